@@ -1,1 +1,1 @@
-"""One role per file."""
+"""The agents: one role per file or folder."""

@@ -1,4 +1,4 @@
-"""The keyword filter: hits that share too little of the question's weight are dropped."""
+"""The keyword filter: drops hits that share too little of the question's weight."""
 
 import math
 import re
@@ -11,40 +11,40 @@ from fathom.runs.context import RunContext
 from fathom.types import Hit
 
 Counts = Callable[[str], Mapping[str, int]]
-"""How often each content word of a text occurs, stemmed."""
+"""A function that counts the occurrences of each stemmed content word of a text."""
 
 
 class HitFilter(Protocol):
-    """Drops hits that are unlikely to help."""
+    """A role that drops hits that are unlikely to help."""
 
     async def keep(
         self, question: str, hits: Sequence[Hit], context: RunContext, *, strictness: float = 1.0
     ) -> tuple[Hit, ...]:
-        """The hits that stay, in their order and with their scores, as one step of the run.
+        """Return the hits that stay, in their order and with their scores, as one step of the run.
 
         Args:
-            question: What was asked.
-            hits: Best first.
-            context: Where it is recorded.
-            strictness: Its floors are multiplied by this, in [0, 1].
+            question: The question.
+            hits: The hits, best first.
+            context: The run that records the step.
+            strictness: The factor of the filter's floors, in [0, 1].
 
         Raises:
-            BudgetRefused: If there was no time for it.
+            BudgetRefused: If there was no time for the step.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeywordFilter:
-    """A floor on TF-IDF, with the terms of the domain counting more (agentic-hybrid, 3.3).
+    """A floor on TF-IDF in which the terms of the domain count more (agentic-hybrid, 3.3).
 
-    The weight of a hit is the sum of (1 + ln tf) * idf over the question's words that it holds,
-    as a share of the best hit's; idf is that of the hits themselves. A word also counts where
-    its synonym of the domain stands. Deterministic.
+    The weight of a hit is the sum of (1 + ln tf) * idf over the words of the question that the hit
+    holds, as a share of the best hit's weight. The idf is computed over the hits themselves. A word
+    also counts where its synonym of the domain occurs. Deterministic.
 
     Attributes:
-        floor: Hits with a smaller share are dropped, in [0, 1].
-        domain_weight: How often a word counts that is a term of the domain, at least 1.
+        floor: The smallest share of a hit that stays, in [0, 1].
+        domain_weight: The factor for words that are terms of the domain, at least 1.
     """
 
     counts: Counts
@@ -55,54 +55,59 @@ class KeywordFilter:
     async def keep(
         self, question: str, hits: Sequence[Hit], context: RunContext, *, strictness: float = 1.0
     ) -> tuple[Hit, ...]:
-        """See `HitFilter.keep`."""
+        """Keep the hits whose TF-IDF share reaches the floor times the strictness."""
         floor = self.floor * strictness
         inputs = {"chunks": [hit.chunk.id for hit in hits], "floor": floor}
-        with context.step("filter", agent="keyword filter", inputs=inputs) as here:
-            shares = await here.compute("filter", lambda: self.shares(question, hits))
-            kept = tuple(hit for hit, share in zip(hits, shares, strict=True) if share >= floor)
-            here.done(outputs={"shares": shares}, reason=f"{len(kept)} of {len(hits)} hits stay")
-        return kept
+        with context.step("filter", agent="keyword filter", inputs=inputs) as step:
+            shares = await step.compute("filter", lambda: self.shares(question, hits))
+            remaining = tuple(
+                hit for hit, share in zip(hits, shares, strict=True) if share >= floor
+            )
+            step.done(
+                outputs={"shares": shares}, reason=f"{len(remaining)} of {len(hits)} hits stay"
+            )
+        return remaining
 
     def shares(self, question: str, hits: Sequence[Hit]) -> tuple[float, ...]:
-        """The TF-IDF weight of each hit as a share of the best one's, in [0, 1]."""
-        wanted = self._wanted(question)
-        others = self._synonyms(question)
-        held = [self._held(hit, wanted, others) for hit in hits]
-        found = {word: sum(word in each for each in held) for word in wanted}
-        idf = {word: math.log(1 + len(hits) / n) for word, n in found.items() if n}
+        """Return the TF-IDF weight of each hit as a share of the best hit's weight, in [0, 1]."""
+        weights = self._wanted(question)
+        synonyms = self._synonyms(question)
+        hit_counts = [self._held(hit, weights, synonyms) for hit in hits]
+        frequencies = {word: sum(word in counts for counts in hit_counts) for word in weights}
+        idf = {word: math.log(1 + len(hits) / n) for word, n in frequencies.items() if n}
         sums = [
-            math.fsum(wanted[word] * (1 + math.log(n)) * idf[word] for word, n in each.items())
-            for each in held
+            math.fsum(weights[word] * (1 + math.log(n)) * idf[word] for word, n in counts.items())
+            for counts in hit_counts
         ]
         best = max(sums, default=0.0)
-        # A list that shares no word with the question has nothing to compare.
-        return tuple(round(each / best, 6) if best else 1.0 for each in sums)
+        # If no hit shares a word with the question, nothing tells them apart and all stay.
+        return tuple(round(total / best, 6) if best else 1.0 for total in sums)
 
     def _wanted(self, question: str) -> dict[str, float]:
-        """The question's words and how much each counts."""
+        """Return the weight of each word of the question."""
         terms = frozenset(word for term in self.domain.terms for word in self.counts(term))
         words = self.counts(question)
         return {word: self.domain_weight if word in terms else 1.0 for word in words}
 
     def _synonyms(self, question: str) -> dict[str, tuple[str, ...]]:
-        """For words of the question, what else they are called."""
-        asked = question.casefold()
+        """Return the other names of things in the question, by the words of the question."""
+        folded = question.casefold()
         return {
-            word: others
-            for term, others in self.domain.synonyms.items()
-            if re.search(rf"\b{re.escape(term)}\b", asked)
+            word: names
+            for term, names in self.domain.synonyms.items()
+            if re.search(rf"\b{re.escape(term)}\b", folded)
             for word in self.counts(term)
         }
 
     def _held(
-        self, hit: Hit, wanted: Mapping[str, float], others: Mapping[str, tuple[str, ...]]
+        self, hit: Hit, weights: Mapping[str, float], synonyms: Mapping[str, tuple[str, ...]]
     ) -> dict[str, int]:
-        """How often a hit holds the question's words."""
-        counts = self.counts(hit.chunk.context)
-        held = {word: counts[word] for word in wanted if word in counts}
-        plain = hit.chunk.context.casefold() if others else ""
-        for word, names in others.items():
-            if word in wanted and any(name.casefold() in plain for name in names):
-                held.setdefault(word, 1)
-        return held
+        """Count the words of the question in a hit."""
+        chunk_counts = self.counts(hit.chunk.context)
+        counts = {word: chunk_counts[word] for word in weights if word in chunk_counts}
+        folded = hit.chunk.context.casefold() if synonyms else ""
+        for word, names in synonyms.items():
+            if word in weights and any(name.casefold() in folded for name in names):
+                # A synonym counts once: it must not outweigh the word itself.
+                counts.setdefault(word, 1)
+        return counts

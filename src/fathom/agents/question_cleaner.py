@@ -1,7 +1,7 @@
 """The question cleaner: a question as a careful person would have typed it.
 
-Before anything else works on it, so that a greeting or a slip of the fingers changes neither what
-is found nor what is decided.
+The cleaner works before everything else, so that a greeting or a typing error changes neither the
+search nor the decision.
 """
 
 import re
@@ -18,37 +18,38 @@ _WORD = re.compile(r"\w+")
 
 @dataclass(frozen=True, slots=True)
 class QuestionCleaner:
-    """Drops politeness, mends slips of the fingers, and ends a question as one.
+    """A role that drops politeness, corrects typing errors, and adds the question mark.
 
     Attributes:
-        speller: Looks words up in the index; not called in a replay.
+        speller: The speller that looks words up in the index; it is not called in a replay.
     """
 
     speller: Speller
 
     async def clean(self, question: str, context: RunContext) -> str:
-        """The question to be answered instead; a step of the run where it is another text."""
+        """Return the question to answer instead; a step of the run if the text differs."""
         text = punctuated(without_politeness(question))
 
-        async def ask() -> Json:
+        async def look_up() -> Json:
             return {"words": await context.thread(lambda: self.speller.corrections(text))}
 
-        words = (await context.outside("spelling", text, ask))["words"]
+        # The words of the index are an outside event: a replay must not depend on a changed index.
+        words = (await context.outside("spelling", text, look_up))["words"]
         text = corrected(text, words)
         if text != question:
-            with context.step("clean", agent="cleaner") as here:
-                mended = ", ".join(f"{typed} read as {meant}" for typed, meant in words.items())
-                here.done(outputs={"question": text}, reason=mended or "tidied")
+            with context.step("clean", agent="cleaner") as step:
+                changes = ", ".join(f"{typed} read as {meant}" for typed, meant in words.items())
+                step.done(outputs={"question": text}, reason=changes or "tidied")
         return text
 
 
 def punctuated(text: str) -> str:
-    """A text that asks, with its question mark."""
+    """Return a text with a question mark if the text asks something."""
     bare = text.rstrip(" .!")
     return f"{bare}?" if asks(bare) and "?" not in bare[-3:] else text
 
 
 def says_the_same(one: str, other: str) -> bool:
-    """Whether the second text has no word that the first has not."""
-    known = set(_WORD.findall(one.casefold()))
-    return all(word in known for word in _WORD.findall(other.casefold()))
+    """Return whether the second text has no word that the first text lacks."""
+    words = set(_WORD.findall(one.casefold()))
+    return all(word in words for word in _WORD.findall(other.casefold()))

@@ -1,4 +1,4 @@
-"""The reorderer: the best hits in the order of what they say to the question."""
+"""The reorderer: the best hits in the order of their use for the question."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -35,21 +35,21 @@ _LONGEST_CHUNK = 1_200
 
 
 class Reorderer(Protocol):
-    """Puts hits in a better order; `Reranker` is the local implementation."""
+    """A role that puts hits in a better order; `Reranker` is the local implementation."""
 
     async def __call__(
         self, question: str, hits: Sequence[Hit], *, keep: int, context: RunContext
     ) -> tuple[Hit, ...]:
-        """The `keep` best hits, ranked anew, as one step of the run.
+        """Return the `keep` best hits with new ranks, as one step of the run.
 
         Raises:
-            BudgetRefused: If there was no time for it.
+            BudgetRefused: If there was no time for the step.
         """
         ...
 
 
 class OrderReply(BaseModel):
-    """What a language model is asked for."""
+    """The reply that a language model is asked for."""
 
     order: Annotated[list[Annotated[int, OneOf("chunk")]], EachOf("chunk")]
 
@@ -58,16 +58,16 @@ class OrderReply(BaseModel):
 class LLMReorderer:
     """Listwise reordering with a sliding window (Sun et al. 2023, "Is ChatGPT good at search?").
 
-    The window moves from the last of the first `top` hits to the first, so that what belongs to
-    the top climbs there. When a call is refused or fails, the windows done so far count; when
-    none was done, the local implementation takes over.
+    The window moves from the last of the first `top` hits to the first, so that hits that belong to
+    the top climb there. When a call is refused or fails, the windows done so far count; when none
+    was done, the local implementation takes over.
 
     Attributes:
-        local: Used when the model gives nothing.
-        top: So many hits are put in order; the others stay behind them.
-        window: So many are seen at once, at least 2.
-        step: By which the window moves, at least 1.
-        prompt: What the model is told.
+        local: The fallback for a model that gives nothing.
+        top: The number of hits that are ordered; the others stay behind them.
+        window: The number of hits that the model sees at once, at least 2.
+        step: The number of hits by which the window moves, at least 1.
+        prompt: The instructions for the model.
     """
 
     model: RoleModel
@@ -80,58 +80,62 @@ class LLMReorderer:
     async def __call__(
         self, question: str, hits: Sequence[Hit], *, keep: int, context: RunContext
     ) -> tuple[Hit, ...]:
-        """See `Reorderer`; scores are 1 / rank, as a list in words has none."""
+        """Reorder the hits; the scores are 1 / rank, because an order has no scores."""
         inputs = {"chunks": [hit.chunk.id for hit in hits], "keep": keep}
-        with context.step("reorder", agent="reorderer", inputs=inputs) as here:
+        with context.step("reorder", agent="reorderer", inputs=inputs) as step:
             order = list(hits)
             done, reason = 0, ""
             for start in windows(min(self.top, len(hits)), self.window, self.step):
-                part = slice(start, start + min(self.window, self.top - start))
+                window = slice(start, start + min(self.window, self.top - start))
                 try:
-                    order[part] = await self._ordered(question, order[part], here)
-                except (BudgetRefused, CallFailed) as failed:
-                    reason = str(failed)
+                    order[window] = await self._ordered(question, order[window], step)
+                except (BudgetRefused, CallFailed) as error:
+                    # Each window leaves a complete order, so the windows before this one count.
+                    reason = str(error)
                     break
                 done += 1
             if reason and not done:
-                here.done(verdict="local", reason=reason)
-                return await self.local(question, hits, keep=keep, context=here)
-            found = _ranked(order[:keep])
-            listed = [hit.chunk.id for hit in found]
-            here.done(outputs={"hits": listed}, verdict="model", reason=reason or f"{done} windows")
-        return found
+                step.done(verdict="local", reason=reason)
+                return await self.local(question, hits, keep=keep, context=step)
+            ranked = _ranked(order[:keep])
+            ids = [hit.chunk.id for hit in ranked]
+            step.done(outputs={"hits": ids}, verdict="model", reason=reason or f"{done} windows")
+        return ranked
 
     async def _ordered(self, question: str, hits: Sequence[Hit], context: RunContext) -> list[Hit]:
-        asked = about_chunks(self.prompt, question, hits, longest=_LONGEST_CHUNK)
-        reply = await ask_model(self.model, OrderReply, asked, context)
+        """Return the hits of one window in the order of the model's reply."""
+        request = about_chunks(self.prompt, question, hits, longest=_LONGEST_CHUNK)
+        reply = await ask_model(self.model, OrderReply, request, context)
         order = reply.required().order
         return [hits[place] for place in permutation(order, len(hits))]
 
 
 def windows(hits: int, size: int, step: int) -> list[int]:
-    """Where windows over so many hits begin, the last first; no hit is outside of all of them.
+    """Return the first places of the windows over so many hits, last window first.
 
-    One hit needs no window.
+    Every hit is in at least one window. A single hit needs no window.
     """
     if hits < 2:
         return []
+    # A step wider than the window would leave out hits between two windows.
     move = min(step, size)
     starts = list(range(max(0, hits - size), 0, -move))
+    # The last window always begins at the first hit, whatever the step leaves.
     return [*starts, 0]
 
 
 def permutation(order: Sequence[int], count: int) -> list[int]:
-    """Places from 0 in the order of a reply that numbers them from 1.
+    """Return places from 0 in the order of a reply that numbers them from 1.
 
-    Numbers that come again or that there are none of are left out; places that the reply leaves
-    out follow in their own order.
+    Repeated and impossible numbers are ignored. Places that the reply leaves out follow in their
+    own order.
     """
-    said = [number - 1 for number in order if 1 <= number <= count]
-    return list(dict.fromkeys([*said, *range(count)]))
+    named = [number - 1 for number in order if 1 <= number <= count]
+    return list(dict.fromkeys([*named, *range(count)]))
 
 
 def ends_first(hits: Sequence[Hit]) -> tuple[Hit, ...]:
-    """The best hits at both ends and the weakest in the middle, ranks as they are.
+    """Return the best hits at both ends and the weakest in the middle, ranks unchanged.
 
     Models read the middle of a long context least (Liu et al. 2024, "Lost in the middle").
     """
@@ -139,4 +143,5 @@ def ends_first(hits: Sequence[Hit]) -> tuple[Hit, ...]:
 
 
 def _ranked(hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    """Return the hits with ranks from 1 and scores of 1 / rank."""
     return tuple(replace(hit, rank=n, score=1 / n) for n, hit in enumerate(hits, start=1))

@@ -1,7 +1,7 @@
-"""The rewriter: a question in the words that are worth searching for.
+"""The rewriter: questions in words that are worth searching for.
 
-The executor QR of MAO-ARAG (arXiv 2508.01005, section 3.1), and what makes a question stand alone
-that follows others.
+The executor QR of MAO-ARAG (arXiv 2508.01005, section 3.1). The rewriter also completes a question
+that follows others, so that the question stands alone.
 """
 
 import re
@@ -57,7 +57,7 @@ Newest question: And when does it leave on Sundays?""",
     reply='{"question": "When does the ferry to Sandholm leave on Sundays?"}',
 )
 SHOWN, SHOWN_CHARS = 6, 400
-"""So many of the last turns are shown to a model, and so much of each."""
+"""The number of last turns that a model is shown, and the characters of each turn."""
 
 _GREETING = re.compile(
     r"^\W*(?:(?:hi|hello|hey|dear \w+|good (?:morning|afternoon|evening)|excuse me|thanks|"
@@ -95,62 +95,62 @@ _FOLLOWING = re.compile(
 
 
 class Rewriter(Protocol):
-    """Rewrites questions; every one keeps names and never returns an empty text."""
+    """A role that rewrites questions; it keeps names and never returns an empty text."""
 
     async def rewrite(self, question: str, context: RunContext) -> str:
-        """The question to search and read for instead, as one step of the run.
+        """Return the question to search and read for instead, as one step of the run.
 
         Raises:
-            BudgetRefused: If there was no time for it.
+            BudgetRefused: If there was no time for the step.
         """
         ...
 
     async def stand_alone(
         self, question: str, turns: Sequence[DialogueTurn], context: RunContext
     ) -> str:
-        """The question as it reads without the conversation before it, as one step of the run.
+        """Return the question as it reads without the conversation, as one step of the run.
 
         Args:
-            question: What is asked now; one that stands alone already stays as it is.
-            turns: What was said before, oldest first; data, as the question is.
-            context: Where it is paid and recorded.
+            question: The newest question; one that stands alone already stays as it is.
+            turns: The turns before the question, oldest first; they are data, as the question is.
+            context: The run that pays for the step and records it.
 
         Raises:
-            BudgetRefused: If there was no time for it.
+            BudgetRefused: If there was no time for the step.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class LocalRewriter:
-    """The local implementation: rules that drop what is polite and complete what is left out."""
+    """The local rewriter: rules that drop politeness and complete ellipses."""
 
     async def stand_alone(
         self, question: str, turns: Sequence[DialogueTurn], context: RunContext
     ) -> str:
-        """See `Rewriter.stand_alone`."""
-        with context.step("stand alone", agent="rewriter", inputs={"turns": len(turns)}) as here:
-            text = await here.compute("stand alone", lambda: stand_alone(question, turns))
-            here.done(outputs={"question": text}, reason=_told(question, text))
+        """Complete the question by the rules of `complete_question`."""
+        with context.step("stand alone", agent="rewriter", inputs={"turns": len(turns)}) as step:
+            text = await step.compute("stand alone", lambda: stand_alone(question, turns))
+            step.done(outputs={"question": text}, reason=_told(question, text))
         return text
 
     async def rewrite(self, question: str, context: RunContext) -> str:
-        """See `Rewriter.rewrite`."""
-        with context.step("rewrite", agent="rewriter") as here:
-            text = await here.compute("rewrite", lambda: plain(question))
-            here.done(outputs={"question": text}, reason=_told(question, text))
+        """Simplify the question by rules."""
+        with context.step("rewrite", agent="rewriter") as step:
+            text = await step.compute("rewrite", lambda: plain(question))
+            step.done(outputs={"question": text}, reason=_told(question, text))
         return text
 
 
 class RewriterReply(BaseModel):
-    """What a language model is asked for."""
+    """The reply that a language model is asked for."""
 
     question: Annotated[str, Field(min_length=1, max_length=LONGEST), AtMost(400)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LLMRewriter:
-    """Asks a language model; the local rewriter decides where a reply loses a name or a number."""
+    """A rewriter that asks a language model and rejects replies that lose a name or a number."""
 
     model: RoleModel
     prompt: Prompt = PROMPT
@@ -159,55 +159,66 @@ class LLMRewriter:
     async def stand_alone(
         self, question: str, turns: Sequence[DialogueTurn], context: RunContext
     ) -> str:
-        """See `Rewriter.stand_alone`.
+        """Ask the model to complete the question; the rules decide if its reply differs in meaning.
 
-        A reply counts that asks the same in the words of the conversation; see `follows_from`.
+        The reply is used if it passes `follows_from`.
         """
-        with context.step("stand alone", agent="rewriter", inputs={"turns": len(turns)}) as here:
-            asked = asked_after(turns, question, self.conversation)
-            reply = await ask_model(self.model, RewriterReply, asked, here)
-            said = " ".join(reply.value.question.split()) if reply.value else ""
-            kept = bool(said) and follows_from(said, question, turns)
-            text = said if kept else stand_alone(question, turns)
-            lost = "" if kept or not said else "the model's question is the same or another one"
-            here.done(
+        with context.step("stand alone", agent="rewriter", inputs={"turns": len(turns)}) as step:
+            request = asked_after(turns, question, self.conversation)
+            reply = await ask_model(self.model, RewriterReply, request, step)
+            rewritten = " ".join(reply.value.question.split()) if reply.value else ""
+            is_faithful = bool(rewritten) and follows_from(rewritten, question, turns)
+            text = rewritten if is_faithful else stand_alone(question, turns)
+            objection = (
+                ""
+                if is_faithful or not rewritten
+                else "the model's question is the same or another one"
+            )
+            step.done(
                 outputs={"question": text},
-                verdict="model" if kept else "local",
-                reason=lost or reply.reason or _told(question, text),
+                verdict="model" if is_faithful else "local",
+                reason=objection or reply.reason or _told(question, text),
             )
         return text
 
     async def rewrite(self, question: str, context: RunContext) -> str:
-        """See `Rewriter.rewrite`."""
-        with context.step("rewrite", agent="rewriter") as here:
-            asked = self.prompt.asking(f"Question: {question}")
-            reply = await ask_model(self.model, RewriterReply, asked, here)
-            said = " ".join(reply.value.question.split()) if reply.value else ""
-            kept = bool(said) and _keeps(plain(question), said)
-            text = said if kept else plain(question)
-            lost = "" if kept or not said else "the model's question loses a name or a number"
-            here.done(
+        """Ask the model for a better question; the rules decide if it loses a name or a number."""
+        with context.step("rewrite", agent="rewriter") as step:
+            request = self.prompt.asking(f"Question: {question}")
+            reply = await ask_model(self.model, RewriterReply, request, step)
+            rewritten = " ".join(reply.value.question.split()) if reply.value else ""
+            # Compared with the simplified question: a model may drop the greeting's names too.
+            is_faithful = bool(rewritten) and _keeps(plain(question), rewritten)
+            text = rewritten if is_faithful else plain(question)
+            objection = (
+                ""
+                if is_faithful or not rewritten
+                else "the model's question loses a name or a number"
+            )
+            step.done(
                 outputs={"question": text},
-                verdict="model" if kept else "local",
-                reason=lost or reply.reason or _told(question, text),
+                verdict="model" if is_faithful else "local",
+                reason=objection or reply.reason or _told(question, text),
             )
         return text
 
 
 def plain(question: str) -> str:
-    """A question without politeness and filler, its last ellipsis completed.
+    """Return a question without politeness and filler, its last ellipsis completed.
 
-    The words that remain are those of the question, in its order; one of filler alone stays as
-    it is, and so does what is too long for a question.
+    The remaining words are those of the question, in its order. A question of filler alone stays as
+    it is, and so does a text that is too long for a question.
     """
     if len(question) > LONGEST:
+        # A text this long is no question, and the patterns are not made for it.
         return question.strip()
     return without_politeness(_completed(" ".join(question.split())))
 
 
 def without_politeness(question: str) -> str:
-    """A question without greeting, politeness and filler; one of these alone stays as it is."""
+    """Return a question without greeting, politeness and filler, unless nothing else is left."""
     text = _GREETING.sub("", " ".join(question[:LONGEST].split()))
+    # Polite openings come in layers: "Please, could you tell me, if you know, ...".
     while (shorter := _ASKING.sub("", text, count=1)) != text:
         text = shorter
     while (shorter := _CLOSING.sub("?", text)) != text:
@@ -219,51 +230,63 @@ def without_politeness(question: str) -> str:
 
 
 def _completed(text: str) -> str:
-    """A text whose last question, such as "And Norway?", is spelled out like the one before."""
-    found = _FOLLOWING.match(text)
-    places = mentions(found["first"]) if found else []
-    if found is None or not places or len(found["other"].split()) > 6:
+    """Complete the last question of a text, such as "And Norway?", after the question before it."""
+    match = _FOLLOWING.match(text)
+    names = mentions(match["first"]) if match else []
+    # A longer tail is a question of its own rather than another name.
+    if match is None or not names or len(match["other"].split()) > 6:
         return text
-    last = places[-1]
-    first, other = found["first"], found["other"].strip()
+    # The new name most often replaces the one that was mentioned last.
+    last = names[-1]
+    first, other = match["first"], match["other"].strip()
     return f"{first} {first[: last.start]}{other}{first[last.end :]}"
 
 
 def asked_after(turns: Sequence[DialogueTurn], question: str, prompt: Prompt) -> Asked:
-    """The end of a conversation and what is asked now, as a model is shown them."""
-    called = {"user": "Asked", "assistant": "Answered"}  # a role's name would look like an order
-    said = [f"{called[turn.role]}: {turn.content[:SHOWN_CHARS]}" for turn in turns[-SHOWN:]]
-    fence = fence_for(question, said)
-    shown = f"{fenced(fence, said, label='turn')}\n\nNewest question: {question}"
-    return prompt.asking(shown, rule=rule_of(fence))
+    """Build the request that shows a model the end of a conversation and the newest question."""
+    # The plain names of the roles would look like orders to a model.
+    labels = {"user": "Asked", "assistant": "Answered"}
+    texts = [f"{labels[turn.role]}: {turn.content[:SHOWN_CHARS]}" for turn in turns[-SHOWN:]]
+    fence = fence_for(question, texts)
+    body = f"{fenced(fence, texts, label='turn')}\n\nNewest question: {question}"
+    return prompt.asking(body, rule=rule_of(fence))
 
 
-def follows_from(said: str, question: str, turns: Sequence[DialogueTurn]) -> bool:
-    """Whether a model's stand-alone question is still the one that was asked.
+def follows_from(rewritten: str, question: str, turns: Sequence[DialogueTurn]) -> bool:
+    """Return whether a model's stand-alone question still asks what the user asked.
 
-    It says more than the question does: one that is only given back leaves the rest to the rules.
-    It keeps the names and numbers of the question and half of its words of meaning, brings no name
-    or number that stands neither there nor in the conversation, and takes more than two thirds of
-    its words of meaning from them. So what a turn or a document commands is not what is asked.
+    The rewritten question adds words: if it only repeats the question, the rules complete it
+    instead. It keeps the names and numbers of the question and half of its content words. It brings
+    no name or number from outside of the question and the conversation, and takes more than two
+    thirds of its content words from them. An order in a turn or a document therefore cannot become
+    the question.
+
+    Args:
+        rewritten: The model's question.
+        question: The newest question of the user.
+        turns: The turns before it.
     """
-    known = " ".join((question, *(turn.content for turn in turns)))
+    source = " ".join((question, *(turn.content for turn in turns)))
     terms = ContentTerms()
-    own, new = list(terms.words(question)), list(terms.words(said))
-    there, said_terms = terms(known), terms(said)
-    if said_terms <= terms(question):
+    question_words, new_words = list(terms.words(question)), list(terms.words(rewritten))
+    source_terms, new_terms = terms(source), terms(rewritten)
+    if new_terms <= terms(question):
         return False
-    held = sum(bool(terms(word) & said_terms) for word in own)
-    taken = sum(bool(terms(word) & there) for word in new)
-    same = held >= 0.5 * len(own) and 3 * taken > 2 * len(new)
-    opened = f"{said[:1].lower()}{said[1:]}"  # the word that begins it is no name
-    return same and _keeps(question, said) and _keeps(opened, known)
+    covered = sum(bool(terms(word) & new_terms) for word in question_words)
+    grounded = sum(bool(terms(word) & source_terms) for word in new_words)
+    is_same = covered >= 0.5 * len(question_words) and 3 * grounded > 2 * len(new_words)
+    # The first word is capitalized without being a name.
+    lowered = f"{rewritten[:1].lower()}{rewritten[1:]}"
+    return is_same and _keeps(question, rewritten) and _keeps(lowered, source)
 
 
 def _keeps(question: str, rewritten: str) -> bool:
-    wanted = {span.cut(question).strip('"“”«»').casefold() for span in mentions(question)}
-    wanted |= set(re.findall(r"\d+", question))
-    return all(word in rewritten.casefold() for word in wanted)
+    """Return whether a rewritten question holds all names, quotes and numbers of the question."""
+    required = {span.cut(question).strip('"“”«»').casefold() for span in mentions(question)}
+    required |= set(re.findall(r"\d+", question))
+    return all(word in rewritten.casefold() for word in required)
 
 
 def _told(question: str, text: str) -> str:
+    """Return the reason of the step: whether the text differs from the question."""
     return "nothing to change" if text == question.strip() else "rewritten"

@@ -1,4 +1,4 @@
-"""The selector: which of the retrieved chunks are worth reading.
+"""The selector: the retrieved chunks that are worth reading.
 
 The executor DS of MAO-ARAG (arXiv 2508.01005, section 3.1).
 """
@@ -36,26 +36,26 @@ _LONGEST_CHUNK = 2_000
 
 
 class Selector(Protocol):
-    """Selects hits; every one keeps at least one of them, where there are any."""
+    """A role that selects hits; it keeps at least one of them if there are any."""
 
     async def select(
         self, question: str, hits: Sequence[Hit], context: RunContext
     ) -> tuple[Hit, ...]:
-        """The hits to read, ranked anew, as one step of the run.
+        """Return the hits to read, with new ranks, as one step of the run.
 
         Raises:
-            BudgetRefused: If there was no time for it.
+            BudgetRefused: If there was no time for the step.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalSelector:
-    """The local implementation: the relevance that the cross-reader gives; deterministic.
+    """The local selector: hits by the relevance that the cross-reader gives; deterministic.
 
     Attributes:
-        reranker: Orders the hits by relevance.
-        keep: A hit stays when its score is at least this share of the best one's, in [0, 1].
+        reranker: The reranker that orders the hits by relevance.
+        keep: The smallest share of the best hit's score that a hit needs to stay, in [0, 1].
     """
 
     reranker: Reranker
@@ -64,29 +64,29 @@ class LocalSelector:
     async def select(
         self, question: str, hits: Sequence[Hit], context: RunContext
     ) -> tuple[Hit, ...]:
-        """See `Selector.select`."""
-        with context.step("select", agent="selector") as here:
-            found = (
-                await self.reranker(question, hits, keep=len(hits), context=here) if hits else ()
+        """Keep the hits whose relevance is near enough to the best hit's."""
+        with context.step("select", agent="selector") as step:
+            ranked = (
+                await self.reranker(question, hits, keep=len(hits), context=step) if hits else ()
             )
-            floor = self.keep * found[0].score if found else 0.0
-            kept = tuple(hit for hit in found if hit.score >= floor)
-            here.done(outputs=_listed(kept), reason=f"{len(kept)} of {len(hits)} chunks")
-        return kept
+            floor = self.keep * ranked[0].score if ranked else 0.0
+            selected = tuple(hit for hit in ranked if hit.score >= floor)
+            step.done(outputs=_listed(selected), reason=f"{len(selected)} of {len(hits)} chunks")
+        return selected
 
 
 class SelectorReply(BaseModel):
-    """What a language model is asked for; no chunks where none helps."""
+    """The reply that a language model is asked for; no chunks if none helps."""
 
     chunks: Annotated[list[Annotated[int, OneOf("chunk")]], Field(min_length=1)] | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LLMSelector:
-    """Asks a language model; what it cannot or may not answer the local implementation does.
+    """A selector that asks a language model, with the local selector as its fallback.
 
-    A model that finds nothing helpful is not believed blindly: the best chunk by the local
-    selector stays, and the reader decides.
+    A model that finds nothing helpful is not believed blindly: the best chunk by the local selector
+    stays, and the reader decides.
     """
 
     model: RoleModel
@@ -96,28 +96,31 @@ class LLMSelector:
     async def select(
         self, question: str, hits: Sequence[Hit], context: RunContext
     ) -> tuple[Hit, ...]:
-        """See `Selector.select`."""
+        """Keep the hits that the model names, in its order."""
         if not hits:
             return await self.local.select(question, hits, context)
-        with context.step("select", agent="selector") as here:
-            asked = about_chunks(self.prompt, question, hits, longest=_LONGEST_CHUNK)
-            reply = await ask_model(self.model, SelectorReply, asked, here)
-            said = (reply.value.chunks if reply.value else None) or ()
-            places = dict.fromkeys(number - 1 for number in said if 1 <= number <= len(hits))
+        with context.step("select", agent="selector") as step:
+            request = about_chunks(self.prompt, question, hits, longest=_LONGEST_CHUNK)
+            reply = await ask_model(self.model, SelectorReply, request, step)
+            numbers = (reply.value.chunks if reply.value else None) or ()
+            places = dict.fromkeys(number - 1 for number in numbers if 1 <= number <= len(hits))
             if not places:
-                kept = await self.local.select(question, hits, here)
-                kept = kept if reply.value is None else kept[:1]
+                selected = await self.local.select(question, hits, step)
+                # No reply at all says nothing of the chunks; a reply of "none" leaves only the best
+                # one.
+                selected = selected if reply.value is None else selected[:1]
                 reason = reply.reason or "the model finds no chunk helpful"
-                here.done(outputs=_listed(kept), verdict="local", reason=reason)
-                return kept
-            kept = tuple(
+                step.done(outputs=_listed(selected), verdict="local", reason=reason)
+                return selected
+            selected = tuple(
                 replace(hits[place], rank=rank, score=1 / rank)
                 for rank, place in enumerate(places, start=1)
             )
-            reason = reply.reason or f"{len(kept)} of {len(hits)} chunks"
-            here.done(outputs=_listed(kept), verdict="model", reason=reason)
-        return kept
+            reason = reply.reason or f"{len(selected)} of {len(hits)} chunks"
+            step.done(outputs=_listed(selected), verdict="model", reason=reason)
+        return selected
 
 
 def _listed(hits: Sequence[Hit]) -> dict[str, object]:
+    """Return the outputs that a trace keeps of the hits."""
     return {"hits": [[hit.chunk.id, hit.score] for hit in hits]}
