@@ -1,4 +1,4 @@
-"""The classifier: which class of the domain a question belongs to, told by its cues."""
+"""The classifier: finds the class of the domain that a question belongs to, by its cues."""
 
 import re
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from fathom.runs.context import RunContext
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Classified:
-    """The class of a question, and the cue that spoke for it; no cue where none did."""
+    """The class of a question and the cue that decided; the cue is empty if none did."""
 
     found: QuestionClass
     cue: str = ""
@@ -17,34 +17,36 @@ class Classified:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Classifier:
-    """Looks for the cues of the domain's classes (MAF-RAG, section II); rules, no model.
+    """A search for the cues of the domain's classes (MAF-RAG, section II); rules, no model.
 
     The longest cue that stands in the question as whole words wins, in any capitals; of equally
-    long ones that of the first class. A question without any cue falls into the last class.
+    long cues the one of the first class wins. A question without any cue falls into the last class.
     """
 
     domain: Domain
 
     async def classify(self, question: str, context: RunContext) -> QuestionClass:
-        """The class of a question, as one step of the run."""
-        with context.step("classify", agent="classifier", inputs={"question": question}) as here:
-            told = self.told(question)
-            here.done(
-                outputs={"class": told.found.name},
-                reason=f"cue {told.cue!r}" if told.cue else "no cue",
+        """Return the class of a question, as one step of the run."""
+        with context.step("classify", agent="classifier", inputs={"question": question}) as step:
+            classification = self.told(question)
+            step.done(
+                outputs={"class": classification.found.name},
+                reason=f"cue {classification.cue!r}" if classification.cue else "no cue",
             )
-        return told.found
+        return classification.found
 
     def told(self, question: str) -> Classified:
-        """What `classify` gives, at once, with its reason."""
+        """Return the class of a question and its cue, outside of any step."""
         best = Classified(found=self.domain.classes[-1])
-        for each in self.domain.classes:
-            for cue in each.cues:
+        for question_class in self.domain.classes:
+            for cue in question_class.cues:
+                # Strictly longer, so that of equally long cues the first class keeps its lead.
                 if len(cue) > len(best.cue) and _holds(question, cue):
-                    best = Classified(found=each, cue=cue)
+                    best = Classified(found=question_class, cue=cue)
         return best
 
 
 def _holds(question: str, cue: str) -> bool:
+    """Return whether the words of a cue stand in the question as whole words."""
     words = r"\s+".join(map(re.escape, cue.split()))
     return bool(re.search(rf"(?<!\w){words}(?!\w)", question, re.IGNORECASE))

@@ -1,4 +1,4 @@
-"""The comparer: what several retrievers found becomes one ranking."""
+"""The comparer: merges the hits of several retrievers into one ranking."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,10 +12,11 @@ NAME = "comparison"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Comparer:
-    """Adds up what each list gives a hit (agentic-hybrid, section 3.4 and its step 6).
+    """A sum of what each list gives a hit (agentic-hybrid, section 3.4 and its step 6).
 
     Attributes:
-        fusion: By default the weighted sum of each list's scores, mapped to [0, 1].
+        fusion: The way to fuse lists; by default the weighted sum of each list's scores, mapped to
+            [0, 1].
     """
 
     fusion: Fusion = field(default_factory=WeightedSum)
@@ -23,19 +24,21 @@ class Comparer:
     async def compare(
         self, lists: Mapping[str, Sequence[Hit]], weights: Mapping[str, float], context: RunContext
     ) -> tuple[Hit, ...]:
-        """One ranking, as one step of the run.
+        """Return one ranking of several lists, as one step of the run.
 
         Args:
-            lists: By who found them, each best first; an empty one changes nothing.
-            weights: Of each list, at least 0; 1 where none is named.
-            context: Where it is recorded.
+            lists: The hits of each retriever by its name, best first; an empty list changes
+                nothing.
+            weights: The weight of each list, at least 0; 1 for a list that is not named.
+            context: The run that records the step.
         """
+        # Sorted, so that the order in which retrievers answer does not change ties.
         names = sorted(lists)
         shares = [weights.get(name, 1.0) for name in names]
         inputs = {name: [hit.chunk.id for hit in lists[name]] for name in names}
-        with context.step("compare", agent="comparer", inputs=inputs) as here:
+        with context.step("compare", agent="comparer", inputs=inputs) as step:
             hits = fuse_hits([lists[name] for name in names], shares, self.fusion, NAME)
             scores = [[hit.chunk.id, round(hit.score, 6)] for hit in hits]
-            both = sum(map(len, lists.values())) - len(hits)
-            here.done(outputs={"scores": scores}, reason=f"{len(hits)} hits, {both} found twice")
+            repeats = sum(map(len, lists.values())) - len(hits)
+            step.done(outputs={"scores": scores}, reason=f"{len(hits)} hits, {repeats} found twice")
         return hits

@@ -1,4 +1,4 @@
-"""The finalizer: the last draft becomes an answer whose quotes are verified, or an abstention."""
+"""The finalizer: turns the last draft into an answer with verified quotes, or an abstention."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,13 +25,13 @@ from fathom.usage import Budget, Usage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finalizer:
-    """Looks up every quote, and writes the answer of those that stand where they should.
+    """A role that looks up every quote and writes the answer from those that are in their place.
 
     Attributes:
-        strategy: Whose draft it is.
-        min_confidence: Of the draft, or by who weighs it; where both are below it the answer is
-            withheld, unless who weighs it decides alone.
-        signals: Tells in numbers what is known of an answer, for who weighs it.
+        strategy: The name of the strategy that made the draft.
+        min_confidence: The smallest confidence of an answer, by the draft or by the calibration; if
+            both are below it the answer is withheld, unless the calibration decides alone.
+        signals: The computation of the signals from which the calibration judges an answer.
     """
 
     quotes: Quotes
@@ -52,30 +52,30 @@ class Finalizer:
         """Turn a draft into an answer, as one step of the run.
 
         Args:
-            question: What was asked.
-            draft: The last one.
-            phase: The step of the strategy that it comes from.
-            context: Where it is recorded.
-            hits: What the draft was made of, best first.
-            withheld: Why a gate decided against the answer; it abstains then.
+            question: The question.
+            draft: The last draft.
+            phase: The step of the strategy that made the draft.
+            context: The run that records the step.
+            hits: The hits that the draft was made of, best first.
+            withheld: The reason why a gate decided against the answer; with a reason, it abstains.
 
         Returns:
-            Answered with verified quotes only; abstained when there are none, or when the draft
-            is not sure enough. Usage and budget are filled in when the run ends.
+            An answer with verified quotes only; an abstention if there are none, or if the draft is
+            not sure enough. Usage and budget are filled in when the run ends.
         """
-        with context.step("finalize", agent="finalizer") as here:
-            found = await self._found(draft.evidence, here)
-            weighed: Weighed | None = None
-            told: dict[str, object] = {"citations": 0, "confidence": draft.confidence}
-            if here.weigh is not None:
-                signals = await self._signals(question, draft, hits, here)
-                weighed = here.weigh(signals)
-                told["signals"] = signals
+        with context.step("finalize", agent="finalizer") as step:
+            quotes = await self._found(draft.evidence, step)
+            calibrated: Weighed | None = None
+            outputs: dict[str, object] = {"citations": 0, "confidence": draft.confidence}
+            if step.weigh is not None:
+                signals = await self._signals(question, draft, hits, step)
+                calibrated = step.weigh(signals)
+                outputs["signals"] = signals
             answer = self.answer(
-                question, draft, found, phase=phase, withheld=withheld, weighed=weighed
+                question, draft, quotes, phase=phase, withheld=withheld, weighed=calibrated
             )
-            here.done(
-                outputs=told | {"citations": len(answer.citations)},
+            step.done(
+                outputs=outputs | {"citations": len(answer.citations)},
                 verdict=answer.status,
                 reason=answer.stop_reason,
             )
@@ -84,13 +84,14 @@ class Finalizer:
     async def _signals(
         self, question: str, draft: Draft, hits: Sequence[Hit], context: RunContext
     ) -> dict[str, float]:
-        """The signals of the answer; empty where there was no time for them."""
+        """Return the signals of the answer; empty if there was no time for them."""
         if self.signals is None:
             return {}
         searches = context.scope.observe(
             "spent", "retrievals", lambda: context.ledger.usage.retrievals
         )
-        # It may take what is kept for the last step, and is no part of the answer's own work.
+        # The signals may use the time that is reserved for the last step, and a refusal of them
+        # says nothing about the answer's own work.
         late = replace(context, deadline=context.end, refusals=[])
         job = partial(self.signals, question, draft, hits, searches=searches)
         try:
@@ -101,14 +102,15 @@ class Finalizer:
     async def _found(
         self, evidence: Sequence[Evidence], context: RunContext
     ) -> tuple[Quoted | None, ...]:
-        """What stands at the places of the evidence: in the index, or in what the web gave."""
-        own = [item for item in evidence if item.hit.chunk.source == "corpus"]
+        """Look up the places of the evidence, in the index or in the recorded text of the web."""
+        indexed = [item for item in evidence if item.hit.chunk.source == "corpus"]
         places = [
-            QuotePlace(item.hit.chunk.document_id, _place(item), item.heading) for item in own
+            QuotePlace(item.hit.chunk.document_id, _place(item), item.heading) for item in indexed
         ]
-        looked_up = iter(await self.quotes(places, context))
+        # One lookup for all places, so that the index is read once.
+        lookups = iter(await self.quotes(places, context))
         return tuple(
-            next(looked_up) if item.hit.chunk.source == "corpus" else _recorded(item)
+            next(lookups) if item.hit.chunk.source == "corpus" else _recorded(item)
             for item in evidence
         )
 
@@ -116,19 +118,20 @@ class Finalizer:
         self,
         question: str,
         draft: Draft,
-        found: Sequence[Quoted | None],
+        quotes: Sequence[Quoted | None],
         *,
         phase: str,
         withheld: AbstentionReason | None = None,
         weighed: Weighed | None = None,
     ) -> Answer:
-        """The answer, given what stands at the places of the draft's evidence."""
-        cited = _verified(draft.evidence, found)
+        """Return the answer, given the quotes at the places of the draft's evidence."""
+        cited = _verified(draft.evidence, quotes)
         citations = tuple(dict.fromkeys(cited.values()))
         conflicts = _conflicts(draft, cited)
-        text = _text(draft, found, cited)
+        text = _text(draft, quotes, cited)
         reason = withheld
         if not text:
+            # This goes before the gate's reason: without a verified quote nothing else counts.
             reason = "no_evidence"
         elif reason is None and not self._enough(draft, conflicts, weighed or Weighed(None)):
             reason = "low_confidence"
@@ -149,30 +152,31 @@ class Finalizer:
         )
 
     def _enough(self, draft: Draft, conflicts: Sequence[Conflict], weighed: Weighed) -> bool:
-        """Whether the answer is given.
+        """Return whether the answer is given.
 
-        A draft that is sure of itself and shows who says otherwise, unrefuted, claims less than to
-        be right: it need not be probable.
+        A draft that is sure of itself and shows unrefuted other readings claims less than to be
+        right: it need not be probable.
         """
-        own = draft.confidence >= self.min_confidence
-        sure = own or weighed.sure >= self.min_confidence
-        open_sides = own and any(not each.refuted for each in conflicts)
-        return weighed.enough and sure and (weighed.probable or open_sides)
+        draft_is_sure = draft.confidence >= self.min_confidence
+        is_sure = draft_is_sure or weighed.sure >= self.min_confidence
+        shows_conflict = draft_is_sure and any(not conflict.refuted for conflict in conflicts)
+        return weighed.enough and is_sure and (weighed.probable or shows_conflict)
 
 
 def _said(question: str, draft: Draft) -> str:
-    """Why an answer is the last word: it is one, or as much of a list as could be found."""
-    asked = asked_count(question)
-    return PARTIAL_LIST if asked and items_of(draft) < asked else "answered"
+    """Return the stop reason of an answer: complete, or only a part of the list asked for."""
+    count = asked_count(question)
+    return PARTIAL_LIST if count and items_of(draft) < count else "answered"
 
 
 def _verified(
-    evidence: Sequence[Evidence], found: Sequence[Quoted | None]
+    evidence: Sequence[Evidence], quotes: Sequence[Quoted | None]
 ) -> Mapping[int, Citation]:
-    """Citations by place in the evidence; one place of a document has one number."""
+    """Return the citations by place in the evidence; one place of a document has one number."""
     cited: dict[int, Citation] = {}
     numbers: dict[tuple[str, Span], Citation] = {}
-    for place, (item, quoted) in enumerate(zip(evidence, found, strict=True)):
+    for place, (item, quoted) in enumerate(zip(evidence, quotes, strict=True)):
+        # An unverified quote is left out without a word: its sentence then has no mark.
         if quoted is None or not item.quote or quoted.text != item.quote:
             continue
         span = _place(item)
@@ -202,26 +206,28 @@ def _verified(
     return cited
 
 
-def _text(draft: Draft, found: Sequence[Quoted | None], cited: Mapping[int, Citation]) -> str:
-    """The sentences that kept a citation, or else the quotes themselves; empty without any."""
+def _text(draft: Draft, quotes: Sequence[Quoted | None], cited: Mapping[int, Citation]) -> str:
+    """Return the sentences that kept a citation, or else the quotes; empty without any."""
     if not draft.claims:
-        return _laid_out({cited[at].n: quoted for at, quoted in enumerate(found) if at in cited})
-    parts = []
+        return _laid_out({cited[at].n: quoted for at, quoted in enumerate(quotes) if at in cited})
+    sentences = []
     for claim in draft.claims:
         marks = dict.fromkeys(f"[{cited[at].n}]" for at in claim.evidence if at in cited)
         if marks:
-            parts.append(f"{_line(claim.text)} {''.join(marks)}")
-    return " ".join(parts)
+            sentences.append(f"{_line(claim.text)} {''.join(marks)}")
+    return " ".join(sentences)
 
 
 def _laid_out(quotes: Mapping[int, Quoted | None]) -> str:
-    """Quotes by their numbers as one text: sentences in one line; items, rows, code in their own.
+    """Lay out quotes by their numbers as one text.
 
-    A row stands below the names of its columns, items of a list have their labels.
+    Sentences stand in one line; items, rows and code in lines of their own. A row stands below the
+    names of its columns; items of a list have their labels.
     """
     lines: list[str] = []
-    before: Quoted | None = None
-    listed = sum(each is not None and each.kind == "list_item" for each in quotes.values()) > 1
+    previous: Quoted | None = None
+    # A single item does not make a list: its label would say nothing.
+    is_list = sum(quote is not None and quote.kind == "list_item" for quote in quotes.values()) > 1
     for n, quoted in quotes.items():
         if quoted is None:
             continue
@@ -229,39 +235,48 @@ def _laid_out(quotes: Mapping[int, Quoted | None]) -> str:
         if (
             quoted.kind == "table_row"
             and quoted.head
-            and (before is None or before.head != quoted.head)
+            and (previous is None or previous.head != quoted.head)
         ):
             lines.append(quoted.head)
-        if quoted.kind == "list_item" and listed:
+        if quoted.kind == "list_item" and is_list:
             line = f"{quoted.label or '-'} {line}"
-        if lines and before is not None and before.kind == quoted.kind == "paragraph":
+        if lines and previous is not None and previous.kind == quoted.kind == "paragraph":
             lines[-1] += f" {line}"
         else:
             lines.append(line)
-        before = quoted
+        previous = quoted
     return "\n".join(lines)
 
 
 def _conflicts(draft: Draft, cited: Mapping[int, Citation]) -> tuple[Conflict, ...]:
-    """The other readings that kept a citation."""
-    found = []
-    for other in draft.alternatives:
-        numbers = dict.fromkeys(cited[at].n for at in other.evidence if at in cited)
+    """Return the other readings that kept a citation."""
+    conflicts = []
+    for alternative in draft.alternatives:
+        numbers = dict.fromkeys(cited[at].n for at in alternative.evidence if at in cited)
         if numbers:
-            found.append(
-                Conflict(answer=_line(other.text), citations=tuple(numbers), refuted=other.refuted)
+            conflicts.append(
+                Conflict(
+                    answer=_line(alternative.text),
+                    citations=tuple(numbers),
+                    refuted=alternative.refuted,
+                )
             )
-    return tuple(found)
+    return tuple(conflicts)
 
 
 def _recorded(item: Evidence) -> Quoted:
-    """The quote in the text that the web gave, which the trace keeps; there is nothing else."""
+    """Return the quote in the text that the web gave.
+
+    Only the trace keeps that text, so there is nothing else to verify it against.
+    """
     return Quoted(title=item.hit.chunk.title, text=item.quote)
 
 
 def _place(item: Evidence) -> Span:
+    """Return the place of a quote in its document."""
     return item.span.shifted(item.hit.chunk.span.start)
 
 
 def _line(text: str) -> str:
+    """Return a text in one line."""
     return " ".join(text.split())

@@ -1,7 +1,7 @@
 """HyDE: search with a text that might answer the question (Gao et al. 2023).
 
-A language model writes that text. Without one, the stand-in is RM3 (`retrieval.expansion`): the
-question and the likeliest words of the hits found so far. It is not called HyDE anywhere.
+A language model writes that text. Without one, RM3 (`retrieval.expansion`) stands in: the question
+and the likeliest words of the hits so far. RM3 is not called HyDE anywhere.
 """
 
 from collections.abc import Sequence
@@ -33,18 +33,18 @@ sold on board."}""",
 
 
 class Hypothesis(Protocol):
-    """Says what to search for in a later round."""
+    """A role that writes the text to search with in a later round."""
 
     async def text(self, question: str, hits: Sequence[Hit], context: RunContext) -> str:
-        """The text to search with, never empty, as one step of the run.
+        """Return the text to search with, never empty, as one step of the run.
 
         Args:
-            question: What is asked.
-            hits: Found so far, in rank order.
-            context: Where it is recorded.
+            question: The question.
+            hits: The hits so far, in rank order.
+            context: The run that records the step.
 
         Raises:
-            BudgetRefused: If there was no time for it.
+            BudgetRefused: If there was no time for the step.
         """
         ...
 
@@ -56,37 +56,42 @@ class LocalHypothesis:
     feedback: Feedback
 
     async def text(self, question: str, hits: Sequence[Hit], context: RunContext) -> str:
-        """See `Hypothesis.text`."""
-        with context.step("rm3", agent="hyde") as here:
-            text = await here.compute("rm3", lambda: self.feedback(question, hits))
-            here.done(outputs={"text": text}, reason="words of the best hits")
+        """Expand the question by the likeliest words of the hits."""
+        with context.step("rm3", agent="hyde") as step:
+            text = await step.compute("rm3", lambda: self.feedback(question, hits))
+            step.done(outputs={"text": text}, reason="words of the best hits")
         return text
 
 
 class HydeReply(BaseModel):
-    """What a language model is asked for."""
+    """The reply that a language model is asked for."""
 
     paragraph: Annotated[str, Field(min_length=1, max_length=2_000), AtMost(600)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LLMHypothesis:
-    """Asks a language model; the stand-in serves where it says nothing."""
+    """A role that asks a language model; the stand-in serves if the model gives nothing."""
 
     model: RoleModel
     local: Hypothesis
     prompt: Prompt = PROMPT
 
     async def text(self, question: str, hits: Sequence[Hit], context: RunContext) -> str:
-        """See `Hypothesis.text`."""
-        with context.step("hyde", agent="hyde") as here:
-            asked = self.prompt.asking(f"Question: {question}")
-            reply = await ask_model(self.model, HydeReply, asked, here)
-            said = " ".join(reply.value.paragraph.split()) if reply.value else ""
-            text = f"{question} {said}" if said else await self.local.text(question, hits, here)
-            here.done(
+        """Ask the model for a paragraph and put it behind the question."""
+        with context.step("hyde", agent="hyde") as step:
+            request = self.prompt.asking(f"Question: {question}")
+            reply = await ask_model(self.model, HydeReply, request, step)
+            paragraph = " ".join(reply.value.paragraph.split()) if reply.value else ""
+            # The question stays in the text, so that a wrong paragraph does not lose its names.
+            text = (
+                f"{question} {paragraph}"
+                if paragraph
+                else await self.local.text(question, hits, step)
+            )
+            step.done(
                 outputs={"text": text},
-                verdict="model" if said else "local",
+                verdict="model" if paragraph else "local",
                 reason=reply.reason,
             )
         return text

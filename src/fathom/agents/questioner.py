@@ -1,7 +1,8 @@
-"""The questioner: asks about a chunk what somebody might ask who has not seen it.
+"""The questioner: asks about a chunk what a person might ask who has not seen it.
 
-Only a language model has this role; without one, questions are made by rules (`text.asking`), and
-with one by both. What it writes counts only where its answer stands in the chunk word for word.
+Only a language model has this role. Without one, questions are made by rules
+(`question_maker.asking`), with one by both. A question of the model counts only if its answer
+stands in the chunk word for word.
 """
 
 from collections.abc import Sequence
@@ -19,9 +20,11 @@ from fathom.text.quote_match import find
 from fathom.types import Chunk, Span
 
 MOST = 3
-"""Questions about one chunk."""
-_LONGEST = 6_000  # characters of a chunk
-_SHORTEST = 3  # words of a question
+"""The largest number of questions about one chunk."""
+_LONGEST = 6_000
+"""The characters of a chunk that the model is shown."""
+_SHORTEST = 3
+"""The words that a question needs; fewer ask for nothing in particular."""
 
 PROMPT = Prompt.of(
     "questioner",
@@ -43,20 +46,20 @@ The ferry to Sandholm leaves the northern pier every morning at 9:15. A ticket c
 
 
 class AskedAnswer(BaseModel):
-    """A question with what answers it."""
+    """A question with its answer."""
 
     question: Annotated[str, Field(max_length=400), AtMost(200)]
     answer: Annotated[str, Field(max_length=300), AtMost(120)]
 
 
 class QuestionerReply(BaseModel):
-    """What a language model is asked for."""
+    """The reply that a language model is asked for."""
 
     questions: Annotated[list[AskedAnswer], AtMost(MOST)]
 
 
 class Written(NamedTuple):
-    """A question, and where its answer stands in the chunk's text."""
+    """A question with the place of its answer in the chunk's text."""
 
     question: str
     answer: Span
@@ -64,35 +67,35 @@ class Written(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LLMQuestioner:
-    """Asks a language model for questions."""
+    """A questioner that asks a language model."""
 
     model: RoleModel
     prompt: Prompt = PROMPT
 
     async def ask(self, chunk: Chunk, context: RunContext) -> tuple[Written, ...]:
-        """Questions about a chunk, as one step of the run; none where the model has none to use."""
-        with context.step("question", agent="questioner", inputs={"chunk": chunk.id}) as here:
+        """Return questions about a chunk, as one step of the run; none if no reply is usable."""
+        with context.step("question", agent="questioner", inputs={"chunk": chunk.id}) as step:
             text = chunk.context[:_LONGEST]
             fence = fence_for("", [text])
-            asked = self.prompt.asking(
+            request = self.prompt.asking(
                 fenced(fence, [text], label="text"), rule=rule_of(fence), values={"most": MOST}
             )
-            reply = await ask_model(self.model, QuestionerReply, asked, here)
-            written = _kept(reply.value.questions if reply.value else (), chunk)
-            told = [each.question for each in written]
-            here.done(outputs={"questions": told}, verdict="model", reason=reply.reason)
-        return written
+            reply = await ask_model(self.model, QuestionerReply, request, step)
+            questions = _kept(reply.value.questions if reply.value else (), chunk)
+            texts = [question.question for question in questions]
+            step.done(outputs={"questions": texts}, verdict="model", reason=reply.reason)
+        return questions
 
 
 def _kept(replied: Sequence[AskedAnswer], chunk: Chunk) -> tuple[Written, ...]:
-    """Those whose answers stand in the chunk and not in their questions."""
-    found: list[Written] = []
-    for each in replied[:MOST]:
-        question = " ".join(each.question.split())
-        place = find(each.answer, chunk.text) if each.answer.strip() else None
-        told = each.answer.strip().casefold() in question.casefold()
-        if place and place.exact and not told and len(question.split()) >= _SHORTEST:
-            found.append(
-                Written(question if question.endswith("?") else f"{question}?", place.span)
+    """Return the questions whose answers stand in the chunk and not in the questions."""
+    questions: list[Written] = []
+    for pair in replied[:MOST]:  # a server may not enforce the bound of the schema
+        question = " ".join(pair.question.split())
+        match = find(pair.answer, chunk.text) if pair.answer.strip() else None
+        gives_away = pair.answer.strip().casefold() in question.casefold()
+        if match and match.exact and not gives_away and len(question.split()) >= _SHORTEST:
+            questions.append(
+                Written(question if question.endswith("?") else f"{question}?", match.span)
             )
-    return tuple(found)
+    return tuple(questions)

@@ -1,6 +1,7 @@
-"""The summarizer: answers to sub-questions become the answer to the question.
+"""The summarizer: composes the answer to a question from answers to its sub-questions.
 
-The executor AS of MAO-ARAG (arXiv 2508.01005, section 3.1): run by the system, never planned.
+The executor AS of MAO-ARAG (arXiv 2508.01005, section 3.1): the system runs it, planners never
+choose it.
 """
 
 from collections.abc import Sequence
@@ -57,13 +58,13 @@ class SubAnswer:
 
     @property
     def answer(self) -> str:
-        """In a few words where the reader could tell, else the best quote; empty without."""
+        """The short answer of the draft, else its best quote; empty without either."""
         quotes = (" ".join(item.quote.split()) for item in self.draft.evidence)
         return self.draft.short_answer or next(quotes, "")
 
 
 class Summarizer(Protocol):
-    """Composes drafts; every one cites only what the drafts cite."""
+    """A role that composes drafts; it cites only what the drafts cite."""
 
     async def summarize(
         self,
@@ -73,28 +74,28 @@ class Summarizer(Protocol):
         hits: Sequence[Hit],
         context: RunContext,
     ) -> Draft:
-        """One draft of several, as one step of the run; without evidence if none has any.
+        """Return one draft of several, as one step of the run; without evidence if none has any.
 
         Args:
-            question: The one that was split.
-            manner: How.
-            findings: In the order of the sub-questions.
-            hits: All that was gathered for them, best first.
-            context: Where it is recorded.
+            question: The question that was split.
+            manner: The manner of the split.
+            findings: The answers, in the order of the sub-questions.
+            hits: All hits of the sub-questions, best first.
+            context: The run that records the step.
 
         Raises:
-            BudgetRefused: If there was no time for it.
+            BudgetRefused: If there was no time for the step.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class LocalSummarizer:
-    """The local implementation: rules by the kind of question; deterministic.
+    """The local summarizer: rules by the kind of question; deterministic.
 
-    The last hop answers a chain, as long as it found something; a comparison is decided by the
-    order of dates or amounts, or by whether the answers are the same. What cannot be decided is
-    answered by all answers together.
+    The last hop answers a chain if it has an answer. A comparison is decided by the order of dates
+    or amounts, or by whether the answers are the same. If nothing decides, all answers together are
+    the answer.
     """
 
     async def summarize(
@@ -105,13 +106,13 @@ class LocalSummarizer:
         hits: Sequence[Hit],
         context: RunContext,
     ) -> Draft:
-        """See `Summarizer.summarize`."""
+        """Compose the draft by rules."""
         inputs = {"manner": manner, "chunks": [hit.chunk.id for hit in hits]}
-        with context.step("summarize", agent="summarizer", inputs=inputs) as here:
-            draft, reason = await here.compute(
+        with context.step("summarize", agent="summarizer", inputs=inputs) as step:
+            draft, reason = await step.compute(
                 "summarize", lambda: self.draft(question, manner, findings)
             )
-            here.done(
+            step.done(
                 outputs={"short_answer": draft.short_answer, "confidence": draft.confidence},
                 reason=reason,
             )
@@ -120,8 +121,8 @@ class LocalSummarizer:
     def draft(
         self, question: str, manner: Manner, findings: Sequence[SubAnswer]
     ) -> tuple[Draft, str]:
-        """What `summarize` gives, at once, and by which rule."""
-        if not any(found.draft.evidence for found in findings):
+        """Return the composed draft and the rule that made it, outside of any step."""
+        if not any(finding.draft.evidence for finding in findings):
             return Draft(), "no sub-question has an answer"
         if manner == "serial":
             return _of_chain(findings)
@@ -129,13 +130,13 @@ class LocalSummarizer:
         verdict = _compared(question, compared, findings) if compared else ""
         if verdict:
             return _together(findings, verdict), "compared"
-        answers = dict.fromkeys(found.answer for found in findings if found.answer)
+        answers = dict.fromkeys(finding.answer for finding in findings if finding.answer)
         short = "; ".join(answers) if all(f.draft.short_answer for f in findings) else ""
         return _together(findings, short), "all answers together"
 
 
 class Summary(BaseModel):
-    """A sentence and what supports it."""
+    """A sentence with the numbers of the quotes that support it."""
 
     quotes: Annotated[list[Annotated[int, OneOf("quote")]], AtMost(_MOST_QUOTES, least=1)]
     text: Annotated[str, Field(max_length=2_000), AtMost(200, least=1)]
@@ -149,22 +150,23 @@ class SummarizerAnswer(BaseModel):
 
 
 class SummarizerReply(BaseModel):
-    """What a language model is asked for; no answer where the quotes do not hold one."""
+    """The reply that a language model is asked for; no answer if the quotes do not hold one."""
 
     answer: SummarizerAnswer | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LLMSummarizer:
-    """Asks a language model; a sentence counts only if its quotes support it.
+    """A summarizer that asks a language model; a sentence counts only if its quotes support it.
 
-    The answer is as sure as the least sure of those that it is composed of, whatever is said of it.
+    The answer is as sure as the least sure of the answers that it is composed of, whatever the
+    model says.
 
     Attributes:
-        local: Decides where the model cannot, may not, or says nothing that is supported.
-        judge: Checks each sentence against the quotes it names.
-        min_support: Sentences with less support are dropped.
-        prompt: What the model is told.
+        local: The fallback if the model cannot, may not, or says nothing that is supported.
+        judge: The judge of each sentence against the quotes that it names.
+        min_support: The smallest support of a sentence that counts.
+        prompt: The instructions for the model.
     """
 
     model: RoleModel
@@ -181,32 +183,33 @@ class LLMSummarizer:
         hits: Sequence[Hit],
         context: RunContext,
     ) -> Draft:
-        """See `Summarizer.summarize`."""
+        """Compose the draft by rules, then let the model write its sentences."""
         inputs = {"manner": manner, "chunks": [hit.chunk.id for hit in hits]}
-        with context.step("summarize", agent="summarizer", inputs=inputs) as here:
+        with context.step("summarize", agent="summarizer", inputs=inputs) as step:
             draft, reason = self.local.draft(question, manner, findings)
             if not draft.evidence:
-                here.done(verdict="local", reason=reason)
+                step.done(verdict="local", reason=reason)
                 return draft
-            asked = _asked(self.prompt, question, findings, draft.evidence)
-            reply = await ask_model(self.model, SummarizerReply, asked, here)
+            request = _asked(self.prompt, question, findings, draft.evidence)
+            reply = await ask_model(self.model, SummarizerReply, request, step)
             answer = reply.value.answer if reply.value else None
-            said = await self._checked(question, answer, draft, here) if answer else None
-            here.done(
-                outputs={"short_answer": (said or draft).short_answer},
-                verdict="model" if said else "local",
-                reason=reply.reason or ("" if said else "no sentence of the model is supported"),
+            checked = await self._checked(question, answer, draft, step) if answer else None
+            step.done(
+                outputs={"short_answer": (checked or draft).short_answer},
+                verdict="model" if checked else "local",
+                reason=reply.reason or ("" if checked else "no sentence of the model is supported"),
             )
-        return said or draft
+        return checked or draft
 
     async def _checked(
         self, question: str, reply: SummarizerAnswer, draft: Draft, context: RunContext
     ) -> Draft | None:
-        """The sentences of an answer that hold; `None` if none does."""
+        """Return the draft with the sentences that hold; `None` if none does."""
         places = [
-            (each.text.strip(), tuple(sorted({n - 1 for n in each.quotes if n >= 1})))
-            for each in reply.sentences
+            (sentence.text.strip(), tuple(sorted({n - 1 for n in sentence.quotes if n >= 1})))
+            for sentence in reply.sentences
         ]
+        # Places are sorted, so the last one tells whether all of them exist.
         named = [(text, at) for text, at in places if text and at and at[-1] < len(draft.evidence)]
         quotes = [" ".join(draft.evidence[place].quote for place in at) for _, at in named]
         pairs = [(text, quote) for (text, _), quote in zip(named, quotes, strict=True)]
@@ -218,35 +221,37 @@ class LLMSummarizer:
         ]
         if not claims:
             return None
-        rests_on = dict.fromkeys(at for claim in claims for at in claim.evidence)
-        quotes = [draft.evidence[at].quote for at in rests_on]
+        cited = dict.fromkeys(at for claim in claims for at in claim.evidence)
+        quotes = [draft.evidence[at].quote for at in cited]
         short = backed(question, reply.short_answer, quotes) or draft.short_answer
         return replace(draft, claims=tuple(claims), short_answer=short)
 
 
 def _of_chain(findings: Sequence[SubAnswer]) -> tuple[Draft, str]:
+    """Return the draft of the last hop, with the evidence of all hops."""
     last = findings[-1].draft
     if not last.evidence:
         return Draft(), "the last hop has no answer"
+    # The quotes of the last hop come first: they answer, the others only lead there.
     draft = _together([findings[-1], *findings[:-1]], last.short_answer)
     return replace(draft, alternatives=last.alternatives), "the last hop answers"
 
 
 def _together(findings: Sequence[SubAnswer], short: str) -> Draft:
-    """All evidence in the order of the findings; as sure as the least sure of them."""
+    """Merge all evidence in the order of the findings; as sure as the least sure of them."""
     places = {
         (item.hit.chunk.id, item.span, item.heading): item
-        for found in findings
-        for item in found.draft.evidence
+        for finding in findings
+        for item in finding.draft.evidence
     }
     evidence: tuple[Evidence, ...] = tuple(places.values())
-    confidence = min(found.draft.confidence for found in findings if found.draft.evidence)
+    confidence = min(finding.draft.confidence for finding in findings if finding.draft.evidence)
     return Draft(evidence=evidence, short_answer=short, confidence=confidence)
 
 
 def _compared(question: str, compared: Comparison, findings: Sequence[SubAnswer]) -> str:
-    """The short answer to a comparison; empty where it cannot be told."""
-    answers = [found.answer for found in findings]
+    """Return the short answer to a comparison; empty if it cannot be told."""
+    answers = [finding.answer for finding in findings]
     if not all(answers) or len(answers) != len(compared.options):
         return ""
     if compared.want in {"one", "each"}:
@@ -255,18 +260,18 @@ def _compared(question: str, compared: Comparison, findings: Sequence[SubAnswer]
 
 
 def _fitting(compared: Comparison, findings: Sequence[SubAnswer]) -> str:
-    """The option that its own answer names, else the one whose answer is the surest."""
+    """Return the option that its own answer names, else the one whose answer is the surest."""
 
     def fit(place: int) -> tuple[bool, float]:
-        found = findings[place]
-        named = contains_answer(found.draft.short_answer or "?", compared.options[place])
-        return named, found.draft.confidence
+        draft = findings[place].draft
+        named = contains_answer(draft.short_answer or "?", compared.options[place])
+        return named, draft.confidence
 
     return compared.options[max(range(len(findings)), key=fit)]
 
 
 def _common(answers: Sequence[str]) -> str:
-    """The longest run of words that all answers hold, if it is more than small words."""
+    """Return the longest run of words that all answers hold, if it has more than small words."""
     first, *others = [normalize_answer(answer).split() for answer in answers]
     padded = [f" {' '.join(other)} " for other in others]
     for length in range(len(first), 0, -1):
@@ -280,14 +285,15 @@ def _common(answers: Sequence[str]) -> str:
 def _asked(
     prompt: Prompt, question: str, findings: Sequence[SubAnswer], evidence: Sequence[Evidence]
 ) -> Asked:
+    """Build the request with the numbered quotes, the sub-answers and the question."""
     quotes = [item.quote for item in evidence]
-    said = [f"{found.question} -> {found.answer or 'unknown'}" for found in findings]
-    fence = fence_for(question, [*quotes, *said])
-    parts = [
+    answers = [f"{finding.question} -> {finding.answer or 'unknown'}" for finding in findings]
+    fence = fence_for(question, [*quotes, *answers])
+    sections = [
         fenced(fence, quotes, label="quote"),
-        fenced(fence, said, label="sub-question"),
+        fenced(fence, answers, label="sub-question"),
         f"Question: {question}",
     ]
     return prompt.asking(
-        "\n\n".join(parts), rule=rule_of(fence), choices={"quote": numbers(len(quotes))}
+        "\n\n".join(sections), rule=rule_of(fence), choices={"quote": numbers(len(quotes))}
     )
