@@ -1,1 +1,1 @@
-"""Learning which executors to run on a question: from numbers, no model call, no text."""
+"""Planners: the choice of executors for a question, from numbers or by a language model."""

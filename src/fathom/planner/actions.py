@@ -1,18 +1,18 @@
-"""What a planner may choose on the way to an answer, and in which order.
+"""The actions of `adaptive`'s planner, and their legal order.
 
-A first look has been taken and read when the first choice is made. An executor looks or reads
-further, and a draft comes of it; then the planner chooses again. The executors of MAO-ARAG
-(arXiv 2508.01005, section 3.1) and ours:
+The first look is taken and read before the first choice. An executor then searches or reads further
+and produces a draft, after which the planner chooses again. The executors of MAO-ARAG (arXiv
+2508.01005, section 3.1) and Fathom's:
 
 | paper | action |
 |---|---|
-| QR (rewrite), then R | `expand`: a search with the question widened by what was found |
-| R | the first look; `deeper` reads more of what it found, `bridge` follows its anchors |
+| QR (rewrite), then R | `expand`: a search with the question widened by the hits so far |
+| R | the first look; `deeper` reads more of its hits, `bridge` follows its anchors |
 | QDS, QDP (split) | `split`: serially or in parallel, as the question's clauses tell |
-| DS (select) | not a choice: the cross-reader ranks whatever is read |
+| DS (select) | not a choice: the cross-reader ranks every pool that is read |
 | AG (answer) | not a choice: every executor ends in a draft |
-| - | `debate`: one agent a document, where answers conflict |
-| - | `model`: a language model reads what was found |
+| - | `debate`: one agent per document, where answers conflict |
+| - | `model`: a language model reads the hits |
 | - | `stop` shows the draft, `abstain` shows none |
 """
 
@@ -22,47 +22,53 @@ from typing import Literal, get_args
 Action = Literal["stop", "abstain", "deeper", "expand", "bridge", "split", "debate", "model"]
 
 ACTIONS: tuple[Action, ...] = get_args(Action)
-"""In the order in which `legal` gives them; a learned policy's outputs are places in it."""
+"""All actions, in the order of `legal`; the outputs of a learned policy are places in it."""
 ENDING: frozenset[Action] = frozenset({"stop", "abstain"})
+"""The actions that end the work on a question."""
 MOST = 3
-"""So many executors work on a question at most."""
+"""The largest number of executors that work on a question."""
 
 
 def legal(tried: Sequence[Action], *, has_model: bool, most: int = MOST) -> tuple[Action, ...]:
-    """What may come next, in the order of `ACTIONS`: each executor once, and an end at any time.
+    """Return the actions that may come next, in the order of `ACTIONS`.
+
+    Each executor works at most once, and an end may come at any time.
 
     Args:
-        tried: The executors that have worked, in their order.
-        has_model: Whether there is a language model to read.
-        most: So many executors at most.
+        tried: The executors that have worked, in order.
+        has_model: Whether a language model can read.
+        most: The largest number of executors.
 
     Returns:
-        Nothing where an end has been chosen already.
+        No action where an end has been chosen already.
     """
     if ENDING.intersection(tried):
         return ()
-    full = len(tried) >= most
+    is_full = len(tried) >= most
     return tuple(
         action
         for action in ACTIONS
+        # An end stays legal when no executor is: a question can always be left.
         if action in ENDING
-        or not (full or action in tried or (action == "model" and not has_model))
+        or not (is_full or action in tried or (action == "model" and not has_model))
     )
 
 
 def is_legal(sequence: Sequence[str], *, has_model: bool, most: int = MOST) -> bool:
-    """Whether each of these actions may follow those before it."""
+    """Return whether each of these actions may follow those before it."""
     chosen: list[Action] = []
     for name in sequence:
-        found = [each for each in legal(chosen, has_model=has_model, most=most) if each == name]
-        if not found:
+        matches = [
+            action for action in legal(chosen, has_model=has_model, most=most) if action == name
+        ]
+        if not matches:
             return False
-        chosen += found
+        chosen += matches
     return True
 
 
 def executions(*, has_model: bool, most: int = MOST) -> Iterator[tuple[Action, ...]]:
-    """Every legal sequence of executors, the empty one first, each after its own beginning."""
+    """Yield every legal sequence of executors, each after its own beginning, from the empty one."""
     waiting: list[tuple[Action, ...]] = [()]
     while waiting:
         tried = waiting.pop(0)

@@ -1,13 +1,14 @@
-"""Recorded outcomes as an environment: what every sequence of executors came to on every question.
+"""Recorded outcomes as an environment: those of all sequences of executors on every question.
 
 Each question was worked on with all legal sequences of executors beforehand, so that an episode is
-a walk through what was recorded: no model is called while a policy learns, and what any policy
-would have earned is known exactly, as is what hindsight would have.
+a walk through the record: no model is called while a policy learns, and the reward of any policy is
+known exactly, as is the best reward in hindsight.
 
-The reward is that of MAO-ARAG (arXiv 2508.01005, section 3.2, equations 4 to 6): F1 of the answer
-- alpha * (tokens / 1000 + 0.25 a search + 0.25 a parallel split or serial sub-question) - 1 for an
-illegal action, which ends the episode with the draft as it is. Ours: abstaining earns what F1 gives
-it (1 where there is no answer), and a wrong answer may cost something beside earning nothing.
+The reward is that of MAO-ARAG (arXiv 2508.01005, section 3.2, equations 4 to 6): F1 of the answer -
+alpha * (tokens / 1000 + 0.25 a search + 0.25 a parallel split or serial sub-question) - 1 for an
+illegal action, which ends the episode with the draft as it is. Two rules are Fathom's: abstaining
+earns what F1 gives it (1 where there is no answer), and a wrong answer may cost something besides
+earning nothing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,9 +27,9 @@ from fathom.planner.policy import Policy
 RETRIEVAL_PRICE = 0.25
 WAIT_PRICE = 0.25
 PRICED_TOKENS = 1_000
-"""So many tokens cost 1; the paper says only that they are normalised."""
+"""The number of tokens that cost 1; the paper says only that they are normalised."""
 END = -1
-"""In place of the state after an end."""
+"""The mark in place of a state after an end."""
 
 Places = NDArray[np.int64]
 Mask = NDArray[np.bool_]
@@ -36,18 +37,18 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What some executors came to, as if the draft had been shown then.
+    """The outcome of some executors, as if the draft had been shown then.
 
     Attributes:
-        tried: The executors, in their order.
+        tried: The executors, in order.
         features: The planner's columns at that point, by name.
         f1: F1 of the answer; 1 for an abstention where there is no answer.
-        wrong: Whether something was shown that is not right.
-        answered: Whether something was shown.
-        tokens: Tokens of the run so far, the first look's included, as for the next three.
-        retrievals: Searches.
-        waits: Parallel splits and serial sub-questions.
-        seconds: Wall time; no part of the reward.
+        wrong: Whether the answer shown is not right.
+        answered: Whether an answer is shown.
+        tokens: Tokens of the run so far, including the first look.
+        retrievals: Searches of the run so far, including the first look.
+        waits: Parallel splits and serial sub-questions of the run so far.
+        seconds: Wall time of the run so far; not part of the reward.
     """
 
     tried: tuple[Action, ...]
@@ -62,7 +63,7 @@ class Outcome:
 
     @property
     def cost(self) -> float:
-        """In the units of the reward."""
+        """The cost in the units of the reward."""
         priced = self.tokens / PRICED_TOKENS
         return priced + RETRIEVAL_PRICE * self.retrievals + WAIT_PRICE * self.waits
 
@@ -72,11 +73,11 @@ class RecordedQuestion:
     """A question with all its outcomes.
 
     Attributes:
-        dataset: Where it is from; a router sees nothing else.
-        question: Its id there.
-        answerable: Whether it has an answer.
+        dataset: The data set of the question; a router sees nothing else.
+        question: The id of the question there.
+        answerable: Whether the question has an answer.
         outcomes: One for each sequence of executors, each after its own beginning.
-        setup: What made them, beside the question: another setup gives other outcomes.
+        setup: The setup that produced the outcomes; another setup gives other outcomes.
     """
 
     dataset: str
@@ -86,49 +87,53 @@ class RecordedQuestion:
     setup: str = ""
 
     def to_json(self) -> dict[str, Any]:
-        """As a line of a file holds it."""
+        """Return the question as a JSON object for one line of a file."""
         return asdict(self)
 
     @classmethod
-    def from_json(cls, told: Mapping[str, Any]) -> Self:
-        """What a line of a file says.
+    def from_json(cls, fields: Mapping[str, Any]) -> Self:
+        """Build the question from the JSON object of a line.
 
         Raises:
-            UsageError: If it is no recorded question, or one of another version's columns.
+            UsageError: If it is no recorded question, or one with the columns of another version.
         """
         try:
             outcomes = tuple(
-                Outcome(**{**each, "tried": tuple(each["tried"])}) for each in told["outcomes"]
+                Outcome(**{**outcome, "tried": tuple(outcome["tried"])})
+                for outcome in fields["outcomes"]
             )
-            found = cls(**{**told, "outcomes": outcomes})
+            question = cls(**{**fields, "outcomes": outcomes})
         except (KeyError, TypeError) as error:
             raise UsageError(f"not a recorded question ({error}); record it again") from error
-        for each in found.outcomes:
-            if set(each.features) != set(COLUMNS):
+        # Features are looked up by name: other columns would train on numbers that mean something
+        # else.
+        for outcome in question.outcomes:
+            if set(outcome.features) != set(COLUMNS):
                 raise UsageError(
-                    f"{found.dataset} {found.question}: recorded with other columns; "
+                    f"{question.dataset} {question.question}: recorded with other columns; "
                     "record the outcomes again"
                 )
-        return found
+        return question
 
     def after(self, tried: Sequence[Action]) -> Outcome | None:
-        """The outcome of these executors, if it was recorded."""
-        return next((each for each in self.outcomes if each.tried == tuple(tried)), None)
+        """Return the outcome of these executors; `None` if it was not recorded."""
+        return next((outcome for outcome in self.outcomes if outcome.tried == tuple(tried)), None)
 
 
 def depth_of(questions: Sequence[RecordedQuestion]) -> int:
-    """So many executors in a row all questions were worked on with.
+    """Return the largest number of executors that every question was worked on with.
 
     Raises:
         UsageError: If there is no question, or one lacks a sequence that it should have.
     """
     if not questions:
         raise UsageError("no outcomes were recorded; record some first")
-    most = min(max(len(each.tried) for each in question.outcomes) for question in questions)
-    wanted = list(executions(has_model=False, most=most))
+    most = min(max(len(outcome.tried) for outcome in question.outcomes) for question in questions)
+    # Without a model only: `model` is never learned, so its outcomes may be missing.
+    sequences = list(executions(has_model=False, most=most))
     for question in questions:
-        known = {each.tried for each in question.outcomes}
-        lacking = [",".join(each) for each in wanted if each not in known]
+        recorded = {outcome.tried for outcome in question.outcomes}
+        lacking = [",".join(sequence) for sequence in sequences if sequence not in recorded]
         if lacking:
             raise UsageError(
                 f"{question.dataset} {question.question}: no outcome of "
@@ -139,15 +144,15 @@ def depth_of(questions: Sequence[RecordedQuestion]) -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reward:
-    """What an episode earns; see the module.
+    """The reward of an episode, as the module describes it.
 
     Attributes:
-        alpha: What cost weighs against an F1 of 1.
-        wrong: Taken off where something wrong is shown; with 1 an answer earns about its
-            CRAG truthfulness.
-        illegal: Taken off for an illegal action.
-        gamma: Worth of a reward one turn later, in (0, 1]; an executor takes one turn, and one
-            more for each wait.
+        alpha: Weight of the cost against an F1 of 1.
+        wrong: Penalty for showing a wrong answer; with 1 an answer earns about its CRAG
+            truthfulness.
+        illegal: Penalty for an illegal action.
+        gamma: Value of a reward one turn later, in (0, 1]; an executor takes one turn, and one more
+            for each wait.
     """
 
     alpha: float = 0.1
@@ -156,29 +161,29 @@ class Reward:
     gamma: float = 0.98
 
     def shown(self, outcome: Outcome) -> float:
-        """Of showing the draft."""
+        """Return the reward for showing the draft."""
         return outcome.f1 - self.wrong * outcome.wrong
 
     def withheld(self, question: RecordedQuestion) -> float:
-        """Of abstaining."""
+        """Return the reward for abstaining."""
         return float(not question.answerable)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Environment:
-    """All episodes as one table: a state is a question with the executors that have worked on it.
+    """All episodes as one table; a state is a question with the executors that have worked on it.
 
     Attributes:
-        questions: What was recorded.
-        reward: What it earns.
-        most: So many executors in a row at most.
-        actions: Those that can be chosen, in the order of the table's columns.
-        states: For each state its question, by place, and what was tried.
-        inputs: States x columns: what a policy sees.
-        legal: States x actions: whether a policy may choose it.
+        questions: The recorded questions.
+        reward: The reward of an episode.
+        most: The largest number of executors in a row.
+        actions: The actions that can be chosen, in the order of the table's columns.
+        states: For each state the place of its question, and the executors tried.
+        inputs: States x columns: the features that a policy sees.
+        legal: States x actions: whether a policy may choose the action.
         after: States x actions: the state that follows, or `END`.
-        rewards: States x actions: what is earned at once.
-        turns: States x actions: how long it takes.
+        rewards: States x actions: the immediate reward.
+        turns: States x actions: the number of turns that the action takes.
         starts: The first state of each question.
     """
 
@@ -198,45 +203,48 @@ class Environment:
     def of(
         cls, questions: Sequence[RecordedQuestion], reward: Reward, *, most: int | None = None
     ) -> Self:
-        """The table of these questions.
+        """Build the table of these questions.
 
         Args:
-            questions: What was recorded.
-            reward: What it earns.
-            most: So many executors in a row at most; by default as many as were recorded.
+            questions: The recorded questions.
+            reward: The reward of an episode.
+            most: The largest number of executors in a row; by default as many as were recorded.
 
         Raises:
-            UsageError: If outcomes are lacking.
+            UsageError: If outcomes are missing.
         """
         depth = depth_of(questions)
         most = depth if most is None else min(most, depth)
+        # Recorded outcomes come from runs without a language model, so `model` cannot be learned.
         actions = tuple(action for action in ACTIONS if action != "model")
         tries = list(executions(has_model=False, most=most))
-        states = tuple((at, tried) for at in range(len(questions)) for tried in tries)
-        place = {state: number for number, state in enumerate(states)}
+        states = tuple((index, tried) for index in range(len(questions)) for tried in tries)
+        state_numbers = {state: number for number, state in enumerate(states)}
         shape = (len(states), len(actions))
-        open_, after = np.zeros(shape, dtype=bool), np.full(shape, END)
+        # The outcome of an illegal action is an end: `after` stays `END` unless an executor
+        # follows.
+        mask, after = np.zeros(shape, dtype=bool), np.full(shape, END)
         rewards, turns = np.zeros(shape), np.zeros(shape)
         rows: list[list[float]] = []
-        for number, (at, tried) in enumerate(states):
-            question = questions[at]
-            known = {each.tried: each for each in question.outcomes}
-            here = known[tried]
-            rows.append([here.features[name] for name in COLUMNS])
-            open_here = legal(tried, has_model=False, most=most)
+        for number, (index, tried) in enumerate(states):
+            question = questions[index]
+            outcomes = {recorded.tried: recorded for recorded in question.outcomes}
+            outcome = outcomes[tried]
+            rows.append([outcome.features[name] for name in COLUMNS])
+            legal_actions = legal(tried, has_model=False, most=most)
             for column, action in enumerate(actions):
-                earned = reward.shown(here)
-                if action not in open_here:
+                earned = reward.shown(outcome)
+                if action not in legal_actions:
                     earned -= reward.illegal
                 elif action == "abstain":
                     earned = reward.withheld(question)
                 elif action not in ENDING:
-                    following = known[*tried, action]
-                    after[number, column] = place[at, (*tried, action)]
-                    earned = -reward.alpha * (following.cost - here.cost)
-                    turns[number, column] = 1 + following.waits - here.waits
+                    following = outcomes[*tried, action]
+                    after[number, column] = state_numbers[index, (*tried, action)]
+                    earned = -reward.alpha * (following.cost - outcome.cost)
+                    turns[number, column] = 1 + following.waits - outcome.waits
                 rewards[number, column] = earned
-                open_[number, column] = action in open_here
+                mask[number, column] = action in legal_actions
         return cls(
             questions=tuple(questions),
             reward=reward,
@@ -244,7 +252,7 @@ class Environment:
             actions=actions,
             states=states,
             inputs=np.array(rows),
-            legal=open_,
+            legal=mask,
             after=after,
             rewards=rewards,
             turns=turns,
@@ -253,11 +261,11 @@ class Environment:
 
     @cached_property
     def datasets(self) -> tuple[str, ...]:
-        """Where the questions are from, each once, in order."""
+        """The data sets of the questions, each once, in order."""
         return tuple(dict.fromkeys(question.dataset for question in self.questions))
 
     def follow(self, choices: Places) -> "Walks":
-        """What comes of choosing an action in every state.
+        """Return the episodes that follow from one choice of action for every state.
 
         Args:
             choices: For each state, the place of an action in `actions`.
@@ -267,49 +275,51 @@ class Environment:
         last, ends = now.copy(), np.zeros(len(now), dtype=np.int64)
         for _ in range(self.most + 1):
             running = now != END
-            here = now[running]
-            chosen = choices[here]
-            earned[running] += self.rewards[here, chosen]
-            last[running], ends[running] = here, chosen
-            now[running] = self.after[here, chosen]
+            states = now[running]
+            chosen = choices[states]
+            earned[running] += self.rewards[states, chosen]
+            last[running], ends[running] = states, chosen
+            now[running] = self.after[states, chosen]
         return Walks(environment=self, last=last, ends=ends, earned=earned)
 
     def always(self, sequence: Sequence[Action]) -> Places:
-        """The choices of a fixed sequence: these executors, then `stop`."""
+        """Return the choices of a fixed sequence: these executors, then `stop`."""
         stop = self.actions.index("stop")
         choices = np.full(len(self.states), stop)
         for number, (_, tried) in enumerate(self.states):
-            done = len(tried)
-            if done < len(sequence) and tuple(sequence[:done]) == tried:
-                choices[number] = self.actions.index(sequence[done])
+            depth = len(tried)
+            if depth < len(sequence) and tuple(sequence[:depth]) == tried:
+                choices[number] = self.actions.index(sequence[depth])
         return choices
 
     def choices(self, policy: Policy) -> Places:
-        """What a policy chooses in every state; see `follow`."""
-        found = np.zeros(len(self.states), dtype=np.int64)
+        """Return the choices of a policy in every state; `follow` takes them."""
+        chosen_places = np.zeros(len(self.states), dtype=np.int64)
         for state, row in enumerate(self.inputs):
-            seen = recalled(dict(zip(COLUMNS, map(float, row), strict=True)))
+            observation = recalled(dict(zip(COLUMNS, map(float, row), strict=True)))
             pairs = zip(self.actions, self.legal[state], strict=True)
-            chosen = policy.choose(seen, [action for action, legal in pairs if legal])
-            found[state] = self.actions.index(chosen.action)
-        return found
+            chosen = policy.choose(observation, [action for action, legal in pairs if legal])
+            chosen_places[state] = self.actions.index(chosen.action)
+        return chosen_places
 
     def hindsight(self) -> Places:
-        """The choices that earn most, of equal ones the cheapest, then the first."""
+        """Return the choices that earn most; of equal ones the cheapest, then the first."""
         values = np.zeros(len(self.states))
         choices = np.zeros(len(self.states), dtype=np.int64)
-        order = sorted(range(len(self.states)), key=lambda at: -len(self.states[at][1]))
+        order = sorted(range(len(self.states)), key=lambda number: -len(self.states[number][1]))
+        # The longest sequences first: the value of a state needs those of the states after it.
         for state in order:
             later = np.where(self.after[state] == END, 0.0, values[self.after[state]])
-            worth = np.round(self.rewards[state] + later, 9) - 1e-7 * self.turns[state]
-            worth[~self.legal[state]] = -np.inf
-            choices[state] = int(np.argmax(worth))
+            # Rounding makes ties exact, and the small term resolves them in favour of fewer turns.
+            totals = np.round(self.rewards[state] + later, 9) - 1e-7 * self.turns[state]
+            totals[~self.legal[state]] = -np.inf
+            choices[state] = int(np.argmax(totals))
             values[state] = self.rewards[state, choices[state]] + later[choices[state]]
         return choices
 
     def among(self, places: Sequence[int]) -> "Environment":
-        """Some of the questions, by place."""
-        return self.of([self.questions[at] for at in places], self.reward, most=self.most)
+        """Return the environment of some of the questions, by place."""
+        return self.of([self.questions[place] for place in places], self.reward, most=self.most)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -317,9 +327,10 @@ class Walks:
     """One episode of each question.
 
     Attributes:
-        last: The state in which each ended.
+        last: The state in which each episode ended.
         ends: The place of the action that ended it.
-        earned: Its reward, without discount; the cost of the first look, equal for all, left out.
+        earned: Its reward, without discount; the cost of the first look, equal for all, is left
+            out.
     """
 
     environment: Environment
@@ -329,23 +340,23 @@ class Walks:
 
     @cached_property
     def outcomes(self) -> tuple[Outcome, ...]:
-        """What was shown of each; of an abstention, with what it earns."""
-        found: list[Outcome] = []
+        """The outcome that each episode ended with; that of an abstention has its own reward."""
+        reached: list[Outcome] = []
         for state, end in zip(self.last, self.ends, strict=True):
-            at, tried = self.environment.states[state]
-            question = self.environment.questions[at]
+            place, tried = self.environment.states[state]
+            question = self.environment.questions[place]
             outcome = question.after(tried)
             assert outcome is not None
             if self.environment.actions[end] == "abstain":
                 outcome = replace(
                     outcome, f1=float(not question.answerable), wrong=False, answered=False
                 )
-            found.append(outcome)
-        return tuple(found)
+            reached.append(outcome)
+        return tuple(reached)
 
     @cached_property
     def sequences(self) -> tuple[tuple[Action, ...], ...]:
-        """The actions of each, its end included."""
+        """The actions of each episode, with its end."""
         actions = self.environment.actions
         return tuple(
             (*self.environment.states[state][1], actions[end])

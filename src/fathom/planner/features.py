@@ -1,6 +1,6 @@
-"""What a planner knows when it chooses: numbers about the question, the first look and the draft.
+"""The observation of `adaptive`'s policies: features of the question, the first look, the drafts.
 
-No text of a document is among them, so none can tell the planner what to do.
+No text of a document is among them, so no document can instruct the planner.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,17 +22,18 @@ _DIGITS = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DraftFigures:
-    """A draft in numbers.
+    """The features of a draft.
 
     Attributes:
         answered: 1 if there is evidence for an answer at all.
-        confidence: Of the reader, in [0, 1].
-        support: Of the best evidence, in [0, 1].
-        margin: How far the second evidence is behind the best, as a share of it; 1 without one.
+        confidence: Confidence of the reader, in [0, 1].
+        support: Support of the best evidence, in [0, 1].
+        margin: Distance of the second evidence from the best, as a share of the best; 1 without
+            one.
         rival: Support of the best other answer as a share of the best, in [0, 1]; 0 without one.
-        alternatives: How many other answers the evidence gives.
-        documents: How many documents the evidence is from.
-        short: 1 if the answer could be told in a few words.
+        alternatives: Number of other answers in the evidence.
+        documents: Number of documents of the evidence.
+        short: 1 if the answer has a short form of a few words.
     """
 
     answered: float = 0.0
@@ -46,12 +47,12 @@ class DraftFigures:
 
     @classmethod
     def of(cls, draft: Draft) -> Self:
-        """The figures of a draft, refuted alternatives left out."""
-        supports = [each.support for each in draft.evidence]
+        """Build the features of a draft; refuted alternatives are left out."""
+        supports = [evidence.support for evidence in draft.evidence]
         best = max(supports, default=0.0)
         second = sorted(supports)[-2] if len(supports) > 1 else 0.0
-        rivals = [each for each in draft.alternatives if not each.refuted]
-        others = [supports[at] for each in rivals for at in each.evidence if at < len(supports)]
+        rivals = [rival for rival in draft.alternatives if not rival.refuted]
+        others = [supports[at] for rival in rivals for at in rival.evidence if at < len(supports)]
         return cls(
             answered=float(bool(draft.evidence)),
             confidence=draft.confidence,
@@ -59,23 +60,23 @@ class DraftFigures:
             margin=1.0 - second / best if best > 0 else 1.0,
             rival=min(1.0, max(others, default=0.0) / best) if best > 0 else 0.0,
             alternatives=float(len(rivals)),
-            documents=float(len({each.hit.chunk.document_id for each in draft.evidence})),
+            documents=float(len({evidence.hit.chunk.document_id for evidence in draft.evidence})),
             short=float(bool(draft.short_answer)),
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """All that a policy is told.
+    """The input of a policy.
 
     Attributes:
-        situation: The question and the first look.
-        drafts: The draft of the first look, then that of each executor; never empty.
+        situation: The features of the question and the first look.
+        drafts: The features of the first look's draft, then of each executor's; never empty.
         tried: The executors that have worked; one fewer than drafts.
-        indonesian: Whether the question is in Indonesian; else it is taken for English.
+        indonesian: Whether the question is in Indonesian; otherwise it counts as English.
         agreement: Share of the first look's hits that more than one retriever found.
-        new_hits: Share of the last executor's hits that had not been read before; 1 after the
-            first look.
+        new_hits: Share of the last executor's hits that had not been read before; 1 after the first
+            look.
         same: Whether the last executor left the short answer as it was; `True` after the first
             look.
         left: Share of the run's budget that is left, the scarcest of its kinds; 1 without a cap.
@@ -98,37 +99,37 @@ class Observation:
 
     @property
     def draft(self) -> DraftFigures:
-        """The last draft."""
+        """The features of the last draft."""
         return self.drafts[-1]
 
 
 COLUMNS: Mapping[str, str] = {
     "words": "length of the question in words, as a share of 40, at most 1",
     "names": "names, quoted words and slots in the question",
-    "serial": "questions the clause rules make of it, one after the other",
-    "parallel": "questions they make of it, side by side",
+    "serial": "serial sub-questions that the clause rules make of the question",
+    "parallel": "parallel sub-questions that the clause rules make of the question",
     "yes_no": "1 if yes or no would answer",
-    "kind": "1 if the question tells whether a name, a number or a time is wanted",
-    "filler": "share of its words that the rewriting rules drop",
+    "kind": "1 if the question's words tell the kind of its answer: a name, a number or a time",
+    "filler": "share of the question's words that the rewriting rules drop",
     "hits": "hits of the first look",
-    "top": "score of the best of them",
-    "gap": "how far the second hit is behind the best, as a share of it",
-    "fall": "how far the last hit is behind the best, as a share of it",
+    "top": "score of the best hit",
+    "gap": "distance of the second hit's score from the best, as a share of the best",
+    "fall": "distance of the last hit's score from the best, as a share of the best",
     "coverage": "share of the question's terms that the best hit holds",
-    "reach": "share of them that all hits together hold",
-    "found_in": "documents the hits are from",
+    "reach": "share of the question's terms that all hits together hold",
+    "found_in": "documents of the hits",
     "indonesian": "1 if the question is in Indonesian",
     "agreement": "share of the first look's hits that more than one retriever found",
     "answered": "1 if the draft has evidence",
-    "confidence": "of the draft, in [0, 1]",
-    "support": "of the draft's best evidence, in [0, 1]",
-    "margin": "how far the second evidence is behind the best, as a share of it",
+    "confidence": "confidence of the draft, in [0, 1]",
+    "support": "support of the draft's best evidence, in [0, 1]",
+    "margin": "distance of the second evidence from the best, as a share of the best",
     "rival": "support of the best other answer, as a share of the best answer's",
-    "alternatives": "other answers the evidence gives",
-    "cited": "documents the evidence is from",
-    "short": "1 if the answer could be told in a few words",
-    "first_confidence": "of the first look's draft, in [0, 1]",
-    "gain": "confidence of the draft less that of the draft before it",
+    "alternatives": "other answers in the evidence",
+    "cited": "documents of the evidence",
+    "short": "1 if the answer has a short form of a few words",
+    "first_confidence": "confidence of the first look's draft, in [0, 1]",
+    "gain": "confidence of the draft minus that of the draft before it",
     "new_hits": "share of the last executor's hits that had not been read before",
     "same": "1 if the last executor left the short answer as it was",
     "left": "share of the budget that is left",
@@ -138,31 +139,32 @@ COLUMNS: Mapping[str, str] = {
         if action not in ENDING
     },
 }
-"""Every column of `features`: its name and what it means."""
-
+"""Every column of `features`: its name and its meaning."""
 
 _ASKED = tuple(name for name in COLUMNS if name in Situation.names_of_values())
+"""The columns that describe the question and the first look, and bear the same name there."""
 
 
 def features(observation: Observation) -> Vector:
-    """The numbers of an observation, in the order of `COLUMNS`."""
-    seen, draft = observation.situation, observation.draft
+    """Return the numbers of an observation, in the order of `COLUMNS`."""
+    situation, draft = observation.situation, observation.draft
     steps = [after.confidence - before.confidence for before, after in pairwise(observation.drafts)]
     values = {
-        "words": seen.words,
-        "names": seen.names,
-        "serial": seen.serial,
-        "parallel": seen.parallel,
-        "yes_no": seen.yes_no,
-        "kind": seen.kind,
-        "filler": seen.filler,
-        "hits": seen.hits,
-        "top": seen.top,
-        "gap": seen.gap,
-        "fall": seen.fall,
-        "coverage": seen.coverage,
-        "reach": seen.reach,
-        "found_in": seen.documents,
+        "words": situation.words,
+        "names": situation.names,
+        "serial": situation.serial,
+        "parallel": situation.parallel,
+        "yes_no": situation.yes_no,
+        "kind": situation.kind,
+        "filler": situation.filler,
+        "hits": situation.hits,
+        "top": situation.top,
+        "gap": situation.gap,
+        "fall": situation.fall,
+        "coverage": situation.coverage,
+        "reach": situation.reach,
+        # Renamed here, as `cited` below counts the documents of the draft.
+        "found_in": situation.documents,
         "indonesian": observation.indonesian,
         "agreement": observation.agreement,
         "answered": draft.answered,
@@ -184,10 +186,10 @@ def features(observation: Observation) -> Vector:
 
 
 def recalled(values: Mapping[str, float]) -> Observation:
-    """An observation with these features; what they do not tell, such as an order, is made up.
+    """Return an observation with these features; facts they lack, such as an order, are made up.
 
     Args:
-        values: By the names of `COLUMNS`.
+        values: The features, by the names of `COLUMNS`.
     """
     tried = tuple(action for action in ACTIONS if values.get(f"tried_{action}"))
     last = DraftFigures(
@@ -202,10 +204,11 @@ def recalled(values: Mapping[str, float]) -> Observation:
     )
     before = DraftFigures(confidence=last.confidence - values["gain"])
     first = DraftFigures(confidence=values["first_confidence"])
+    # One draft per executor tried; only the first and the last but one have known numbers.
     earlier = (first, *[before] * (len(tried) - 1))[: len(tried)]
-    asked = {each: values[each] for each in _ASKED}
+    question_values = {name: values[name] for name in _ASKED}
     return Observation(
-        situation=Situation(first=1.0, documents=values["found_in"], **asked),
+        situation=Situation(first=1.0, documents=values["found_in"], **question_values),
         drafts=(*earlier, last),
         tried=tried,
         indonesian=bool(values["indonesian"]),
@@ -217,4 +220,5 @@ def recalled(values: Mapping[str, float]) -> Observation:
 
 
 def _tried(tried: Sequence[Action]) -> dict[str, float]:
+    """Return the columns that say which executors have worked."""
     return {f"tried_{action}": float(action in tried) for action in ACTIONS if action not in ENDING}

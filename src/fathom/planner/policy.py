@@ -1,4 +1,4 @@
-"""Policies: rules that are written down, and one that was learned."""
+"""The policies of `adaptive`: written rules, a fixed sequence, and a learned network."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -14,20 +14,20 @@ from fathom.planner.actions import ACTIONS, ENDING, MOST, Action, is_legal
 from fathom.planner.features import COLUMNS, Observation, Vector, features
 
 LARGEST = 200_000
-"""Bytes that an exported policy may have."""
+"""The largest size of an exported policy, in bytes."""
 FORMAT = 1
+"""The version of the file format of exported policies."""
 SHIPPED = Path(__file__).parent / "resources" / "policy.json"
-_MASKED = -1e9
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Decision:
-    """What a policy wants.
+    """The choice of a policy.
 
     Attributes:
-        action: One of the legal ones.
-        probabilities: Of each legal action; they add up to 1.
-        reason: Why, in a few words.
+        action: One of the legal actions.
+        probabilities: The probability of each legal action; they add up to 1.
+        reason: The reason, in a few words.
     """
 
     action: Action
@@ -36,34 +36,34 @@ class Decision:
 
 
 class Policy(Protocol):
-    """Chooses the next action from numbers alone."""
+    """The protocol of policies, which choose the next action from numbers alone."""
 
     @property
     def name(self) -> str:
-        """How tables call it."""
+        """The name of the policy in tables."""
         ...
 
     def choose(self, observation: Observation, legal: Sequence[Action]) -> Decision:
-        """What to do next; equal observations give equal decisions.
+        """Choose the next action; equal observations give equal decisions.
 
         Args:
-            observation: What is known.
-            legal: What may come next; never empty, with an end among it.
+            observation: The features of the question, the first look and the drafts.
+            legal: The actions that may come next; never empty, with an end among them.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RulePolicy:
-    """Works on what the first look left open, and on nothing else.
+    """The rules: work on the questions that the first look left open, and on nothing else.
 
-    A conflict is debated and a comparison looked up side by side however sure the reader is, as
-    its confidence knows nothing of the other side. All else is tried only where nothing would be
-    shown otherwise. A second look by the same reader is none of it: where it became sure of
-    something after all, it was wrong four times out of five (docs/strategies/adaptive.md).
+    A conflict is debated and the sides of a comparison are looked up however sure the reader is, as
+    its confidence takes no account of the other side. Everything else is tried only where no answer
+    would be shown otherwise. Reading again with the same reader is not one of these steps: where it
+    became sure after all, it was wrong four times out of five (docs/strategies/adaptive.md).
 
     Attributes:
-        enough: From this confidence on a draft is shown; by default as `ask.min_confidence`.
+        enough: The least confidence of a draft that is shown; by default as `ask.min_confidence`.
         coverage: Below this share of the question's terms in the best hit, bridges are followed.
     """
 
@@ -72,42 +72,47 @@ class RulePolicy:
     name: str = "rules"
 
     def choose(self, observation: Observation, legal: Sequence[Action]) -> Decision:
-        """See `Policy.choose`."""
+        """Choose the first applicable rule whose action is legal; abstain if there is none."""
         for action, reason in self._wanted(observation, has_model="model" in legal):
             if action in legal:
                 return Decision(action=action, probabilities={action: 1.0}, reason=reason)
         return Decision(action="abstain", probabilities={"abstain": 1.0}, reason="nothing holds")
 
-    def _wanted(self, seen: Observation, *, has_model: bool) -> list[tuple[Action, str]]:
-        """What is wanted, most of all first."""
-        draft, asked = seen.draft, seen.situation
+    def _wanted(self, observation: Observation, *, has_model: bool) -> list[tuple[Action, str]]:
+        """Return the actions that the rules propose, in order of priority, with reasons."""
+        draft, situation = observation.draft, observation.situation
         share = f"{draft.confidence:.0%} sure"
-        # Several names are hops enough for a model, which can put together what it reads.
-        hops = asked.serial > 1 or (has_model and asked.names > 1)
-        wanted: list[tuple[Action, str, bool]] = [
+        # Several names are enough hops for a model, which can combine the hits that it reads.
+        has_hops = situation.serial > 1 or (has_model and situation.names > 1)
+        # In order of priority: the first legal one is chosen.
+        rules: list[tuple[Action, str, bool]] = [
             ("debate", "documents give other answers", draft.alternatives > 0),
-            ("split", f"it compares {asked.parallel:.0f} things", asked.parallel > 1),
+            ("split", f"it compares {situation.parallel:.0f} things", situation.parallel > 1),
             ("stop", share, draft.confidence >= self.enough),
-            ("split", f"{asked.serial:.0f} questions in a row", asked.serial > 1),
-            ("bridge", f"only {share}, and several hops", hops and asked.coverage < self.coverage),
+            ("split", f"{situation.serial:.0f} questions in a row", situation.serial > 1),
+            (
+                "bridge",
+                f"only {share}, and several hops",
+                has_hops and situation.coverage < self.coverage,
+            ),
             ("model", f"only {share}", has_model),
         ]
-        return [(action, reason) for action, reason, applies in wanted if applies]
+        return [(action, reason) for action, reason, applies in rules if applies]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FixedSequence:
-    """Always the same executors, then `stop`: what every planner must beat."""
+    """The policy that always runs the same executors, then `stop`: a baseline for planners."""
 
     actions: tuple[Action, ...] = ()
 
     @property
     def name(self) -> str:
-        """See `Policy.name`."""
+        """The actions, joined by commas."""
         return ",".join((*self.actions, "stop"))
 
     def choose(self, observation: Observation, legal: Sequence[Action]) -> Decision:
-        """See `Policy.choose`."""
+        """Choose the first executor of the sequence that has not worked yet; else `stop`."""
         rest = [action for action in self.actions if action not in observation.tried]
         action: Action = rest[0] if rest and rest[0] in legal else "stop"
         return Decision(action=action, probabilities={action: 1.0}, reason="always")
@@ -115,11 +120,11 @@ class FixedSequence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelForTheRest:
-    """Lets the local reader end only with what it is certain of; a model is asked for the rest.
+    """A policy that ends with a draft of the local reader if it is certain, else asks the model.
 
     Attributes:
-        policy: Decides everything else.
-        certain: From this confidence on the local reader's draft may be the last word.
+        policy: The policy that decides everything else.
+        certain: The least confidence at which the local reader's draft may be final.
     """
 
     policy: Policy
@@ -127,19 +132,19 @@ class ModelForTheRest:
 
     @property
     def name(self) -> str:
-        """See `Policy.name`."""
+        """The name of the inner policy."""
         return self.policy.name
 
     def choose(self, observation: Observation, legal: Sequence[Action]) -> Decision:
-        """See `Policy.choose`."""
+        """Choose as the inner policy does, but `model` in place of an uncertain end."""
         decision = self.policy.choose(observation, legal)
-        sure = observation.draft.confidence
-        if decision.action not in ENDING or "model" not in legal or sure >= self.certain:
+        confidence = observation.draft.confidence
+        if decision.action not in ENDING or "model" not in legal or confidence >= self.certain:
             return decision
         return Decision(
             action="model",
             probabilities={"model": 1.0},
-            reason=f"instead of {decision.action}: only {sure:.0%} sure",
+            reason=f"instead of {decision.action}: only {confidence:.0%} sure",
         )
 
 
@@ -153,18 +158,20 @@ class Layer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LearnedPolicy:
-    """A small network: standardised columns, hidden layers with tanh, one number an action.
+    """A small network: standardised columns, hidden layers with tanh, one output per action.
 
-    The likeliest legal action is taken. What the training data could not show, such as a language
-    model, is not chosen by it; where it would abstain and a model is there, the model is asked.
+    The likeliest legal action is taken. The policy never chooses an action that its training data
+    could not show, such as a language model; but where it would abstain and a model is there, the
+    model is asked.
 
     Attributes:
-        columns: Names of its inputs, each one of `COLUMNS`.
-        mean: Of each column in the training data.
+        columns: Names of the inputs, each one of `COLUMNS`.
+        mean: Mean of each column in the training data.
         spread: Standard deviation of each column there, at least a little above 0.
-        layers: From the inputs to the actions; the last has as many outputs as `actions`.
-        actions: What it learned about.
-        most: So many executors it learned to put in a row.
+        layers: The layers from the inputs to the actions; the last has as many outputs as
+            `actions`.
+        actions: The actions that the policy learned about.
+        most: The largest number of executors in a row in the training data.
         origin: The data it was trained on, the commit, the seed and the settings of training.
     """
 
@@ -180,53 +187,63 @@ class LearnedPolicy:
     def __post_init__(self) -> None:
         sizes = [len(self.columns), *(layer.offset.size for layer in self.layers)]
         shapes = [layer.weights.shape for layer in self.layers]
-        inputs = self.mean.size == self.spread.size == len(self.columns)
-        if not inputs or shapes != list(pairwise(sizes)) or sizes[-1] != len(self.actions):
+        fits_inputs = self.mean.size == self.spread.size == len(self.columns)
+        if not fits_inputs or shapes != list(pairwise(sizes)) or sizes[-1] != len(self.actions):
             raise ValueError(f"layers of {shapes} between {self.columns} and {self.actions}")
 
     def choose(self, observation: Observation, legal: Sequence[Action]) -> Decision:
-        """See `Policy.choose`."""
-        full = len(observation.tried) >= self.most
-        open_ = [
-            action for action in self.actions if action in legal and (action in ENDING or not full)
+        """Choose the likeliest legal action; `model` in place of an abstention."""
+        is_full = len(observation.tried) >= self.most
+        candidates = [
+            action
+            for action in self.actions
+            if action in legal and (action in ENDING or not is_full)
         ]
-        likely = self.probabilities(observation, open_)
-        action = max(open_, key=lambda each: (round(likely[each], 9), -ACTIONS.index(each)))
+        probabilities = self.probabilities(observation, candidates)
+        # Rounded, so that machines with other arithmetic choose alike; ties go to the first action.
+        action = max(
+            candidates,
+            key=lambda candidate: (round(probabilities[candidate], 9), -ACTIONS.index(candidate)),
+        )
         if action == "abstain" and "model" in legal:
             return Decision(
                 action="model", probabilities={"model": 1.0}, reason="the model in place of nobody"
             )
         return Decision(
-            action=action, probabilities=likely, reason=f"{likely[action]:.0%} likely the best"
+            action=action,
+            probabilities=probabilities,
+            reason=f"{probabilities[action]:.0%} likely the best",
         )
 
     def probabilities(
         self, observation: Observation, among: Sequence[Action]
     ) -> dict[Action, float]:
-        """How likely each of these actions is, in their order."""
+        """Return the probability of each of these actions, in their order."""
         logits = self.logits(features(observation)[self._places()])
-        kept = np.array([logits[self.actions.index(action)] for action in among])
-        powers = np.exp(kept - kept.max())
+        selected = np.array([logits[self.actions.index(action)] for action in among])
+        # Without the largest logit, which cancels out, exp() could overflow.
+        powers = np.exp(selected - selected.max())
         shares = powers / powers.sum()
         return {action: round(float(share), 6) for action, share in zip(among, shares, strict=True)}
 
     def logits(self, values: Vector) -> Vector:
-        """One number for each of `actions`, from the values of `columns`."""
-        inner = (values - self.mean) / self.spread
+        """Return one number for each of `actions`, from the values of `columns`."""
+        hidden = (values - self.mean) / self.spread
         for layer in self.layers[:-1]:
-            inner = np.tanh(inner @ layer.weights + layer.offset)
+            hidden = np.tanh(hidden @ layer.weights + layer.offset)
         last = self.layers[-1]
-        return np.asarray(inner @ last.weights + last.offset, dtype=np.float64)
+        return np.asarray(hidden @ last.weights + last.offset, dtype=np.float64)
 
     def _places(self) -> list[int]:
-        known = list(COLUMNS)
-        return [known.index(name) for name in self.columns]
+        """Return the places of the policy's columns in `COLUMNS`."""
+        names = list(COLUMNS)
+        return [names.index(name) for name in self.columns]
 
     def to_json(self) -> str:
-        """The policy as a file holds it, with its origin.
+        """Return the policy as the text of a file, with its origin.
 
         Raises:
-            ValueError: If it would be larger than `LARGEST`.
+            ValueError: If the text would be larger than `LARGEST`.
         """
         text = json.dumps(
             {
@@ -250,30 +267,30 @@ class LearnedPolicy:
 
     @classmethod
     def from_json(cls, text: str, *, name: str = "learned") -> Self:
-        """The policy that a file holds.
+        """Build the policy from the text of a file.
 
         Raises:
-            UsageError: If it is none, or of a version with other columns or actions.
+            UsageError: If it is no policy, or one of a version with other columns or actions.
         """
         try:
-            told = json.loads(text)
-            if told["format"] != FORMAT:
-                raise UsageError(f"{name}: a policy of format {told['format']}; train it again")
-            strange = [each for each in told["columns"] if each not in COLUMNS]
-            strange += [each for each in told["actions"] if each not in ACTIONS]
-            if strange:
-                raise UsageError(f"{name}: unknown {', '.join(strange)}; train the policy again")
+            fields = json.loads(text)
+            if fields["format"] != FORMAT:
+                raise UsageError(f"{name}: a policy of format {fields['format']}; train it again")
+            unknown = [column for column in fields["columns"] if column not in COLUMNS]
+            unknown += [action for action in fields["actions"] if action not in ACTIONS]
+            if unknown:
+                raise UsageError(f"{name}: unknown {', '.join(unknown)}; train the policy again")
             return cls(
-                columns=tuple(told["columns"]),
-                mean=np.array(told["mean"], dtype=np.float64),
-                spread=np.array(told["spread"], dtype=np.float64),
+                columns=tuple(fields["columns"]),
+                mean=np.array(fields["mean"], dtype=np.float64),
+                spread=np.array(fields["spread"], dtype=np.float64),
                 layers=tuple(
-                    Layer(weights=np.array(each["weights"]), offset=np.array(each["offset"]))
-                    for each in told["layers"]
+                    Layer(weights=np.array(layer["weights"]), offset=np.array(layer["offset"]))
+                    for layer in fields["layers"]
                 ),
-                actions=tuple(told["actions"]),
-                most=int(told["most"]),
-                origin=told["origin"],
+                actions=tuple(fields["actions"]),
+                most=int(fields["most"]),
+                origin=fields["origin"],
                 name=name,
             )
         except (ValueError, KeyError, TypeError) as error:
@@ -281,22 +298,22 @@ class LearnedPolicy:
 
 
 def chosen_policy(name: str, forced: Sequence[str] = (), *, enough: float = 0.5) -> Policy:
-    """The policy that settings name.
+    """Return the policy that the settings name.
 
     Args:
         name: `rules`, `learned` (the shipped one), or the path of an exported one.
         forced: Where there are any, these actions and then `stop`, whatever the name.
-        enough: See `RulePolicy`.
+        enough: The least confidence of a draft that the rules show.
 
     Raises:
         SettingsError: If there is no such file, or the forced actions are not legal.
-        UsageError: If the file holds no policy; see `LearnedPolicy.from_json`.
+        UsageError: If the file holds no policy, as `LearnedPolicy.from_json` finds.
     """
     if forced:
         if not is_legal(forced, has_model=True):
             raise SettingsError(
                 f"adaptive.forced = {', '.join(forced)}: give at most {MOST} of "
-                f"{', '.join(each for each in ACTIONS if each not in ENDING)}, each once"
+                f"{', '.join(action for action in ACTIONS if action not in ENDING)}, each once"
             )
         return FixedSequence(actions=tuple(map(_action, forced)))
     if name == "rules":
@@ -306,15 +323,17 @@ def chosen_policy(name: str, forced: Sequence[str] = (), *, enough: float = 0.5)
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
         raise SettingsError(
-            f"adaptive.policy = {name!r}: no such file; give rules, learned, or what "
-            "`fathom train planner` wrote"
+            f"adaptive.policy = {name!r}: no such file; give rules, learned, or a file "
+            "that `fathom train planner` wrote"
         ) from None
     return LearnedPolicy.from_json(text, name=name)
 
 
 def _action(name: str) -> Action:
+    """Return the action of this name."""
     return next(action for action in ACTIONS if action == name)
 
 
 def _rounded(values: Vector) -> Any:  # noqa: ANN401 - lists as deep as the array
+    """Return an array as nested lists of rounded numbers, for JSON."""
     return np.round(values, 6).tolist()

@@ -1,7 +1,7 @@
-"""What a planner knows when it chooses: numbers about the question and a first look.
+"""The features of a question and its first look, which the planners of `mao` and `adaptive` share.
 
-The observation of MAO-ARAG's planner (arXiv 2508.01005, section 3.1), as numbers instead of
-text, so that rules and a small network can read it.
+They are the observation of MAO-ARAG's planner (arXiv 2508.01005, section 3.1), as numbers instead
+of text, so that rules and a small network can read them.
 """
 
 from collections.abc import Callable, Sequence
@@ -17,28 +17,29 @@ from fathom.types import Hit
 
 _DIGITS = 6
 _LONG = 40
+"""Words of a question that counts as long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Situation:
-    """A turn as a planner sees it; equal questions and hits give equal numbers.
+    """The features of a turn; equal questions and hits give equal numbers.
 
     Attributes:
         first: 1 in the first turn, 0 for a sub-question.
         words: Length of the question in words, as a share of 40, at most 1.
-        names: How many names, quoted words and slots it holds.
-        serial: How many questions the clause rules make of it, one after the other.
-        parallel: How many they make of it, side by side.
-        yes_no: 1 if yes or no would answer.
-        kind: 1 if the question words tell whether a name, a number or a time is wanted.
-        filler: Share of its words that the rewriting rules drop.
-        hits: How many hits the first look gave.
-        top: Score of the best of them.
-        gap: How far the second is behind it, as a share of it.
-        fall: How far the last is behind the first, as a share of it.
+        names: Number of names, quoted words and slots in the question.
+        serial: Number of serial sub-questions that the clause rules make of the question.
+        parallel: Number of parallel sub-questions that the clause rules make of the question.
+        yes_no: 1 if yes or no would answer the question.
+        kind: 1 if the question words tell the kind of the answer: a name, a number or a time.
+        filler: Share of the question's words that the rewriting rules drop.
+        hits: Number of hits of the first look.
+        top: Score of the best hit.
+        gap: Distance of the second hit's score from the best, as a share of the best.
+        fall: Distance of the last hit's score from the best, as a share of the best.
         coverage: Share of the question's terms that the best hit holds.
-        reach: Share of them that all hits together hold.
-        documents: How many documents the hits come from.
+        reach: Share of the question's terms that all hits together hold.
+        documents: Number of documents of the hits.
     """
 
     first: float
@@ -59,11 +60,11 @@ class Situation:
 
     @classmethod
     def names_of_values(cls) -> tuple[str, ...]:
-        """What the values are called, in order."""
+        """Return the names of the features, in order."""
         return tuple(field.name for field in fields(cls))
 
     def figures(self) -> str:
-        """What the first look came to, in words and numbers: what a language model is shown."""
+        """Return the outcome of the first look in words and numbers, for a language model."""
         if not self.hits:
             return "nothing was found"
         return (
@@ -74,29 +75,29 @@ class Situation:
         )
 
     def values(self) -> tuple[float, ...]:
-        """All numbers, in the order of `names_of_values`."""
+        """Return all features, in the order of their names."""
         return astuple(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observer:
-    """Describes a turn in numbers.
+    """The extractor of a turn's features.
 
     Attributes:
-        terms: The distinct content words of a text, stemmed.
-        decomposer: Its rules count what a question could be split into.
+        terms: Returns the distinct content words of a text, stemmed.
+        decomposer: The rules that count the sub-questions of a question.
     """
 
     terms: Callable[[str], frozenset[str]]
     decomposer: LocalDecomposer
 
     def __call__(self, question: str, hits: Sequence[Hit], *, first: bool) -> Situation:
-        """The numbers for a question and its first look, best hit first."""
+        """Return the features of a question and its first look, best hit first."""
         count = len(question.split())
-        wanted = self.terms(question)
-        held = [self.terms(hit.chunk.context) & wanted for hit in hits]
+        question_terms = self.terms(question)
+        terms_by_hit = [self.terms(hit.chunk.context) & question_terms for hit in hits]
         scores = [hit.score for hit in hits]
-        parts = {
+        sub_questions = {
             "serial": len(self.decomposer.parts(question, "serial")),
             "parallel": len(self.decomposer.parts(question, "parallel")),
         }
@@ -104,7 +105,7 @@ class Observer:
             "first": first,
             "words": min(count, _LONG) / _LONG,
             "names": len(mentions(question)),
-            **parts,
+            **sub_questions,
             "yes_no": form_of(question) == "yes or no",
             "kind": answer_type(question) != "any",
             "filler": 1 - _share(len(plain(question).split()), count),
@@ -112,19 +113,21 @@ class Observer:
             "top": scores[0] if scores else 0.0,
             "gap": _behind(scores[:2]),
             "fall": _behind(scores),
-            "coverage": _share(len(held[0]), len(wanted)) if held else 0.0,
-            "reach": _share(len(frozenset().union(*held)), len(wanted)),
+            "coverage": _share(len(terms_by_hit[0]), len(question_terms)) if terms_by_hit else 0.0,
+            "reach": _share(len(frozenset().union(*terms_by_hit)), len(question_terms)),
             "documents": len({hit.chunk.document_id for hit in hits}),
         }
+        # Rounded, so that traces replay alike on machines with other arithmetic.
         rounded = {name: round(float(value), _DIGITS) for name, value in numbers.items()}
         return Situation(**rounded)
 
 
 def _share(part: int, whole: int) -> float:
+    """Return the share of a part in a whole, at most 1; 0 of an empty whole."""
     return min(1.0, part / whole) if whole else 0.0
 
 
 def _behind(scores: Sequence[float]) -> float:
-    """How far the last score is behind the first, as a share of it."""
-    falls = sum(one - other for one, other in pairwise(scores))
+    """Return the distance of the last score from the first, as a share of the first, in [0, 1]."""
+    falls = sum(upper - lower for upper, lower in pairwise(scores))
     return min(1.0, max(0.0, falls / scores[0])) if scores and scores[0] > 0 else 0.0

@@ -1,4 +1,4 @@
-"""Trains a policy on recorded outcomes; the same outcomes, settings and seed give the same one."""
+"""Training of a policy on recorded outcomes, reproducible from outcomes, settings and seed."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -12,20 +12,20 @@ from fathom.planner.policy import Layer, LearnedPolicy
 from fathom.planner.ppo import Learner, Progress, Training
 
 ALPHAS = (0.0, 0.05, 0.1, 0.2, 0.3)
-"""Those that MAO-ARAG sweeps."""
+"""The values of alpha that MAO-ARAG sweeps."""
 CHECKPOINT = 50
-"""Updates between two checkpoints."""
+"""Number of updates between two checkpoints."""
 
 OnUpdate = Callable[[Progress], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trained:
-    """A policy, and how it came to be.
+    """A trained policy, with the course of its training.
 
     Attributes:
-        curve: Where training stood after each update.
-        learner: What was trained; chooses for a whole environment at once.
+        curve: The progress after each update.
+        learner: The trained learner, which chooses for a whole environment at once.
     """
 
     policy: LearnedPolicy
@@ -42,22 +42,22 @@ def train(
     checkpoints: Path | None = None,
     on_update: OnUpdate = lambda _: None,
 ) -> Trained:
-    """Train a policy by PPO on what was recorded; nothing else is asked.
+    """Train a policy by PPO on recorded outcomes; no model and no index is called.
 
     Args:
-        questions: What was recorded.
-        reward: What it earns.
-        training: How it is trained, with the seed of everything that is drawn.
-        origin: What the policy is to say of where it came from, beside what is known here.
-        checkpoints: A folder that keeps the policy every `CHECKPOINT` updates.
-        on_update: Told where training stands, after each update.
+        questions: The recorded questions.
+        reward: The reward of an episode.
+        training: The hyperparameters, with the seed of all random numbers.
+        origin: Further facts for the origin of the policy.
+        checkpoints: A folder that receives the policy every `CHECKPOINT` updates.
+        on_update: Called with the progress after each update.
 
     Raises:
-        UsageError: If outcomes are lacking.
+        UsageError: If outcomes are missing.
     """
     environment = Environment.of(questions, reward)
     learner = Learner.of(environment, training)
-    told = {
+    full_origin = {
         "data": counts_of(questions),
         "fingerprint": fingerprint(questions),
         "reward": asdict(reward),
@@ -70,20 +70,23 @@ def train(
         on_update(progress)
         if checkpoints is not None and progress.update % CHECKPOINT == 0:
             file = checkpoints / f"policy-{progress.update:05d}.json"
-            file.write_text(policy_of(learner, told).to_json(), encoding="utf-8")
-    return Trained(policy=policy_of(learner, told), curve=tuple(curve), learner=learner)
+            file.write_text(policy_of(learner, full_origin).to_json(), encoding="utf-8")
+    return Trained(policy=policy_of(learner, full_origin), curve=tuple(curve), learner=learner)
 
 
 def policy_of(learner: Learner, origin: Mapping[str, Any]) -> LearnedPolicy:
-    """What has been learned so far, as a policy; columns that never differ are left out."""
+    """Return the policy learned so far; columns that never vary are left out."""
     varied = learner.environment.inputs.std(axis=0) > 0
     first, offset = learner.actor.layers[0]
-    kept, fixed = first[varied], first[~varied]
-    # What a column that never differs adds is a part of the offset: nothing, as it is standardised.
+    varying_weights, constant_weights = first[varied], first[~varied]
+    # The constant contribution of a column that never varies becomes a part of the offset.
     constant = (learner.environment.inputs[0] - learner.mean) / learner.spread
-    layers = [(kept, offset + constant[~varied] @ fixed), *learner.actor.layers[1:]]
+    layers = [
+        (varying_weights, offset + constant[~varied] @ constant_weights),
+        *learner.actor.layers[1:],
+    ]
     return LearnedPolicy(
-        columns=tuple(name for name, used in zip(COLUMNS, varied, strict=True) if used),
+        columns=tuple(name for name, varies in zip(COLUMNS, varied, strict=True) if varies),
         mean=learner.mean[varied],
         spread=learner.spread[varied],
         layers=tuple(Layer(weights=weights, offset=offset) for weights, offset in layers),
@@ -94,16 +97,17 @@ def policy_of(learner: Learner, origin: Mapping[str, Any]) -> LearnedPolicy:
 
 
 def counts_of(questions: Sequence[RecordedQuestion]) -> dict[str, int]:
-    """How many questions there are of each data set."""
+    """Return the number of questions of each data set."""
     names = [question.dataset for question in questions]
     return {name: names.count(name) for name in dict.fromkeys(names)}
 
 
 def fingerprint(questions: Sequence[RecordedQuestion]) -> str:
-    """The same for the same outcomes, whatever machine and time they were recorded on."""
-    told = [question.to_json() for question in questions]
-    for question in told:
-        del question["setup"]  # an index made anew has another revision
+    """Return a digest of the outcomes that does not depend on the machine and time of recording."""
+    records = [question.to_json() for question in questions]
+    for question in records:
+        # A rebuilt index has another revision.
+        del question["setup"]
         for outcome in question["outcomes"]:
             del outcome["seconds"]
-    return digest(canonical(told))[:16]
+    return digest(canonical(records))[:16]

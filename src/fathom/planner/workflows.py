@@ -1,8 +1,8 @@
-"""The planner: which executors are to work on a question, and in what order.
+"""The workflows of `mao`, and the planners that choose one for each question and sub-question.
 
-MAO-ARAG (arXiv 2508.01005, section 3.1). There the planner is a language model trained by PPO;
-here it is a policy behind a protocol: rules, a language model that is prompted (the paper's
-untrained planner), or one that was learned.
+MAO-ARAG (arXiv 2508.01005, section 3.1). The paper's planner is a language model trained by PPO;
+here it is a policy behind a protocol: rules, a prompted language model (the paper's untrained
+planner), or a learned policy.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -26,9 +26,9 @@ EXECUTORS: tuple[Executor, ...] = get_args(Executor)
 
 
 def _before_the_answer(*executors: Executor) -> tuple[Workflow, ...]:
-    """Every ordering of every subset of `executors`, then AG; short ones first."""
+    """Return every ordering of every subset of `executors`, followed by AG; short ones first."""
     sizes = range(len(executors) + 1)
-    return tuple((*some, "AG") for size in sizes for some in permutations(executors, size))
+    return tuple((*ordering, "AG") for size in sizes for ordering in permutations(executors, size))
 
 
 FIRST_TURN: tuple[Workflow, ...] = (("QDS",), ("QDP",), *_before_the_answer("QR", "R", "DS"))
@@ -38,16 +38,16 @@ SUB_TURN: tuple[Workflow, ...] = _before_the_answer("R", "DS")
 """The 5 workflows for a sub-question."""
 
 DEFAULT: Workflow = ("R", "AG")
-"""Takes the place of an illegal one; legal in every turn."""
+"""The substitute for an illegal workflow; legal in every turn."""
 
 
 def legal(*, first: bool) -> tuple[Workflow, ...]:
-    """The workflows of a turn, in a fixed order: a learned planner's actions are places in it."""
+    """Return the workflows of a turn in a fixed order, the output order of a learned planner."""
     return FIRST_TURN if first else SUB_TURN
 
 
 def is_legal(plan: Sequence[str], *, first: bool) -> TypeGuard[Workflow]:
-    """Whether a planner may choose this."""
+    """Return whether a planner may choose this workflow."""
     return tuple(plan) in legal(first=first)
 
 
@@ -81,12 +81,12 @@ Question: When does the ferry to Sandholm leave?""",
 RETRIEVAL_PRICE = 0.25
 SPLIT_PRICE = 0.25
 PRICED_TOKENS = 1_000
-"""The prices of MAO-ARAG's reward (equation 4): of a search, of waiting for sub-questions, and so
-many tokens cost 1; the paper says only that they are normalised."""
+"""The prices of MAO-ARAG's reward (equation 4): of a search, of waiting for sub-questions, and the
+number of tokens that cost 1; the paper says only that they are normalised."""
 FOLLOWED = 8
-"""Searches of R where it follows bridges, as measured; see docs/strategies/mao.md."""
+"""Searches of R where it follows bridges, as measured (docs/strategies/mao.md)."""
 _LONGEST_ANSWER = 80
-
+"""Characters of an earlier answer that a prompt shows."""
 
 ROLES: Mapping[Executor, AgentRole] = {
     "QR": "rewriter",
@@ -95,21 +95,21 @@ ROLES: Mapping[Executor, AgentRole] = {
     "DS": "reorderer",
     "AG": "reader",
 }
-"""Whose language model does an executor's work, where the role has one."""
+"""The role whose language model does an executor's work, where the role has one."""
 _PROMPT_TOKENS, _HIT_TOKENS = 500, 300
-"""Of a role's instructions with its reply, and of a hit that is shown: estimates."""
+"""Estimated tokens of a role's instructions with its reply, and of a hit in a prompt."""
 
 
 def estimated_tokens(roles: Collection[AgentRole], *, hits: int) -> dict[Executor, int]:
-    """How many tokens executors take.
+    """Return an estimate of the tokens that each executor takes.
 
     Args:
-        roles: Those that have a language model; the others take none.
-        hits: So many R gives.
+        roles: The roles that have a language model; the others take no tokens.
+        hits: The number of hits that R gives.
     """
-    shown = {"DS": hits * _HIT_TOKENS, "AG": hits * _HIT_TOKENS}
+    hit_tokens = {"DS": hits * _HIT_TOKENS, "AG": hits * _HIT_TOKENS}
     return {
-        executor: _PROMPT_TOKENS + shown.get(executor, 0)
+        executor: _PROMPT_TOKENS + hit_tokens.get(executor, 0)
         for executor, role in ROLES.items()
         if role in roles
     }
@@ -117,13 +117,14 @@ def estimated_tokens(roles: Collection[AgentRole], *, hits: int) -> dict[Executo
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prices:
-    """What workflows cost before they are run: an estimate in the units of the planner's reward.
+    """The estimated costs of workflows before they run, in the units of the planner's reward.
 
     Attributes:
-        alpha: What cost weighs against a right answer, which is worth 1; at least 0.
-        tokens: What a language model reads and writes for an executor; 0 where the local
+        alpha: Weight of the cost against a right answer, which is worth 1; at least 0.
+        tokens: Tokens that a language model reads and writes for an executor; 0 where the local
             implementation does its work.
-        followed: From this share of its words in the best hit on, R does not follow bridges.
+        followed: From this share of the question's words in the best hit on, R does not follow
+            bridges.
     """
 
     alpha: float = 0.1
@@ -131,19 +132,26 @@ class Prices:
     followed: float = 0.0
 
     def of(self, workflow: Workflow, situation: Situation) -> float:
-        """The cost of a workflow, at least 0."""
+        """Return the cost of a workflow, at least 0."""
         if workflow in {("QDS",), ("QDP",)}:
-            serial = workflow == ("QDS",)
-            parts = max(2.0, situation.serial if serial else situation.parallel)
-            each = RETRIEVAL_PRICE + self._read(("R", "AG"))
-            return self._read(workflow) + parts * each + SPLIT_PRICE * (parts if serial else 1)
+            is_serial = workflow == ("QDS",)
+            # A split yields two sub-questions at least, or it would not be one.
+            sub_questions = max(2.0, situation.serial if is_serial else situation.parallel)
+            cost_each = RETRIEVAL_PRICE + self._read(("R", "AG"))
+            # Serial sub-questions wait for each other; parallel ones wait once.
+            return (
+                self._read(workflow)
+                + sub_questions * cost_each
+                + SPLIT_PRICE * (sub_questions if is_serial else 1)
+            )
         return self._read(workflow) + RETRIEVAL_PRICE * self._searches(workflow, situation)
 
     def _read(self, workflow: Workflow) -> float:
+        """Return the price of the tokens of a workflow."""
         return sum(self.tokens.get(executor, 0) for executor in workflow) / PRICED_TOKENS
 
     def _searches(self, workflow: Workflow, situation: Situation) -> int:
-        """How often R searches: not at all where it takes what the look has found."""
+        """Return the number of searches of R: none where it takes the hits of the look."""
         if "R" not in workflow:
             return 0
         if situation.first and situation.coverage < self.followed:
@@ -153,11 +161,11 @@ class Prices:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
-    """A turn before this one.
+    """An earlier turn with its workflow.
 
     Attributes:
-        answer: A few words; empty where there is none.
-        confidence: In [0, 1].
+        answer: The answer in a few words; empty where there is none.
+        confidence: Confidence of the answer, in [0, 1].
     """
 
     question: str
@@ -166,19 +174,19 @@ class Tried:
     confidence: float = 0.0
 
     def __str__(self) -> str:
-        """In words, as a language model is shown it."""
-        came = f'"{self.answer[:_LONGEST_ANSWER]}", {self.confidence:.0%} sure'
-        told = came if self.answer else "no answer"
-        return f'"{self.question}" by {",".join(self.workflow)}: {told}'
+        """Return the turn in words, for the prompt of a language model."""
+        answer = f'"{self.answer[:_LONGEST_ANSWER]}", {self.confidence:.0%} sure'
+        outcome = answer if self.answer else "no answer"
+        return f'"{self.question}" by {",".join(self.workflow)}: {outcome}'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowPlan:
-    """What a policy wants, legal or not.
+    """The choice of a policy, legal or not.
 
     Attributes:
         workflow: Names of executors.
-        reason: Why, in a few words.
+        reason: The reason, in a few words.
     """
 
     workflow: tuple[str, ...]
@@ -186,25 +194,25 @@ class WorkflowPlan:
 
 
 class WorkflowPolicy(Protocol):
-    """Chooses from numbers alone, without a run; rules and learned planners are policies."""
+    """The protocol of policies, which choose a workflow from numbers alone, without a run."""
 
     @property
     def name(self) -> str:
-        """How tables call it."""
+        """The name of the policy in tables."""
         ...
 
     def choose(self, situation: Situation, legal: Sequence[Workflow]) -> WorkflowPlan:
-        """What to do in this situation; equal situations give equal plans.
+        """Choose a workflow for this situation; equal situations give equal plans.
 
         Args:
-            situation: The turn in numbers.
+            situation: The features of the turn.
             legal: The workflows of this turn, in the fixed order of the grammar.
         """
         ...
 
 
 class Planner(Protocol):
-    """Chooses a workflow for a turn."""
+    """The protocol of planners, which choose a workflow for a turn."""
 
     async def plan(
         self,
@@ -214,34 +222,35 @@ class Planner(Protocol):
         context: RunContext,
         tried: Sequence[Tried] = (),
     ) -> WorkflowPlan:
-        """What to do with the question, as one step of the run; it may turn out illegal.
+        """Choose a workflow for the question, as one step of the run; it may prove illegal.
 
         Args:
-            question: As it stands now.
-            situation: The turn in numbers.
+            question: The question as it stands now.
+            situation: The features of the turn.
             legal: The workflows of this turn.
-            context: Where it is paid and recorded.
+            context: The run that pays for the step and records it.
             tried: The turns before this one.
 
         Raises:
-            BudgetRefused: If there was no time for it.
+            BudgetRefused: If no time was left for it.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkflowRules:
-    """Splits what the clause rules can split, and selects documents where the look is unclear.
+    """The rules: split where the clause rules can, and select where the best hit hardly leads.
 
     Attributes:
-        score_gap: From this gap between the two best hits on, what was found is read as it is.
+        score_gap: From this gap between the two best hits on, the hits are read without a
+            selection.
     """
 
     score_gap: float = 0.3
     name: str = "rules"
 
     def choose(self, situation: Situation, legal: Sequence[Workflow]) -> WorkflowPlan:
-        """See `WorkflowPolicy.choose`."""
+        """Choose the workflow of the first rule that applies and is legal."""
         if ("QDP",) in legal and situation.parallel > 1:
             return WorkflowPlan(
                 workflow=("QDP",), reason=f"asks about {situation.parallel:.0f} things"
@@ -263,11 +272,11 @@ class WorkflowRules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FixedWorkflow:
-    """Always the same workflow, where it is legal: what every planner must beat.
+    """The policy that always chooses the same workflow, where it is legal: a baseline for planners.
 
     Attributes:
-        first: For the question itself.
-        sub: For sub-questions.
+        first: The workflow for the question itself.
+        sub: The workflow for sub-questions.
     """
 
     first: tuple[str, ...]
@@ -275,20 +284,20 @@ class FixedWorkflow:
 
     @property
     def name(self) -> str:
-        """See `WorkflowPolicy.name`."""
+        """The executors of the first workflow, joined by commas."""
         return ",".join(self.first)
 
     def choose(self, situation: Situation, legal: Sequence[Workflow]) -> WorkflowPlan:  # noqa: ARG002 - always the same
-        """See `WorkflowPolicy.choose`."""
+        """Choose the fixed workflow of the turn."""
         return WorkflowPlan(workflow=self.first if situation.first else self.sub, reason="always")
 
 
 def policy_named(name: str, *, score_gap: float) -> WorkflowPolicy:
-    """The policy `rules`, or the workflow that `name` spells ("R,DS,AG") as a fixed one.
+    """Return the policy `rules`, or the workflow that `name` spells ("R,DS,AG") as a fixed one.
 
     Args:
-        name: See `MaoSettings.policy`.
-        score_gap: See `WorkflowRules`.
+        name: The value of `MaoSettings.policy`.
+        score_gap: The gap between the best hits that `WorkflowRules` takes.
     """
     if name == "rules":
         return WorkflowRules(score_gap=score_gap)
@@ -297,7 +306,7 @@ def policy_named(name: str, *, score_gap: float) -> WorkflowPolicy:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalPlanner:
-    """The local implementation: lets a policy choose."""
+    """The local planner, which lets a policy choose."""
 
     policy: WorkflowPolicy
 
@@ -309,12 +318,12 @@ class LocalPlanner:
         context: RunContext,
         tried: Sequence[Tried] = (),  # noqa: ARG002
     ) -> WorkflowPlan:
-        """See `Planner.plan`."""
+        """Let the policy choose a workflow, as one step of the run."""
         with context.step(
             "plan", agent="planner", inputs={"situation": situation.values()}
-        ) as here:
+        ) as step:
             plan = self.policy.choose(situation, legal)
-            here.done(
+            step.done(
                 outputs={"question": question, "workflow": plan.workflow},
                 verdict=self.policy.name,
                 reason=plan.reason,
@@ -323,14 +332,14 @@ class LocalPlanner:
 
 
 class PlannerReply(BaseModel):
-    """What a language model is asked for: executors, with commas between them."""
+    """The reply asked of a language model: executors, with commas between them."""
 
     workflow: Annotated[str, Field(min_length=1, max_length=40), OneOf("workflow")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LLMPlanner:
-    """The paper's untrained planner; what the model cannot or may not answer the policy does."""
+    """The paper's untrained planner: a prompted model, with a policy for what it cannot answer."""
 
     model: RoleModel
     local: WorkflowPolicy
@@ -345,35 +354,38 @@ class LLMPlanner:
         context: RunContext,
         tried: Sequence[Tried] = (),
     ) -> WorkflowPlan:
-        """See `Planner.plan`."""
+        """Ask the model for a workflow, as one step of the run; the policy chooses if it fails."""
         names = tuple(",".join(workflow) for workflow in legal)
+        # The cheapest first, as the prompt asks for the cheapest workflow that will do.
         priced = sorted((self.prices.of(plan, situation), ",".join(plan)) for plan in legal)
-        told = [str(each) for each in tried]
+        turns = [str(turn) for turn in tried]
         inputs = {
             "situation": situation.values(),
-            "tried": told,
+            "tried": turns,
             "alpha": self.prices.alpha,
             "prices": {name: round(price, 4) for price, name in priced},
         }
-        with context.step("plan", agent="planner", inputs=inputs) as here:
-            fence = fence_for(question, told)
-            before = f"\n{fenced(fence, told, label='turn')}" if told else " nothing yet"
+        with context.step("plan", agent="planner", inputs=inputs) as step:
+            # Earlier questions and answers come from documents and people: they are data, not
+            # instructions.
+            fence = fence_for(question, turns)
+            earlier = f"\n{fenced(fence, turns, label='turn')}" if turns else " nothing yet"
             costs = "; ".join(f"{name} {price:.2f}" for price, name in priced)
-            asked = self.prompt.asking(
-                f"First search: {situation.figures()}.\nTried:{before}\n"
+            request = self.prompt.asking(
+                f"First search: {situation.figures()}.\nTried:{earlier}\n"
                 f"Cost, with alpha {self.prices.alpha:.2f}: {costs}\nQuestion: {question}",
-                rule=rule_of(fence) if told else "",
+                rule=rule_of(fence) if turns else "",
                 choices={"workflow": names},
                 values={"workflows": "; ".join(names)},
             )
-            reply = await ask_model(self.model, PlannerReply, asked, here)
+            reply = await ask_model(self.model, PlannerReply, request, step)
             if reply.value is None:
                 plan = self.local.choose(situation, legal)
             else:
                 plan = WorkflowPlan(
                     workflow=tuple(name.strip().upper() for name in reply.value.workflow.split(","))
                 )
-            here.done(
+            step.done(
                 outputs={"question": question, "workflow": plan.workflow},
                 verdict="model" if reply.value else self.local.name,
                 reason=reply.reason or plan.reason,
