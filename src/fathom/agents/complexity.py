@@ -1,4 +1,4 @@
-"""The complexity analyser: how much is asked at once, and how the two legs are to be weighed."""
+"""The complexity analyser: rates how much a question asks at once, and weighs the retrievers."""
 
 import re
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from fathom.text.entities import texts
 
 ComplexityLevel = Literal["simple", "moderate", "complex"]
 LegWeights = tuple[float, float]
-"""Of the keyword leg (BM25) and of the dense leg."""
+"""The weight of the keyword retriever (BM25) and the weight of the dense retriever."""
 
 WEIGHTS: Mapping[str, LegWeights] = MappingProxyType(
     {"simple": (0.6, 0.4), "moderate": (0.4, 0.6), "complex": (0.3, 0.7)}
@@ -69,21 +69,22 @@ _COMPOUND = tuple(
         rf"{_ALSO}(?:\w+\s+)?{_WH.pattern}\s+\w+\s+\w|\?\s+\S+\s+\S+\s+\S.*\?",
     )
 )
-"""Instructions or questions that are joined, each with words of its own."""
+"""Patterns of joined instructions or questions, each with words of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Features:
-    """What is counted in a question.
+    """The counts of a question.
 
     Attributes:
-        entities: Names, quoted texts and numbers; each once.
-        clauses: Those that question words and subordinating words begin, at least 1.
-        conjunctions: Words that join.
-        length: In words.
-        wh_words: Question words.
-        question_marks: Question marks.
-        intents: 2 where instructions or questions are joined ("link the two and export the logs"),
+        entities: The number of different names, quoted texts and numbers.
+        clauses: The number of clauses that question words and subordinating words begin, at least
+            1.
+        conjunctions: The number of words that join.
+        length: The number of words.
+        wh_words: The number of question words.
+        question_marks: The number of question marks.
+        intents: 2 if instructions or questions are joined ("link the two and export the logs"),
             else 1.
     """
 
@@ -98,7 +99,7 @@ class Features:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Complexity:
-    """What the analyser makes of a question; `weights` are (keyword, dense)."""
+    """The rating of a question; `weights` are (keyword, dense)."""
 
     level: ComplexityLevel
     weights: LegWeights
@@ -107,31 +108,31 @@ class Complexity:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ComplexityAnalyser:
-    """Rates questions by rules, English and Indonesian (Agentic hybrid RAG, section 3.4).
+    """Rules that rate questions, English and Indonesian (Agentic hybrid RAG, section 3.4).
 
     Attributes:
-        weights: By level.
+        weights: The weights of the retrievers by level.
     """
 
     weights: Mapping[str, LegWeights] = field(default_factory=lambda: WEIGHTS)
 
     async def analyse(self, question: str, context: RunContext) -> Complexity:
-        """The complexity of a question, as one step of the run."""
-        with context.step("complexity", agent="complexity", inputs={"question": question}) as here:
-            found = self.of(question)
-            outputs = {"features": asdict(found.features), "weights": list(found.weights)}
-            here.done(outputs=outputs, verdict=found.level)
-        return found
+        """Return the complexity of a question, as one step of the run."""
+        with context.step("complexity", agent="complexity", inputs={"question": question}) as step:
+            complexity = self.of(question)
+            outputs = {"features": asdict(complexity.features), "weights": list(complexity.weights)}
+            step.done(outputs=outputs, verdict=complexity.level)
+        return complexity
 
     def of(self, question: str) -> Complexity:
-        """What `analyse` gives, at once."""
+        """Return the complexity of a question, outside of any step."""
         features = features_of(question)
         level = level_of(features)
         return Complexity(level=level, weights=self.weights[level], features=features)
 
 
 def features_of(question: str) -> Features:
-    """What is counted in a question."""
+    """Return the counts of a question."""
     wh_words = len(_WH.findall(question))
     subordinate = len(_SUBORDINATE.findall(question))
     return Features(
@@ -146,13 +147,14 @@ def features_of(question: str) -> Features:
 
 
 def level_of(features: Features) -> ComplexityLevel:
-    """Up to 1 point is simple, up to 3 moderate; more is complex, and so is a second intent.
+    """Return the level: up to 1 point is simple, up to 3 moderate; more is complex.
 
-    The paper's complex queries are "multi-intent or cross-topic" (section 4.2), such as "Link Azure
-    AD to Outlook and export access logs".
+    A second intent is complex too: the paper's complex queries are "multi-intent or cross-topic"
+    (section 4.2), such as "Link Azure AD to Outlook and export access logs".
     """
     if features.intents > 1:
         return "complex"
+    # Every count is bounded, so that no single one makes a question complex.
     points = (
         min(2, max(0, features.entities - 1))
         + min(2, features.clauses - 1)
@@ -165,9 +167,12 @@ def level_of(features: Features) -> ComplexityLevel:
 
 
 def _entities(question: str) -> int:
-    """Quoted texts, then names and numbers outside of them."""
+    """Count quoted texts, and names and numbers outside of them."""
     quoted = _QUOTED.findall(question)
+    # Names within a quotation belong to the one quoted thing.
     rest = _QUOTED.sub(" ", question)
-    named = {name for name in texts(rest) if len(name) > 1}
-    numbers = {each for each in _NUMBER.findall(rest) if not any(each in name for name in named)}
-    return len(set(quoted)) + len(named) + len(numbers)
+    names = {entity for entity in texts(rest) if len(entity) > 1}
+    numbers = {
+        number for number in _NUMBER.findall(rest) if not any(number in entity for entity in names)
+    }
+    return len(set(quoted)) + len(names) + len(numbers)

@@ -1,7 +1,7 @@
-"""The decomposer: one question becomes a few plainer ones, asked in turn or side by side.
+"""The decomposer: splits one question into a few plainer ones, asked in turn or side by side.
 
 The executors QDS and QDP of MAO-ARAG (arXiv 2508.01005, section 3.1). In a serial decomposition
-later questions hold `#1`, `#2`, ... where the answers to earlier ones belong.
+later questions hold `#1`, `#2`, ... in the places of the answers to earlier ones.
 """
 
 import re
@@ -56,50 +56,51 @@ _ASKS = re.compile(r"^(?:what|who) (?:is|was|are|were) |^(?:apa|siapa) ", re.IGN
 
 
 class Decomposer(Protocol):
-    """Splits questions; every one passes `tests/conformance/test_decomposer.py`."""
+    """A role that splits questions; it passes `tests/conformance/test_decomposer.py`."""
 
     async def split(self, question: str, manner: Manner, context: RunContext) -> tuple[str, ...]:
-        """The questions to ask instead, as one step of the run.
+        """Return the questions to ask instead, as one step of the run.
 
         Returns:
-            At least one and at most `most`; the question alone where nothing can be split.
-            Slots in them name earlier questions only, and none in a parallel split.
+            At least one and at most `most` questions; the question alone if nothing can be split.
+            Their slots name earlier questions only; a parallel split has no slots.
 
         Raises:
-            BudgetRefused: If there was no time for it.
+            BudgetRefused: If there was no time for the step.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalDecomposer:
-    """The local implementation: clause rules, English and Indonesian; deterministic.
+    """The local decomposer: clause rules, English and Indonesian; deterministic.
 
     Attributes:
-        most: So many questions at most.
+        most: The largest number of questions.
     """
 
     most: int = MOST
 
     async def split(self, question: str, manner: Manner, context: RunContext) -> tuple[str, ...]:
-        """See `Decomposer.split`."""
-        with context.step("decompose", agent="decomposer", inputs={"manner": manner}) as here:
-            parts = await here.compute("decompose", lambda: self.parts(question, manner))
-            here.done(outputs={"questions": parts}, reason=_told(parts))
-        return parts
+        """Split the question by rules."""
+        with context.step("decompose", agent="decomposer", inputs={"manner": manner}) as step:
+            questions = await step.compute("decompose", lambda: self.parts(question, manner))
+            step.done(outputs={"questions": questions}, reason=_told(questions))
+        return questions
 
     def parts(self, question: str, manner: Manner) -> tuple[str, ...]:
-        """What `split` gives, at once."""
+        """Return the questions of a split by rules, outside of any step."""
         if manner == "serial":
             return chain(question, self.most)
         compared = comparison(question, self.most)
+        # A comparison asks one question of each side, which clauses alone do not show.
         if compared is not None and len(compared.questions) > 1:
             return compared.questions
         return joined(question, self.most)
 
 
 class DecomposerReply(BaseModel):
-    """What a language model is asked for."""
+    """The reply that a language model is asked for."""
 
     questions: Annotated[
         list[Annotated[str, Field(max_length=500), AtMost(300)]],
@@ -110,7 +111,7 @@ class DecomposerReply(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LLMDecomposer:
-    """Asks a language model; what it cannot or may not answer the local implementation does."""
+    """A decomposer that asks a language model, with the local decomposer as its fallback."""
 
     model: RoleModel
     local: LocalDecomposer
@@ -118,63 +119,73 @@ class LLMDecomposer:
     parallel: Prompt = PARALLEL
 
     async def split(self, question: str, manner: Manner, context: RunContext) -> tuple[str, ...]:
-        """See `Decomposer.split`."""
+        """Split the question as the model replies, if its slots make sense."""
         most = self.local.most
-        with context.step("decompose", agent="decomposer", inputs={"manner": manner}) as here:
+        with context.step("decompose", agent="decomposer", inputs={"manner": manner}) as step:
             prompt = self.serial if manner == "serial" else self.parallel
-            asked = prompt.asking(f"Question: {question}", values={"most": most})
-            reply = await ask_model(self.model, DecomposerReply, asked, here)
-            parts = _kept(reply.value.questions[:most], manner) if reply.value else ()
-            verdict = "model" if parts else "local"
-            reason = reply.reason or ("" if parts else "the model's questions do not fit")
-            parts = parts or self.local.parts(question, manner)
-            here.done(
-                outputs={"questions": parts},
+            request = prompt.asking(f"Question: {question}", values={"most": most})
+            reply = await ask_model(self.model, DecomposerReply, request, step)
+            questions = _kept(reply.value.questions[:most], manner) if reply.value else ()
+            verdict = "model" if questions else "local"
+            reason = reply.reason or ("" if questions else "the model's questions do not fit")
+            questions = questions or self.local.parts(question, manner)
+            step.done(
+                outputs={"questions": questions},
                 verdict=verdict,
-                reason=reason or _told(parts),
+                reason=reason or _told(questions),
             )
-        return parts
+        return questions
 
 
 def filled(question: str, earlier: Sequence[tuple[str, str]]) -> str:
-    """A later question of a serial split, with the answers to earlier ones in their places.
+    """Return a later question of a serial split, with the answers to earlier ones in its slots.
 
     Args:
-        question: May hold slots.
-        earlier: The questions asked before and their answers; where an answer is empty, what its
-            question asks for stands in its place, in words.
+        question: The question, with or without slots.
+        earlier: The earlier questions with their answers; if an answer is empty, what its question
+            asks for fills the slot, in words.
     """
 
-    def word(match: re.Match[str]) -> str:
+    def fill(match: re.Match[str]) -> str:
         number = int(match.group(1))
         if not 1 <= number <= len(earlier):
             return ""
-        asked, answer = earlier[number - 1]
-        return " ".join(answer.split()) or _ASKS.sub("", asked).strip("? ")
+        earlier_question, answer = earlier[number - 1]
+        return " ".join(answer.split()) or _ASKS.sub("", earlier_question).strip("? ")
 
-    return " ".join(_SLOT.sub(word, question).split())
+    return " ".join(_SLOT.sub(fill, question).split())
 
 
 def bridge(question: str, draft: Draft, hits: Sequence[Hit]) -> str:
-    """What the next hop starts from: the answer, else a title that the question does not name.
+    """Return the start of the next hop: the answer, else a title that the question does not name.
 
-    Empty where there is neither.
+    Empty if there is neither.
     """
-    asked = normalize_answer(question)
+    normalized = normalize_answer(question)
     titles = (hit.chunk.title for hit in (*(e.hit for e in draft.evidence), *hits[:1]))
-    found = (draft.short_answer, *titles)
-    return next((each for each in found if each and normalize_answer(each) not in asked), "")
+    bridges = (draft.short_answer, *titles)
+    return next(
+        (
+            bridge_text
+            for bridge_text in bridges
+            if bridge_text and normalize_answer(bridge_text) not in normalized
+        ),
+        "",
+    )
 
 
 def _kept(questions: Sequence[str], manner: Manner) -> tuple[str, ...]:
-    """A model's questions without white space and twins; empty if their slots make no sense."""
-    parts = tuple(dict.fromkeys(" ".join(each.split()) for each in questions if each.strip()))
-    for place, part in enumerate(parts):
-        slots = [int(number) for number in _SLOT.findall(part)]
+    """Return a model's questions without twins; empty if their slots make no sense."""
+    unique = tuple(
+        dict.fromkeys(" ".join(question.split()) for question in questions if question.strip())
+    )
+    for place, text in enumerate(unique):
+        slots = [int(number) for number in _SLOT.findall(text)]
         if any(not 1 <= slot <= place or manner == "parallel" for slot in slots):
             return ()
-    return parts
+    return unique
 
 
-def _told(parts: Sequence[str]) -> str:
-    return f"{len(parts)} questions" if len(parts) > 1 else "there is nothing to split"
+def _told(questions: Sequence[str]) -> str:
+    """Return the reason of the step: the number of questions."""
+    return f"{len(questions)} questions" if len(questions) > 1 else "there is nothing to split"

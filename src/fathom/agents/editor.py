@@ -1,7 +1,7 @@
-"""The editor: lets the reader mend a draft whose fault is known (anchor study, REFLECT).
+"""The editor: lets the reader correct a draft with a known fault (anchor study, REFLECT).
 
-What the evidence lacks is looked for in the other hits that were read; what has no support is
-dropped. A language model that reads is told the fault.
+The editor looks in the other hits that were read for what the evidence lacks, and drops what has no
+support. A language model that reads is told the fault.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -18,11 +18,11 @@ _DOUBTED = "What it quotes does not support it."
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Editor:
-    """Reads once more, and only what does not have the fault.
+    """A second reading of the hits that do not have the fault.
 
     Attributes:
-        faith: Sentences and quotes with less support are dropped.
-        bar: From this confidence on a draft counts that lacks less than another.
+        faith: The smallest support of sentences and quotes that stay.
+        bar: The smallest confidence of a draft that wins because it lacks less than another.
     """
 
     reader: Reader
@@ -37,95 +37,104 @@ class Editor:
         hits: Sequence[Hit],
         context: RunContext,
     ) -> Draft:
-        """The mended draft, as one step of the run; what is left of the old one if it is better.
+        """Return the corrected draft, or the supported rest of the old one, as one step of the run.
 
         Args:
-            question: What was asked.
-            draft: What is to be mended.
-            requirements: What its evidence should hold.
-            hits: What was read for it.
-            context: Where it is recorded.
+            question: The question.
+            draft: The draft to correct.
+            requirements: The things that the evidence should hold.
+            hits: The hits that were read for the draft.
+            context: The run that records the step.
 
         Raises:
-            BudgetRefused: If there was no time for it.
+            BudgetRefused: If there was no time for the step.
         """
-        lacks = requirements.lacks(draft, hits)
-        fault = lacks.told or _DOUBTED
-        with context.step("reflect", agent="editor", inputs={"fault": fault}) as here:
+        gap = requirements.lacks(draft, hits)
+        fault = gap.told or _DOUBTED
+        with context.step("reflect", agent="editor", inputs={"fault": fault}) as step:
             old = supported(draft, self.faith)
-            again = _faultless(draft, requirements, hits)
-            new = await self._told(fault).read(question, again, here) if again else Draft()
+            candidates = _faultless(draft, requirements, hits)
+            new = (
+                await self._told(fault).read(question, candidates, step) if candidates else Draft()
+            )
             better = is_better(new, old, requirements, hits, bar=self.bar)
-            mended = new if better else old
-            here.done(
-                outputs={"sentences": len(mended.claims or mended.evidence)},
+            chosen = new if better else old
+            step.done(
+                outputs={"sentences": len(chosen.claims or chosen.evidence)},
                 verdict="mended" if better else "kept",
                 reason=fault,
             )
-        return mended
+        return chosen
 
     def _told(self, fault: str) -> Reader:
+        """Return the reader, told of the fault if it asks a language model."""
         return (
             replace(self.reader, fault=fault) if isinstance(self.reader, LLMReader) else self.reader
         )
 
 
 def _faultless(draft: Draft, requirements: Requirements, hits: Sequence[Hit]) -> tuple[Hit, ...]:
-    """The hits that a better draft could be made of, with ranks from 1."""
-    cited = {each.hit.chunk.id for each in draft.evidence}
-    kept = [hit for hit in hits if hit.chunk.id not in cited and requirements.held_by(hit)]
-    return tuple(replace(hit, rank=rank) for rank, hit in enumerate(kept, start=1))
+    """Return the hits that a better draft could be made of, with ranks from 1."""
+    cited_ids = {item.hit.chunk.id for item in draft.evidence}
+    # The cited hits led to the fault; reading them again would give the same draft.
+    remaining = [hit for hit in hits if hit.chunk.id not in cited_ids and requirements.held_by(hit)]
+    return tuple(replace(hit, rank=rank) for rank, hit in enumerate(remaining, start=1))
 
 
 def is_better(
     new: Draft, old: Draft, requirements: Requirements, hits: Sequence[Hit], *, bar: float
 ) -> bool:
-    """Whether a draft is to count instead of another: it lacks less and is sure, or is surer."""
+    """Return whether a draft beats another: it lacks less and is sure, or it is surer."""
     if not new.evidence:
         return False
-    gained = requirements.lacks(new, hits).weight - requirements.lacks(old, hits).weight
-    if gained < 0 and new.confidence >= bar:
+    # Below zero the new draft lacks less than the old one.
+    change = requirements.lacks(new, hits).weight - requirements.lacks(old, hits).weight
+    if change < 0 and new.confidence >= bar:
         return True
-    worse = gained > 0 and old.confidence >= bar
-    return not worse and new.confidence > old.confidence
+    is_worse = change > 0 and old.confidence >= bar
+    return not is_worse and new.confidence > old.confidence
 
 
 def supported(draft: Draft, bar: float) -> Draft:
-    """The draft without the sentences that their evidence supports less than `bar`.
+    """Return the draft without the sentences that their evidence supports less than `bar`.
 
-    The best one stays in any case. The confidence stays as it is: it says whether the quotes answer
-    the question, not whether they say what is claimed with them.
+    The best sentence stays in any case. The confidence stays as it is: it tells whether the quotes
+    answer the question, not whether they support the sentences.
     """
     if not draft.claims:
         return _quoting(draft, bar)
     supports = [_support(draft, claim) for claim in draft.claims]
+    # At most the best support, so that one sentence is always left.
     least = min(bar, max(supports))
     return _claiming(draft, [at for at, support in enumerate(supports) if support >= least])
 
 
 def within(draft: Draft, tokens: int, count: Callable[[str], int]) -> Draft:
-    """The draft with as many of its first sentences as so many tokens hold; at least one."""
-    kept: list[int] = []
-    left = tokens
+    """Return the draft with as many first sentences as fit into the tokens; at least one."""
+    places: list[int] = []
+    remaining = tokens
     for place, claim in enumerate(draft.claims):
-        left -= count(claim.text)
-        if left >= 0 or not kept:
-            kept.append(place)
-    return draft if len(kept) == len(draft.claims) else _claiming(draft, kept)
+        remaining -= count(claim.text)
+        if remaining >= 0 or not places:
+            places.append(place)
+    return draft if len(places) == len(draft.claims) else _claiming(draft, places)
 
 
 def _quoting(draft: Draft, bar: float) -> Draft:
+    """Return the draft without weak quotes after the first; its other readings go with them."""
     best = draft.evidence[:1]
-    kept = best + tuple(each for each in draft.evidence[1:] if each.support >= bar)
-    if len(kept) == len(draft.evidence):
+    quotes = best + tuple(item for item in draft.evidence[1:] if item.support >= bar)
+    if len(quotes) == len(draft.evidence):
         return draft
-    return replace(draft, evidence=kept, alternatives=())
+    # The alternatives name places in the old evidence.
+    return replace(draft, evidence=quotes, alternatives=())
 
 
-def _claiming(draft: Draft, kept: Collection[int]) -> Draft:
-    """The draft with these sentences; evidence keeps its places."""
-    return replace(draft, claims=tuple(draft.claims[place] for place in kept))
+def _claiming(draft: Draft, places: Collection[int]) -> Draft:
+    """Return the draft with the sentences at these places; the evidence keeps its places."""
+    return replace(draft, claims=tuple(draft.claims[place] for place in places))
 
 
 def _support(draft: Draft, claim: Claim) -> float:
+    """Return the best support of a sentence by its evidence, in [0, 1]; 0 without evidence."""
     return max((draft.evidence[at].support for at in claim.evidence), default=0.0)

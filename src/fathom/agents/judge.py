@@ -1,4 +1,4 @@
-"""The judge: how well a quote supports what is claimed with it."""
+"""The judge: scores how well a quote supports the claim that is made with it."""
 
 import re
 from collections.abc import Sequence
@@ -16,12 +16,13 @@ from fathom.runs.context import RunContext
 from fathom.types import Chunk, Span
 
 Pair = tuple[str, str]
-"""A claim, and the quote that should support it."""
+"""A claim and the quote that should support it."""
 
 _WORD = re.compile(r"\w+")
 _EXACT = re.compile(r"https?://\S+|www\.\S+|\d+(?:[.,:/-]\d+)*")
-"""Numbers and addresses: what leads somewhere must stand in the quote as it is."""
+"""Numbers and addresses, which must stand in the quote exactly as in the claim."""
 _LONGEST = 2_000
+"""The characters of a claim or quote that a model is shown."""
 
 PROMPT = Prompt.of(
     "judge",
@@ -45,69 +46,73 @@ _SHARES = tuple(round(tenth / 10, 1) for tenth in range(11))
 
 
 class Judge(Protocol):
-    """Scores claims; every implementation passes `testing.JudgeConformance`."""
+    """A role that scores claims; every implementation passes `testing.JudgeConformance`."""
 
     async def support(self, pairs: Sequence[Pair], context: RunContext) -> tuple[float, ...]:
-        """How well each quote supports its claim, in [0, 1], as one step of the run.
+        """Return how well each quote supports its claim, in [0, 1], as one step of the run.
 
         Raises:
-            BudgetRefused: If there was no time for it.
+            BudgetRefused: If there was no time for the step.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalJudge:
-    """Asks the pair reader whether the quote says what the claim says; deterministic.
+    """A judge that asks the pair reader whether the quote says what the claim says; deterministic.
 
-    A claim that stands in the quote word for word has full support; one with a number or an address
-    that the quote does not hold, or without any word, has none, whatever the pair reader says.
+    A claim that stands in the quote word for word has full support. A claim without any word, or
+    with a number or an address that the quote does not hold, has none, whatever the pair reader
+    says.
     """
 
     pairs: CrossReader
 
     async def support(self, pairs: Sequence[Pair], context: RunContext) -> tuple[float, ...]:
-        """See `Judge.support`."""
-        with context.step("judge", agent="judge", inputs={"pairs": pairs}) as here:
-            scores = await here.compute("judge", lambda: self.scores(pairs))
-            here.done(outputs={"support": scores})
+        """Score the pairs with the pair reader."""
+        with context.step("judge", agent="judge", inputs={"pairs": pairs}) as step:
+            scores = await step.compute("judge", lambda: self.scores(pairs))
+            step.done(outputs={"support": scores})
         return scores
 
     def scores(self, pairs: Sequence[Pair]) -> tuple[float, ...]:
-        """What `support` gives, at once."""
+        """Return the support of each pair, in [0, 1], outside of any step."""
         return tuple(self._score(claim, quote) for claim, quote in pairs)
 
     def _score(self, claim: str, quote: str) -> float:
-        wanted = _plain(claim)
-        if not wanted or not set(_EXACT.findall(claim)) <= set(_EXACT.findall(quote)):
+        """Return the support of one claim by its quote, in [0, 1]."""
+        claim_words = _plain(claim)
+        # A number or an address is right only literally; the pair reader judges by meaning.
+        if not claim_words or not set(_EXACT.findall(claim)) <= set(_EXACT.findall(quote)):
             return 0.0
-        if f" {wanted} " in f" {_plain(quote)} ":
+        if f" {claim_words} " in f" {_plain(quote)} ":
             return 1.0
         (read,) = self.pairs.session(claim, spans=0).read([_chunk(quote)])
         return read.supported
 
 
 def _plain(text: str) -> str:
-    """The words of a text."""
+    """Return the words of a text in small letters, separated by blanks."""
     return " ".join(_WORD.findall(text.casefold()))
 
 
 def _chunk(quote: str) -> Chunk:
+    """Return a quote as a chunk of its own."""
     return Chunk(id="quote", document_id="quote", text=quote, span=Span(0, len(quote)), ordinal=0)
 
 
 class JudgeReply(BaseModel):
-    """What a language model is asked for: one number for each pair, in order."""
+    """The reply that a language model is asked for: one number for each pair, in order."""
 
     support: Annotated[list[Annotated[float, Field(ge=0, le=1), OneOf("share")]], EachOf("pair")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LLMJudge:
-    """Asks a language model; what it cannot or may not answer the local implementation does.
+    """A judge that asks a language model; the local judge decides what the model cannot or may not.
 
-    A claim that the local judge finds without any support stays without: a model can be
-    talked into much by what it reads.
+    A claim that the local judge finds without any support stays without: texts can talk a model
+    into much.
     """
 
     model: RoleModel
@@ -115,22 +120,27 @@ class LLMJudge:
     prompt: Prompt = PROMPT
 
     async def support(self, pairs: Sequence[Pair], context: RunContext) -> tuple[float, ...]:
-        """See `Judge.support`."""
-        local = await self.local.support(pairs, context)
-        if not any(local):
-            return local
-        with context.step("check", agent="judge") as here:
-            reply = await ask_model(self.model, JudgeReply, _asked(self.prompt, pairs), here)
-            said = reply.value.support if reply.value else []
-            if len(said) != len(pairs):
+        """Score the pairs with the model, except those without any local support."""
+        local_scores = await self.local.support(pairs, context)
+        # The model could not change a score of zero, so the call would be wasted.
+        if not any(local_scores):
+            return local_scores
+        with context.step("check", agent="judge") as step:
+            reply = await ask_model(self.model, JudgeReply, _asked(self.prompt, pairs), step)
+            model_scores = reply.value.support if reply.value else []
+            if len(model_scores) != len(pairs):
                 reason = str(reply.failure or "not one number a pair")
-                here.done(verdict="local", reason=reason)
-                return local
-            here.done(outputs={"support": said}, verdict="model", reason=reply.reason)
-        return tuple(score if own > 0 else 0.0 for own, score in zip(local, said, strict=True))
+                step.done(verdict="local", reason=reason)
+                return local_scores
+            step.done(outputs={"support": model_scores}, verdict="model", reason=reply.reason)
+        return tuple(
+            score if local_score > 0 else 0.0
+            for local_score, score in zip(local_scores, model_scores, strict=True)
+        )
 
 
 def _asked(prompt: Prompt, pairs: Sequence[Pair]) -> Asked:
+    """Build the request with the numbered pairs."""
     texts = [f"claim: {_line(claim)}\nquote: {_line(quote)}" for claim, quote in pairs]
     fence = fence_for("", texts)
     return prompt.asking(
@@ -141,4 +151,5 @@ def _asked(prompt: Prompt, pairs: Sequence[Pair]) -> Asked:
 
 
 def _line(text: str) -> str:
+    """Return the beginning of a text in one line."""
     return " ".join(text.split())[:_LONGEST]

@@ -1,8 +1,8 @@
-"""The short answer: the few words of an answer that scoring compares; what is shown stays.
+"""The short answer: the few words of an answer that scoring compares; the shown answer stays.
 
-Rules of the anchor study, section 6: an average, a total or an estimate is taken from where it is
-called so, not from the parts it was made of. English and Indonesian. Who is unsure changes
-nothing.
+Rules of the anchor study, section 6: an average, a total or an estimate is taken from the place
+where the text calls it so, not from the numbers that it was made of. English and Indonesian. Doubt
+changes nothing.
 """
 
 import re
@@ -49,66 +49,71 @@ _ASKS_TITLE = re.compile(
     r"\b(?:title|song|film|movie|book|novel|album|judul|lagu|buku)\b", re.IGNORECASE
 )
 _SAYS_WHAT = re.compile(r"\b(?:is|was|are|were|adalah|ialah|yaitu|yakni)\s+", re.IGNORECASE)
-_NEAR = 40  # characters between the cue and its number
+_NEAR = 40
+"""The largest number of characters between a cue and its number."""
 
 
 def shortened(question: str, draft: Draft) -> Draft:
-    """The draft with the short answer that the rules find; unchanged where they find none.
+    """Return the draft with the short answer that the rules find; unchanged if they find none.
 
     An aggregate that the question asks for replaces a short answer; a number, date, name or title
-    only fills one that is missing.
+    only fills a missing one.
     """
-    sentences = [claim.text for claim in draft.claims] or [each.quote for each in draft.evidence]
+    sentences = [claim.text for claim in draft.claims] or [item.quote for item in draft.evidence]
     aggregate = aggregate_of(question)
-    found = _aggregated(aggregate, sentences) if aggregate else ""
-    if not found and not draft.short_answer and sentences:
-        found = _only(question, sentences[0])
-    return replace(draft, short_answer=found) if found else draft
+    short = _aggregated(aggregate, sentences) if aggregate else ""
+    if not short and not draft.short_answer and sentences:
+        short = _only(question, sentences[0])
+    return replace(draft, short_answer=short) if short else draft
 
 
 def aggregate_of(question: str) -> Aggregate | None:
-    """Which aggregate of numbers a question asks for."""
+    """Return the aggregate of numbers that a question asks for; `None` if it asks for none."""
     if answer_type(question) != "number":
         return None
     return next((name for name, cue in _CUES.items() if cue.search(question)), None)
 
 
 def _aggregated(aggregate: Aggregate, sentences: Sequence[str]) -> str:
-    """The one number that the first telling sentence calls so; empty where none or several."""
+    """Return the one number that the first fitting sentence calls so; empty if none or several."""
     for sentence in sentences:
         numbers = list(_NUMBER.finditer(sentence))
-        near = set(_near(_CUES[aggregate], sentence, numbers))
-        if near:
-            return near.pop() if len(near) == 1 else ""
+        candidates = set(_near(_CUES[aggregate], sentence, numbers))
+        if candidates:
+            # Two numbers near the cue leave open which one it means.
+            return candidates.pop() if len(candidates) == 1 else ""
     return ""
 
 
 def _near(cue: re.Pattern[str], sentence: str, numbers: Sequence[re.Match[str]]) -> Iterator[str]:
-    """For every cue the number that comes next; before it only where none follows."""
+    """Yield the number that follows each cue; the number before it only if none follows."""
     for match in cue.finditer(sentence):
         after = [n for n in numbers if 0 <= n.start() - match.end() <= _NEAR]
         before = [n for n in numbers if 0 <= match.start() - n.end() <= _NEAR]
         chosen = after[:1] or before[-1:]
-        yield from (each.group().strip() for each in chosen)
+        yield from (number.group().strip() for number in chosen)
 
 
 def _only(question: str, sentence: str) -> str:
-    """The only thing in the sentence that is of the kind asked for and not in the question.
+    """Return the only thing in the sentence that is of the expected kind and not in the question.
 
     Of several, the one that the sentence says it is: "Pemenangnya adalah Film X pada ...".
     """
-    asked = question.casefold()
-    found = dict.fromkeys(
-        each for each in _of_kind(question, sentence) if each.casefold() not in asked
+    folded = question.casefold()
+    candidates = dict.fromkeys(
+        candidate
+        for candidate in _of_kind(question, sentence)
+        if candidate.casefold() not in folded
     )
-    if len(found) > 1:
-        said = _SAYS_WHAT.search(sentence)
-        rest = sentence[said.end() :] if said else ""
-        return next((each for each in found if rest.startswith(each)), "")
-    return next(iter(found), "")
+    if len(candidates) > 1:
+        copula = _SAYS_WHAT.search(sentence)
+        rest = sentence[copula.end() :] if copula else ""
+        return next((candidate for candidate in candidates if rest.startswith(candidate)), "")
+    return next(iter(candidates), "")
 
 
 def _of_kind(question: str, sentence: str) -> Iterator[str]:
+    """Yield the things in a sentence that are of the kind that the question asks for."""
     kind = answer_type(question)
     if kind == "time":
         yield from (match.group() for match in _DATE.finditer(sentence))

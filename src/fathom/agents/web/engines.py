@@ -1,4 +1,4 @@
-"""SearXNG, Tavily and Brave, each told by how it is asked and where its replies have the pages."""
+"""SearXNG, Tavily and Brave: the form of their requests and the place of pages in their replies."""
 
 import json
 import os
@@ -15,19 +15,20 @@ from fathom.llm.endpoint import check_url, key_in
 from fathom.llm.providers.http_limits import ReplyTooLarge, byte_limit
 
 Ask = Callable[[str, int], Mapping[str, Any]]
-"""The parts of a request for a query and a number of results, as httpx names them."""
+"""A function that builds a request for a query and a number of results, in httpx's names."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebProvider:
-    """How one kind of engine is asked and understood.
+    """The requests and replies of one kind of engine.
 
     Attributes:
-        base_url: Empty where everyone has a server of their own.
-        key_env: The variable its key is usually in; empty when it needs none.
-        header: Which header holds the key, after the given words.
-        pages: Where the list of pages stands in a reply.
-        texts: Under which names a page has its text.
+        base_url: The address; empty if every user has a server of their own.
+        key_env: The variable that usually holds the key; empty if the engine needs none.
+        build_request: The function that builds the method and parameters of a request.
+        header: The name of the header that holds the key, and the words before the key.
+        pages: The names that lead to the list of pages in a reply.
+        texts: The names of the texts of a page.
     """
 
     base_url: str
@@ -66,10 +67,11 @@ PROVIDERS: Mapping[str, WebProvider] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpEngine:
-    """A `WebEngine` over HTTP; follows no redirect, and opens no page that it finds.
+    """A `WebEngine` over HTTP; it follows no redirect and opens no page that it finds.
 
     Attributes:
-        most_bytes: A longer reply is not read to its end, and counts as none.
+        most_bytes: The largest reply in bytes; a longer one is not read to its end and counts as
+            none.
     """
 
     name: str
@@ -79,7 +81,7 @@ class HttpEngine:
     most_bytes: int = 512 << 10
 
     async def search(self, query: str, *, k: int) -> list[WebPage]:
-        """See `WebEngine.search`."""
+        """Ask the engine, and parse the pages of its reply."""
         try:
             status, body = await self._reply(query, k)
         except (httpx2.HTTPError, httpx2.InvalidURL, ReplyTooLarge) as error:
@@ -91,24 +93,31 @@ class HttpEngine:
             return pages_in(json.loads(body), self.provider)
         except (ValueError, RecursionError):
             raise WebFailed(
-                f"{self.name} at {self.base_url} sent something else than JSON"
+                f"{self.name} at {self.base_url} sent something other than JSON"
             ) from None
 
     async def _reply(self, query: str, k: int) -> tuple[int, bytes]:
+        """Return the status and the body of the reply to a query."""
         prefix = self.provider.header
         headers = {"Accept": "application/json", "User-Agent": "fathom"}
         if self.key is not None:
             headers[prefix[0]] = prefix[1] + self.key.get_secret_value()
-        # The time is bounded by whoever asks, as a whole.
+        # No timeout per operation: `WebSearch` bounds the time of the whole search.
         client = httpx2.AsyncClient(event_hooks=byte_limit(self.most_bytes), timeout=None)
         async with client:
             url = self.base_url.rstrip("/") + self.provider.path
             reply = await client.request(
-                url=url, headers=headers, follow_redirects=False, **self.provider.ask(query, k)
+                # A redirect could lead to an address inside the network, or take the key elsewhere.
+                url=url,
+                headers=headers,
+                follow_redirects=False,
+                **self.provider.ask(query, k),
             )
             return reply.status_code, reply.content
 
     def _hint(self, status: int) -> str:
+        """Return the next step for a user whose engine refused."""
+        # SearXNG refuses its JSON format with 403 until its settings allow it.
         if status in {401, 403} and self.name == "searxng":
             return "allow the format json in its settings.yml"
         return "check its key" if status in {401, 403} else "try again later"
@@ -123,19 +132,20 @@ def load_web_engine(
     most_bytes: int = 512 << 10,
     environment: Mapping[str, str] = os.environ,
 ) -> HttpEngine:
-    """The engine called `name`, checked as far as it can be without a socket.
+    """Return the engine called `name`, checked as far as possible without a socket.
 
     Args:
         name: `searxng`, `tavily` or `brave`.
-        base_url: Where it is; the provider's own by default.
-        key_env: Name of the variable that holds the key. With a `base_url` of one's own, no key
-            is sent unless this names one.
-        offline: Refuse: offline means no socket at all.
-        most_bytes: See `HttpEngine`.
-        environment: Where keys are.
+        base_url: The address of the engine; the provider's own by default.
+        key_env: The name of the variable that holds the key. With a `base_url` of one's own, a key
+            is sent only if this names a variable.
+        offline: Refuse, because offline means no socket at all.
+        most_bytes: The largest reply in bytes.
+        environment: The variables, with the keys.
 
     Raises:
-        UsageError: For an unknown name, a missing address or key, or when offline; one line.
+        UsageError: If the name is unknown, if the address or the key is missing, or when offline;
+            one line.
     """
     provider = PROVIDERS.get(name)
     if provider is None:
@@ -146,6 +156,7 @@ def load_web_engine(
         check_url(base_url, example="http://host:port")
     elif not provider.base_url:
         raise UsageError(f"web.provider {name} needs web.base_url, the address of your server")
+    # The provider's key must not reach a server that the user has put in its place.
     variable = key_env or ("" if base_url else provider.key_env)
     return HttpEngine(
         name=name,
@@ -157,20 +168,22 @@ def load_web_engine(
 
 
 def pages_in(reply: object, provider: WebProvider) -> list[WebPage]:
-    """The pages of a reply; what does not look like one is left out."""
-    found = reply
+    """Return the pages of a reply; entries that do not look like pages are left out."""
+    value = reply
     for name in provider.pages:
-        found = found.get(name) if isinstance(found, dict) else None
-    entries = found if isinstance(found, list) else []
+        value = value.get(name) if isinstance(value, dict) else None
+    entries = value if isinstance(value, list) else []
     return [_page(entry, provider) for entry in entries if isinstance(entry, dict)]
 
 
 def _page(entry: Mapping[str, object], provider: WebProvider) -> WebPage:
-    texts = [line for name in provider.texts for line in _lines(entry.get(name))]
+    """Return an entry of a reply as a page; what is missing becomes empty."""
+    texts = [text for name in provider.texts for text in _lines(entry.get(name))]
     url, title = (next(iter(_lines(entry.get(name))), "") for name in ("url", "title"))
     return WebPage(url=url, title=title, text=" ".join(texts))
 
 
 def _lines(value: object) -> list[str]:
+    """Return the texts of a value that is a text or a list of texts."""
     values = value if isinstance(value, list) else [value]
-    return [each for each in values if isinstance(each, str)]
+    return [text for text in values if isinstance(text, str)]

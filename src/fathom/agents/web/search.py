@@ -18,22 +18,24 @@ from fathom.types import Chunk, Hit, Span
 NAME = "web"
 
 LIST_PRICES = MappingProxyType({"searxng": 0.0, "tavily": 0.008, "brave": 0.005})
-"""USD of one search, by provider."""
+"""The price of one search in USD, by provider."""
 
-_LONGEST_QUERY = 400  # more is refused by some engines
+_LONGEST_QUERY = 400
+"""The characters of a query; some engines refuse longer ones."""
 _LONGEST_TEXT = 4_000
+"""The characters of a page's text that are kept."""
 _LONGEST_URL = 2_000
 _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
 _HIDDEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 
 
 class WebFailed(RunError):
-    """A web search that gave nothing usable; the message names the engine and holds no key."""
+    """A web search without a usable reply; the message names the engine and holds no key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebPage:
-    """What an engine says of a page, as it said it: nothing in it is to be trusted."""
+    """The text that an engine gives of a page, unchanged and untrusted."""
 
     url: str
     title: str
@@ -41,30 +43,30 @@ class WebPage:
 
 
 class WebEngine(Protocol):
-    """Asks the web."""
+    """A search engine of the web."""
 
     async def search(self, query: str, *, k: int) -> Sequence[WebPage]:
-        """At most about `k` pages, best first; cancelling the call ends its connection.
+        """Return at most about `k` pages, best first; cancelling the call ends its connection.
 
         Raises:
-            WebFailed: If there was no usable reply.
+            WebFailure: If there was no usable reply.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WebSearch:
-    """Turns what an engine says into hits that are marked as coming from the web.
+    """A search whose hits are marked as coming from the web.
 
-    The pages themselves are not opened: evidence is the text that the engine gives of them. It is
-    recorded, and quotes are verified against that record, so that a replay needs no network.
+    The pages themselves are not opened: evidence is the text that the engine gives of them. The run
+    records that text and quotes are verified against the record, so a replay needs no network.
 
     Attributes:
-        engine: Gives what asks; not called in a replay.
-        identity: What the result depends on beside the query: who is asked, and where.
-        results: At most so many hits.
-        seconds: The longest a search may take, from the first byte sent to the last one read.
-        fee_usd: What one search costs; `None` is unknown, and refused where money is limited.
+        open_engine: The function that returns the engine; it is not called in a replay.
+        identity: The provider and address, on which the hits depend besides the query.
+        results: The largest number of hits.
+        seconds: The longest time of a search, from the first byte sent to the last one read.
+        fee_usd: The price of one search in USD; `None` is unknown, and refused if money is limited.
     """
 
     engine: Callable[[], WebEngine]
@@ -74,38 +76,39 @@ class WebSearch:
     fee_usd: float | None = 0.0
 
     async def __call__(self, question: str, context: RunContext) -> tuple[Hit, ...]:
-        """Hits from the web, best first, as one step of the run; none if the search failed.
+        """Return hits from the web, best first, as one step of the run; none if the search failed.
 
         Raises:
-            BudgetRefused: If the budget does not allow it, or the deadline came first.
+            BudgetRefused: If the budget does not allow the search, or the deadline came first.
         """
         query = " ".join(question.split())[:_LONGEST_QUERY]
-        with context.step("web", agent="web search", inputs={"query": query}) as here:
+        with context.step("web", agent="web search", inputs={"query": query}) as step:
             worst = CostBound(retrievals=1, fee_usd=self.fee_usd)
             request = {"query": query, "k": self.results, **self.identity}
-            found, usage = await here.spend(NAME, request, worst, lambda: self._ask(query))
-            hits = hits_of([WebPage(**page) for page in found["pages"]])[: self.results]
-            here.done(
+            record, usage = await step.spend(NAME, request, worst, lambda: self._ask(query))
+            hits = hits_of([WebPage(**page) for page in record["pages"]])[: self.results]
+            step.done(
                 outputs={"hits": [hit.chunk.document_id for hit in hits]},
                 usage=usage,
-                verdict="failed" if found["failed"] else "found" if hits else "nothing",
-                reason=found["failed"] or f"{len(hits)} hits",
+                verdict="failed" if record["failed"] else "found" if hits else "nothing",
+                reason=record["failed"] or f"{len(hits)} hits",
             )
         return hits
 
     async def _ask(self, query: str) -> Json:
+        """Ask the engine; a failure is recorded like a reply, so that a replay repeats it."""
         try:
             async with asyncio.timeout(self.seconds):
                 pages = await self.engine().search(query, k=self.results)
         except TimeoutError:
             return {"pages": [], "failed": f"the web search took more than {self.seconds:g} s"}
-        except WebFailed as failed:
-            return {"pages": [], "failed": str(failed)}
+        except WebFailed as error:
+            return {"pages": [], "failed": str(error)}
         return {"pages": [asdict(page) for page in pages], "failed": ""}
 
 
 def hits_of(pages: Sequence[WebPage]) -> tuple[Hit, ...]:
-    """Hits of the pages that have an address and a text; each address comes once."""
+    """Return hits of the pages that have an address and a text; each address comes once."""
     chunks: dict[str, Chunk] = {}
     for page in pages:
         text = plain(page.text)[:_LONGEST_TEXT]
@@ -118,11 +121,13 @@ def hits_of(pages: Sequence[WebPage]) -> tuple[Hit, ...]:
 
 
 def plain(text: str) -> str:
-    """The text without markup and without characters that cannot be seen, in one line."""
+    """Return a text without markup and invisible characters, in one line."""
+    # Tags go before entities are decoded, so that "&lt;" stays a character of the text.
     return " ".join(_HIDDEN.sub(" ", html.unescape(_TAG.sub(" ", text))).split())
 
 
 def _chunk(page: WebPage, text: str) -> Chunk:
+    """Return the text of a page as a chunk of its own document."""
     document = f"{NAME}:{page.url}"
     return Chunk(
         id=f"{document}#0",
@@ -136,6 +141,7 @@ def _chunk(page: WebPage, text: str) -> Chunk:
 
 
 def _is_address(url: str) -> bool:
+    """Return whether a text is a printable HTTP address of acceptable length."""
     if len(url) > _LONGEST_URL or not url.isprintable() or " " in url:
         return False
     try:
