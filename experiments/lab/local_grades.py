@@ -13,7 +13,7 @@ from experiments.lab.results import Cell
 
 from fathom.evaluation.grading import PREFIX, Judgements, grade_all, with_grades
 from fathom.evaluation.judges import SIMILARITY, SimilarityJudge
-from fathom.evaluation.rows import Row
+from fathom.evaluation.rows import SystemScores
 from fathom.evaluation.statistics import bca_interval
 from fathom.models.cached import CachedEmbedder
 from fathom.models.embedder import load_embedder
@@ -21,7 +21,7 @@ from fathom.models.embedder import load_embedder
 WORDS = "words"
 
 
-def graded(cell: Cell) -> Row:
+def graded(cell: Cell) -> SystemScores:
     """The measures of a cell, with `similarity` and the mean number of `words` of an answer.
 
     Similarity is 0 where an answer was wanted and none given, 1 where none was wanted nor given.

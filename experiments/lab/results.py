@@ -7,7 +7,7 @@ from experiments.lab.plan import Arm, Experiment
 
 from fathom.errors import UsageError
 from fathom.evaluation.records import Record
-from fathom.evaluation.rows import Row, row_of
+from fathom.evaluation.rows import SystemScores, row_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,7 +26,7 @@ class Cell:
     commits: tuple[str, ...] = ()
 
     @property
-    def row(self) -> Row:
+    def row(self) -> SystemScores:
         """Its measures."""
         return row_of(self.records)
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from experiments.lab.results import Cell, Results
 
 from fathom.evaluation.report.blocks import ReportBlock, ReportTable
-from fathom.evaluation.rows import Row
+from fathom.evaluation.rows import SystemScores
 
 TIMES = {"p50 ms": "p50", "p95 ms": "p95"}
 
@@ -32,7 +32,7 @@ def measured(
 
 def tabulated(
     seen: Results,
-    row_of: Callable[[Cell], Row],
+    row_of: Callable[[Cell], SystemScores],
     measures: Sequence[str],
     intervals: int,
     title: str,
@@ -53,7 +53,7 @@ def tabulated(
     return ReportTable(title=title, head=("data set", "system", "questions", *measures), rows=rows)
 
 
-def value(row: Row, name: str, *, interval: bool = False) -> str:
+def value(row: SystemScores, name: str, *, interval: bool = False) -> str:
     """A measure, a mean of usage or a time as a table shows it; empty where there is none."""
     if name in TIMES:
         return f"{row.latency_s[TIMES[name]] * 1000:.0f}"
@@ -66,5 +66,5 @@ def value(row: Row, name: str, *, interval: bool = False) -> str:
     return f"{row.usage[name]:.1f}" if name in row.usage else ""
 
 
-def _cells(row: Row, measures: Sequence[str], intervals: int) -> list[str]:
+def _cells(row: SystemScores, measures: Sequence[str], intervals: int) -> list[str]:
     return [value(row, name, interval=at < intervals) for at, name in enumerate(measures)]

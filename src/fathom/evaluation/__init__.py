@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from fathom.evaluation.datasets import Dataset, Question, load
     from fathom.evaluation.harness import Evaluation, evaluate
-    from fathom.evaluation.rows import Row
+    from fathom.evaluation.rows import SystemScores
 
-__all__ = ["Dataset", "Evaluation", "Question", "Row", "evaluate", "load"]
+__all__ = ["Dataset", "Evaluation", "Question", "SystemScores", "evaluate", "load"]
 
 _HOMES = {
     "datasets": ("Dataset", "Question", "load"),
     "harness": ("Evaluation", "evaluate"),
-    "rows": ("Row",),
+    "rows": ("SystemScores",),
 }
 """The module of each name; a name is imported on first use, since the engine takes a second."""
 

@@ -6,7 +6,7 @@ from typing import Literal
 
 from fathom.errors import UsageError
 from fathom.evaluation.records import Group
-from fathom.evaluation.rows import Row, part_of, rows_by
+from fathom.evaluation.rows import SystemScores, part_of, rows_by
 
 Field = Literal["phase", "kind"]
 FIELDS: tuple[Field, ...] = ("phase", "kind")
@@ -33,7 +33,7 @@ def fields(names: Sequence[str]) -> list[Field]:
     return [field for field in FIELDS if field in names]
 
 
-def rows_of_parts(groups: Sequence[Group], field: Field) -> list[Row]:
+def rows_of_parts(groups: Sequence[Group], field: Field) -> list[SystemScores]:
     """Return the scores of each system in each of its phases or kinds, named `system: phase`.
 
     Args:
@@ -49,7 +49,7 @@ def rows_of_parts(groups: Sequence[Group], field: Field) -> list[Row]:
     return _side_by_side(rows) if field == "kind" else rows
 
 
-def _side_by_side(rows: Sequence[Row]) -> list[Row]:
+def _side_by_side(rows: Sequence[SystemScores]) -> list[SystemScores]:
     """Put the rows of one kind together, since every system was asked questions of that kind."""
     kinds = [(row.dataset, row.system.rpartition(": ")[2]) for row in rows]
     # Kinds keep the order in which they first appear: the most frequent one first.
@@ -58,5 +58,5 @@ def _side_by_side(rows: Sequence[Row]) -> list[Row]:
     return [rows[place] for place in order]
 
 
-def _sober(row: Row) -> Row:
+def _sober(row: SystemScores) -> SystemScores:
     return row if row.queries >= FEWEST else replace(row, intervals={})

@@ -14,7 +14,7 @@ from fathom.evaluation.comparison import PairedTest, compare
 from fathom.evaluation.gate import GateOutcome
 from fathom.evaluation.grading import Judgement, faults_told, with_grades
 from fathom.evaluation.records import Group
-from fathom.evaluation.rows import Row, row_of
+from fathom.evaluation.rows import SystemScores, row_of
 
 SystemRows = tuple[str, tuple[tuple[str, str], ...]]
 """The key of a group: its data set, and the settings that were varied."""
@@ -63,7 +63,7 @@ class Findings:
         return bool(records) and all(record.status == "failed" for record in records)
 
     @cached_property
-    def rows(self) -> Sequence[Row]:
+    def rows(self) -> Sequence[SystemScores]:
         """The scores of each system on each data set: retrievers first, then strategies."""
         # Judges grade answers only, so rankings have none of their measures.
         answering = (with_grades(row_of(group), self.judgements) for group in self.answered)

@@ -24,7 +24,7 @@ from fathom.evaluation.judges import (
 )
 from fathom.evaluation.measures import bounds
 from fathom.evaluation.records import Group, Record
-from fathom.evaluation.rows import Row
+from fathom.evaluation.rows import SystemScores
 from fathom.evaluation.runner import OnProgress, file_name
 from fathom.evaluation.statistics import bca_interval
 from fathom.jsonable import canonical, digest
@@ -261,7 +261,7 @@ def faults_told(judgements: Sequence[Judgement]) -> Iterator[str]:
             )
 
 
-def with_grades(row: Row, judgements: Sequence[Judgement]) -> Row:
+def with_grades(row: SystemScores, judgements: Sequence[Judgement]) -> SystemScores:
     """Return the row with a measure for each judge, and the share of ungraded answers."""
     matching = [
         judgement

@@ -45,7 +45,7 @@ class RememberingRetriever:
     def __init__(self, retriever: Retriever) -> None:
         """Start with an empty cache over a retriever."""
         self._retriever = retriever
-        self._known: dict[tuple[Query, int], list[Hit]] = {}
+        self._hits: dict[tuple[Query, int], list[Hit]] = {}
 
     @property
     def name(self) -> str:
@@ -54,13 +54,13 @@ class RememberingRetriever:
 
     def retrieve(self, query: Query, *, k: int) -> list[Hit]:
         """Return the other retriever's hits, from the cache where it holds them."""
-        if (query, k) not in self._known:
-            self._known[query, k] = self._retriever.retrieve(query, k=k)
-        return self._known[query, k]
+        if (query, k) not in self._hits:
+            self._hits[query, k] = self._retriever.retrieve(query, k=k)
+        return self._hits[query, k]
 
     def forget(self) -> None:
         """Empty the cache, before the next question."""
-        self._known.clear()
+        self._hits.clear()
 
 
 @dataclass

@@ -40,7 +40,7 @@ HEADLINES_OF_RANKINGS = (*MEASURES, "failed")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class SystemScores:
     """The scores of one system on one data set.
 
     Attributes:
@@ -60,7 +60,7 @@ class Row:
     usage: dict[str, float]
 
 
-def row_of(records: Sequence[Record]) -> Row:
+def row_of(records: Sequence[Record]) -> SystemScores:
     """Score one strategy or retriever on one data set.
 
     Args:
@@ -71,7 +71,7 @@ def row_of(records: Sequence[Record]) -> Row:
     """
     means, intervals = _means(records)
     group_means, whole_intervals = _whole(records)
-    return Row(
+    return SystemScores(
         dataset=records[0].dataset,
         system=records[0].system,
         queries=len(records),
@@ -82,7 +82,7 @@ def row_of(records: Sequence[Record]) -> Row:
     )
 
 
-def rows_by(records: Sequence[Record], field: Literal["phase", "kind"]) -> list[Row]:
+def rows_by(records: Sequence[Record], field: Literal["phase", "kind"]) -> list[SystemScores]:
     """Return one row for each phase or each kind of question, the most frequent first."""
     groups: dict[str, list[Record]] = {}
     for record in records:

@@ -21,7 +21,7 @@ from fathom.evaluation.report.blocks import (
 from fathom.evaluation.report.curves import by_dataset, size_lines
 from fathom.evaluation.report.figures import of_sizes, of_systems
 from fathom.evaluation.report.narrative import failures, leaders, scope, standings
-from fathom.evaluation.rows import HEADLINES, HEADLINES_OF_RANKINGS, Row
+from fathom.evaluation.rows import HEADLINES, HEADLINES_OF_RANKINGS, SystemScores
 
 MOST_FAILURES = 50
 """The number of failed questions that a report lists; it counts all."""
@@ -90,7 +90,9 @@ def full(findings: Findings) -> EvaluationReport:
     return EvaluationReport(title=_title(findings), sections=(lead, *filled), foot=_foot(findings))
 
 
-def measured(rows: Sequence[Row], measures: Sequence[str], *, intervals: int = 1) -> ReportTable:
+def measured(
+    rows: Sequence[SystemScores], measures: Sequence[str], *, intervals: int = 1
+) -> ReportTable:
     """Build a table with a line for each system and a column for each measure.
 
     A cell is empty where the system does not have the measure.
@@ -118,7 +120,7 @@ def measured(rows: Sequence[Row], measures: Sequence[str], *, intervals: int = 1
     return ReportTable(title="", head=head, rows=lines)
 
 
-def value_of(row: Row, name: str, *, interval: bool = True) -> str:
+def value_of(row: SystemScores, name: str, *, interval: bool = True) -> str:
     """Return a measure as a table shows it, with its interval; empty if the row has none."""
     if name not in row.measures:
         return ""
@@ -207,7 +209,9 @@ def _gate(findings: Findings) -> list[ReportBlock]:
     return [statement, *_said([check.sentence for check in verdict.checks])]
 
 
-def _systems(title: str, rows: Sequence[Row], groups: Sequence[Group]) -> Iterator[ReportBlock]:
+def _systems(
+    title: str, rows: Sequence[SystemScores], groups: Sequence[Group]
+) -> Iterator[ReportBlock]:
     """Yield a table of systems on one data set, plots, and tables of phases and kinds."""
     if not groups:
         return
@@ -224,7 +228,9 @@ def _systems(title: str, rows: Sequence[Row], groups: Sequence[Group]) -> Iterat
         yield from _apart(caption, rows_of_field, SHOWN_OF_RANKINGS if ranks else SHOWN)
 
 
-def _side_by_side(caption: str, rows: Sequence[Row], measures: Sequence[str]) -> ReportTable:
+def _side_by_side(
+    caption: str, rows: Sequence[SystemScores], measures: Sequence[str]
+) -> ReportTable:
     """Return a table with a line for each measure and a column for each system."""
     names = [name for name in measures if any(name in row.measures for row in rows)]
     lines = {
@@ -254,7 +260,9 @@ def _by(findings: Findings, field: Field) -> list[ReportBlock]:
     return [*tables] if tables else [ReportStatement(text=f"By {field}: nothing differs.")]
 
 
-def _apart(caption: str, rows: Sequence[Row], measures: Sequence[str]) -> Iterator[ReportTable]:
+def _apart(
+    caption: str, rows: Sequence[SystemScores], measures: Sequence[str]
+) -> Iterator[ReportTable]:
     """Yield a table with a line for each phase or kind; none if there are no rows."""
     names = [name for name in measures if any(name in row.measures for row in rows)]
     lines = tuple(
@@ -264,7 +272,7 @@ def _apart(caption: str, rows: Sequence[Row], measures: Sequence[str]) -> Iterat
         yield ReportTable(title=caption, head=("", "questions", *names), rows=lines)
 
 
-def _cell(row: Row, name: str) -> str:
+def _cell(row: SystemScores, name: str) -> str:
     if name not in row.measures:
         return ""
     return _around(f"{row.measures[name]:.3f}", row.intervals.get(name, (0.0, 0.0)), ".3f")
