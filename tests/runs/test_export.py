@@ -70,7 +70,7 @@ def test_what_cannot_be_exported_is_said_in_one_line(
         export(trace, "ftp://h", content=False, offline=False)
     with pytest.raises(RunError, match="choose another place"):
         export(trace, str(tmp_path / "no" / "file"), content=False, offline=False)
-    with pytest.raises(RunError, match="did not take"):
+    with pytest.raises(RunError, match="did not accept"):
         export(trace, f"{collector[0]}/nowhere", content=False, offline=False)
 
 

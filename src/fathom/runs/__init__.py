@@ -1,1 +1,1 @@
-"""What a run may spend, what it did, and how it is repeated."""
+"""Runs: what one question may spend, what it did, and its replay."""

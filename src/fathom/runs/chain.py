@@ -1,9 +1,9 @@
 """A trace as lines of JSON, chained by hashes.
 
-The first line says what the run was given, the last one what it answered, between them stand
-steps and events in the order in which they ended. Each line carries the hash of the line before
-it, and the trace's id is the start of the hash of the last line: whoever knows the id can tell
-that nothing was changed, added or taken away.
+The first line holds what the run was given, the last line its answer. Between them stand steps and
+events in the order in which they ended. Each line carries the hash of the line before it, and the
+trace's id is the start of the hash of the last line: anyone who knows the id can tell that nothing
+was changed, added or removed.
 """
 
 import json
@@ -18,15 +18,15 @@ from fathom.usage import Budget, Usage
 
 VERSION = 1
 ID_DIGITS = 32
-"""As many as a trace id has in OpenTelemetry."""
+"""The digits of a trace id in OpenTelemetry."""
 
 
 class TraceTampered(RunError):
-    """A trace was changed, cut or damaged after it was sealed."""
+    """A trace that was changed, cut or damaged after it was sealed."""
 
 
 class Chain:
-    """Lines under construction, each bound to the one before."""
+    """Lines under construction, each bound to the line before."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
@@ -34,18 +34,18 @@ class Chain:
         self.head = ""
 
     def line(self, kind: str, content: Mapping[str, Json]) -> str:
-        """What the next line would be; nothing is added yet."""
+        """Return the next line without adding it."""
         return canonical({**content, "record": kind, "previous": self.head})
 
     def add(self, line: str) -> None:
-        """Add a line made by `line`."""
+        """Add a line that `format_line` made."""
         self.lines.append(line)
         self.size += len(line.encode()) + 1
         self.head = digest(line)
 
 
 def open_chain(origin: Origin, started_at: str) -> Chain:
-    """A chain with its first line."""
+    """Return a chain with its first line."""
     chain = Chain()
     given = {
         "version": VERSION,
@@ -64,20 +64,23 @@ def open_chain(origin: Origin, started_at: str) -> Chain:
 
 
 def record_json(record: TraceRecord) -> tuple[str, dict[str, Json]]:
-    """The kind and the content of a record's line; fields that say nothing are left out."""
-    content = {part.name: getattr(record, part.name) for part in fields(record)}
+    """Return the kind and the content of a record's line, without empty fields."""
+    content = {
+        record_field.name: getattr(record, record_field.name) for record_field in fields(record)
+    }
     if isinstance(record, Step):
         content["usage"] = {k: v for k, v in asdict(record.usage).items() if v != 0}
-    kept = {
+    # An event's request and value stand there even if empty: a replay needs to know them.
+    filled = {
         name: value
         for name, value in content.items()
         if name in {"request", "value"} or value not in ("", {}, 0)
     }
-    return ("step" if isinstance(record, Step) else "event"), kept
+    return ("step" if isinstance(record, Step) else "event"), filled
 
 
 def seal(chain: Chain, *, answer: Json, seconds: float, dropped: int) -> Trace:
-    """Close a chain with its last line."""
+    """Close a chain with its last line and return the trace."""
     chain.add(chain.line("end", {"answer": answer, "seconds": seconds, "dropped": dropped}))
     return decode("\n".join(chain.lines).encode())
 
@@ -87,11 +90,11 @@ def decode(data: bytes, trace_id: str | None = None) -> Trace:
 
     Args:
         data: The lines.
-        trace_id: The id it must have; without it a trace that was rewritten from the change on
-            to its end is not noticed.
+        trace_id: The id that the trace must have. Without it, a trace that was rewritten from some
+            record up to its end goes unnoticed.
 
     Raises:
-        TraceTampered: Naming the first record that does not fit.
+        TamperedTraceError: If a record does not fit; the message names the first one.
     """
     try:
         lines = data.decode().split("\n")
@@ -101,6 +104,7 @@ def decode(data: bytes, trace_id: str | None = None) -> Trace:
     contents: list[dict[str, Any]] = []
     for number, line in enumerate(lines):
         content = _object(line, number)
+        # Popped, because the remaining keys are the fields of the record.
         if content.pop("previous", None) != head:
             raise TraceTampered(f"trace {trace_id or ''}: record {number - 1} was changed".strip())
         contents.append(content)
@@ -136,16 +140,19 @@ def _trace(trace_id: str, contents: list[dict[str, Any]], data: bytes) -> Trace:
             **last,
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise TraceTampered(f"trace {trace_id}: a record is not as it must be: {error}") from error
+        raise TraceTampered(f"trace {trace_id}: a record has the wrong form: {error}") from error
 
 
 def _check_frame(first: dict[str, Any], last: dict[str, Any]) -> None:
     if (first.pop("record"), last.pop("record")) != ("run", "end"):
         raise ValueError("the first or the last record is missing")
     if first.pop("version") != VERSION:
-        raise ValueError(f"another version of Fathom made it, this one reads {VERSION}")
+        raise ValueError(
+            f"it has another version of the format; this Fathom reads version {VERSION}"
+        )
+    # The hash stands for the settings in other records, so it must be theirs.
     if digest(canonical(first["settings"])) != first.pop("settings_hash"):
-        raise ValueError("the settings do not have their hash")
+        raise ValueError("the settings do not match their hash")
 
 
 def _record(content: dict[str, Any]) -> TraceRecord:

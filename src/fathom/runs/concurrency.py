@@ -1,4 +1,4 @@
-"""Asynchronous work: run to its end for callers of either colour, side by side, told on the way."""
+"""Asynchronous work for callers with or without an event loop, with its events on the way."""
 
 import asyncio
 import threading
@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
+from typing_extensions import override
+
 from fathom.runs.context import Listener
 from fathom.types import Answer
 
@@ -19,7 +21,7 @@ E = TypeVar("E")
 
 @dataclass(frozen=True, slots=True)
 class StepEvent:
-    """A step of the strategy begins (`news` is empty), or this came of it."""
+    """A step of the strategy that begins (`news` is empty), or its outcome."""
 
     name: str
     news: str
@@ -27,7 +29,7 @@ class StepEvent:
 
 @dataclass(frozen=True, slots=True)
 class TextEvent:
-    """A sentence, its quote found, of an answer that a language model is still writing."""
+    """A sentence, with its quote verified, of an answer that a model is still writing."""
 
     text: str
 
@@ -43,21 +45,22 @@ StreamEvent = StepEvent | TextEvent | FinalEvent
 
 
 HOSTS = "fathom-hosts"
-"""What threads are called that look up names of hosts, the only ones that are not waited for."""
+"""The name of the threads that look up host names, the only threads that nothing waits for."""
 
 
 class _Unwaited(ThreadPoolExecutor):
-    """Where a loop looks up names of hosts: a slow name server must not delay its end."""
+    """An executor for looking up host names: a slow name server must not delay a loop's end."""
 
-    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: ARG002
+    @override
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
         super().shutdown(wait=False, cancel_futures=True)
 
 
 def in_loop(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end in a loop of its own.
+    """Run a coroutine to its end in an event loop of its own.
 
-    Where the calling thread has a running loop already, as in a notebook, another thread does it
-    and this one waits.
+    If the calling thread already runs a loop, as in a notebook, another thread does the work and
+    this one waits.
     """
     try:
         asyncio.get_running_loop()
@@ -74,68 +77,73 @@ def _run(work: Coroutine[Any, Any, T]) -> T:
 
 
 async def beside(executor: Executor, job: Callable[[], T]) -> T:
-    """Do synchronous work in a thread of these, which carries the context of the caller."""
+    """Run synchronous work in a thread of the executor, with the caller's context variables."""
     return await asyncio.get_running_loop().run_in_executor(executor, copy_context().run, job)
 
 
 async def side_by_side(jobs: Iterable[Awaitable[T]]) -> list[T]:
-    """The values of jobs that are done at the same time, in their order.
+    """Run jobs at the same time and return their values, in their order.
 
-    What one of them raises is raised when all have ended: none goes on behind its caller's back.
+    If a job raises, its exception is raised after all jobs have ended: no job goes on behind its
+    caller's back.
     """
-    ends = await asyncio.gather(*jobs, return_exceptions=True)
-    for end in ends:
-        if isinstance(end, BaseException):
-            raise end
-    return [end for end in ends if not isinstance(end, BaseException)]
+    outcomes = await asyncio.gather(*jobs, return_exceptions=True)
+    for outcome in outcomes:
+        if isinstance(outcome, BaseException):
+            raise outcome
+    return [outcome for outcome in outcomes if not isinstance(outcome, BaseException)]
 
 
 class _Teller(Listener):
-    """Passes on what it is told as events, from whatever thread."""
+    """A listener that passes on each call as an event, from any thread."""
 
     wants_text = True
 
-    def __init__(self, tell: Callable[[StreamEvent], None]) -> None:
-        self._tell = tell
+    def __init__(self, send: Callable[[StreamEvent], None]) -> None:
+        self._send = send
 
+    @override
     def step(self, name: str, news: str) -> None:
-        self._tell(StepEvent(name, news))
+        self._send(StepEvent(name, news))
 
+    @override
     def text(self, words: str) -> None:
-        self._tell(TextEvent(words))
+        self._send(TextEvent(words))
 
 
 def stream(ask: Callable[[Listener], Awaitable[Answer]]) -> AsyncGenerator[StreamEvent, None]:
-    """What happens while a question is answered; who stops listening ends the work.
+    """Yield the events of a question that is being answered. Closing the stream ends the work.
 
     Args:
-        ask: Answers, telling a listener.
+        ask: The function that answers and reports to a listener.
     """
     return stream_of(ask, _Teller)
 
 
 async def stream_of(
     ask: Callable[[Listener], Awaitable[Answer]],
-    ear: Callable[[Callable[[E], None]], Listener],
+    make_listener: Callable[[Callable[[E], None]], Listener],
 ) -> AsyncGenerator[E | FinalEvent, None]:
-    """As `stream`, told as a listener of one's own puts it.
+    """Yield the events of a question in the form of one's own listener.
 
     Args:
-        ask: Answers, telling a listener.
-        ear: Makes the listener, which passes on events from whatever thread.
+        ask: The function that answers and reports to a listener.
+        make_listener: The function that makes the listener, which passes on events from any thread.
     """
     loop, events = asyncio.get_running_loop(), asyncio.Queue[E | None]()
 
-    def tell(event: E) -> None:
+    def send(event: E) -> None:
+        # Listeners are called from threads, and an asyncio queue belongs to its loop.
         loop.call_soon_threadsafe(events.put_nowait, event)
 
-    task = asyncio.ensure_future(ask(ear(tell)))
+    task = asyncio.ensure_future(ask(make_listener(send)))
     task.add_done_callback(lambda _: events.put_nowait(None))
     try:
         while (event := await events.get()) is not None:
             yield event
         yield FinalEvent(await task)
     finally:
+        # A closed stream must not leave its question running.
         task.cancel()
         with suppress(asyncio.CancelledError):
             await asyncio.wait([task])
@@ -144,7 +152,7 @@ async def stream_of(
 def stream_in_loop(
     ask: Callable[[Listener], Awaitable[Answer]],
 ) -> Generator[StreamEvent, None, None]:
-    """As `stream`, for a caller without a loop: another thread does the work."""
+    """Yield the events of a question for a caller without a loop: another thread does the work."""
     work = _StreamThread(ask)
     try:
         while (event := work.events.get()) is not None:
@@ -156,7 +164,7 @@ def stream_in_loop(
 
 
 class _StreamThread:
-    """A thread that follows a stream; what happens is put into `events`, `None` at the end."""
+    """A thread that follows a stream and puts its events into `events`, and `None` at the end."""
 
     def __init__(self, ask: Callable[[Listener], Awaitable[Answer]]) -> None:
         self.events = SimpleQueue[StreamEvent | BaseException | None]()
@@ -168,12 +176,13 @@ class _StreamThread:
 
     async def _work(self) -> None:
         self._task = asyncio.ensure_future(self._follow())
+        # Set before the wait, so that `end` can always reach the loop.
         self._loop.set_result(asyncio.get_running_loop())
         try:
             await self._task
         except asyncio.CancelledError:
             pass
-        except BaseException as error:  # noqa: BLE001 - raised again where somebody listens
+        except BaseException as error:  # noqa: BLE001 - raised again in the listener's thread
             self.events.put(error)
         self.events.put(None)
 
@@ -182,8 +191,8 @@ class _StreamThread:
             self.events.put(event)
 
     def end(self) -> None:
-        """End the work, whatever it has come to."""
+        """End the work, whatever its state."""
         loop = self._loop.result()
-        with suppress(RuntimeError):  # it has ended already
+        with suppress(RuntimeError):  # the loop has ended already
             loop.call_soon_threadsafe(lambda: self._task and self._task.cancel())
         self._thread.join()

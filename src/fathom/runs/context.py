@@ -1,4 +1,4 @@
-"""The run: what one question may spend and must record, handed down explicitly.
+"""The context of a run: what one question may spend and must record, handed down explicitly.
 
 There is no other way to spend or to record, and none of it is global.
 """
@@ -30,44 +30,44 @@ from fathom.usage import Budget, Usage
 
 T = TypeVar("T")
 BRANCH_SHARE = 0.8
-"""Of the time that is left, what branches may take together."""
+"""The share of the remaining time that branches may take together."""
 LOG = logging.getLogger("fathom.runs.context")
-# Answers and traces say what broke; the traceback is for those who listen.
+# Answers and traces name the error; its traceback goes to whoever configures logging.
 LOG.addHandler(logging.NullHandler())
 
 
 class Listener:
-    """Is told of a run while it goes on; this one does not listen.
+    """Callbacks for the events of a run. This base class ignores them.
 
     Attributes:
-        wants_text: Whether words are to be given before they are final.
+        wants_text: Whether to pass on text before it is final.
     """
 
     wants_text: bool = False
 
     def step(self, name: str, news: str) -> None:
-        """A step begins (no news), or this came of it."""
+        """Handle a step that begins (`news` is empty), or its outcome."""
 
     def text(self, words: str) -> None:
-        """A sentence, its quote found, of an answer that a language model is still writing."""
+        """Handle a sentence, with its quote verified, of an answer that is still being written."""
 
     def began(self, step: Step) -> None:
-        """A step begins, as the trace will hold it; what came of it is not known yet."""
+        """Handle the begin of a step, in the trace's form; its outcome is still unknown."""
 
     def ended(self, step: Step) -> None:
-        """A step is over, however it ended, as the trace holds it."""
+        """Handle the end of a step, however it ended, in the trace's form."""
 
 
 class Weighed(NamedTuple):
-    """What a calibration says of an answer.
+    """A calibration's judgement of an answer.
 
     Attributes:
-        confidence: Probability of being right; `None` where nobody can say.
-        enough: Whether it may be given, as far as the rate of errors is concerned.
-        probable: Whether it is not too likely wrong to be given as the only answer.
-        sure: How sure the answer may be taken to be, 0 to 1, where the draft itself is less sure;
-            1 where the other two are all that counts.
-        by: Whose questions the calibration was learned from; empty without one.
+        confidence: The probability that the answer is right; `None` if it is unknown.
+        enough: Whether the answer may be given, as far as the rate of errors is concerned.
+        by: The origin of the questions that the calibration was learned from; empty without one.
+        probable: Whether the answer is likely enough to be given as the only one.
+        sure: How sure the answer may be taken to be, 0 to 1, if the draft itself is less sure; 1 if
+            only `enough` and `probable` count.
     """
 
     confidence: float | None
@@ -78,11 +78,11 @@ class Weighed(NamedTuple):
 
 
 Weigh = Callable[[Mapping[str, float]], Weighed]
-"""Weighs an answer by its signals."""
+"""A function that judges an answer by its signals."""
 
 
 class DeadlineOver(BudgetRefused):
-    """A step was cut, because the time of the run is over."""
+    """A step that was cut, because the time of the run is over."""
 
     def __init__(self) -> None:
         super().__init__("seconds", needed=0.0, left=0.0)
@@ -96,16 +96,16 @@ class RunContext:
     """One run, seen from one of its steps.
 
     Attributes:
-        ledger: Where everything is reserved and booked.
-        scope: Where everything is recorded: the recorder, or the step that is going on.
-        executor: Where synchronous work is done, so that a deadline can cut the wait for it.
-        deadline: Instant of `time.monotonic` when all but the last step must be over.
-        end: Instant when the last step must be over too.
-        seed: Of everything random.
-        listener: Is told what happens.
-        weigh: Says how sure an answer is; without it that is what its draft says, as in runs that
-            were recorded before there were calibrations.
-        refusals: What the budget did not allow, in order; shared by all steps.
+        ledger: The ledger, in which everything is reserved and booked.
+        scope: The place in which everything is recorded: the recorder, or the current step.
+        executor: The threads for synchronous work, so that a deadline can cut the wait for it.
+        deadline: The instant of `time.monotonic` at which all but the last step must be over.
+        end: The instant at which the last step must be over too.
+        seed: The seed of everything random.
+        listener: The callbacks for the run's events.
+        weigh: The calibration of answers. Without it, an answer is as sure as its draft, as in runs
+            that were recorded before there were calibrations.
+        refusals: The refusals of the budget, in order; shared by all steps.
     """
 
     ledger: Ledger
@@ -122,7 +122,7 @@ class RunContext:
     def step(
         self, name: str, *, agent: str = "", inputs: Mapping[str, object] | None = None
     ) -> "Iterator[RunContext]":
-        """The run inside a new step, for the length of a `with` block; see `Recorder.step`."""
+        """Open a step and yield the run inside it, for the length of a `with` block."""
         self.listener.step(name, "")
         opened = self.scope.step(name, agent=agent, inputs=inputs)
         self.listener.began(opened.record)
@@ -130,6 +130,7 @@ class RunContext:
             with opened as step:
                 yield replace(self, scope=step)
         finally:
+            # In `finally`, because a listener must see every step end, also one that fails.
             self.listener.ended(opened.record)
 
     def done(
@@ -140,121 +141,126 @@ class RunContext:
         verdict: str = "",
         reason: str = "",
     ) -> None:
-        """Say what came of the step that is going on; see `OpenStep.done`."""
+        """Set the outcome of the current step, and pass it to the listener."""
         if isinstance(self.scope, OpenStep):
             self.scope.done(outputs=outputs, usage=usage, verdict=verdict, reason=reason)
             self.listener.step(self.scope.id.rpartition("/")[2], reason or verdict or "done")
 
     def refused(self, refusal: BudgetRefused) -> BudgetRefused:
-        """Note that the budget did not allow something; gives it back, to be raised."""
+        """Note a refusal of the budget, and return it for raising."""
         self.refusals.append(str(refusal))
         return refusal
 
     async def thread(self, job: Callable[[], T]) -> T:
-        """Do synchronous work in a thread; not recorded. Who is cancelled does not wait for it."""
-        carried = copy_context()  # a question sees one state of its index, whatever thread asks
-        return await asyncio.get_running_loop().run_in_executor(self.executor, carried.run, job)
+        """Run synchronous work in a thread, unrecorded. A cancelled caller does not wait for it."""
+        # They hold the state of the index that the question sees, in any thread.
+        variables = copy_context()
+        return await asyncio.get_running_loop().run_in_executor(self.executor, variables.run, job)
 
-    async def compute(self, what: str, job: Callable[[], T]) -> T:
-        """Do local work that depends on nothing from outside, in a thread.
+    async def compute(self, name: str, job: Callable[[], T]) -> T:
+        """Run local work that depends on nothing from outside, in a thread.
 
-        Recorded is only whether it was done in time: a replay does it again.
+        Only its being in time is recorded: a replay does the work again.
 
         Raises:
-            DeadlineOver: If it was not done at the deadline.
+            DeadlineOver: If the work was not done at the deadline.
         """
-        made: list[T] = []
+        values: list[T] = []
 
         async def attempt() -> bool:
             try:
                 async with asyncio.timeout(self.seconds_left):
-                    made.append(await self.thread(job))
+                    values.append(await self.thread(job))
             except TimeoutError:
                 return False
             return True
 
-        if not await self.scope.aobserve("in time", what, attempt):
+        if not await self.scope.aobserve("in time", name, attempt):
             raise self.refused(DeadlineOver())
-        return made[0] if made else await self.thread(job)
+        # A replay has the record but no value, so it computes the value now.
+        return values[0] if values else await self.thread(job)
 
     async def branches(
         self, jobs: "Mapping[str, Callable[[RunContext], Awaitable[T]]]", *, agent: str = ""
     ) -> dict[str, T]:
-        """Do several things at once, each in a step of its own name.
+        """Run several branches at once, each in a step of its own name.
 
-        Who is refused by the budget or by its language model, breaks off by an error nobody
-        foresaw, or has not ended when four fifths of the time are over is left out, and its step
-        says why: the values of the others count, and there is time to do something with them.
+        A branch is left out, and its step says why, if the budget or its language model refuses it,
+        if an unforeseen error breaks it off, or if it has not ended when four fifths of the time
+        are over. The values of the other branches count, and there is time left to use them.
 
         Args:
-            jobs: By name; each gets the run inside its step.
-            agent: The role that does it.
+            jobs: The branches by name; each gets the run inside its step.
+            agent: The role that does the work.
 
         Returns:
-            The values of those that came through, in the order of `jobs`.
+            The values of the branches that came through, in the order of `jobs`.
 
         Raises:
-            FathomError: If one of them met another error that is known, such as a damaged index.
+            FathomError: If a branch met another known error, such as a damaged index.
         """
         tasks = [asyncio.create_task(self._branch(*job, agent)) for job in jobs.items()]
-        ends = await asyncio.gather(*tasks, return_exceptions=True)
-        found: dict[str, T] = {}
-        for name, end in zip(jobs, ends, strict=True):
-            if isinstance(end, BaseException):
-                raise end
-            made, refusals = end
-            if made:
-                found[name] = made[0]
+        outcomes = await asyncio.gather(*tasks, return_exceptions=True)
+        values: dict[str, T] = {}
+        for name, outcome in zip(jobs, outcomes, strict=True):
+            if isinstance(outcome, BaseException):
+                raise outcome
+            value, refusals = outcome
+            if value:
+                values[name] = value[0]
             self.refusals.extend(refusals)
-        return found
+        return values
 
     async def _branch(
         self, name: str, job: "Callable[[RunContext], Awaitable[T]]", agent: str
     ) -> tuple[list[T], list[str]]:
-        """The value of a branch, if there is one, and what it was refused."""
-        made: list[T] = []
-        live = False
+        """Return the value of a branch, in a list that is empty without one, and its refusals."""
+        values: list[T] = []
+        is_live = False
 
         async def work() -> None:
             try:
-                made.append(await job(here))
-            except (BudgetRefused, ModelUnavailable, ModelRefused, MalformedReply) as known:
-                here.done(verdict="left out", reason=str(known))
+                values.append(await job(branch))
+            except (BudgetRefused, ModelUnavailable, ModelRefused, MalformedReply) as refusal:
+                branch.done(verdict="left out", reason=str(refusal))
 
         async def attempt() -> Json:
-            nonlocal live
-            live, cut, why = True, asyncio.timeout(here.seconds_left), ""
+            nonlocal is_live
+            is_live, timeout, reason = True, asyncio.timeout(branch.seconds_left), ""
             try:
-                async with cut:
+                async with timeout:
                     await work()
             except FathomError:
                 raise
             except Exception as error:  # noqa: BLE001 - whatever an agent raises
-                late = str(here.refused(DeadlineOver())) if cut.expired() else ""
-                why = late or log_failure(name, error)
-            return {"why": why, "refusals": here.refusals}
+                message = str(branch.refused(DeadlineOver())) if timeout.expired() else ""
+                reason = message or log_failure(name, error)
+            return {"why": reason, "refusals": branch.refusals}
 
         with self.step(name, agent=agent) as step:
-            left = self.seconds_left
-            early = inf if left is None else time.monotonic() + BRANCH_SHARE * left
-            here = replace(step, refusals=[], deadline=early)
-            end = await here.scope.aobserve("branch", name, attempt)
-            if end["why"]:
-                here.done(verdict="left out", reason=end["why"])
-            elif not live:
+            seconds = self.seconds_left
+            deadline = inf if seconds is None else time.monotonic() + BRANCH_SHARE * seconds
+            # A list of its own, because the refusals of a branch are recorded in its event.
+            branch = replace(step, refusals=[], deadline=deadline)
+            outcome = await branch.scope.aobserve("branch", name, attempt)
+            if outcome["why"]:
+                branch.done(verdict="left out", reason=outcome["why"])
+            # In a replay the event holds no value, so the work is done again from its recorded
+            # events.
+            elif not is_live:
                 await work()
-        return made, end["refusals"]
+        return values, outcome["refusals"]
 
     async def outside(self, kind: str, request: object, ask: Callable[[], Awaitable[Json]]) -> Json:
-        """Ask something outside, or the record of it; a refusal by the budget is recorded too.
+        """Ask something outside, or its record; a refusal of the budget is recorded too.
 
         Args:
-            kind: See `Recorder.observe`.
-            request: All that the answer depends on.
-            ask: Gives the answer as plain JSON, an object.
+            kind: The kind of event, as in `Recorder.observe`.
+            request: Everything that the answer depends on.
+            ask: The function that returns the answer as plain JSON, an object.
 
         Raises:
-            BudgetRefused: If `ask` does; it is noted in `refusals`.
+            BudgetRefused: If `ask` raises it; it is noted in `refusals`.
         """
 
         async def attempt() -> Json:
@@ -262,8 +268,8 @@ class RunContext:
                 return await ask()
             except DeadlineOver:
                 return {"refused": []}
-            except BudgetRefused as refused:
-                return {"refused": [refused.limit, refused.needed, refused.left]}
+            except BudgetRefused as refusal:
+                return {"refused": [refusal.limit, refusal.needed, refusal.left]}
 
         outcome = await self.scope.aobserve(kind, request, attempt)
         if "refused" in outcome:
@@ -273,27 +279,27 @@ class RunContext:
     async def spend(
         self, kind: str, request: object, bound: CostBound, ask: Callable[[], Awaitable[Json]]
     ) -> tuple[Json, Usage]:
-        """Ask something outside that is neither free nor sure to end, within the budget.
+        """Ask something outside that costs something and may never end, within the budget.
 
-        Reservation, call and booking are one recorded event: a replay touches neither.
+        Reservation, call and booking are one recorded event: a replay repeats none of them.
 
         Args:
-            kind: See `Recorder.observe`.
-            request: All that the answer depends on.
-            bound: Is booked in full once it has begun.
-            ask: Gives the answer as plain JSON.
+            kind: The kind of event, as in `Recorder.observe`.
+            request: Everything that the answer depends on.
+            bound: The worst case, which is booked in full once the call has begun.
+            ask: The function that returns the answer as plain JSON.
 
         Raises:
-            BudgetRefused: If it does not fit the budget; `DeadlineOver` if it took too long.
+            BudgetRefused: If the call does not fit the budget; `DeadlineOver` if it took too long.
         """
 
         async def attempt() -> Json:
-            own = Usage(llm_calls=bound.calls, retrievals=bound.retrievals)
+            spent = Usage(llm_calls=bound.calls, retrievals=bound.retrievals)
             try:
                 async with self.ledger.reserve(bound) as reservation:
-                    reservation.count(own)
+                    reservation.count(spent)
                     value = await self._in_time(ask)
-                    return {"value": value, "usage": reservation.settle(own).usage}
+                    return {"value": value, "usage": reservation.settle(spent).usage}
             except TimeoutError:
                 raise DeadlineOver from None
 
@@ -306,34 +312,34 @@ class RunContext:
 
     @property
     def seconds_left(self) -> float | None:
-        """Until the deadline; `None` without one."""
+        """The seconds until the deadline; `None` without one."""
         return None if self.deadline == inf else max(0.0, self.deadline - time.monotonic())
 
 
 def log_failure(who: str, error: Exception) -> str:
-    """What broke, in one line; its traceback goes to the log."""
+    """Log an error with its traceback, and return it in one line."""
     LOG.error("%s: %s", who, culprit(error), exc_info=error)
     return culprit(error)
 
 
-def _refusal(parts: Json) -> BudgetRefused:
-    """A refusal as it was recorded: a list, or an object in older traces of model calls."""
-    if not parts:
+def _refusal(recorded: Json) -> BudgetRefused:
+    """Restore a refusal from its record: a list, or an object in older traces of model calls."""
+    if not recorded:
         return DeadlineOver()
-    if isinstance(parts, dict):
-        return BudgetRefused(parts["limit"], needed=parts["needed"], left=parts["left"])
-    limit, needed, left = parts
+    if isinstance(recorded, dict):
+        return BudgetRefused(recorded["limit"], needed=recorded["needed"], left=recorded["left"])
+    limit, needed, left = recorded
     return BudgetRefused(limit, needed=needed, left=left)
 
 
 @contextmanager
 def run_alone(question: str, *, what: str, budget: Budget) -> Iterator[RunContext]:
-    """A run outside any strategy, for one piece of work that a language model may be asked for.
+    """Yield a run outside any strategy, for one piece of work that may use a language model.
 
     Args:
-        question: What it is about.
-        what: What does the work; stands in place of a strategy's name.
-        budget: What may be spent.
+        question: The subject of the work.
+        what: The name of the work, in place of a strategy's name.
+        budget: The limits of what may be spent.
     """
     end = inf if budget.seconds is None else time.monotonic() + budget.seconds
     with ThreadPoolExecutor(1, thread_name_prefix=f"fathom-{what}") as executor:

@@ -1,11 +1,11 @@
-"""The ledger: nothing is started whose worst case does not fit, so no budget can be overrun.
+"""The ledger: nothing starts whose worst case does not fit, so no budget can be overrun.
 
-Before a model call, a retrieval or a web call its worst case is reserved; afterwards what it
-really spent is booked and the rest is freed, exactly once, also after an error or a
-cancellation. In every dimension of the budget, at every instant and from any thread,
-spent + reserved <= cap. Two things make that hold: the caller never takes more than it reserved
-(it stops reading at the reserved tokens and at the deadline), and a server's word about usage is
-believed only between our own count and the reservation.
+Before a model call, a retrieval or a web call its worst case is reserved. Afterwards the real
+expense is booked and the rest is freed, exactly once, also after an error or a cancellation. In
+every dimension of the budget, at every instant and from any thread, spent + reserved <= cap. Two
+things make that hold: the caller never takes more than it reserved (it stops reading at the
+reserved tokens and at the deadline), and a server's report of its usage is believed only between
+our own count and the reservation.
 
     ledger = Ledger(Budget(tokens=5_000, seconds=20))
     last = ledger.hold_back(CostBound(calls=1, prompt_tokens=800, completion_tokens=200, seconds=5))
@@ -13,7 +13,7 @@ believed only between our own count and the reservation.
     async with ledger.reserve(worst) as reservation:         # cancels the body at its deadline
         reservation.count(Usage(llm_calls=1, prompt_tokens=n))     # sent, so it may be billed
         ...
-        reservation.settle(own, Reported(prompt=..., completion=...))
+        reservation.settle(counted, ReportedUsage(prompt=..., completion=...))
     ...
     async with last as reservation:                               # was affordable all along
         ...
@@ -42,12 +42,12 @@ _FLAGS: dict[Limit, str] = {
 
 
 class BudgetRefused(RunError):
-    """A step was not started because its worst case does not fit.
+    """A step that was not started, because its worst case does not fit.
 
     Attributes:
-        limit: The first limit that it would overrun.
-        needed: Its worst case in that dimension; `None` when its cost is unknown.
-        left: What may still be reserved there.
+        limit: The first limit that the step would overrun.
+        needed: The worst case in that dimension; `None` if its cost is unknown.
+        left: The amount that may still be reserved there.
     """
 
     exit_code: ClassVar[int] = 4
@@ -69,34 +69,34 @@ class BudgetRefused(RunError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Balance:
-    """The ledger at one instant; seconds of `reserved` are those held back for the last step."""
+    """The ledger at one instant; the seconds of `reserved` are held back for the last step."""
 
     spent: Usage
     reserved: Usage
 
 
 class Account(Protocol):
-    """Holds the caps of several runs together: whatever a run reserves and books goes here too."""
+    """The caps of several runs together: all that a run reserves and books is entered here too."""
 
     def draw(self, bound: CostBound, amount: Charge) -> None:
         """Set an amount aside for a run that has this as its account.
 
         Raises:
-            BudgetRefused: If it does not fit beside what all its runs have spent and reserved.
+            BudgetRefused: If it does not fit beside the expenses and reservations of all its runs.
         """
         ...
 
     def book(self, amount: Charge, spent: Charge) -> None:
-        """End what was drawn: so much of it was spent."""
+        """End a drawing of `amount`, of which `spent` was spent."""
         ...
 
     def left(self) -> "dict[Limit, float]":
-        """What may still be reserved, cost in billionths of a USD; infinite without limit."""
+        """Return what may still be reserved, cost in billionths of a USD; infinite if unlimited."""
         ...
 
 
 class Ledger:
-    """What one run has spent and reserved; safe from threads and tasks, without I/O."""
+    """The expenses and reservations of one run; safe from threads and tasks, without I/O."""
 
     def __init__(
         self,
@@ -105,12 +105,12 @@ class Ledger:
         *,
         account: Account | None = None,
     ) -> None:
-        """Open the books; the time of the budget starts now.
+        """Open the ledger; the time of the budget starts now.
 
         Args:
             budget: The caps.
-            clock: Seconds that never run backwards.
-            account: Whose caps hold too, for all runs together that have it; whatever is
+            clock: The seconds of a clock that never runs backwards.
+            account: An account whose caps hold too, for all of its runs together. Whatever is
                 reserved and booked here is reserved and booked there in the same step.
         """
         self.budget = budget
@@ -123,25 +123,26 @@ class Ledger:
         self._open: dict[Reservation, Charge] = {}
         self._reserved = Charge()
         self._held_seconds = 0.0
-        self._held: dict[Reservation, float] = {}
+        self._held_back: dict[Reservation, float] = {}
 
     def reserve(self, bound: CostBound) -> Reservation:
         """Set `bound` aside for a step that starts now.
 
         Raises:
-            BudgetRefused: If it does not fit beside what is spent, reserved and held back.
+            BudgetRefused: If it does not fit beside all that is spent, reserved and held back.
         """
         with self._lock:
             amount = charge(bound)
             self._admit(bound, amount)
             self._draw(bound, amount)
+            # The seconds that are held back belong to the last step alone.
             return self._set_aside(bound, amount, self._end - self._held_seconds)
 
     def hold_back(self, bound: CostBound) -> Reservation:
-        """Set `bound` aside for the last step, to be entered later.
+        """Set `bound` aside for the last step, which is entered later.
 
-        Its seconds are kept free too: whatever else is reserved has an earlier deadline. To be
-        called before anything else is reserved.
+        Its seconds stay free too: every other reservation has an earlier deadline. Call this before
+        anything else is reserved.
 
         Raises:
             BudgetRefused: If it does not fit; then only a step that costs nothing can be last.
@@ -152,40 +153,40 @@ class Ledger:
             self._admit(bound, amount, needs_s=seconds)
             self._draw(bound, amount)
             reservation = self._set_aside(bound, amount, self._end)
-            self._held[reservation] = seconds
+            self._held_back[reservation] = seconds
             self._held_seconds += seconds
             return reservation
 
     def remaining(self) -> Budget:
-        """What may still be reserved, in every dimension; `None` is without limit."""
-        left = self.left()
-        cost = left["cost_usd"]
+        """Return what may still be reserved, in every dimension; `None` is without limit."""
+        rest = self.left()
+        cost = rest["cost_usd"]
         return Budget(
-            tokens=_whole(left["tokens"]),
-            calls=_whole(left["calls"]),
-            seconds=None if left["seconds"] == inf else max(0.0, left["seconds"]),
+            tokens=_whole(rest["tokens"]),
+            calls=_whole(rest["calls"]),
+            seconds=None if rest["seconds"] == inf else max(0.0, rest["seconds"]),
             cost_usd=None if cost == inf else cost / NANO,
-            retrievals=_whole(left["retrievals"]),
+            retrievals=_whole(rest["retrievals"]),
         )
 
     def left(self) -> "dict[Limit, float]":
-        """See `Account.left`."""
+        """Return what may still be reserved, here and in the account."""
         with self._lock:
-            left = self._left()
+            rest = self._left()
         if self._account is None:
-            return left
-        above = self._account.left()
-        return {name: min(amount, above[name]) for name, amount in left.items()}
+            return rest
+        account_rest = self._account.left()
+        return {name: min(amount, account_rest[name]) for name, amount in rest.items()}
 
     def draw(self, bound: CostBound, amount: Charge) -> None:
-        """See `Account.draw`."""
+        """Set an amount aside for a run that has this ledger as its account."""
         with self._lock:
             self._admit(bound, amount)
             self._draw(bound, amount)
             self._reserved = self._reserved.plus(amount)
 
     def book(self, amount: Charge, spent: Charge) -> None:
-        """See `Account.book`."""
+        """End a drawing of `amount`, of which `spent` was spent."""
         with self._lock:
             self._reserved = self._reserved.plus(amount, -1)
             self._spent = self._spent.plus(spent)
@@ -193,7 +194,7 @@ class Ledger:
                 self._account.book(amount, spent)
 
     def balance(self) -> Balance:
-        """What is spent and what is reserved, read at one instant."""
+        """Return what is spent and what is reserved, read at one instant."""
         with self._lock:
             return Balance(
                 spent=self._spent.usage(self._clock() - self._started),
@@ -202,7 +203,7 @@ class Ledger:
 
     @property
     def usage(self) -> Usage:
-        """What was spent so far; seconds since the ledger was opened."""
+        """The expenses so far; the seconds count from the opening of the ledger."""
         return self.balance().spent
 
     def _set_aside(self, bound: CostBound, amount: Charge, end: float) -> Reservation:
@@ -212,12 +213,13 @@ class Ledger:
         return reservation
 
     def _draw(self, bound: CostBound, amount: Charge) -> None:
-        # The lock of an account is only ever taken after that of a run: no two wait in a ring.
+        # The lock of an account is always taken after that of a run, so there is no deadlock.
         if self._account is not None:
             self._account.draw(bound, amount)
 
     def _close(self, reservation: Reservation, spent: Charge) -> bool:
         with self._lock:
+            # Popping makes the booking happen once, whoever closes the reservation first.
             amount = self._open.pop(reservation, None)
             if amount is None:
                 return False
@@ -225,40 +227,42 @@ class Ledger:
                 self._account.book(amount, spent)
             self._reserved = self._reserved.plus(amount, -1)
             self._spent = self._spent.plus(spent)
-            self._held.pop(reservation, None)
-            self._held_seconds = sum(self._held.values())
+            self._held_back.pop(reservation, None)
+            self._held_seconds = sum(self._held_back.values())
             return True
 
     def _left(self) -> dict[Limit, float]:
-        taken = self._spent.plus(self._reserved)
+        used = self._spent.plus(self._reserved)
         caps = self.budget
         return {
             "seconds": self._end - self._held_seconds - self._clock(),
-            "calls": inf if caps.calls is None else caps.calls - taken.calls,
-            "tokens": inf if caps.tokens is None else caps.tokens - taken.tokens,
-            "retrievals": inf if caps.retrievals is None else caps.retrievals - taken.retrievals,
-            "cost_usd": inf if caps.cost_usd is None else floor(caps.cost_usd * NANO) - taken.nano,
+            "calls": inf if caps.calls is None else caps.calls - used.calls,
+            "tokens": inf if caps.tokens is None else caps.tokens - used.tokens,
+            "retrievals": inf if caps.retrievals is None else caps.retrievals - used.retrievals,
+            "cost_usd": inf if caps.cost_usd is None else floor(caps.cost_usd * NANO) - used.nano,
         }
 
     def _admit(self, bound: CostBound, amount: Charge, *, needs_s: float | None = None) -> None:
-        left = self._left()
+        rest = self._left()
         least = bound.least_seconds if needs_s is None else needs_s
-        if left["seconds"] < least or left["seconds"] <= 0:
-            raise BudgetRefused("seconds", needed=least, left=max(0.0, left["seconds"]))
+        # Even a step that needs no time must not start after the deadline.
+        if rest["seconds"] < least or rest["seconds"] <= 0:
+            raise BudgetRefused("seconds", needed=least, left=max(0.0, rest["seconds"]))
         needs: dict[Limit, int] = {
             "calls": amount.calls,
             "tokens": amount.tokens,
             "retrievals": amount.retrievals,
         }
         for limit, needed in needs.items():
-            if needed > left[limit]:
-                raise BudgetRefused(limit, needed=needed, left=left[limit])
-        money = left["cost_usd"]
+            if needed > rest[limit]:
+                raise BudgetRefused(limit, needed=needed, left=rest[limit])
+        money = rest["cost_usd"]
+        # An unknown cost could be any cost, so no limit of money could hold.
         if money != inf and amount.unpriced:
             raise BudgetRefused("cost_usd", needed=None, left=money / NANO)
         if amount.nano > money:
             raise BudgetRefused("cost_usd", needed=amount.nano / NANO, left=money / NANO)
 
 
-def _whole(left: float) -> int | None:
-    return None if left == inf else int(left)
+def _whole(amount: float) -> int | None:
+    return None if amount == inf else int(amount)

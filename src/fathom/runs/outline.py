@@ -1,4 +1,4 @@
-"""A trace as a tree that people can read."""
+"""The outline of a trace: a tree that people can read."""
 
 import unicodedata
 from collections import defaultdict
@@ -11,14 +11,15 @@ VALUE_CHARS = 160
 
 
 def tree(trace: Trace) -> str:
-    """The run as plain text: a head, its steps as a tree, its answer.
+    """Return the run as plain text: a head, its steps as a tree, its answer.
 
-    Whatever a document, a model or a server put into the trace is shown without control
-    characters, so that it cannot steer a terminal.
+    All text of documents, models or servers in the trace is shown without control characters, so
+    that it cannot steer a terminal.
     """
-    inside: dict[str, list[Step]] = defaultdict(list)
+    children: dict[str, list[Step]] = defaultdict(list)
+    # Records stand in the order of their ends, but people read steps by their begin.
     for step in sorted(trace.steps, key=lambda step: step.started_at):
-        inside[step.parent].append(step)
+        children[step.parent].append(step)
     origin = trace.origin
     head = [
         f"trace {trace.id}  {trace.started_at}",
@@ -29,26 +30,26 @@ def tree(trace: Trace) -> str:
     ]
     if not trace.replayable:
         head.append("not replayable: some events were too large to be kept")
-    lines = head + _branch(inside, "", "") + _answer(trace.answer)
+    lines = head + _branch(children, "", "") + _answer(trace.answer)
     return "\n".join(lines)
 
 
 def to_json(trace: Trace) -> str:
-    """One JSON object: `id`, `lines` (the records as they are stored, in order)."""
+    """Return one JSON object: `id`, and `lines`, the records as they are stored, in order."""
     lines = ",".join(trace.data.decode().split("\n"))
     return f'{{"id":"{trace.id}","lines":[{lines}]}}'
 
 
-def _branch(inside: dict[str, list[Step]], parent: str, indent: str) -> list[str]:
+def _branch(children: dict[str, list[Step]], parent: str, indent: str) -> list[str]:
     lines: list[str] = []
-    steps = inside[parent]
+    steps = children[parent]
     for step in steps:
         last = step is steps[-1]
         lines.append(f"{indent}{'└─' if last else '├─'} {_title(step)}")
-        deeper = f"{indent}{'   ' if last else '│  '}"
-        bar = "│  " if inside.get(step.id) else "   "
-        lines += [f"{deeper}{bar}{line}" for line in _details(step)]
-        lines += _branch(inside, step.id, deeper)
+        inner_indent = f"{indent}{'   ' if last else '│  '}"
+        bar = "│  " if children.get(step.id) else "   "
+        lines += [f"{inner_indent}{bar}{line}" for line in _details(step)]
+        lines += _branch(children, step.id, inner_indent)
     return lines
 
 
@@ -93,7 +94,8 @@ def _value(value: Json) -> str:
 
 
 def _safe(text: str) -> str:
-    # Categories of control, format (bidi marks, zero width), surrogates and line separators.
-    shown = (" " if unicodedata.category(c) in {"Cc", "Zl", "Zp"} else c for c in text)
-    kept = (c for c in shown if unicodedata.category(c) not in {"Cf", "Cs", "Co", "Cn"})
-    return " ".join("".join(kept).split())
+    # Drops the Unicode categories of control, format (bidi marks, zero width), surrogates and
+    # separators of lines.
+    spaced = (" " if unicodedata.category(c) in {"Cc", "Zl", "Zp"} else c for c in text)
+    visible = (c for c in spaced if unicodedata.category(c) not in {"Cf", "Cs", "Co", "Cn"})
+    return " ".join("".join(visible).split())

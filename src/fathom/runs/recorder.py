@@ -1,22 +1,23 @@
-"""The recorder: how a run writes its trace, and how a replay is told what happened outside.
+"""The recorder: it writes the trace of a run, and returns recorded events to a replay.
 
 Everything that another run of the same index, settings and question could see differently goes
-through `observe`: a model's reply, a search in the web, a reading of the clock, what the budget
-still allows, a seed, the time spent. The run goes on with what `observe` returns, which is what
-was written down, so a replay that is told the same goes the same way.
+through `observe`: a model's reply, a search in the web, a reading of the clock, the rest of the
+budget, a seed, the time spent. The run goes on with the return value of `observe`, which is the
+value in the trace, so a replay with the same values takes the same way.
 
     recorder = Recorder(Origin(question=question, strategy="naive", ...), secrets=[key])
     with recorder.step("retrieve", agent="retriever", inputs={"query": query}) as step:
         hits = retriever.retrieve(...)
-        step.done(outputs={"hits": [hit.chunk.id for hit in hits]}, usage=Usage(retrievals=1))
+        step.set_outcome(outputs={"hits": [hit.chunk.id for hit in hits]},
+        usage=Usage(retrievals=1))
     with recorder.step("read", agent="reader", inputs=...) as step:
         reply = await step.aobserve("llm", request, lambda: send(request))
-        step.done(outputs=reply, usage=booked.usage, verdict="accept", reason="...")
+        step.set_outcome(outputs=reply, usage=booking.usage, verdict="accept", reason="...")
     trace = recorder.seal(answer)
 
-Branches that run at the same time need names that do not depend on who is first
-(`step(f"agent {n}")`), or must be opened before any of them waits: then steps and events have
-the same ids in every replay.
+Branches that run at the same time need names that do not depend on their order (`step(f"agent
+{n}")`), or must be opened before any of them waits: then steps and events have the same ids in
+every replay.
 """
 
 import threading
@@ -35,10 +36,10 @@ from fathom.usage import Budget, Usage
 
 
 class Outside:
-    """The events of a first run: each is asked for."""
+    """The events of a first run: none is recorded, so the outside itself is asked."""
 
     def find(self, step: str, kind: str, key: str, occurrence: int) -> Event | None:  # noqa: ARG002
-        """Always `None`."""
+        """Return `None`, always."""
         return None
 
 
@@ -57,6 +58,7 @@ class _Book:
         self.whole = clean
         self.short = Cleaner(clean.secrets, chars=limits.chars, items=limits.items)
         self.limits = limits
+        # Cleaned of secrets first: the first line of the chain is written from it.
         self.origin = Origin(
             question=clean.text(origin.question),
             strategy=clean.text(origin.strategy),
@@ -86,8 +88,9 @@ class _Book:
         with self._lock:
             if self._sealed:
                 raise ValueError(f"the trace is sealed; {record_json(record)[1]} comes too late")
-            for kept in (record, _stripped(record)):
-                line = self._chain.line(*record_json(kept))
+            # At the size limit a step without its texts is worth more than no step.
+            for candidate in (record, _stripped(record)):
+                line = self._chain.line(*record_json(candidate))
                 if self._chain.size + len(line.encode()) <= self.limits.trace_bytes:
                     self._chain.add(line)
                     return
@@ -107,7 +110,7 @@ class _Book:
 
 
 class _Scope:
-    """A place in the run from which steps can be opened and the outside be asked."""
+    """A place in the run from which steps can be opened and the outside can be asked."""
 
     def __init__(self, book: _Book, scope_id: str) -> None:
         self._book = book
@@ -116,13 +119,14 @@ class _Scope:
     def step(
         self, name: str, *, agent: str = "", inputs: Mapping[str, object] | None = None
     ) -> "OpenStep":
-        """A step inside this one, to be entered with `with`.
+        """Return a step inside this one, for use in a `with` statement.
 
         Args:
-            name: Short; the second one of the same name here gets the id `name#2`.
-            agent: The role that does it.
-            inputs: What it works on: ids and scores rather than texts.
+            name: A short name; the second step of the same name here gets the id `name#2`.
+            agent: The role that does the step.
+            inputs: The inputs of the step: ids and scores rather than texts.
         """
+        # A slash separates the steps of an id.
         name = self._book.whole.text(name).replace("/", "-") or "step"
         path = f"{self.id}/{name}" if self.id else name
         number = self._book.ordinal("step", path)
@@ -135,57 +139,58 @@ class _Scope:
 
         Args:
             kind: `llm`, `web`, `clock`, `budget`, `seed` ...
-            request: All that the answer depends on. It is hashed whole and without secrets.
-            ask: Gives the answer in a first run. A fault that the run survives is better
-                returned as a value than raised; an exception is recorded and raised again. What
-                is cancelled is not recorded: nobody has learnt anything.
+            request: Everything that the answer depends on. It is hashed whole and without secrets.
+            ask: The function that gets the answer in a first run. It should return a fault that the
+                run survives as a value rather than raise it: an exception is recorded and raised
+                again. A cancellation is not recorded, because it tells nothing.
 
         Returns:
-            The answer as plain JSON, as it was written down: use it, not the original.
+            The answer as plain JSON, as it was recorded: use it, not the original.
         """
-        asked = self._asked(kind, request)
-        if asked.found is None:
+        pending = self._asked(kind, request)
+        if pending.found is None:
             try:
-                return self._note(asked, ask())
+                return self._note(pending, ask())
             except Exception as error:
-                self._note_error(asked, error)
+                self._note_error(pending, error)
                 raise
-        return self._note(asked, asked.found.value)
+        return self._note(pending, pending.found.value)
 
     async def aobserve(
         self, kind: str, request: object, ask: Callable[[], Awaitable[object]]
     ) -> Json:
-        """`observe` for what must be awaited."""
-        asked = self._asked(kind, request)
-        if asked.found is None:
+        """Ask the outside as `observe` does, for an answer that must be awaited."""
+        pending = self._asked(kind, request)
+        if pending.found is None:
             try:
-                return self._note(asked, await ask())
+                return self._note(pending, await ask())
             except Exception as error:
-                self._note_error(asked, error)
+                self._note_error(pending, error)
                 raise
-        return self._note(asked, asked.found.value)
+        return self._note(pending, pending.found.value)
 
     def _asked(self, kind: str, request: object) -> "_Asked":
         book = self._book
         kind = book.whole.text(kind)
         key = digest(canonical([kind, book.whole(request)]))
+        # The same request may get different answers over time, so its occurrences are numbered.
         number = book.ordinal("event", self.id, key)
         event = Event(
             step=self.id, kind=kind, key=key, occurrence=number, request=book.short(request)
         )
         return _Asked(event, book.events.find(self.id, kind, key, number))
 
-    def _note(self, asked: "_Asked", value: object) -> Json:
+    def _note(self, pending: "_Asked", value: object) -> Json:
         plain = self._book.whole(value)
         size = len(canonical(plain).encode())
         if size > self._book.limits.event_bytes:
-            self._book.add(replace(asked.event, omitted=size))
+            self._book.add(replace(pending.event, omitted=size))
         else:
-            self._book.add(replace(asked.event, value=plain))
+            self._book.add(replace(pending.event, value=plain))
         return plain
 
-    def _note_error(self, asked: "_Asked", error: Exception) -> None:
-        self._book.add(replace(asked.event, error=_named(error, self._book.short)))
+    def _note_error(self, pending: "_Asked", error: Exception) -> None:
+        self._book.add(replace(pending.event, error=_named(error, self._book.short)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +200,7 @@ class _Asked:
 
 
 class OpenStep(_Scope):
-    """A step that is going on; it is written down when its `with` block ends, however it ends."""
+    """A step in progress; it is recorded when its `with` block ends, however it ends."""
 
     def __init__(self, book: _Book, step: Step, inputs: Mapping[str, object]) -> None:
         super().__init__(book, step.id)
@@ -203,7 +208,7 @@ class OpenStep(_Scope):
 
     @property
     def record(self) -> Step:
-        """What is known of it by now, as it is written down."""
+        """The step in the trace's form, with its outcome so far."""
         return self._step
 
     def done(
@@ -214,13 +219,13 @@ class OpenStep(_Scope):
         verdict: str = "",
         reason: str = "",
     ) -> None:
-        """Say what came of it; may be called again, the last word counts.
+        """Set the outcome of the step. The last call counts.
 
         Args:
-            outputs: What it made: ids and scores rather than texts.
-            usage: Its own, without that of steps inside it.
-            verdict: What was decided, where something was.
-            reason: Why.
+            outputs: The outputs of the step: ids and scores rather than texts.
+            usage: The expenses of the step, without those of steps inside it.
+            verdict: The decision, if there was one.
+            reason: The reason of the decision.
         """
         short = self._book.short
         self._step = replace(
@@ -236,13 +241,13 @@ class OpenStep(_Scope):
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         seconds = round(self._book.seconds() - self._step.started_at, 6)
-        named = _named(error, self._book.short) if error is not None else ""
-        self._step = replace(self._step, seconds=seconds, error=named)
+        message = _named(error, self._book.short) if error is not None else ""
+        self._step = replace(self._step, seconds=seconds, error=message)
         self._book.add(self._step)
 
 
 class Recorder(_Scope):
-    """Writes the trace of one run."""
+    """The writer of the trace of one run."""
 
     def __init__(
         self,
@@ -256,11 +261,12 @@ class Recorder(_Scope):
         """Begin a trace.
 
         Args:
-            origin: What the run is given.
-            events: Where outside events come from; the outside itself, unless it is a replay.
+            origin: The inputs of the run.
+            events: The source of outside events; the outside itself, unless the run is a replay.
             secrets: Texts that must not enter the trace, such as keys.
-            limits: How much is kept.
-            clock: Seconds, for the durations of steps; read also in a replay, never compared.
+            limits: The limits on the size of the trace.
+            clock: The clock for the durations of steps, in seconds; it is read in a replay too, but
+                never compared.
         """
         book = _Book(origin, events or Outside(), Cleaner(secrets), limits or TraceLimits(), clock)
         super().__init__(book, "")
@@ -269,20 +275,21 @@ class Recorder(_Scope):
         """End the trace with the answer; nothing can be recorded afterwards.
 
         Raises:
-            ValueError: If it is sealed already.
+            ValueError: If the trace is sealed already.
         """
         return self._book.seal(answer)
 
 
 def answer_json(answer: object, clean: Cleaner | None = None) -> Json:
-    """An answer as it stands in a trace: plain JSON, its `trace_id` null, without `warnings`.
+    """Return an answer in the form of a trace: plain JSON, `trace_id` null, without `warnings`.
 
-    `standalone_question` stands there only where there was a conversation or a slip of the fingers
-    was mended, `calibration` only where there was one, `recognised` only of recognised text.
+    `standalone_question` is there only for an answer in a conversation or after a slip of the
+    fingers was mended, `calibration` only if there was one, `recognised` only for recognised text.
     """
     plain = (clean or Cleaner())(answer)
     if not isinstance(plain, dict):
         return plain
+    # Later fields are left out if empty, so that answers compare equal with older traces.
     for name in ("standalone_question", "calibration"):
         if plain.get(name) is None:
             plain.pop(name, None)
@@ -293,11 +300,11 @@ def answer_json(answer: object, clean: Cleaner | None = None) -> Json:
 
 
 def answer_of(recorded: Json) -> Answer:
-    """The answer that stands in a trace; its `trace_id` and `warnings` are not told there."""
-    citations = tuple(Citation(**each) for each in recorded["citations"])
+    """Restore the answer in a trace; a trace holds no `trace_id` and no `warnings`."""
+    citations = tuple(Citation(**citation) for citation in recorded["citations"])
     conflicts = tuple(
-        Conflict(**{**each, "citations": tuple(each["citations"])})
-        for each in recorded["conflicts"]
+        Conflict(**{**conflict, "citations": tuple(conflict["citations"])})
+        for conflict in recorded["conflicts"]
     )
     return Answer(
         **{

@@ -1,4 +1,4 @@
-"""One reservation: the worst case of a step, and what of it was really spent."""
+"""One reservation: the worst case of a step, and the expense that came of it."""
 
 import asyncio
 from collections.abc import Callable
@@ -14,18 +14,18 @@ NANO = 1_000_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CostBound:
-    """The most that a step can spend; the caller must hold itself to it.
+    """The most that a step can spend; the caller must keep to it.
 
     Attributes:
-        calls: Calls of language models, retries and repairs included.
+        calls: The calls of language models, retries and repairs included.
         prompt_tokens: An upper bound, not an estimate.
-        completion_tokens: Where the caller stops reading.
-        retrievals: Searches of the index or of the web.
-        seconds: The longest it may take; what is left of the run's time when that is shorter,
-            and when `None`.
-        least_seconds: With less time than this it is not worth starting.
-        price: What the tokens cost; `None` is unknown, and refused where money is limited.
-        fee_usd: Money beside the tokens, such as for a web search; `None` is unknown.
+        completion_tokens: The tokens at which the caller stops reading.
+        retrievals: The searches of the index or of the web.
+        seconds: The longest time of the step. The rest of the run's time counts if it is shorter or
+            if this is `None`.
+        least_seconds: The least time with which the step is worth starting.
+        price: The price of the tokens; `None` is unknown, and refused if money is limited.
+        fee_usd: The money beside the tokens, such as for a web search; `None` is unknown.
 
     Raises:
         ValueError: If a number is negative or not finite.
@@ -53,7 +53,7 @@ class Charge:
 
     Attributes:
         nano: Billionths of a USD, rounded up.
-        unpriced: How many parts have a cost that nobody knows.
+        unpriced: The number of summands whose cost is unknown.
     """
 
     calls: int = 0
@@ -65,11 +65,11 @@ class Charge:
 
     @property
     def tokens(self) -> int:
-        """Prompt and completion together."""
+        """Prompt and completion tokens together."""
         return self.prompt + self.completion
 
     def plus(self, other: "Charge", sign: int = 1) -> "Charge":
-        """The sum, or with `sign` -1 the difference."""
+        """Return the sum, or with `sign` -1 the difference."""
         return Charge(
             self.calls + sign * other.calls,
             self.prompt + sign * other.prompt,
@@ -80,7 +80,7 @@ class Charge:
         )
 
     def usage(self, seconds: float) -> Usage:
-        """The same amount as others read it."""
+        """Return the same amount as a `Usage`."""
         return Usage(
             llm_calls=self.calls,
             prompt_tokens=self.prompt,
@@ -91,15 +91,15 @@ class Charge:
         )
 
 
-def charge(bound: CostBound, own: Usage | None = None) -> Charge:
-    """What `own` costs at the prices of `bound`; without `own`, the worst case itself."""
-    spent = own or Usage(
+def charge(bound: CostBound, counted: Usage | None = None) -> Charge:
+    """Return the cost of `counted` at the prices of `bound`; without it, the worst case."""
+    spent = counted or Usage(
         llm_calls=bound.calls,
         prompt_tokens=bound.prompt_tokens,
         completion_tokens=bound.completion_tokens,
         retrievals=bound.retrievals,
     )
-    started = own is None or spent.llm_calls + spent.tokens + spent.retrievals > 0
+    started = counted is None or spent.llm_calls + spent.tokens + spent.retrievals > 0
     fee = bound.fee_usd if started else 0.0
     tokens_usd = 0.0
     unknown = fee is None or (spent.tokens > 0 and bound.price is None)
@@ -110,6 +110,7 @@ def charge(bound: CostBound, own: Usage | None = None) -> Charge:
         spent.prompt_tokens,
         spent.completion_tokens,
         spent.retrievals,
+        # Rounded up: a sum of roundings must never hide an overrun.
         0 if unknown else ceil((tokens_usd + (fee or 0.0)) * NANO),
         int(unknown),
     )
@@ -117,7 +118,7 @@ def charge(bound: CostBound, own: Usage | None = None) -> Charge:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reported:
-    """What a server says it used: anything that can stand in a JSON reply, or `None`."""
+    """A server's own report of its usage: any value of a JSON reply, or `None`."""
 
     prompt: object = None
     completion: object = None
@@ -125,13 +126,13 @@ class Reported:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Booked:
-    """What a reservation ended with.
+    """The result of a closed reservation.
 
     Attributes:
-        usage: What was charged; its cost follows from the charged tokens.
-        notes: Where the server's word or our own count was not followed, one line each.
-        overrun: The caller took more than it had reserved: a fault of the caller. Charged is
-            the reservation.
+        usage: The charged usage; its cost follows from the charged tokens.
+        notes: One line for each figure, of the server or of our own, that was not followed.
+        overrun: Whether the caller took more than it had reserved, which is a fault of the caller.
+            The reservation is charged then.
     """
 
     usage: Usage
@@ -142,8 +143,8 @@ class Booked:
 class Reservation:
     """Room for one step in the ledger, until it is settled or released.
 
-    `with` releases at the end what was not settled; `async with` also cancels the body at the
-    deadline, which then raises `TimeoutError`.
+    `with` releases at its end whatever was not settled. `async with` also cancels the body at the
+    deadline; the body then raises `TimeoutError`.
     """
 
     def __init__(
@@ -154,90 +155,93 @@ class Reservation:
         end: float,
         close: Callable[["Reservation", Charge], bool],
     ) -> None:
-        """Made by the ledger.
+        """Take the data of the ledger, which makes all reservations.
 
         Args:
-            bound: What is reserved.
+            bound: The reserved worst case.
             clock: The ledger's clock.
-            end: When it must be over, as the clock reads; infinite without a limit.
-            close: Books the charge and frees the rest; says whether it had been open.
+            end: The instant of that clock at which the step must be over; infinite without a limit.
+            close: The function that books the charge and frees the rest; it returns whether the
+                reservation was open.
         """
         self.bound = bound
         self._clock = clock
         self._end = end
         self._close = close
-        self._begun = clock()
-        self._own = Usage()
+        self._started_at = clock()
+        self._counted = Usage()
         self._closed = False
         self._timeout: asyncio.Timeout | None = None
 
     @property
     def seconds_left(self) -> float | None:
-        """Time until the body must be over; `None` without a limit."""
-        within = inf if self.bound.seconds is None else self._begun + self.bound.seconds
+        """The time until the body must be over; `None` without a limit."""
+        within = inf if self.bound.seconds is None else self._started_at + self.bound.seconds
         end = min(self._end, within)
         return None if end == inf else max(0.0, end - self._clock())
 
-    def count(self, own: Usage) -> None:
-        """Our own count so far, as a total: what is charged if the step ends by an error.
+    def count(self, counted: Usage) -> None:
+        """Set our own count so far, as a total: the charge if the step ends by an error.
 
-        To be called as soon as something that may be billed has left, and as a stream grows.
+        Call this as soon as something that may be billed has been sent, and as a stream grows.
         """
-        self._own = _checked(own)
+        self._counted = _checked(counted)
 
-    def settle(self, own: Usage, reported: Reported | None = None) -> Booked:
-        """Book what was spent and free the rest.
+    def settle(self, counted: Usage, reported: Reported | None = None) -> Booked:
+        """Book the expense and free the rest.
 
-        Each token count that is charged is our own; the server's is taken where it is a whole
-        number between our own and the reserved one (tokenizers differ a little). So a server can
-        neither make a step free nor overrun the budget.
+        Each charged token count is our own, or the server's if that is a whole number between our
+        own and the reserved one (tokenizers differ a little). So a server can neither make a step
+        free nor overrun the budget.
 
         Args:
-            own: Our own count of calls, tokens and retrievals; its time and money are ignored.
-            reported: What the server says.
+            counted: Our own count of calls, tokens and retrievals; its time and money are ignored.
+            reported: The server's report.
 
         Raises:
             ValueError: If a count is negative, or the reservation is closed already.
         """
-        booked, amount = self._weigh(_checked(own), reported or Reported())
+        booked, amount = self._weigh(_checked(counted), reported or Reported())
         if not self._end_with(amount):
             raise ValueError("a reservation can be settled once, and not after its release")
         return booked
 
     def release(self) -> Booked | None:
-        """Book what was counted so far and free the rest; `None` if it was closed already."""
-        booked, amount = self._weigh(self._own, Reported())
+        """Book the count so far and free the rest; return `None` if closed already."""
+        booked, amount = self._weigh(self._counted, Reported())
         return booked if self._end_with(amount) else None
 
     def _begin(self) -> None:
         if self._closed:
             raise ValueError("this reservation is over; make a new one for another try")
-        self._begun = self._clock()
+        self._started_at = self._clock()
 
     def _end_with(self, amount: Charge) -> bool:
         self._closed = True
         return self._close(self, amount)
 
-    def _weigh(self, own: Usage, reported: Reported) -> tuple[Booked, Charge]:
+    def _weigh(self, counted: Usage, reported: Reported) -> tuple[Booked, Charge]:
         bound = self.bound
-        prompt, first = _believe("prompt", own.prompt_tokens, reported.prompt, bound.prompt_tokens)
-        completion, second = _believe(
-            "completion", own.completion_tokens, reported.completion, bound.completion_tokens
+        prompt, first = _believe(
+            "prompt", counted.prompt_tokens, reported.prompt, bound.prompt_tokens
         )
-        spent = Usage(
-            llm_calls=min(own.llm_calls, bound.calls),
+        completion, second = _believe(
+            "completion", counted.completion_tokens, reported.completion, bound.completion_tokens
+        )
+        charged = Usage(
+            llm_calls=min(counted.llm_calls, bound.calls),
             prompt_tokens=prompt,
             completion_tokens=completion,
-            retrievals=min(own.retrievals, bound.retrievals),
+            retrievals=min(counted.retrievals, bound.retrievals),
         )
-        amount = charge(bound, spent)
+        amount = charge(bound, charged)
         overrun = (
-            own.llm_calls > bound.calls
-            or own.prompt_tokens > bound.prompt_tokens
-            or own.completion_tokens > bound.completion_tokens
-            or own.retrievals > bound.retrievals
+            counted.llm_calls > bound.calls
+            or counted.prompt_tokens > bound.prompt_tokens
+            or counted.completion_tokens > bound.completion_tokens
+            or counted.retrievals > bound.retrievals
         )
-        usage = amount.usage(self._clock() - self._begun)
+        usage = amount.usage(self._clock() - self._started_at)
         notes = tuple(note for note in (first, second) if note)
         return Booked(usage=usage, notes=notes, overrun=overrun), amount
 
@@ -250,6 +254,7 @@ class Reservation:
 
     async def __aenter__(self) -> Self:
         self._begin()
+        # The time of the body starts here, not when the reservation was made.
         self._timeout = asyncio.timeout(self.seconds_left)
         await self._timeout.__aenter__()
         return self
@@ -261,28 +266,32 @@ class Reservation:
         trace: TracebackType | None,
     ) -> None:
         try:
+            # Leaving the timeout may raise TimeoutError; the release must happen all the same.
             if self._timeout is not None:
                 await self._timeout.__aexit__(kind, error, trace)
         finally:
             self.release()
 
 
-def _checked(own: Usage) -> Usage:
-    if min(own.llm_calls, own.prompt_tokens, own.completion_tokens, own.retrievals) < 0:
-        raise ValueError(f"own count {own}: no count can be negative")
-    return replace(own, seconds=0.0, cost_usd=0.0)
+def _checked(counted: Usage) -> Usage:
+    if (
+        min(counted.llm_calls, counted.prompt_tokens, counted.completion_tokens, counted.retrievals)
+        < 0
+    ):
+        raise ValueError(f"count {counted}: no count can be negative")
+    return replace(counted, seconds=0.0, cost_usd=0.0)
 
 
-def _believe(what: str, own: int, reported: object, reserved: int) -> tuple[int, str]:
-    if own > reserved:
-        return reserved, f"{what} tokens: counted {own}, above the reserved {reserved}"
+def _believe(what: str, counted: int, reported: object, reserved: int) -> tuple[int, str]:
+    if counted > reserved:
+        return reserved, f"{what} tokens: counted {counted}, above the reserved {reserved}"
     if reported is None:
-        return own, ""
+        return counted, ""
     if isinstance(reported, int) and not isinstance(reported, bool):
-        if own <= reported <= reserved:
+        if counted <= reported <= reserved:
             return reported, ""
-        # Python refuses to print integers of thousands of digits.
-        word = str(max(-NANO * NANO, min(NANO * NANO, reported)))
+        # Bounded, because Python refuses to print integers of thousands of digits.
+        printed = str(max(-NANO * NANO, min(NANO * NANO, reported)))
     else:
-        word = repr(reported) if isinstance(reported, float) else type(reported).__name__
-    return own, f"{what} tokens: the server reported {word}, counted {own}"
+        printed = repr(reported) if isinstance(reported, float) else type(reported).__name__
+    return counted, f"{what} tokens: the server reported {printed}, counted {counted}"

@@ -1,8 +1,8 @@
 """A trace as OpenTelemetry spans, with the attributes of both families in use.
 
-`gen_ai.*` are OpenTelemetry's conventions for generative models (still marked "Development"),
-the others are those of OpenInference, which Phoenix and others read. Made after the run from
-what was recorded, so that a run costs nothing for it. Needs the extra `otel`.
+`gen_ai.*` are OpenTelemetry's conventions for generative models (still marked "Development"). The
+others are those of OpenInference, which Phoenix and others read. The spans are made after the run
+from its record, so they cost a run nothing. They need the extra `otel`.
 """
 
 from datetime import datetime, timedelta
@@ -23,12 +23,12 @@ _KINDS = {"retriever": "RETRIEVER", "reranker": "RERANKER", "embedder": "EMBEDDI
 
 
 def spans(trace: Trace, *, content: bool = False) -> "list[ReadableSpan]":
-    """One span for the run and one for each step; any span exporter takes them.
+    """Build one span for the run and one for each step; any span exporter accepts them.
 
     Args:
-        trace: A sealed trace; its id is that of the spans too.
-        content: Also export the question, the inputs and outputs of steps and the answer, which
-            may hold text of the documents.
+        trace: A sealed trace; the spans get its id.
+        content: Whether to export the question, the inputs and outputs of steps and the answer too,
+            which may hold text of the documents.
 
     Raises:
         UsageError: If the extra is not installed.
@@ -44,10 +44,12 @@ def spans(trace: Trace, *, content: bool = False) -> "list[ReadableSpan]":
     resource = Resource({"service.name": "fathom"})
 
     def context(step_id: str) -> Any:  # noqa: ANN401 - a class of a package that may be missing
+        # Derived from the trace, so that a second export gives the same spans.
         number = int(sha256(f"{trace.id}/{step_id}".encode()).hexdigest()[:16], 16)
         return SpanContext(int(trace.id, 16), number, False, TraceFlags(TraceFlags.SAMPLED))
 
-    made = [
+    # Built directly: a tracer of the SDK would stamp ids and times of its own.
+    built = [
         ReadableSpan(
             name=f"invoke_workflow {trace.origin.strategy}",
             context=context(""),
@@ -69,28 +71,28 @@ def spans(trace: Trace, *, content: bool = False) -> "list[ReadableSpan]":
             start_time=_nanoseconds(trace, step.started_at),
             end_time=_nanoseconds(trace, step.started_at + step.seconds),
         )
-        made.append(span)
-    return made
+        built.append(span)
+    return built
 
 
 def _of_run(trace: Trace, *, content: bool) -> Attributes:
-    found: Attributes = {
+    attributes: Attributes = {
         "gen_ai.operation.name": "invoke_workflow",
         "openinference.span.kind": "CHAIN",
         "fathom.strategy": trace.origin.strategy,
         "fathom.index_revision": trace.origin.index_revision,
         "fathom.settings_hash": trace.origin.settings_hash,
     }
-    found |= _of_usage(trace.usage)
+    attributes |= _of_usage(trace.usage)
     if content:
-        found["input.value"] = trace.origin.question
-        found |= _value("output", trace.answer)
-    return found
+        attributes["input.value"] = trace.origin.question
+        attributes |= _value("output", trace.answer)
+    return attributes
 
 
 def _of_step(step: Step, *, content: bool) -> Attributes:
     kind = "LLM" if step.usage.llm_calls else _KINDS.get(step.agent, "CHAIN")
-    found: Attributes = {
+    attributes: Attributes = {
         "gen_ai.operation.name": _operation(step),
         "openinference.span.kind": kind,
         "gen_ai.agent.name": step.agent,
@@ -98,10 +100,12 @@ def _of_step(step: Step, *, content: bool) -> Attributes:
         "fathom.reason": step.reason,
         "error.type": step.error.partition(": ")[0],
     }
-    found = {name: value for name, value in found.items() if value} | _of_usage(step.usage)
+    attributes = {name: value for name, value in attributes.items() if value} | _of_usage(
+        step.usage
+    )
     if content:
-        found |= _value("input", dict(step.inputs)) | _value("output", dict(step.outputs))
-    return found
+        attributes |= _value("input", dict(step.inputs)) | _value("output", dict(step.outputs))
+    return attributes
 
 
 def _operation(step: Step) -> str:
@@ -113,14 +117,14 @@ def _operation(step: Step) -> str:
 def _of_usage(usage: Usage) -> Attributes:
     if not usage.llm_calls:
         return {}
-    found: Attributes = {
+    attributes: Attributes = {
         "gen_ai.usage.input_tokens": usage.prompt_tokens,
         "gen_ai.usage.output_tokens": usage.completion_tokens,
         "llm.token_count.prompt": usage.prompt_tokens,
         "llm.token_count.completion": usage.completion_tokens,
         "llm.token_count.total": usage.tokens,
     }
-    return found if usage.cost_usd is None else found | {"llm.cost.total": usage.cost_usd}
+    return attributes if usage.cost_usd is None else attributes | {"llm.cost.total": usage.cost_usd}
 
 
 def _value(side: str, value: Json) -> Attributes:
@@ -128,6 +132,7 @@ def _value(side: str, value: Json) -> Attributes:
 
 
 def _nanoseconds(trace: Trace, after_s: float) -> int:
-    begun = datetime.fromisoformat(trace.started_at)
-    microseconds = (begun + timedelta(seconds=after_s)).timestamp() * 1_000_000
+    started_at = datetime.fromisoformat(trace.started_at)
+    # Rounded to microseconds, the precision of datetime; a float cannot hold more digits.
+    microseconds = (started_at + timedelta(seconds=after_s)).timestamp() * 1_000_000
     return round(microseconds) * 1_000

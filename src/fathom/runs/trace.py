@@ -1,4 +1,4 @@
-"""The trace of a run: what it was given, every step, every outside event, what it answered."""
+"""The trace of a run: its inputs, every step, every outside event, its answer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -11,13 +11,13 @@ from fathom.usage import Budget, Usage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Origin:
-    """What a run was given: all that a replay needs beside the index and the events.
+    """The inputs of a run: all that a replay needs beside the index and the events.
 
     Attributes:
         settings: The settings that can change an answer, without secrets.
-        index_revision: Which state of the index was read.
-        seed: Of everything random.
-        arguments: Whatever else the question came with, such as filters.
+        index_revision: The state of the index that was read.
+        seed: The seed of everything random.
+        arguments: Everything else that came with the question, such as filters.
     """
 
     question: str
@@ -36,18 +36,18 @@ class Origin:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """One thing an agent, a retriever or a control law did.
+    """One act of an agent, a retriever or a control law.
 
     Attributes:
-        id: The path of names from the run down to this step, such as `debate/round#2/judge`;
-            equal runs give equal ids.
-        agent: The role that did it.
-        parent: Id of the step around it; empty at the top.
-        started_at: Seconds since the run began.
-        usage: Its own, without that of the steps inside it.
-        verdict: What was decided, where something was.
-        reason: Why.
-        error: What broke it off, `Type: message`; empty when it ended well.
+        id: The path of names from the run down to this step, such as `debate/round#2/judge`; equal
+            runs give equal ids.
+        agent: The role that acted.
+        parent: The id of the step around it; empty at the top.
+        started_at: The seconds since the run began.
+        usage: The expenses of the step, without those of the steps inside it.
+        verdict: The decision, if there was one.
+        reason: The reason of the decision.
+        error: The error that broke the step off, `Type: message`; empty if it ended well.
     """
 
     id: str
@@ -66,18 +66,18 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:
-    """Something from outside that a replay must be told: a reply, a search, a clock, a seed.
+    """Something from outside that a replay must be given: a reply, a search, a clock, a seed.
 
     Attributes:
-        step: Id of the step that asked; empty for the run itself.
-        kind: What was asked: `llm`, `web`, `clock`, `seed` ...
-        key: sha256 of the kind and the whole request.
-        occurrence: How often this step had asked the same before, from 0.
-        request: What was asked, long texts cut.
-        value: What came back, whole.
-        error: The exception it ended with, `Type: message`; empty when there is a value.
-        omitted: Size in bytes of a value that was too large to be kept; such a trace cannot be
-            replayed.
+        step: The id of the step that asked; empty for the run itself.
+        kind: The kind of request: `llm`, `web`, `clock`, `seed` ...
+        key: The sha256 of the kind and the whole request.
+        occurrence: The number of the same requests of this step before this one.
+        request: The request, with long texts cut.
+        value: The whole answer.
+        error: The exception that it ended with, `Type: message`; empty if there is a value.
+        omitted: The size in bytes of a value that was too large to be recorded; such a trace cannot
+            be replayed.
     """
 
     step: str = ""
@@ -98,12 +98,12 @@ class Trace:
     """A sealed run.
 
     Attributes:
-        id: Start of the hash of the last line.
+        id: The start of the hash of the last line.
         started_at: ISO 8601 in UTC.
-        records: Steps and events in the order in which they ended.
-        answer: The answer's JSON; its `trace_id` is null, for it cannot hold its own hash.
-        seconds: Of the whole run.
-        dropped: How many records had no place below the size cap.
+        records: The steps and events, in the order in which they ended.
+        answer: The answer's JSON; its `trace_id` is null, because it cannot hold its own hash.
+        seconds: The time of the whole run.
+        dropped: The number of records that found no room below the size cap.
         data: The lines as they are stored.
     """
 
@@ -123,14 +123,16 @@ class Trace:
 
     @cached_property
     def events(self) -> tuple[Event, ...]:
-        """The outside events, in the order in which they were known."""
+        """The outside events, in the order in which their values arrived."""
         return tuple(record for record in self.records if isinstance(record, Event))
 
     @cached_property
     def signals(self) -> Mapping[str, float]:
-        """What the last step knew of its answer, in numbers; empty of older traces."""
-        told = [step.outputs.get("signals") for step in self.steps if step.agent == "finalizer"]
-        return told[-1] if told and isinstance(told[-1], dict) else {}
+        """The answer's signals in the last step; empty in older traces."""
+        step_signals = [
+            step.outputs.get("signals") for step in self.steps if step.agent == "finalizer"
+        ]
+        return step_signals[-1] if step_signals and isinstance(step_signals[-1], dict) else {}
 
     @property
     def usage(self) -> Usage:
@@ -140,20 +142,21 @@ class Trace:
 
     @property
     def replayable(self) -> bool:
-        """Whether every event was kept whole."""
+        """True if every event was recorded whole."""
         return not self.dropped and not any(event.omitted for event in self.events)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceLimits:
-    """How much a trace keeps.
+    """The limits on the size of a trace.
 
     Attributes:
-        chars: Of each string in the inputs and outputs of a step and in a request.
-        items: Of each list and object there.
-        event_bytes: Of one event's value; a larger one is left out, and the trace cannot be
-            replayed.
-        trace_bytes: Of all records; beyond it they are stripped, then dropped and counted.
+        chars: The length of each string in the inputs and outputs of a step and in a request.
+        items: The length of each list and object there.
+        event_bytes: The size of one event's value; a larger one is left out, and the trace cannot
+            be replayed.
+        trace_bytes: The size of all records; beyond it records are stripped, then dropped and
+            counted.
     """
 
     chars: int = 4_000
@@ -163,10 +166,10 @@ class TraceLimits:
 
 
 class Events(Protocol):
-    """Where the outside events of a run come from."""
+    """The source of the outside events of a run."""
 
     def find(self, step: str, kind: str, key: str, occurrence: int) -> Event | None:
-        """The event that answers, or `None` when the outside itself must be asked.
+        """Return the event that answers a request, or `None` if the outside itself must be asked.
 
         Raises:
             RunError: If only recorded events count and there is none, or it was an error.

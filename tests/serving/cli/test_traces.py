@@ -63,7 +63,7 @@ def test_a_trace_is_listed_shown_replayed_and_deleted(asked: Ran, run: Run) -> N
     assert other.out.startswith("differs: step plan")
     wider = run("replay", trace_id, "--set", "ask.chunks=40")
     assert wider.code == 5
-    assert "asked anew" in wider.out
+    assert "ask the question again" in wider.out
     one_line(run("replay", trace_id, "--set", "ask.nothing=1"), 2, "unknown setting")
 
     assert run("trace", trace_id, "--delete").out == f"{trace_id} deleted\n"
