@@ -96,8 +96,7 @@ class Document:
 
     def place_at(self, offset: int) -> "Place":
         """Where the character at `offset` is to be found."""
-        before = bisect_right(self.blocks, offset, key=lambda block: block.span.start)
-        block = self.blocks[before - 1] if before else None
+        block = self._block_at(offset)
         return Place(
             path=self.path,
             title=self.title,
@@ -106,6 +105,15 @@ class Document:
             line=self.line_at(offset),
             recognised=block.recognised if block else None,
         )
+
+    def headings_at(self, offset: int) -> tuple[str, ...]:
+        """The section path of the character at `offset`, outermost first."""
+        block = self._block_at(offset)
+        return block.headings if block else ()
+
+    def _block_at(self, offset: int) -> "Block | None":
+        before = bisect_right(self.blocks, offset, key=lambda block: block.span.start)
+        return self.blocks[before - 1] if before else None
 
     def line_at(self, offset: int) -> int:
         """The line of the character at `offset`; see `Place`."""

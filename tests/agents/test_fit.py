@@ -4,6 +4,7 @@ import pytest
 
 from fathom.agents.fit import AnswerFit
 from fathom.agents.judge import LocalJudge
+from fathom.documents.base import Builder
 from fathom.models.reading import Reading
 from fathom.testing.doubles import ScriptedCrossReader, reading
 from fathom.types import Chunk, Document, Span
@@ -52,6 +53,28 @@ def test_the_judge_lets_an_answer_pass_that_its_sentence_alone_supports() -> Non
     assert not fit([], "nothing", 0.0, supported=0.4).fits(
         QUESTION, DOCUMENT, place_of("40 crowns")
     )
+
+
+def test_what_a_row_is_about_is_read_in_the_headings_above_it() -> None:
+    builder = Builder()
+    builder.heading("Late returns", 1)
+    builder.row(["Item", "Fee"], head=True)
+    builder.row(["Film", "2 crowns"])
+    parsed = builder.build()
+    document = Document(
+        id="d", text=parsed.text, path="fees.md", title="Fees", blocks=parsed.blocks
+    )
+    crumbs: list[str] = []
+
+    def script(_: str, chunk: Chunk) -> Reading:
+        crumbs.append(chunk.breadcrumb)
+        return reading(chunk, "2 crowns", 0.5)
+
+    pairs = ScriptedCrossReader(script)
+    at = parsed.text.index("2 crowns")
+    made = AnswerFit(pairs=pairs, judge=LocalJudge(pairs=pairs))
+    assert made.fits("What is the late fee for a film?", document, Span(at, at + 8))
+    assert crumbs == ["Fees > Late returns"]
 
 
 def test_where_there_is_no_sentence_there_is_no_answer() -> None:

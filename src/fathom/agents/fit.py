@@ -51,7 +51,9 @@ class AnswerFit:
         )
 
     def _is_read(self, question: str, document: Document, around: Span, place: Span) -> bool:
-        (reading,) = self.pairs.session(question, spans=_SPANS).read([_chunk_at(document, around)])
+        # What a table's rows or a list's items are about stands in the headings above them.
+        chunk = _chunk_at(document, around, document.headings_at(place.start))
+        (reading,) = self.pairs.session(question, spans=_SPANS).read([chunk])
         start, end = place.start - around.start, place.end - around.start
         return any(
             each.score >= ENOUGH and each.span.start < end and each.span.end > start
@@ -63,7 +65,7 @@ class AnswerFit:
         return score >= SUPPORTED
 
 
-def _chunk_at(document: Document, span: Span) -> Chunk:
+def _chunk_at(document: Document, span: Span, headings: tuple[str, ...]) -> Chunk:
     return Chunk(
         id=f"{document.id}#told",
         document_id=document.id,
@@ -71,4 +73,5 @@ def _chunk_at(document: Document, span: Span) -> Chunk:
         span=span,
         ordinal=0,
         title=document.title,
+        headings=headings,
     )

@@ -263,6 +263,13 @@ def test_a_correction_must_answer_the_question_whoever_makes_it(
     assert given(own, headers)["phase"] == "verified"
 
 
+def test_who_knows_an_answer_that_stands_in_a_table_can_tell_it(own: TestClient) -> None:
+    question = "What is the late fee per day for a film?"
+    answer = own.post("/api/v1/ask", json={"question": question}).json()
+    body = {"trace_id": answer["trace_id"], "answer": "0.50 crowns"}
+    assert own.post("/api/v1/feedback", json=body).status_code == 201
+
+
 def test_a_request_sent_again_under_its_key_is_done_once(client: TestClient) -> None:
     headers = {"Idempotency-Key": "one"}
     first = client.post("/api/v1/ask", json={"question": QUESTION}, headers=headers)
