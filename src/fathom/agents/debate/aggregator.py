@@ -1,4 +1,4 @@
-"""The aggregator: what the agents of a debate come to, with every reading that holds."""
+"""The aggregator: merges the positions of a debate, and keeps every reading that holds."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from fathom.types import Alternative, Claim, Draft
 _DIGITS = 6
 _MOST_AGENTS = 20
 
-# For one chunk, and for several.
+# Each pair holds the claim of one chunk and that of several chunks.
 _SAYS = {
     "en": ("1 of {total} chunks says: {answer}.", "{count} of {total} chunks say: {answer}."),
     "id": ("{count} dari {total} kutipan menyatakan: {answer}.",) * 2,
@@ -37,11 +37,12 @@ _REFUTED = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DebateReading:
-    """An answer, and who gives it.
+    """An answer and the agents that give it.
 
     Attributes:
-        agents: Places of the positions, the surest first.
-        backing: Sum of their scores, and of what others say for it.
+        agents: The places of their positions, the surest first.
+        backing: The number of its agents, half of the others whose chunks support it, and a part
+            below 1 for the scores.
         refuted: Whether a better backed reading contradicts it.
     """
 
@@ -52,33 +53,34 @@ class DebateReading:
 
 
 class Aggregator(Protocol):
-    """Merges positions."""
+    """A role that merges positions."""
 
     async def aggregate(
         self, question: str, positions: Sequence[Position], context: RunContext
     ) -> Draft:
-        """One draft of all positions, as one step of the run; without evidence if all are unknown.
+        """Return one draft of all positions, as one step of the run.
 
-        Its short answer is the leading reading, its alternatives all others, those that were
-        refuted last, and its confidence the weighted share of agents that give the leading one.
+        The draft has no evidence if all positions are unknown. Its short answer is the leading
+        reading. Its alternatives are all other readings, refuted ones last. Its confidence is the
+        weighted share of the agents that give the leading reading.
 
         Raises:
-            BudgetRefused: If there was no time for it.
+            BudgetRefused: If there was no time for the step.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalAggregator:
-    """Groups equal answers and keeps those that are not contradicted by better backed ones.
+    """An aggregator that groups equal answers and keeps those that hold against the others.
 
-    Different answers are kept side by side, as a question may mean several things. Only where an
-    agent contradicts another one's answer, both speaking of the same, the reading that more agents
-    stand behind stays, those counted half whose chunk supports it but who answer otherwise; then
-    the one with the higher scores. Deterministic.
+    Different answers stay side by side, because a question may mean several things. Only if an
+    agent contradicts another agent's answer, both speaking of the same thing, one reading must go:
+    the one with more agents stays, where an agent with another answer whose chunk supports the
+    reading counts half; then the one with the higher scores. Deterministic.
 
     Attributes:
-        min_share: Readings with less than this share of the leading one's scores are dropped.
+        min_share: The smallest share of the leading reading's scores that a reading needs to stay.
     """
 
     min_share: float = 0.0
@@ -86,43 +88,48 @@ class LocalAggregator:
     async def aggregate(
         self, question: str, positions: Sequence[Position], context: RunContext
     ) -> Draft:
-        """See `Aggregator.aggregate`."""
-        with context.step("aggregate", agent="aggregator") as here:
+        """Merge the positions by rules."""
+        with context.step("aggregate", agent="aggregator") as step:
             readings = self.readings(question, positions)
             draft = draft_of(question, readings, positions)
-            here.done(
-                outputs={"readings": [[each.answer, each.agents] for each in readings]},
+            step.done(
+                outputs={"readings": [[reading.answer, reading.agents] for reading in readings]},
                 reason=draft.short_answer or "unknown",
             )
         return draft
 
     def readings(self, question: str, positions: Sequence[Position]) -> tuple[DebateReading, ...]:
-        """All of them, those that hold first, the best backed first."""
-        answers = [each.answer for each in positions]
-        found = [_reading(question, each, positions) for each in cluster_answers(question, answers)]
-        found.sort(key=lambda each: (-each.backing, each.agents[0]))
-        held: list[DebateReading] = []
-        fallen: list[DebateReading] = []
-        for each in found:
-            refuted = any(_disagree(question, each, other, positions) for other in held)
-            weak = bool(held) and _score(each, positions) < self.min_share * _score(
-                held[0], positions
+        """Return all readings, those that hold before refuted ones, the best backed first."""
+        answers = [position.answer for position in positions]
+        all_readings = [
+            _reading(question, places, positions) for places in cluster_answers(question, answers)
+        ]
+        all_readings.sort(key=lambda reading: (-reading.backing, reading.agents[0]))
+        upheld: list[DebateReading] = []
+        overruled: list[DebateReading] = []
+        # Best backed first, so that only a better backed reading can refute another one.
+        for reading in all_readings:
+            is_refuted = any(_disagree(question, reading, other, positions) for other in upheld)
+            is_weak = bool(upheld) and _score(reading, positions) < self.min_share * _score(
+                upheld[0], positions
             )
-            if refuted:
-                fallen.append(_refuted(each))
-            elif not weak:
-                held.append(each)
-        return (*held, *fallen)
+            if is_refuted:
+                overruled.append(_refuted(reading))
+            elif not is_weak:
+                upheld.append(reading)
+        return (*upheld, *overruled)
 
 
 def draft_of(
     question: str, readings: Sequence[DebateReading], positions: Sequence[Position]
 ) -> Draft:
-    """The draft that says what the readings are, who gives them, and what was refuted."""
-    if all(each.refuted for each in readings):
+    """Return the draft that states each reading with its agents, and whether it was refuted."""
+    if all(reading.refuted for reading in readings):
         return Draft()
-    leading, *others = sorted(readings, key=lambda each: each.refuted)
-    places = [place for each in readings for place in each.agents if positions[place].evidence]
+    leading, *other_readings = sorted(readings, key=lambda reading: reading.refuted)
+    places = [
+        place for reading in readings for place in reading.agents if positions[place].evidence
+    ]
     number = {place: at for at, place in enumerate(places)}
     language = "id" if detect(question) == "id" else "en"
     total = len(positions)
@@ -130,77 +137,85 @@ def draft_of(
         evidence=tuple(e for place in places if (e := positions[place].evidence)),
         claims=tuple(
             Claim(
-                text=_said(each, total, language),
-                evidence=tuple(number[place] for place in each.agents if place in number),
+                text=_said(reading, total, language),
+                evidence=tuple(number[place] for place in reading.agents if place in number),
             )
-            for each in readings
+            for reading in readings
         ),
         short_answer=leading.answer,
         alternatives=tuple(
             Alternative(
-                text=each.answer,
-                evidence=tuple(number[place] for place in each.agents if place in number),
-                refuted=each.refuted,
+                text=reading.answer,
+                evidence=tuple(number[place] for place in reading.agents if place in number),
+                refuted=reading.refuted,
             )
-            for each in others
+            for reading in other_readings
         ),
         confidence=share_of(leading.answer, question, positions),
     )
 
 
 def share_of(answer: str, question: str, positions: Sequence[Position]) -> float:
-    """Share of the agents that give an answer, each weighted by its hit's score.
+    """Return the share of the agents that give an answer, each weighted by its hit's score.
 
-    The unknown count too. Where scores are not all positive the agents count alike.
+    Agents that do not know count too. If scores are not all positive, the agents count alike.
     """
-    scores = [each.hit.score for each in positions]
+    scores = [position.hit.score for position in positions]
     weights = scores if all(score > 0 for score in scores) else [1.0] * len(scores)
     agree = [
         weight
-        for weight, each in zip(weights, positions, strict=True)
-        if answers_match(question, each.answer, answer)
+        for weight, position in zip(weights, positions, strict=True)
+        if answers_match(question, position.answer, answer)
     ]
     return round(fsum(agree) / total, _DIGITS) if (total := fsum(weights)) else 0.0
 
 
 def _reading(question: str, places: Sequence[int], positions: Sequence[Position]) -> DebateReading:
-    """A group as a reading: the surest agent's answer, or the fullest where that says more."""
-    sure = sorted(places, key=lambda place: (-positions[place].score, place))
-    answers = [positions[place].answer for place in sure]
+    """Return a group of positions as a reading.
+
+    The answer is that of the surest agent, or the longest one if longer answers of this kind say
+    more.
+    """
+    ranked = sorted(places, key=lambda place: (-positions[place].score, place))
+    answers = [positions[place].answer for place in ranked]
     answer = max(answers, key=len) if answer_type(question) in WHOLE else answers[0]
-    seconded = sum(
-        any(answers_match(question, answer, each) for each in position.supports)
+    supporters = sum(
+        any(answers_match(question, answer, other) for other in position.supports)
         for place, position in enumerate(positions)
         if place not in places
     )
+    # Below 1 in the sum, so that scores decide only between equal numbers of agents.
     mass = fsum(positions[place].score for place in places)
-    backing = len(places) + 0.5 * seconded + mass / (1 + mass)
-    return DebateReading(answer=answer, agents=tuple(sure), backing=round(backing, _DIGITS))
+    backing = len(places) + 0.5 * supporters + mass / (1 + mass)
+    return DebateReading(answer=answer, agents=tuple(ranked), backing=round(backing, _DIGITS))
 
 
 def _disagree(
     question: str, one: DebateReading, other: DebateReading, positions: Sequence[Position]
 ) -> bool:
-    """Whether an agent of one of them contradicts the other's answer."""
+    """Return whether an agent of one reading contradicts the answer of the other."""
     return any(
-        answers_match(question, said, against.answer)
+        answers_match(question, denied, against.answer)
         for reading, against in ((one, other), (other, one))
         for place in reading.agents
-        for said in positions[place].contradicts
+        for denied in positions[place].contradicts
     )
 
 
 def _score(reading: DebateReading, positions: Sequence[Position]) -> float:
+    """Return the sum of the scores of a reading's agents."""
     return fsum(positions[place].score for place in reading.agents)
 
 
 def _refuted(reading: DebateReading) -> DebateReading:
+    """Return the reading marked as refuted."""
     return DebateReading(
         answer=reading.answer, agents=reading.agents, backing=reading.backing, refuted=True
     )
 
 
 def _said(reading: DebateReading, total: int, language: str) -> str:
+    """Return the sentence that states a reading and the number of its chunks."""
     texts = (_REFUTED if reading.refuted else _SAYS)[language]
     count = len(reading.agents)
     return texts[count > 1].format(count=count, total=total, answer=reading.answer.rstrip("."))
@@ -230,7 +245,7 @@ Question: When does the ferry to Sandholm leave?""",
 
 
 class ReadingReply(BaseModel):
-    """An answer and who gives it."""
+    """An answer and the numbers of the agents that give it."""
 
     answer: Annotated[str, Field(min_length=1, max_length=300), AtMost(120)]
     agents: Annotated[list[Annotated[int, OneOf("agent")]], AtMost(_MOST_AGENTS, least=1)]
@@ -238,19 +253,19 @@ class ReadingReply(BaseModel):
 
 
 class AggregatorReply(BaseModel):
-    """What a language model is asked for."""
+    """The reply that a language model is asked for."""
 
     readings: Annotated[list[ReadingReply], Field(min_length=1, max_length=20), AtMost(8)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LLMAggregator:
-    """Asks a language model; a reading counts only with an agent who gives it, on a true quote.
+    """An aggregator that asks a language model; a reading counts only with an agent that gives it.
 
-    Where the agents do not differ there is nothing to ask.
+    An agent counts by its verified quote. If the agents do not differ there is nothing to ask.
 
     Attributes:
-        local: Decides where the model gives nothing that can be used.
+        local: The fallback if the model gives nothing usable.
     """
 
     model: RoleModel
@@ -260,20 +275,20 @@ class LLMAggregator:
     async def aggregate(
         self, question: str, positions: Sequence[Position], context: RunContext
     ) -> Draft:
-        """See `Aggregator.aggregate`."""
+        """Merge the positions as the model replies."""
         if len(self.local.readings(question, positions)) < 2:
             return await self.local.aggregate(question, positions, context)
-        with context.step("aggregate", agent="aggregator") as here:
-            asked = _asked(self.prompt, question, positions)
-            reply = await ask_model(self.model, AggregatorReply, asked, here)
+        with context.step("aggregate", agent="aggregator") as step:
+            request = _asked(self.prompt, question, positions)
+            reply = await ask_model(self.model, AggregatorReply, request, step)
             readings = _readings(reply.value, question, positions) if reply.value else ()
-            if all(each.refuted for each in readings):
+            if all(reading.refuted for reading in readings):
                 reason = reply.reason or "no reading of the model could be verified"
-                here.done(verdict="local", reason=reason)
-                return await self.local.aggregate(question, positions, here)
+                step.done(verdict="local", reason=reason)
+                return await self.local.aggregate(question, positions, step)
             draft = draft_of(question, readings, positions)
-            here.done(
-                outputs={"readings": [[each.answer, each.agents] for each in readings]},
+            step.done(
+                outputs={"readings": [[reading.answer, reading.agents] for reading in readings]},
                 verdict="model",
                 reason=reply.reason or draft.short_answer,
             )
@@ -283,37 +298,40 @@ class LLMAggregator:
 def _readings(
     reply: AggregatorReply, question: str, positions: Sequence[Position]
 ) -> tuple[DebateReading, ...]:
-    """Those that an agent gives; each agent counts for the first that names it."""
-    found: list[DebateReading] = []
+    """Return the readings that an agent gives; each agent counts for the first that names it."""
+    readings: list[DebateReading] = []
     taken: set[int] = set()
-    for each in reply.readings:
+    for entry in reply.readings:
         agents = [
             number - 1
-            for number in dict.fromkeys(each.agents)
+            for number in dict.fromkeys(entry.agents)
             if 1 <= number <= len(positions)
             and number - 1 not in taken
-            and answers_match(question, each.answer, positions[number - 1].answer)
+            and answers_match(question, entry.answer, positions[number - 1].answer)
         ]
         if agents:
             taken.update(agents)
             backing = fsum(positions[place].score for place in agents)
-            found.append(
+            readings.append(
                 DebateReading(
-                    answer=" ".join(each.answer.split()),
+                    answer=" ".join(entry.answer.split()),
                     agents=tuple(agents),
                     backing=round(backing, _DIGITS),
-                    refuted=each.refuted,
+                    refuted=entry.refuted,
                 )
             )
-    return tuple(sorted(found, key=lambda each: each.refuted))
+    return tuple(sorted(readings, key=lambda reading: reading.refuted))
 
 
 def _asked(prompt: Prompt, question: str, positions: Sequence[Position]) -> Asked:
-    said = [f"answer: {each.answer or 'unknown'}\nquote: {each.quote}" for each in positions]
-    fence = fence_for(question, said)
-    shown = fenced(fence, said, label="agent")
+    """Build the request with the numbered answers and quotes of the agents."""
+    texts = [
+        f"answer: {position.answer or 'unknown'}\nquote: {position.quote}" for position in positions
+    ]
+    fence = fence_for(question, texts)
+    body = fenced(fence, texts, label="agent")
     return prompt.asking(
-        f"What the agents say, one a chunk:\n{shown}\n\nQuestion: {question}",
+        f"What the agents say, one a chunk:\n{body}\n\nQuestion: {question}",
         rule=rule_of(fence),
-        choices={"agent": numbers(len(said))},
+        choices={"agent": numbers(len(texts))},
     )

@@ -1,4 +1,4 @@
-"""The debate: one agent a chunk, a few rounds, and what comes of it (MAF-RAG, algorithm 1)."""
+"""The debate: one agent per chunk, a few rounds, and their verdict (MAF-RAG, algorithm 1)."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -22,12 +22,13 @@ _DIGITS = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DebateLaw:
-    """How sure the leading reading of a debate is: slopes of its logit, and an offset.
+    """The law of confidence in the leading reading of a debate: slopes of its logit, and an offset.
 
     Attributes:
-        sure: Of the logit that one of its agents is right, each taken for itself.
-        share: Of the share of the agents that give it, from 0 to 1.
-        margin: Of its share less that of the next reading, from -1 to 1.
+        sure: The slope for the logit that at least one of its agents is right, each agent taken as
+            independent.
+        share: The slope for the share of the agents that give the reading, from 0 to 1.
+        margin: The slope for that share less the share of the next reading, from -1 to 1.
     """
 
     sure: float
@@ -36,12 +37,12 @@ class DebateLaw:
     offset: float
 
     def __call__(self, sure: float, share: float, margin: float) -> float:
-        """Probability that the reading is right, in [0, 1]."""
+        """Return the probability that the reading is right, in [0, 1]."""
         logit = self.sure * logit_of(sure) + self.share * share + self.margin * margin
         return round(1 / (1 + exp(-logit - self.offset)), _DIGITS)
 
 
-# Fitted by `training/fit_debate.py`; the figures are in docs/strategies/maf.md.
+# `training/fit_debate.py` fits these laws; the figures are in docs/strategies/maf.md.
 DEBATE_LAWS: Mapping[str, DebateLaw] = {
     "en": DebateLaw(sure=0.34, share=1.61, margin=0.16, offset=-0.39),
     "id": DebateLaw(sure=0.37, share=0.51, margin=3.96, offset=-0.75),
@@ -50,17 +51,18 @@ DEBATE_LAWS: Mapping[str, DebateLaw] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Debated:
-    """What a debate comes to.
+    """The outcome of a debate.
 
     Attributes:
-        draft: Its short answer is the leading reading, its confidence the share of that.
-        share: Of the agents, weighted by their hits' scores, that give the leading reading; in
-            [0, 1], the unknown counted in.
-        margin: That share less the one of the next reading.
-        sure: That one of those agents is right, each taken for itself, in [0, 1].
-        confidence: Probability that the leading reading is right, in [0, 1].
-        verdict: What of that is left when the next reading takes its part, in [0, 1]: of two
-            that as many stand behind, neither is the answer, though both may be right.
+        draft: The draft; its short answer is the leading reading, its confidence the share of that.
+        share: The share of the agents, weighted by their hits' scores, that give the leading
+            reading; in [0, 1], with the agents that do not know counted.
+        margin: That share less the share of the next reading.
+        sure: The probability that one of those agents is right, each taken as independent, in
+            [0, 1].
+        confidence: The probability that the leading reading is right, in [0, 1].
+        verdict: The part of that confidence that the next reading leaves, in [0, 1]: of two
+            readings with equal backing neither is the answer, though both may be right.
     """
 
     draft: Draft
@@ -73,19 +75,20 @@ class Debated:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Debate:
-    """Lets the agents of the hits speak in rounds, all at once in each; it always ends.
+    """Rounds in which the agents of the hits speak, all at once; a debate always ends.
 
-    The agents take turns at the debaters, in order: with several, the first ones speak for the
-    best hits. It stops when every agent's normalised answer equals its previous one (an unknown
-    one agrees with nothing), and after the last round at the latest. An agent that breaks off, or
-    does not come back in time, is as if it had said again what it said last.
+    The agents take turns at the debaters, in order: with several debaters, the first ones speak for
+    the best hits. The debate stops when every agent's normalized answer equals its previous one (an
+    unknown answer equals nothing), and after the last round at the latest. An agent that fails, or
+    does not return in time, counts as if it had repeated its last position.
 
     Attributes:
-        rounds: At most so many, at least 1.
-        scout: Tells, without a language model, whether there is anything to debate.
-        feedback: What agents are told from the second round on: the others' positions, or the
-            readings of the aggregate.
-        laws: How sure the leading reading is, by the language of the question.
+        rounds: The largest number of rounds, at least 1.
+        scout: The debater that tells, without a language model, whether there is anything to
+            debate.
+        feedback: The positions that agents are told from the second round on: those of the other
+            agents, or the readings of the aggregate.
+        laws: The laws of confidence by the language of the question.
     """
 
     debaters: Sequence[Debater]
@@ -96,115 +99,126 @@ class Debate:
     laws: Mapping[str, DebateLaw] = field(default_factory=lambda: DEBATE_LAWS)
 
     async def hold(self, question: str, hits: Sequence[Hit], context: RunContext) -> Debated:
-        """What the agents of the hits come to, as one step of the run; unknown without hits.
+        """Hold the debate and return its outcome, as one step of the run; unknown without hits.
 
         Raises:
-            BudgetRefused: If there was no time for it.
+            BudgetRefused: If there was no time for the step.
         """
-        with context.step("debate", agent="debate", inputs={"agents": len(hits)}) as here:
+        with context.step("debate", agent="debate", inputs={"agents": len(hits)}) as step:
             positions = [Position(hit=hit) for hit in hits]
-            ended = "last round"
+            reason = "last round"
             for number in range(1, self.rounds + 1):
-                before = positions
-                positions = await self._round(question, before, number, here)
-                if number > 1 and settled(before, positions):
-                    ended = f"settled in round {number}"
+                previous = positions
+                positions = await self._round(question, previous, number, step)
+                # In the first round nobody has an earlier answer to keep.
+                if number > 1 and settled(previous, positions):
+                    reason = f"settled in round {number}"
                     break
-            draft = await self.aggregator.aggregate(question, positions, here)
-            done = self.weighed(question, draft, positions)
-            here.done(
+            draft = await self.aggregator.aggregate(question, positions, step)
+            outcome = self.weighed(question, draft, positions)
+            step.done(
                 outputs={
-                    "share": done.share,
-                    "margin": done.margin,
-                    "sure": done.sure,
-                    "confidence": done.confidence,
-                    "verdict": done.verdict,
+                    "share": outcome.share,
+                    "margin": outcome.margin,
+                    "sure": outcome.sure,
+                    "confidence": outcome.confidence,
+                    "verdict": outcome.verdict,
                 },
-                reason=f"{ended}, share {done.share:.2f}, margin {done.margin:.2f}",
+                reason=f"{reason}, share {outcome.share:.2f}, margin {outcome.margin:.2f}",
             )
-        return done
+        return outcome
 
     def weighed(self, question: str, draft: Draft, positions: Sequence[Position]) -> Debated:
-        """How much the leading reading of a draft is worth, given what the agents said."""
+        """Return the outcome for the leading reading of a draft, given the agents' positions."""
         if not draft.evidence:
             return Debated(draft=draft)
         share = share_of(draft.short_answer, question, positions)
-        others = [share_of(each.text, question, positions) for each in draft.alternatives]
-        second = max(others, default=0.0)
-        margin = round(share - second, _DIGITS)
-        sure = _sure(question, draft, positions)
-        confidence = self.laws[question_language(question)](sure, share, margin)
+        other_shares = [
+            share_of(alternative.text, question, positions) for alternative in draft.alternatives
+        ]
+        next_share = max(other_shares, default=0.0)
+        margin = round(share - next_share, _DIGITS)
+        sureness = _sure(question, draft, positions)
+        confidence = self.laws[question_language(question)](sureness, share, margin)
         return Debated(
             draft=draft,
             share=share,
             margin=margin,
-            sure=sure,
+            sure=sureness,
             confidence=confidence,
-            verdict=round(confidence * share / (share + second), _DIGITS),
+            verdict=round(confidence * share / (share + next_share), _DIGITS),
         )
 
     async def differ(self, question: str, hits: Sequence[Hit], context: RunContext) -> bool:
-        """Whether hits give different answers at first look, as one step of the run.
+        """Return whether hits give different answers at first look, as one step of the run.
 
-        Only a question for one thing can be answered differently: lists, steps and yes or no are
-        for the reader.
+        Only a question for one thing can have different answers: lists, steps and yes or no are
+        left to the reader.
 
         Raises:
-            BudgetRefused: If there was no time for it.
+            BudgetRefused: If there was no time for the step.
         """
-        with context.step("differ", agent="debate", inputs={"agents": len(hits)}) as here:
-            answers = await here.compute("differ", lambda: self._openings(question, hits))
-            differ = len(cluster_answers(question, answers)) > 1
-            here.done(outputs={"answers": answers}, verdict="conflict" if differ else "none")
-        return differ
+        with context.step("differ", agent="debate", inputs={"agents": len(hits)}) as step:
+            answers = await step.compute("differ", lambda: self._openings(question, hits))
+            is_conflict = len(cluster_answers(question, answers)) > 1
+            step.done(outputs={"answers": answers}, verdict="conflict" if is_conflict else "none")
+        return is_conflict
 
     def _openings(self, question: str, hits: Sequence[Hit]) -> list[str]:
+        """Return the scout's first answer for each hit; none unless one thing is asked for."""
         if form_of(question) != "one" or asks_steps(question):
             return []
         return [self.scout.said(question, hit, None, ()).answer for hit in hits]
 
     async def _round(
-        self, question: str, before: Sequence[Position], number: int, context: RunContext
+        self, question: str, previous: Sequence[Position], number: int, context: RunContext
     ) -> list[Position]:
-        told = await self._told(question, before, number, context)
-        with context.step(f"round {number}", agent="debate") as here:
+        """Let every agent speak once, all at the same time."""
+        feedback = await self._told(question, previous, number, context)
+        with context.step(f"round {number}", agent="debate") as step:
             jobs = {
                 f"agent {place + 1}": partial(
                     self.debaters[place % len(self.debaters)].speak,
                     question,
-                    own.hit,
-                    own if number > 1 else None,
-                    told[:place] + told[place + 1 :] if self.feedback == "peers" else told,
+                    position.hit,
+                    position if number > 1 else None,
+                    feedback[:place] + feedback[place + 1 :]
+                    if self.feedback == "peers"
+                    else feedback,
                 )
-                for place, own in enumerate(before)
+                for place, position in enumerate(previous)
             }
-            said = await here.branches(jobs, agent="debater")
-        return [said.get(name, own) for name, own in zip(jobs, before, strict=True)]
+            spoken = await step.branches(jobs, agent="debater")
+        # An agent without a result keeps the position that it had.
+        return [spoken.get(name, position) for name, position in zip(jobs, previous, strict=True)]
 
     async def _told(
-        self, question: str, before: Sequence[Position], number: int, context: RunContext
+        self, question: str, previous: Sequence[Position], number: int, context: RunContext
     ) -> list[Position]:
-        """What agents are told in a round: nothing in the first."""
+        """Return the positions that agents are told in a round; none in the first."""
         if number == 1:
             return []
         if self.feedback == "peers":
-            return list(before)
-        draft = await self.aggregator.aggregate(question, before, context)
+            return list(previous)
+        draft = await self.aggregator.aggregate(question, previous, context)
         return heard_of(draft)
 
 
-def settled(before: Sequence[Position], after: Sequence[Position]) -> bool:
-    """Whether every agent has an answer, and it is the one that it had."""
+def settled(previous: Sequence[Position], after: Sequence[Position]) -> bool:
+    """Return whether every agent has an answer that equals its previous one."""
     return all(
-        now.answer and normalize_answer(now.answer) == normalize_answer(then.answer)
-        for then, now in zip(before, after, strict=True)
+        current.answer and normalize_answer(current.answer) == normalize_answer(earlier.answer)
+        for earlier, current in zip(previous, after, strict=True)
     )
 
 
 def heard_of(draft: Draft) -> list[Position]:
-    """The readings of an aggregate, as agents are told of them."""
+    """Return the readings of an aggregate, in the form of positions."""
     first = [(draft.short_answer, (0,))] if draft.short_answer else []
-    readings = [*first, *((other.text, other.evidence) for other in draft.alternatives)]
+    readings = [
+        *first,
+        *((alternative.text, alternative.evidence) for alternative in draft.alternatives),
+    ]
     return [
         Position(
             hit=draft.evidence[places[0]].hit,
@@ -217,7 +231,11 @@ def heard_of(draft: Draft) -> list[Position]:
 
 
 def _sure(question: str, draft: Draft, positions: Sequence[Position]) -> float:
+    """Return the probability that one of the agents of the leading reading is right."""
     doubts = (
-        1 - p.score for p in positions if answers_match(question, p.answer, draft.short_answer)
+        1 - position.score
+        for position in positions
+        if answers_match(question, position.answer, draft.short_answer)
     )
+    # The agents are taken as independent; the law corrects what this overstates.
     return round(1 - prod(doubts), _DIGITS)

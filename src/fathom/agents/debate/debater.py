@@ -1,4 +1,4 @@
-"""The debater: speaks for one chunk, and for nothing else (MAF-RAG, section II.B; MADAM-RAG)."""
+"""The debater: speaks for one chunk and nothing else (MAF-RAG, section II.B; MADAM-RAG)."""
 
 import re
 from collections.abc import Sequence, Set
@@ -24,26 +24,30 @@ from fathom.types import Evidence, Hit
 
 Move = Literal["opens", "keeps", "adopts", "drops"]
 
-_RUN = 3  # words
+_RUN = 3
+"""The words of a run, by which two texts are compared."""
 _FEWEST = 3
+"""The runs that a quote needs to be compared."""
 _FEWEST_TELLING = 2
+"""The names and numbers that a quote needs to be compared."""
 _TELLING = re.compile(r"\b(?:[^\W\d_a-z]\w+|\d\w*)")
 _WORD = re.compile(r"\w+")
 _SPANS = 12
 _SECONDED = 0.6
+"""The share of an answer's words that a chunk must hold to support it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Position:
-    """What an agent says in a round.
+    """The position of an agent in a round.
 
     Attributes:
-        hit: The chunk it speaks for.
-        answer: In a few words; empty for "unknown".
-        evidence: The part of its chunk that says so; `None` without an answer.
-        score: How sure its chunk makes it of the answer, in [0, 1].
-        supports: Answers of its peers that its chunk supports too.
-        contradicts: Answers of its peers that its chunk contradicts.
+        hit: The chunk that the agent speaks for.
+        answer: The answer in a few words; empty for "unknown".
+        evidence: The part of the chunk that gives the answer; `None` without an answer.
+        score: The probability of the answer by the agent's chunk, in [0, 1].
+        supports: The answers of other agents that the chunk supports too.
+        contradicts: The answers of other agents that the chunk contradicts.
     """
 
     hit: Hit
@@ -56,12 +60,12 @@ class Position:
 
     @property
     def quote(self) -> str:
-        """The part of its chunk, verbatim; empty without."""
+        """The part of the chunk that gives the answer, verbatim; empty without one."""
         return self.evidence.quote if self.evidence else ""
 
 
 class Debater(Protocol):
-    """Speaks for one chunk."""
+    """A role that speaks for one chunk."""
 
     async def speak(
         self,
@@ -71,34 +75,34 @@ class Debater(Protocol):
         heard: Sequence[Position],
         context: RunContext,
     ) -> Position:
-        """The position of the agent of this chunk, as one step of the run.
+        """Return the position of the agent of this chunk, as one step of the run.
 
         Args:
-            question: What is debated.
-            hit: The only chunk that it may read.
-            own: What it said in the round before; `None` in the first.
-            heard: What it is told of the others; nothing in the first round.
-            context: Where it is recorded.
+            question: The question of the debate.
+            hit: The only chunk that the agent may read.
+            own: The agent's position in the round before; `None` in the first.
+            heard: The positions that the agent is told; none in the first round.
+            context: The run that records the step.
 
         Raises:
-            BudgetRefused: If there was no time for it.
+            BudgetRefused: If there was no time for the step.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalDebater:
-    """Lets the pair reader speak; deterministic, no language model.
+    """A debater that lets the pair reader speak; deterministic, no language model.
 
-    In the first round it gives its chunk's best option. Later it weighs its options anew: each
-    counts what the chunk says for it, and what the peers say who give the same. So a peer's answer
-    is adopted only if the agent's own chunk holds it. An answer that a peer's quote contradicts,
-    the quote being in the agent's own chunk but for the answer, is dropped when more agents stand
-    behind the peer's.
+    In the first round it gives its chunk's best option. In later rounds it weighs its options
+    again: each counts what the chunk says for it, and what the peers with the same answer say. It
+    therefore adopts a peer's answer only if its own chunk holds that answer. It drops its answer if
+    a peer's quote contradicts it and more agents stand behind the peer's answer; a quote
+    contradicts if the agent's own chunk holds it except for the answer.
 
     Attributes:
-        settings: What a peer counts, which options are no answers, when two texts speak of the
-            same.
+        settings: The weight of a peer, the score from which options are answers, and the overlap of
+            two texts about the same thing.
     """
 
     pairs: CrossReader
@@ -112,104 +116,121 @@ class LocalDebater:
         heard: Sequence[Position],
         context: RunContext,
     ) -> Position:
-        """See `Debater.speak`."""
-        inputs = {"chunk": hit.chunk.id, "heard": [each.answer for each in heard]}
-        with context.step("speak", agent="debater", inputs=inputs) as here:
-            said = await here.compute("speak", lambda: self.said(question, hit, own, heard))
-            here.done(outputs=outline(said), verdict=said.move, reason=said.answer or "unknown")
-        return said
+        """Take a position by the pair reader."""
+        inputs = {"chunk": hit.chunk.id, "heard": [peer.answer for peer in heard]}
+        with context.step("speak", agent="debater", inputs=inputs) as step:
+            position = await step.compute("speak", lambda: self.said(question, hit, own, heard))
+            step.done(
+                outputs=outline(position),
+                verdict=position.move,
+                reason=position.answer or "unknown",
+            )
+        return position
 
     def said(
         self, question: str, hit: Hit, own: Position | None, heard: Sequence[Position]
     ) -> Position:
-        """What `speak` gives, at once."""
+        """Return the position of the agent of this chunk, outside of any step."""
         session = self.pairs.session(question, spans=_SPANS)
         options = [
-            o for o in options_of(question, hit.chunk, session) if o.score > self.settings.min_score
+            option
+            for option in options_of(question, hit.chunk, session)
+            if option.score > self.settings.min_score
         ]
-        others = [each for each in heard if each.answer]
-        best = max(options, key=lambda option: self._weight(question, option, others), default=None)
+        peers = [peer for peer in heard if peer.answer]
+        best = max(options, key=lambda option: self._weight(question, option, peers), default=None)
         answer = best.text if best else ""
-        against = [
-            each
-            for each in others
-            if not answers_match(question, each.answer, answer)
-            and self._contradicts(question, hit, answer, each)
+        opponents = [
+            peer
+            for peer in peers
+            if not answers_match(question, peer.answer, answer)
+            and self._contradicts(question, hit, answer, peer)
         ]
-        told = Position(
+        position = Position(
             hit=hit,
-            supports=_supported(hit, others),
-            contradicts=tuple(dict.fromkeys(each.answer for each in against)),
+            supports=_supported(hit, peers),
+            contradicts=tuple(dict.fromkeys(peer.answer for peer in opponents)),
         )
-        if best is None or _outnumbered(question, answer, against, others):
-            return replace(told, move="drops" if own and own.answer else told.move)
+        if best is None or _outnumbered(question, answer, opponents, peers):
+            return replace(position, move="drops" if own and own.answer else position.move)
         return replace(
-            told,
+            position,
             answer=answer,
             evidence=_evidence(hit, best),
             score=best.score,
             move=_move(question, own, answer),
         )
 
-    def _weight(self, question: str, option: Option, others: Sequence[Position]) -> float:
-        backing = sum(e.score for e in others if answers_match(question, option.text, e.answer))
+    def _weight(self, question: str, option: Option, peers: Sequence[Position]) -> float:
+        """Return the score of an option with the backing of the peers that give it."""
+        backing = sum(
+            peer.score for peer in peers if answers_match(question, option.text, peer.answer)
+        )
         return option.score + self.settings.peer_weight * backing
 
     def _contradicts(self, question: str, hit: Hit, answer: str, peer: Position) -> bool:
-        """Whether the peer's quote stands in the own chunk, but for the answer.
+        """Return whether the agent's own chunk holds the peer's quote except for the answer.
 
-        What counts are its names and numbers: much else is common to texts of one sort.
+        The names and numbers of the quote count: much else is common to texts of one sort.
         """
         if not answer:
             return False
-        known = _small() | set(_WORD.findall(f"{question} {peer.answer} {answer}".casefold()))
-        telling = {word.casefold() for word in _TELLING.findall(peer.quote)} - known
+        ignored = _small() | set(_WORD.findall(f"{question} {peer.answer} {answer}".casefold()))
+        specific = {word.casefold() for word in _TELLING.findall(peer.quote)} - ignored
         runs = [run for run in _runs(peer.quote) if not _touches(run, peer.answer)]
-        if len(runs) < _FEWEST or len(telling) < _FEWEST_TELLING:
+        # So short a quote could stand in any text.
+        if len(runs) < _FEWEST or len(specific) < _FEWEST_TELLING:
             return False
-        own, words = set(_runs(hit.chunk.text)), set(_WORD.findall(hit.chunk.text.casefold()))
-        told = len(telling & words) / len(telling)
-        return told >= self.settings.ngram_overlap and sum(
-            run in own for run in runs
+        own_runs, words = set(_runs(hit.chunk.text)), set(_WORD.findall(hit.chunk.text.casefold()))
+        shared = len(specific & words) / len(specific)
+        return shared >= self.settings.ngram_overlap and sum(
+            run in own_runs for run in runs
         ) >= self.settings.ngram_overlap * len(runs)
 
 
-def outline(said: Position) -> dict[str, object]:
-    """What a trace keeps of a position."""
+def outline(position: Position) -> dict[str, object]:
+    """Return the outputs that a trace keeps of a position."""
     return {
-        "answer": said.answer,
-        "score": said.score,
-        "supports": said.supports,
-        "contradicts": said.contradicts,
+        "answer": position.answer,
+        "score": position.score,
+        "supports": position.supports,
+        "contradicts": position.contradicts,
     }
 
 
-def _supported(hit: Hit, others: Sequence[Position]) -> tuple[str, ...]:
-    """The peers' answers of which the own chunk holds most words."""
-    own = set(_WORD.findall(hit.chunk.text.casefold()))
-    found = (each.answer for each in others if _held(each.answer, own) >= _SECONDED)
-    return tuple(dict.fromkeys(found))
+def _supported(hit: Hit, peers: Sequence[Position]) -> tuple[str, ...]:
+    """Return the peers' answers of which the agent's own chunk holds most words."""
+    chunk_words = set(_WORD.findall(hit.chunk.text.casefold()))
+    answers = (peer.answer for peer in peers if _held(peer.answer, chunk_words) >= _SECONDED)
+    return tuple(dict.fromkeys(answers))
 
 
 def _held(answer: str, words: Set[str]) -> float:
-    """Share of an answer's words that are there; short ones count only if they are numbers."""
-    told = _WORD.findall(answer.casefold())
-    wanted = {word for word in told if len(word) > 2 or word.isdigit()} or set(told)
-    return len(wanted & words) / len(wanted)
+    """Return the share of an answer's words that a chunk holds, in [0, 1].
+
+    Short words count only if they are numbers.
+    """
+    answer_words = _WORD.findall(answer.casefold())
+    counted = {word for word in answer_words if len(word) > 2 or word.isdigit()} or set(
+        answer_words
+    )
+    return len(counted & words) / len(counted)
 
 
 def _outnumbered(
-    question: str, answer: str, against: Sequence[Position], others: Sequence[Position]
+    question: str, answer: str, opponents: Sequence[Position], peers: Sequence[Position]
 ) -> bool:
-    """Whether a contradicting answer has more agents behind it than the own one has."""
-    own = 1 + sum(answers_match(question, each.answer, answer) for each in others)
+    """Return whether a contradicting answer has more agents behind it than the agent's own."""
+    # The agent itself backs its answer; an opponent is among the peers already.
+    backers = 1 + sum(answers_match(question, other.answer, answer) for other in peers)
     return any(
-        sum(answers_match(question, each.answer, peer.answer) for each in others) > own
-        for peer in against
+        sum(answers_match(question, other.answer, peer.answer) for other in peers) > backers
+        for peer in opponents
     )
 
 
 def _evidence(hit: Hit, option: Option) -> Evidence:
+    """Return the sentences around an option as evidence."""
     return Evidence(
         hit=hit, span=around(hit.chunk, option.span) or option.span, support=option.score
     )
@@ -217,16 +238,18 @@ def _evidence(hit: Hit, option: Option) -> Evidence:
 
 @cache
 def _small() -> frozenset[str]:
+    """Return the stop words of both languages."""
     return stop_words("en") | stop_words("id")
 
 
 def _runs(text: str) -> list[tuple[str, ...]]:
-    """Every few words of a text that stand in a row."""
+    """Return all runs of a few words in a text."""
     words = _WORD.findall(text.casefold())
     return [tuple(words[at : at + _RUN]) for at in range(len(words) - _RUN + 1)]
 
 
 def _touches(run: Sequence[str], answer: str) -> bool:
+    """Return whether a run shares a word with the answer."""
     return bool(set(run) & set(_WORD.findall(answer.casefold())))
 
 
@@ -256,10 +279,11 @@ Question: When does the ferry to Sandholm leave?""",
 
 _MOST_AGENTS = 20
 _UNQUOTED = 0.5
+"""The factor for an answer whose sentence does not hold it word for word."""
 
 
 class DebaterAnswer(BaseModel):
-    """An answer with the number of the sentence that says so."""
+    """An answer with the number of the sentence that gives it."""
 
     sentence: Annotated[int, OneOf("sentence")]
     text: Annotated[str, Field(min_length=1, max_length=300), AtMost(120)]
@@ -269,7 +293,7 @@ Agents = Annotated[list[Annotated[int, OneOf("agent")]], AtMost(_MOST_AGENTS)]
 
 
 class DebaterReply(BaseModel):
-    """What a language model is asked for; no answer where the chunk does not hold one."""
+    """The reply that a language model is asked for; no answer if the chunk does not hold one."""
 
     answer: DebaterAnswer | None
     supports: Agents = Field(default_factory=list)
@@ -278,14 +302,14 @@ class DebaterReply(BaseModel):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LLMDebater:
-    """Asks a language model; an answer counts only with a sentence of the agent's own chunk.
+    """A debater that asks a language model; an answer counts only with a sentence of its chunk.
 
-    How sure its chunk makes it is not for the model to say: it is the probability that the chunk
-    answers the question, by the pair reader, and half of that where the sentence does not hold the
-    answer in so many words.
+    The model does not set the score of its answer: the score is the probability that the chunk
+    answers the question, by the pair reader, and half of that if the sentence does not hold the
+    answer word for word.
 
     Attributes:
-        local: Speaks where the model gives nothing, or nothing that can be verified.
+        local: The fallback if the model gives nothing, or nothing that can be verified.
     """
 
     model: RoleModel
@@ -301,60 +325,63 @@ class LLMDebater:
         heard: Sequence[Position],
         context: RunContext,
     ) -> Position:
-        """See `Debater.speak`."""
-        inputs = {"chunk": hit.chunk.id, "heard": [each.answer for each in heard]}
-        with context.step("speak", agent="debater", inputs=inputs) as here:
-            asked = _asked(self.prompt, question, hit, own, heard)
-            reply = await ask_model(self.model, DebaterReply, asked, here)
-            said = _position(reply.value, question, hit, own, heard) if reply.value else None
-            if said is None:
+        """Take the position of the model's reply, if its sentence exists."""
+        inputs = {"chunk": hit.chunk.id, "heard": [peer.answer for peer in heard]}
+        with context.step("speak", agent="debater", inputs=inputs) as step:
+            request = _asked(self.prompt, question, hit, own, heard)
+            reply = await ask_model(self.model, DebaterReply, request, step)
+            position = _position(reply.value, question, hit, own, heard) if reply.value else None
+            if position is None:
                 reason = reply.reason or "the chunk has no such sentence"
-                here.done(verdict="local", reason=reason)
-                return await self.local.speak(question, hit, own, heard, here)
-            said = await here.compute("weigh", partial(self._weighed, question, said))
-            reason = reply.reason or said.answer or "unknown"
-            here.done(outputs=outline(said), verdict=said.move, reason=reason)
-        return said
+                step.done(verdict="local", reason=reason)
+                return await self.local.speak(question, hit, own, heard, step)
+            position = await step.compute("weigh", partial(self._weighed, question, position))
+            reason = reply.reason or position.answer or "unknown"
+            step.done(outputs=outline(position), verdict=position.move, reason=reason)
+        return position
 
-    def _weighed(self, question: str, said: Position) -> Position:
-        if said.evidence is None:
-            return said
-        (reading,) = self.pairs.session(question, spans=1).read([said.hit.chunk])
-        held = normalize_answer(said.answer) in normalize_answer(said.quote)
-        score = round(reading.answerable * (1.0 if held else _UNQUOTED), 6)
-        return replace(said, evidence=replace(said.evidence, support=score), score=score)
+    def _weighed(self, question: str, position: Position) -> Position:
+        """Return the position with the score that its chunk gives it."""
+        if position.evidence is None:
+            return position
+        (reading,) = self.pairs.session(question, spans=1).read([position.hit.chunk])
+        is_quoted = normalize_answer(position.answer) in normalize_answer(position.quote)
+        score = round(reading.answerable * (1.0 if is_quoted else _UNQUOTED), 6)
+        return replace(position, evidence=replace(position.evidence, support=score), score=score)
 
 
 def _position(
     reply: DebaterReply, question: str, hit: Hit, own: Position | None, heard: Sequence[Position]
 ) -> Position | None:
-    """What the reply says, not yet weighed; `None` if there is no sentence of that number."""
+    """Return the position of a reply, not yet weighed; `None` if its sentence does not exist."""
     answer = " ".join(reply.answer.text.split()) if reply.answer else ""
     move = _move(question, own, answer)
-    told = Position(
+    position = Position(
         hit=hit,
         supports=_named(reply.supports, heard),
         contradicts=_named(reply.contradicts, heard),
         move=move,
     )
     if reply.answer is None or not answer:
-        return told
+        return position
     _, places = numbered([hit])
     if not 1 <= reply.answer.sentence <= len(places):
         return None
-    return replace(told, answer=answer, evidence=places[reply.answer.sentence - 1])
+    return replace(position, answer=answer, evidence=places[reply.answer.sentence - 1])
 
 
 def _move(question: str, own: Position | None, answer: str) -> Move:
+    """Return the move from the agent's own last answer to the new one."""
     if own is None:
         return "opens"
     if own.answer and not answer:
         return "drops"
-    kept = own.answer == answer or answers_match(question, own.answer, answer)
-    return "keeps" if kept else "adopts"
+    is_same = own.answer == answer or answers_match(question, own.answer, answer)
+    return "keeps" if is_same else "adopts"
 
 
 def _named(numbers: Sequence[int], heard: Sequence[Position]) -> tuple[str, ...]:
+    """Return the answers of the agents with these numbers, each once."""
     answers = [heard[number - 1].answer for number in numbers if 1 <= number <= len(heard)]
     return tuple(dict.fromkeys(answer for answer in answers if answer))
 
@@ -362,15 +389,18 @@ def _named(numbers: Sequence[int], heard: Sequence[Position]) -> tuple[str, ...]
 def _asked(
     prompt: Prompt, question: str, hit: Hit, own: Position | None, heard: Sequence[Position]
 ) -> Asked:
+    """Build the request with the agent's chunk, its last answer and the other agents' answers."""
     chunks, places = numbered([hit])
-    others = [f"answer: {each.answer or 'unknown'}\nquote: {each.quote}" for each in heard]
-    before = [] if own is None else [own.answer or "unknown"]
-    fence = fence_for(question, [*chunks, *others, *before])
-    parts = [f"Your chunk:\n{fenced(fence, chunks)}"]
-    if before:
-        parts.append(f"Your answer in the round before:\n{fenced(fence, before, label='answer')}")
-    if others:
-        parts.append(f"The other agents, one a chunk:\n{fenced(fence, others, label='agent')}")
-    parts.append(f"Question: {question}")
-    choices = {"sentence": numbers(len(places)), "agent": numbers(len(others))}
-    return prompt.asking("\n\n".join(parts), rule=rule_of(fence), choices=choices)
+    answers = [f"answer: {peer.answer or 'unknown'}\nquote: {peer.quote}" for peer in heard]
+    last_answer = [] if own is None else [own.answer or "unknown"]
+    fence = fence_for(question, [*chunks, *answers, *last_answer])
+    sections = [f"Your chunk:\n{fenced(fence, chunks)}"]
+    if last_answer:
+        sections.append(
+            f"Your answer in the round before:\n{fenced(fence, last_answer, label='answer')}"
+        )
+    if answers:
+        sections.append(f"The other agents, one a chunk:\n{fenced(fence, answers, label='agent')}")
+    sections.append(f"Question: {question}")
+    choices = {"sentence": numbers(len(places)), "agent": numbers(len(answers))}
+    return prompt.asking("\n\n".join(sections), rule=rule_of(fence), choices=choices)
