@@ -50,7 +50,9 @@ def test_a_rate_between_two_is_served_by_the_lower_one() -> None:
 def test_it_is_read_as_it_was_written() -> None:
     made = replace(MADE, certificates=learn(answers(200)).certificates)
     assert Calibration.from_json(made.to_json()) == made
-    weigher = Weigher(law=LAW, by="own questions", threshold=0.4, least=0.2, alone=True)
+    weigher = Weigher(
+        law=LAW, by="own questions", threshold=0.4, min_probability=0.2, replaces_confidence=True
+    )
     assert Weigher.from_json(weigher.to_json()) == weigher
     assert Weigher.from_json(Weigher().to_json()) == Weigher()
 
@@ -73,7 +75,7 @@ def test_an_answer_is_enough_from_the_threshold_on() -> None:
 
 
 def test_an_answer_is_probable_from_the_least_confidence_on() -> None:
-    weigh = Weigher(law=LAW, by="own questions", least=0.5)
+    weigh = Weigher(law=LAW, by="own questions", min_probability=0.5)
     assert weigh({"sure": 0.0}).probable
     unlikely = weigh({"sure": -0.01})
     assert not unlikely.probable
@@ -83,7 +85,9 @@ def test_an_answer_is_probable_from_the_least_confidence_on() -> None:
 
 def test_it_decides_alone_where_it_knows_or_where_all_is_to_be_given() -> None:
     def alone(law: SurenessLaw | None, least: float, signals: Mapping[str, float]) -> bool:
-        return Weigher(law=law, least=least, alone=True)(signals).sure == 1.0
+        return (
+            Weigher(law=law, min_probability=least, replaces_confidence=True)(signals).sure == 1.0
+        )
 
     assert alone(LAW, 0.5, {"sure": 0.0})
     assert not alone(LAW, 0.5, {})
@@ -93,7 +97,7 @@ def test_it_decides_alone_where_it_knows_or_where_all_is_to_be_given() -> None:
 
 
 def test_an_answer_may_be_as_sure_as_it_is_likely_right_unless_that_was_not_so_then() -> None:
-    now, then = Weigher(law=LAW), Weigher(law=LAW, lifts=False)
+    now, then = Weigher(law=LAW), Weigher(law=LAW, raises_confidence=False)
     assert now({"sure": 0.5}).sure == now({"sure": 0.5}).confidence
     assert then({"sure": 0.5}).sure == 0.0
     assert now({}).sure == 0.0
@@ -102,7 +106,7 @@ def test_an_answer_may_be_as_sure_as_it_is_likely_right_unless_that_was_not_so_t
 def test_a_trace_of_before_there_was_a_least_confidence_is_weighed_as_then() -> None:
     given = Weigher(law=LAW, by="own questions", threshold=0.4).to_json()
     del given["least"], given["alone"], given["lifts"]
-    then = Weigher(law=LAW, by="own questions", threshold=0.4, lifts=False)
+    then = Weigher(law=LAW, by="own questions", threshold=0.4, raises_confidence=False)
     assert Weigher.from_json(given) == then
 
 

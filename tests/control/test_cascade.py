@@ -43,42 +43,42 @@ def up(to: Phase, reason: str = "BELOW_THRESHOLD") -> CascadeVerdict:
 def test_the_whole_ladder(
     phase: Phase, confidence: float, known: bool, verdict: CascadeVerdict
 ) -> None:
-    assert FULL.verdict(phase, confidence, known=known) == verdict
+    assert FULL.decide(phase, confidence, known=known) == verdict
 
 
 def test_conflict_leads_to_the_debate_from_wherever_it_is_seen_and_nothing_else_does() -> None:
     for phase in ("vor", "evr"):
-        assert DIFFER.verdict(phase, 0.99, conflict=True) == up("debate", "CONFLICT")
-    assert DIFFER.verdict("vor", 0.1) == up("evr")
-    assert DIFFER.verdict("evr", 0.1) == up("web")
-    assert Cascade().verdict("evr", 0.1) == LOST
-    assert DIFFER.verdict("debate", 0.65, conflict=True) == ACCEPT
-    assert DIFFER.verdict("debate", 0.64, conflict=True) == up("web")
-    assert FULL.verdict("vor", 0.99, conflict=True) == ACCEPT
+        assert DIFFER.decide(phase, 0.99, conflict=True) == up("debate", "CONFLICT")
+    assert DIFFER.decide("vor", 0.1) == up("evr")
+    assert DIFFER.decide("evr", 0.1) == up("web")
+    assert Cascade().decide("evr", 0.1) == LOST
+    assert DIFFER.decide("debate", 0.65, conflict=True) == ACCEPT
+    assert DIFFER.decide("debate", 0.64, conflict=True) == up("web")
+    assert FULL.decide("vor", 0.99, conflict=True) == ACCEPT
     baseline = Cascade(phases=("vor", "evr", "web"))
-    assert baseline.verdict("vor", 0.99, conflict=True) == ACCEPT
+    assert baseline.decide("vor", 0.99, conflict=True) == ACCEPT
 
 
 def test_the_web_is_off_by_default() -> None:
-    assert Cascade().verdict("debate", 0.5) == LOST
-    assert Cascade().verdict("debate", 0.9, known=False) == LOST
+    assert Cascade().decide("debate", 0.5) == LOST
+    assert Cascade().decide("debate", 0.9, known=False) == LOST
 
 
 def test_the_baselines_have_no_debate() -> None:
     baseline = Cascade(phases=("vor", "evr", "web"))
-    assert baseline.verdict("evr", 0.2) == up("web")
+    assert baseline.decide("evr", 0.2) == up("web")
 
 
 def test_a_class_has_thresholds_of_its_own() -> None:
     own = FULL.overridden({"vor": 0.8})
-    assert own.verdict("vor", 0.78) == up("evr")
-    assert own.verdict("evr", 0.6) == ACCEPT
-    assert FULL.verdict("vor", 0.78) == ACCEPT
+    assert own.decide("vor", 0.78) == up("evr")
+    assert own.decide("evr", 0.6) == ACCEPT
+    assert FULL.decide("vor", 0.78) == ACCEPT
 
 
 def test_every_class_of_the_licensing_domain_fits() -> None:
     for each in load_domain("licensing-id").classes:
-        assert FULL.overridden(each.thresholds).verdict("vor", 1.0) == ACCEPT
+        assert FULL.overridden(each.thresholds).decide("vor", 1.0) == ACCEPT
 
 
 @pytest.mark.parametrize("phases", [(), ("evr", "vor"), ("vor", "vor"), ("vor", "internet")])
@@ -97,7 +97,7 @@ def test_every_climb_ends(data: st.DataObject) -> None:
         assert phase is not None
         confidence = data.draw(st.floats(0, 1))
         known, conflict = data.draw(st.booleans()), data.draw(st.booleans())
-        verdict = ladder.verdict(phase, confidence, known=known, conflict=conflict)
+        verdict = ladder.decide(phase, confidence, known=known, conflict=conflict)
         assert (verdict.to is not None) == (verdict.action == "escalate")
         phase = verdict.to
         if phase is None:

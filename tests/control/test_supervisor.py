@@ -4,11 +4,11 @@ import pytest
 
 from fathom.control.supervisor import BranchReport, Supervisor
 
-FINE = BranchReport(name="fine", weight=0.3, failed=False, final=False, found=3, kept=2)
-FAILED = replace(FINE, name="failed", weight=0.7, failed=True, found=0, kept=0)
+FINE = BranchReport(name="fine", weight=0.3, failed=False, final=False, hit_count=3, kept_count=2)
+FAILED = replace(FINE, name="failed", weight=0.7, failed=True, hit_count=0, kept_count=0)
 SPENT = replace(FAILED, name="spent", final=True)
-STRICT = replace(FAILED, name="strict", failed=False, found=3)
-EMPTY = replace(STRICT, name="empty", found=0)
+STRICT = replace(FAILED, name="strict", failed=False, hit_count=3)
+EMPTY = replace(STRICT, name="empty", hit_count=0)
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ def test_what_rules_could_split_is_counted() -> None:
 @given(st.text(max_size=200), st.booleans())
 def test_every_question_has_numbers_of_the_same_kind(text: str, first: bool) -> None:
     seen = OBSERVER(text, (), first=first)
-    values = seen.values()
+    values = seen.list_values()
     assert len(values) == len(Situation.names_of_values())
     assert all(isinstance(value, float) for value in values)
-    assert values == OBSERVER(text, (), first=first).values()
+    assert values == OBSERVER(text, (), first=first).list_values()

@@ -109,18 +109,20 @@ class Weigher:
         law: The law; `None` where no calibration fits.
         by: The kind of questions that the calibration was learned from, as in `Weighed`.
         threshold: The least confidence of an answer that a limit on the rate of errors allows.
-        least: The least confidence of an answer that is given as the only one; 0 allows all.
-        alone: Whether `least` and `threshold` replace the test of the draft's own confidence, as
-            where a rate of errors is to be kept, or every answer is to be given.
-        lifts: Whether a high probability makes an answer sure whose own draft is not.
+        min_probability: The least confidence of an answer that is given as the only one; 0 allows
+            all.
+        replaces_confidence: Whether `min_probability` and `threshold` replace the test of the
+            draft's own confidence, as where a rate of errors is to be kept, or every answer is to
+            be given.
+        raises_confidence: Whether a high probability makes an answer sure whose own draft is not.
     """
 
     law: SurenessLaw | None = None
     by: str = ""
     threshold: float = 0.0
-    least: float = 0.0
-    alone: bool = False
-    lifts: bool = True
+    min_probability: float = 0.0
+    replaces_confidence: bool = False
+    raises_confidence: bool = True
 
     def __call__(self, signals: Signals) -> Weighed:
         """Return the calibrated confidence of an answer with these signals.
@@ -129,15 +131,15 @@ class Weigher:
         on the rate of errors then refuses the answer.
         """
         if self.law is None or not signals:
-            gives_all = self.alone and self.least <= 0
+            gives_all = self.replaces_confidence and self.min_probability <= 0
             return Weighed(None, enough=self.threshold <= 0, sure=float(gives_all))
         confidence = self.law(signals)
         return Weighed(
             confidence,
             enough=confidence >= self.threshold,
             by=self.by,
-            probable=confidence >= self.least,
-            sure=max(float(self.alone), confidence * self.lifts),
+            probable=confidence >= self.min_probability,
+            sure=max(float(self.replaces_confidence), confidence * self.raises_confidence),
         )
 
     def to_json(self) -> Json:
@@ -147,9 +149,9 @@ class Weigher:
             "law": law,
             "by": self.by,
             "threshold": self.threshold,
-            "least": self.least,
-            "alone": self.alone,
-            "lifts": self.lifts,
+            "least": self.min_probability,
+            "alone": self.replaces_confidence,
+            "lifts": self.raises_confidence,
         }
 
     @classmethod
@@ -161,9 +163,9 @@ class Weigher:
             by=given["by"],
             threshold=given["threshold"],
             # Traces of earlier versions lack these keys.
-            least=given.get("least", 0.0),
-            alone=given.get("alone", False),
-            lifts=given.get("lifts", False),
+            min_probability=given.get("least", 0.0),
+            replaces_confidence=given.get("alone", False),
+            raises_confidence=given.get("lifts", False),
         )
 
 

@@ -86,7 +86,7 @@ class Cascade:
         """Return the phases after this one, in order."""
         return self.phases[self.phases.index(phase) + 1 :]
 
-    def verdict(
+    def decide(
         self, phase: Phase, confidence: float, *, known: bool = True, conflict: bool = False
     ) -> CascadeVerdict:
         """Accept the outcome of a phase, escalate, or give up.

@@ -15,16 +15,16 @@ class BranchReport:
         weight: The weight of the branch so far, at least 0.
         failed: Whether its search failed.
         final: Whether another try is of no use.
-        found: Number of hits of its search.
-        kept: Number of hits that its filter kept.
+        hit_count: Number of hits of its search.
+        kept_count: Number of hits that its filter kept.
     """
 
     name: str
     weight: float
     failed: bool
     final: bool
-    found: int
-    kept: int
+    hit_count: int
+    kept_count: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +73,9 @@ class Supervisor:
         """
         due = {report.name: order for report in reports if (order := _order(report))}
         retried = due if rounds < self.retries else {}
-        exhausted = [branch for branch in reports if not branch.kept and branch.name not in retried]
+        exhausted = [
+            branch for branch in reports if not branch.kept_count and branch.name not in retried
+        ]
         # A branch that the budget stopped frees no weight: its substitutes could not search either.
         freed = sum(branch.weight for branch in exhausted if not branch.final)
         orders: dict[str, Order] = {**retried}
@@ -106,4 +108,4 @@ def _order(report: BranchReport) -> Order | None:
     """Return the order that would help a branch; `None` if it is done."""
     if report.failed:
         return None if report.final else "search"
-    return "filter" if report.found and not report.kept else None
+    return "filter" if report.hit_count and not report.kept_count else None

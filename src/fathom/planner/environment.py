@@ -317,10 +317,6 @@ class Environment:
             values[state] = self.rewards[state, choices[state]] + later[choices[state]]
         return choices
 
-    def among(self, places: Sequence[int]) -> "Environment":
-        """Return the environment of some of the questions, by place."""
-        return self.of([self.questions[place] for place in places], self.reward, most=self.most)
-
 
 @dataclass(frozen=True, kw_only=True)
 class Walks:

@@ -145,7 +145,7 @@ class Steps:
     returns: Vector
     guided: Places
 
-    def rows(self, places: Places) -> "Steps":
+    def select_rows(self, places: Places) -> "Steps":
         """Return the steps at these places."""
         return Steps(
             self.inputs[places],
@@ -292,7 +292,7 @@ class Learner:
             for _ in range(training.epochs):
                 # New batches every epoch, so that no two steps always share a gradient.
                 for places in self._batches(len(steps.actions)):
-                    gradients, loss, entropy = self._gradients(steps.rows(places))
+                    gradients, loss, entropy = self._gradients(steps.select_rows(places))
                     adam.update(_shortened(gradients, training.norm), rate)
             yield Progress(update=update + 1, earned=earned, entropy=entropy, loss=loss)
 

@@ -74,7 +74,7 @@ class Situation:
             f"{self.reach:.0%}"
         )
 
-    def values(self) -> tuple[float, ...]:
+    def list_values(self) -> tuple[float, ...]:
         """Return all features, in the order of their names."""
         return astuple(self)
 

@@ -320,7 +320,7 @@ class LocalPlanner:
     ) -> WorkflowPlan:
         """Let the policy choose a workflow, as one step of the run."""
         with context.step(
-            "plan", agent="planner", inputs={"situation": situation.values()}
+            "plan", agent="planner", inputs={"situation": situation.list_values()}
         ) as step:
             plan = self.policy.choose(situation, legal)
             step.done(
@@ -360,7 +360,7 @@ class LLMPlanner:
         priced = sorted((self.prices.of(plan, situation), ",".join(plan)) for plan in legal)
         turns = [str(turn) for turn in tried]
         inputs = {
-            "situation": situation.values(),
+            "situation": situation.list_values(),
             "tried": turns,
             "alpha": self.prices.alpha,
             "prices": {name: round(price, 4) for price, name in priced},

@@ -75,6 +75,4 @@ def check_heard(messages: AgentMessages) -> None:
     broken = [name for name, message in messages.items() if message.failed and not message.final]
     if broken and len(broken) == len(messages):
         names = ", ".join(broken)
-        raise RunError(
-            f"every retriever broke off ({names}); the log has the reason"
-        )
+        raise RunError(f"every retriever broke off ({names}); the log has the reason")

@@ -260,6 +260,6 @@ def _report(branch: str, state: HybridState) -> BranchReport:
         weight=state.weights[branch],
         failed=searched.failed,
         final=searched.final,
-        found=len(searched.hits),
-        kept=len(kept.hits),
+        hit_count=len(searched.hits),
+        kept_count=len(kept.hits),
     )

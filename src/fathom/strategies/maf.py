@@ -191,7 +191,7 @@ class Maf(GraphStrategy):
         """The state with the ladder's verdict; the surest draft stays, unless this is accepted."""
         by_hits = phase in {"vor", "evr"} and self.settings.confidence == "top1"
         unknown = by_hits and draft.confidence < self.settings.known_from
-        verdict = state.cascade.verdict(
+        verdict = state.cascade.decide(
             phase,
             confidence,
             known=bool(draft.evidence) and not unknown,

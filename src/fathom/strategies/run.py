@@ -207,12 +207,16 @@ def _weigher(origin: Origin) -> Weigher | None:
     if given is None:
         return None
     weigher = Weigher.from_json(given)
-    least = origin.settings.get("ask", {}).get("min_probability", weigher.least)
+    least = origin.settings.get("ask", {}).get("min_probability", weigher.min_probability)
     if (
-        "least" not in given or least == weigher.least
+        "least" not in given or least == weigher.min_probability
     ):  # there was no such setting, or it is as then
         return weigher
-    return replace(weigher, least=least, alone=weigher.alone or least <= 0)
+    return replace(
+        weigher,
+        min_probability=least,
+        replaces_confidence=weigher.replaces_confidence or least <= 0,
+    )
 
 
 def _hold_back(
