@@ -88,7 +88,7 @@ def weigher(found: Chosen, strategy: str, ask: AskSettings) -> Weigher:
         if threshold is None:
             raise UsageError(_uncertified(known, strategy, max_error))
     alone = max_error is not None or ask.min_probability <= 0
-    weigher = Weigher(least=ask.min_probability, alone=alone)
+    weigher = Weigher(min_probability=ask.min_probability, replaces_confidence=alone)
     if known is None or threshold is None:
         return weigher
     return replace(weigher, law=known.law, by=known.source, threshold=threshold)
