@@ -34,8 +34,8 @@ SAMPLES = Path(__file__).parent.parent / "samples"
 FAR = 37
 """So many questions before it stands the one that has nothing to do with it."""
 SPLITS = ("development", "held-out")
-SystemScores = Mapping[str, Any]
-Judge = Callable[[str, SystemScores], bool]
+Row = Mapping[str, Any]
+Judge = Callable[[str, Row], bool]
 """Whether a question, as it is put, comes to what is right."""
 
 
@@ -48,20 +48,20 @@ class Outcome:
         verdict: Who rewrote it; empty where nobody did.
     """
 
-    row: SystemScores
+    row: Row
     way: str
     text: str
     right: bool
     verdict: str = ""
 
 
-def rows() -> list[SystemScores]:
+def rows() -> list[Row]:
     """The committed questions."""
     text = (SAMPLES / "followups.jsonl").read_text(encoding="utf-8")
     return [json.loads(line) for line in text.splitlines()]
 
 
-def rewritten(rewriter: Rewriter, row: SystemScores) -> tuple[str, str]:
+def rewritten(rewriter: Rewriter, row: Row) -> tuple[str, str]:
     """A question as the rewriter puts it, and who did: the rules or the model."""
     with ThreadPoolExecutor(1) as executor:
         recorder = Recorder(Origin(question=row["text"], strategy="followups"))
@@ -75,7 +75,7 @@ def rewritten(rewriter: Rewriter, row: SystemScores) -> tuple[str, str]:
 def finds(engine: Engine, retriever: str) -> Judge:
     """Whether the first document is the right one."""
 
-    def right(text: str, row: SystemScores) -> bool:
+    def right(text: str, row: Row) -> bool:
         (best,) = engine.places(engine.search(text, k=1, retriever=retriever))
         return Path(best.path.partition("#")[0]).name in row["metadata"]["relevant"]
 
@@ -85,14 +85,14 @@ def finds(engine: Engine, retriever: str) -> Judge:
 def answers(engine: Engine, strategy: str) -> Judge:
     """Whether the answer holds one of the right ones."""
 
-    def right(text: str, row: SystemScores) -> bool:
+    def right(text: str, row: Row) -> bool:
         said = normalize_answer(engine.ask(text, strategy=strategy).answer)
         return any(normalize_answer(each) in said for each in row["answers"])
 
     return right
 
 
-def measured(engine: Engine, right: Judge, questions: Sequence[SystemScores]) -> Iterator[Outcome]:
+def measured(engine: Engine, right: Judge, questions: Sequence[Row]) -> Iterator[Outcome]:
     """Each question in the three ways."""
     for row in questions:
         text, verdict = rewritten(engine.assembly.rewriter, row)
@@ -108,7 +108,7 @@ def measured(engine: Engine, right: Judge, questions: Sequence[SystemScores]) ->
 def table(outcomes: Sequence[Outcome]) -> str:
     """Right first documents by half and language, in each way."""
     ways = tuple(dict.fromkeys(each.way for each in outcomes))
-    groups: dict[str, Callable[[SystemScores], bool]] = {
+    groups: dict[str, Callable[[Row], bool]] = {
         f"{split}, {language}": lambda row, split=split, language=language: (  # type: ignore[misc]
             row["metadata"]["split"] == split and row["metadata"]["language"] == language
         )
