@@ -26,6 +26,7 @@ from tests.mixes import MIXES, sections
 from tests.scripted_server import Extractive, served
 
 from fathom.engine import Engine
+from fathom.engine.request import AskRequest
 from fathom.evaluation.datasets import load
 from fathom.evaluation.runner import filters_of
 from fathom.jsonable import canonical
@@ -73,15 +74,17 @@ def asked(options: argparse.Namespace) -> Iterator[Asked]:
                     stack.enter_context(engine)
                 for place, question in enumerate(load(DATA / name).sample(count)):
                     mix, strategy = pairs[(place + shift * len(pairs) // 4) % len(pairs)]
-                    ask = engines[mix].aoutcome(
-                        question.text, strategy=strategy, filters=filters_of(question)
+                    ask = engines[mix].arun(
+                        AskRequest.parse(
+                            question.text, strategy=strategy, filters=filters_of(question)
+                        )
                     )
                     yield Asked(dataset=name, mix=mix, outcome=asyncio.run(ask))
 
 
 def difference(engine: Engine, outcome: RunOutcome) -> str:
     """Where the replayed answer differs; empty where it does not."""
-    engine.traces.put(outcome.trace)
+    engine.traces.store.put(outcome.trace)
     done = engine.replay(outcome.trace.id)
     engine.traces.delete(outcome.trace.id)
     if done.answer is None:

@@ -87,8 +87,8 @@ def asked(folder: Path, dataset: Dataset, queries: int | None) -> tuple[list[Rec
     with _engine(folder / "web") as everything, _engine(folder / "own") as own:
         for engine in (everything, own):
             engine.ingest([dataset.corpus])
-        held = [each.id for each in own.documents() if is_withheld(PurePath(each.path).name)]
-        own.remove(held)
+        held = [each.id for each in own.documents.list() if is_withheld(PurePath(each.path).name)]
+        own.documents.remove(held)
         retriever = everything.retriever("keyword")
 
         def find(query: str) -> list[Hit]:

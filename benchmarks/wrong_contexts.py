@@ -29,6 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from experiments.lab.texts import Text, texts_of
 
 from fathom.engine import Engine
+from fathom.engine.request import AskRequest
 from fathom.evaluation.datasets import Dataset, Question, load
 from fathom.jsonable import digest
 from fathom.settings import Settings
@@ -329,7 +330,7 @@ class Asking:
             return Outcome(case=case, free=free, gated=gated)
         others = [each + CHANGED for each in self.changed if each != case.document]
         planted = _without([*others, *self._answering(case)])
-        asked = self.gated.aoutcome(case.planted, strategy="anchor", filters=planted)
+        asked = self.gated.arun(AskRequest.parse(case.planted, strategy="anchor", filters=planted))
         outcome = asyncio.run(asked)
         first = next(step for step in outcome.trace.steps if step.agent == "gate")
         return Outcome(

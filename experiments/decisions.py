@@ -13,6 +13,7 @@ from statistics import fmean
 from experiments.lab.rephrase import in_other_words, with_slip
 
 from fathom.engine import Engine
+from fathom.engine.request import AskRequest
 from fathom.evaluation.datasets import Question, load
 from fathom.evaluation.runner import filters_of
 from fathom.evaluation.statistics import bca_interval
@@ -27,7 +28,7 @@ SETS = ("hotpotqa-200", "musique-300", "squad-fresh", "facqa-id", "idk-mrc-retri
 
 def decided(engine: Engine, question: Question, text: str) -> tuple[str, ...]:
     """The actions of `adaptive` on a question put this way."""
-    asked = engine.aoutcome(text, strategy="adaptive", filters=filters_of(question))
+    asked = engine.arun(AskRequest.parse(text, strategy="adaptive", filters=filters_of(question)))
     steps = in_loop(asked).trace.steps
     return tuple(str(step.outputs["action"]) for step in steps if step.agent == "planner")
 

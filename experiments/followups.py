@@ -76,7 +76,7 @@ def finds(engine: Engine, retriever: str) -> Judge:
     """Whether the first document is the right one."""
 
     def right(text: str, row: Row) -> bool:
-        (best,) = engine.places(engine.search(text, k=1, retriever=retriever))
+        (best,) = engine.documents.locate(engine.search(text, k=1, retriever=retriever))
         return Path(best.path.partition("#")[0]).name in row["metadata"]["relevant"]
 
     return right

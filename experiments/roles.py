@@ -25,6 +25,7 @@ from experiments.lab.stub_llm import NAME, ExtractiveModel, StubLLM
 from fathom.agents.reader.citations import form_for
 from fathom.config import Layers
 from fathom.engine import Engine
+from fathom.engine.request import AskRequest
 from fathom.errors import UsageError
 from fathom.evaluation.datasets import Dataset, Question, load
 from fathom.evaluation.jsonl import add_line, whole_lines
@@ -124,8 +125,8 @@ class RoleBench:
             set=name,
             question=question.id,
             calls=tuple(reader(after.trace)),
-            local=given(before.answer, question, local.document),
-            model=given(after.answer, question, model.document),
+            local=given(before.answer, question, local.documents.get),
+            model=given(after.answer, question, model.documents.get),
             same=same(before.answer, after.answer),
             overshoot=overshoots(after),
         )
@@ -175,8 +176,10 @@ def overshoots(outcome: RunOutcome) -> bool:
 
 def _outcome(engine: Engine, strategy: str, question: Question) -> RunOutcome:
     filters = filters_of(question)
-    asked = engine.aoutcome(
-        question.text, strategy=strategy, filters=filters, history=question.history
+    asked = engine.arun(
+        AskRequest.parse(
+            question.text, strategy=strategy, filters=filters, history=question.history
+        )
     )
     return in_loop(asked)
 

@@ -111,7 +111,7 @@ def main() -> None:
                 if not file.exists():
                     file.parent.mkdir(parents=True, exist_ok=True)
                     engine.make_questions(arguments.number).write(file)
-                made = load_questions(file, engine.documents())
+                made = load_questions(file, engine.documents.list())
                 ours = _asked(engine, made, None, folder)
                 real = _asked(engine, load(arguments.data / name), arguments.queries, folder)
             print(f"{name}: right {_share(ours)} of the synthetic, {_share(real)} of the real")

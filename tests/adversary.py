@@ -65,7 +65,7 @@ class Panel:
 
     @classmethod
     def of(cls, assembly: Assembly) -> Self:
-        model = assembly.models.of("debater")
+        model = assembly.models.language_models.of("debater")
         assert model is not None
         search = assembly.search("keyword")
         return cls(search=search, model=model, finalizer=assembly.finalizer(cls.name))
@@ -216,7 +216,7 @@ def play(number: int, folder: Path, server: ScriptedServer, *, replay: bool = Fa
     threads = set(threading.enumerate())
     with _engine(folder, server.base_url) as engine:
         engine.assembly.prepare()
-        engine.assembly.warm_up()
+        engine.models.warm_up()
         answer, took = asyncio.run(_asked(engine, scenario))
         if replay:
             done = engine.replay(str(answer.trace_id))

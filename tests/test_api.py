@@ -65,8 +65,8 @@ def test_every_option_has_a_name(name: str, engine: Engine) -> None:
 def test_paths_may_be_strings_and_filters_too(tmp_path: Path) -> None:
     (tmp_path / "fees.md").write_text(f"# Fees\n\n{FEES}\n")
     settings = {"retrieval": {"k": 3}}
-    with Engine.open(str(tmp_path / "index"), settings) as engine:
-        engine._embedder = HashingEmbedder(64)
+    opened = Engine.open(str(tmp_path / "index"), settings)
+    with Engine(opened.settings, embedder=HashingEmbedder(64)) as engine:
         assert engine.settings.retrieval.k == 3
         assert engine.ingest(str(tmp_path / "fees.md")).documents == 1
         assert engine.search("permit", retriever="keyword", filters=["file=fees.md"])
@@ -75,7 +75,7 @@ def test_paths_may_be_strings_and_filters_too(tmp_path: Path) -> None:
         )
         with pytest.raises(UsageError, match="key=value"):
             engine.search("permit", filters=["file"])
-        assert engine.remove(str(tmp_path / "fees.md")) == 1
+        assert engine.documents.remove(str(tmp_path / "fees.md")) == 1
     with pytest.raises(SettingsError, match=r"did you mean 'retrieval.k'"):
         Engine.open(tmp_path, {"retrieval.kk": 3})
 
@@ -110,12 +110,12 @@ def test_an_index_opened_unchecked_is_checked_before_it_is_asked(tmp_path: Path)
     folder = ingested(tmp_path)
     other = Engine(engine_at(folder).settings, embedder=HashingEmbedder(32))
     with other:
-        assert len(list(other.documents())) == 1
+        assert len(list(other.documents.list())) == 1
         assert other.search("permit", retriever="keyword")
         for _ in range(2):
             with pytest.raises(IndexMismatch, match="dimension"):
                 other.ask(QUESTION)
-        assert len(list(other.documents())) == 1
+        assert len(list(other.documents.list())) == 1
 
 
 def test_an_index_that_was_made_anew_is_opened_anew(tmp_path: Path) -> None:
@@ -145,7 +145,7 @@ def test_many_questions_at_once_have_the_answers_of_one_after_another(tmp_path: 
             threaded = list(threads.map(engine.ask, QUESTIONS * 16))
             together = asyncio.run(_all(engine, QUESTIONS * 16))
             writing.result()
-        assert len(list(engine.documents())) == len(TOPICS) + 5
+        assert len(list(engine.documents.list())) == len(TOPICS) + 5
     assert [_shown(each) for each in threaded] == alone * 16
     assert [_shown(each) for each in together] == alone * 16
 

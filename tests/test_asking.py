@@ -209,7 +209,7 @@ def test_another_setting_on_the_recorded_events(fees: Path) -> None:
 def test_what_leaves_the_index_leaves_the_traces_too(tmp_path: Path, how: str) -> None:
     with engine_at(ingested(tmp_path)) as engine:
         answer = engine.ask(QUESTION)
-        (document,) = list(engine.documents())
+        (document,) = list(engine.documents.list())
         file = Path(document.path)
         if how == "copy":
             shutil.copy(file, file.with_name("copy.md"))
@@ -218,7 +218,7 @@ def test_what_leaves_the_index_leaves_the_traces_too(tmp_path: Path, how: str) -
         elif how != "none":
             file.write_text("It is secret now.")
         if how == "rm":
-            engine.remove([document.id])
+            engine.documents.remove([document.id])
         elif how == "killed before the sweep":
             Path(engine.directory / "traces.db").rename(tmp_path / "aside")
             engine.ingest([file.parent])
@@ -279,7 +279,7 @@ def byte_equal(folder: Path, other: Path, certain: float | None, questions: list
     WATCHED["on"] = True
     with engine_at(ingested(other)) as engine:
         for answer, trace in zip(answers, traces, strict=True):
-            engine.traces.put(trace)
+            engine.traces.store.put(trace)
             done = engine.replay(trace.id)
             assert done.same, done.difference
             assert canonical(answer_json(done.answer)) == canonical(answer_json(answer))

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from fathom.assembly import RETRIEVERS, Assembly
+from fathom.assembly.models import Models
 from fathom.assembly.prompts import own_prompts
 from fathom.errors import SettingsError, UsageError
 from fathom.extensions import RETRIEVERS as NAMES
@@ -34,12 +35,11 @@ LOCAL_AND_LLM = {
 
 
 def made(**tables: Any) -> Assembly:
+    settings = Settings.model_validate(tables)
     return Assembly(
-        Settings.model_validate(tables),
+        settings,
         index=lambda: pytest.fail("the index is opened before it is needed"),
-        embedder=HashingEmbedder(64),
-        cross_reader=OVERLAP,
-        connect=Absent,
+        models=Models(settings, embedder=HashingEmbedder(64), cross_reader=OVERLAP, connect=Absent),
     )
 
 
@@ -96,7 +96,8 @@ def test_a_replaced_prompt_reaches_its_agent_or_is_refused_before_anything_is_as
 
 def with_encoder(name: str, embedder: Embedder) -> Assembly:
     settings = Settings.model_validate({"models": {"query_encoder": name}})
-    return Assembly(settings, index=pytest.fail, embedder=embedder, cross_reader=OVERLAP)
+    models = Models(settings, embedder=embedder, cross_reader=OVERLAP)
+    return Assembly(settings, index=pytest.fail, models=models)
 
 
 def test_questions_alone_are_embedded_by_the_query_encoder() -> None:

@@ -62,7 +62,7 @@ def test_without_a_calibration_nobody_can_say_how_sure_an_answer_is(engine: Engi
 
 def test_what_is_learned_is_kept_and_says_how_sure_later_answers_are(folder: Path) -> None:
     with engine_at(folder) as first:
-        made = first.calibrate(sure(400), made_of={"questions": "mine"})
+        made = first.calibration.learn(sure(400), made_of={"questions": "mine"})
     with engine_at(folder) as later:
         answer = later.ask(QUESTION)
         (step,) = [
@@ -70,13 +70,13 @@ def test_what_is_learned_is_kept_and_says_how_sure_later_answers_are(folder: Pat
         ]
         assert answer.confidence == made.calibration.law(step.outputs["signals"])
         assert answer.calibration == "own questions"
-        assert later.calibration().calibration == made.calibration
+        assert later.calibration.current().calibration == made.calibration
         _forget(later)
 
 
 def test_a_rate_of_errors_withholds_what_is_not_sure_enough(folder: Path) -> None:
     with engine_at(folder, ask={"min_probability": 0.0}) as engine:
-        engine.calibrate(sure(800, right_from=3.2))
+        engine.calibration.learn(sure(800, right_from=3.2))
         loose = engine.ask(QUESTION)
     with engine_at(folder) as usual:
         assert (loose.confidence or 1) < usual.settings.ask.min_probability
@@ -84,7 +84,7 @@ def test_a_rate_of_errors_withholds_what_is_not_sure_enough(folder: Path) -> Non
     with engine_at(folder, ask={"max_error": 0.1}) as strict:
         answer = strict.ask(QUESTION)
         assert loose.status == "answered"
-        known = strict.calibration().calibration
+        known = strict.calibration.current().calibration
         assert known is not None
         assert (known.threshold(0.1) or 0) > (answer.confidence or 0)
         assert (answer.status, answer.stop_reason) == ("abstained", "low_confidence")
@@ -95,11 +95,11 @@ def test_a_rate_of_errors_withholds_what_is_not_sure_enough(folder: Path) -> Non
 
 def test_what_is_certified_decides_however_sure_the_reader_is(folder: Path) -> None:
     with engine_at(folder, ask={"min_confidence": 1.0}) as engine:
-        engine.calibrate(sure(800))
+        engine.calibration.learn(sure(800))
         assert engine.ask(QUESTION).stop_reason == "low_confidence"
     with engine_at(folder, ask={"min_confidence": 1.0, "max_error": 0.1}) as engine:
         answer = engine.ask(QUESTION)
-        known = engine.calibration().calibration
+        known = engine.calibration.current().calibration
         assert known is not None
         assert (known.threshold(0.1) or 1) <= (answer.confidence or 0)
         assert answer.status == "answered"
@@ -119,7 +119,7 @@ def test_a_rate_of_errors_needs_a_calibration(folder: Path) -> None:
 
 def test_a_rate_that_nothing_certifies_is_refused_with_those_that_are(folder: Path) -> None:
     with engine_at(folder) as engine:
-        engine.calibrate(sure(800, share=30))
+        engine.calibration.learn(sure(800, share=30))
     with engine_at(folder, ask={"max_error": 0.001}) as strict:
         with pytest.raises(UsageError, match=r"certifies no such rate; certified are .*0\.1"):
             strict.ask(QUESTION)
@@ -128,7 +128,7 @@ def test_a_rate_that_nothing_certifies_is_refused_with_those_that_are(folder: Pa
 
 def test_a_calibration_of_other_settings_does_not_count_and_says_so(folder: Path) -> None:
     with engine_at(folder) as engine:
-        engine.calibrate(sure(400))
+        engine.calibration.learn(sure(400))
     with engine_at(folder, ask={"chunks": 3}) as other:
         answer = other.ask(QUESTION)
         assert answer.confidence is None
@@ -146,14 +146,14 @@ def test_settings_that_naive_does_not_depend_on_do_not_matter(
     folder: Path, section: dict[str, Any]
 ) -> None:
     with engine_at(folder) as engine:
-        engine.calibrate(sure(400))
+        engine.calibration.learn(sure(400))
     with engine_at(folder, **section) as other:
         assert other.ask(QUESTION).confidence is not None
         _forget(other)
 
 
 def test_a_setting_that_came_later_counts_with_its_default(engine: Engine) -> None:
-    engine.calibrate(sure(400))
+    engine.calibration.learn(sure(400))
     kept = engine.reader().calibrations()
     data = json.loads(kept["adaptive"])
     del data["identity"]["settings"]["ask.sentences"]
@@ -164,7 +164,7 @@ def test_the_query_encoder_counts_where_it_is_not_the_embedder(engine: Engine) -
     now = identity_of(engine.assembly, "adaptive")["settings"]
     models = engine.settings.models.model_copy(update={"query_encoder": "rounded"})
     settings = engine.settings.model_copy(update={"models": models})
-    other = identity_of(Assembly(settings, index=pytest.fail, like=engine.assembly), "adaptive")
+    other = identity_of(Assembly(settings, index=pytest.fail, models=engine.models), "adaptive")
 
     assert "models.query_encoder" not in now
     assert other["settings"] == {**now, "models.query_encoder": "rounded"}
@@ -176,7 +176,7 @@ def test_a_calibration_that_cannot_be_read_says_what_to_do(engine: Engine) -> No
 
 
 def test_one_strategy_s_calibration_is_not_another_s(engine: Engine) -> None:
-    engine.calibrate(sure(400))
+    engine.calibration.learn(sure(400))
     assert engine.ask(QUESTION, strategy="rrf").calibration is None
 
 
@@ -184,14 +184,14 @@ def test_too_few_answers_are_refused_with_their_number(engine: Engine) -> None:
     with pytest.raises(
         UsageError, match=r"12 questions, 10 answered, 6 of them wrong: .* at least 20"
     ):
-        engine.calibrate([*sure(10), None, None])
+        engine.calibration.learn([*sure(10), None, None])
     assert not engine.reader().calibrations()
 
 
 def test_an_answer_is_replayed_also_after_a_new_calibration(engine: Engine) -> None:
-    engine.calibrate(sure(400))
+    engine.calibration.learn(sure(400))
     first = engine.ask(QUESTION)
-    engine.calibrate(sure(400, right_from=5.0))
+    engine.calibration.learn(sure(400, right_from=5.0))
     again = engine.ask(QUESTION)
     assert first.confidence != again.confidence
     assert engine.replay(first.trace_id or "").same
@@ -200,14 +200,14 @@ def test_an_answer_is_replayed_also_after_a_new_calibration(engine: Engine) -> N
 
 def test_a_calibration_changes_neither_documents_nor_revision(engine: Engine) -> None:
     before = engine.reader().revision()
-    engine.calibrate(sure(400))
+    engine.calibration.learn(sure(400))
     assert engine.reader().revision() == before
     assert engine.verify() == []
 
 
 def test_a_rebuilt_index_keeps_its_calibrations(folder: Path) -> None:
     with engine_at(folder) as engine:
-        engine.calibrate(sure(400))
+        engine.calibration.learn(sure(400))
         engine.ingest(rebuild=True)
         assert engine.ask(QUESTION).calibration == "own questions"
         _forget(engine)
@@ -220,7 +220,7 @@ def test_an_index_that_was_made_before_has_no_calibrations_until_it_is_written_t
         opened.execute("DROP TABLE calibrations")
     with engine_at(folder) as engine:
         assert engine.ask(QUESTION).confidence is None
-        engine.calibrate(sure(400))
+        engine.calibration.learn(sure(400))
         assert engine.ask(QUESTION).calibration == "own questions"
         _forget(engine)
 
@@ -248,7 +248,7 @@ def test_questions_with_answers_calibrate_an_index(tmp_path: Path) -> None:
         assert [each.max_error for each in report.calibration.certificates] == [
             0.01, 0.02, 0.05, 0.1, 0.3,
         ]  # fmt: skip
-        assert engine.calibration().calibration == report.calibration
+        assert engine.calibration.current().calibration == report.calibration
         assert report.calibration.made_of == {"questions": "questions", "count": 40}
         told = report.to_text()
         assert "40 questions, 40 answered" in told
@@ -298,17 +298,17 @@ def test_the_shipped_calibration_counts_with_the_default_settings_alone() -> Non
 
 def test_what_is_asked_lately_is_held_against_the_calibration(folder: Path) -> None:
     with engine_at(folder) as engine:
-        engine.traces.sweep(engine.reader())
+        engine.traces.store.sweep(engine.reader())
         for _ in range(40):
             usual = engine.ask(QUESTION)
         signals = engine.trace(usual.trace_id or "").signals
         alike = [Answered(dict(signals), bool(at % 3)) for at in range(400)]
-        engine.calibrate(alike)
-        assert engine.drift() == ()
+        engine.calibration.learn(alike)
+        assert engine.calibration.drift() == ()
         assert not engine.ask(QUESTION).warnings
         other = [Answered({**signals, "words": 9.0}, bool(at % 3)) for at in range(400)]
-        engine.calibrate(other)
-        assert engine.drift() == ("words",)
+        engine.calibration.learn(other)
+        assert engine.calibration.drift() == ("words",)
         (warning,) = engine.ask(QUESTION).warnings
         assert "not what adaptive was calibrated on (words moved)" in warning
         _forget(engine)

@@ -28,8 +28,8 @@ def questions(engine: Engine) -> Iterator[str]:
     """Those of the samples, and one about what stands inside each document."""
     for line in (SAMPLES / "questions.jsonl").read_text("utf-8").splitlines():
         yield json.loads(line)["text"]
-    for summary in list(engine.documents()):
-        text = engine.document(summary.id).text
+    for summary in list(engine.documents.list()):
+        text = engine.documents.get(summary.id).text
         sentences = split(text)
         words = sentences[len(sentences) // 2].cut(text).split()
         yield f"What is said about {' '.join(words[:9])[:200]}?"
@@ -73,7 +73,7 @@ def check(engine: Engine, citation: Citation) -> None:
     assert citation.verified
     assert citation.title
     assert Path(citation.path.removesuffix(f"#{citation.document}")).is_file()
-    document = engine.document(citation.path)
+    document = engine.documents.get(citation.path)
     by_line = opened_text(document, place_of(document, str(citation.line)), styled=False)
     marked = [line.partition("  ")[2] for line in by_line.split("\n") if line.startswith(">")]
     assert plain(citation.quote).split("\n")[0] in "\n".join(marked), (citation, by_line)

@@ -68,12 +68,13 @@ def stored(index: Path) -> dict[str, str]:
     """File name -> text of every document, each checked for a whole set of chunks."""
     with Engine(Settings(index=IndexSettings(directory=index))) as engine:
         assert engine.verify() == []
-        summaries = list(engine.documents())
+        summaries = list(engine.documents.list())
         names = [Path(summary.path).name for summary in summaries]
         assert len(names) == len(set(names)), "a document is there twice"
         assert all(summary.chunks > 0 for summary in summaries)
         return {
-            name: engine.document(each.id).text for name, each in zip(names, summaries, strict=True)
+            name: engine.documents.get(each.id).text
+            for name, each in zip(names, summaries, strict=True)
         }
 
 

@@ -48,7 +48,7 @@ def write(file: Path, text: str) -> Path:
 
 
 def names(engine: Engine) -> list[str]:
-    return [Path(one.path).name for one in engine.documents()]
+    return [Path(one.path).name for one in engine.documents.list()]
 
 
 # Conditions that nothing meets
@@ -179,12 +179,15 @@ def test_a_rebuild_keeps_what_cannot_be_read_now(engine: Engine, tmp_path: Path)
     report = engine.ingest([folder], rebuild=True)
     assert (report.new, report.failed, report.stale) == (1, 2, 2)
     assert names(engine) == [".named.md", "corpus.jsonl#d1", "torn.md"]
-    assert engine.document(str(torn)).text == "The good version."
-    assert {Path(one.path).name for one in engine.stale()} == {"torn.md", "corpus.jsonl#d1"}
+    assert engine.documents.get(str(torn)).text == "The good version."
+    assert {Path(one.path).name for one in engine.documents.stale()} == {
+        "torn.md",
+        "corpus.jsonl#d1",
+    }
     assert engine.search("record")[0].chunk.document_id == "d1"
     file.write_text(json.dumps({"_id": "d1", "text": "One record."}))
     torn.write_text("The good version.")
-    assert (engine.ingest([folder]).unchanged, engine.stale()) == (3, [])
+    assert (engine.ingest([folder]).unchanged, engine.documents.stale()) == (3, [])
 
 
 # All that is known
@@ -200,7 +203,7 @@ def test_without_paths_all_that_is_known_is_brought_up_to_date(
         engine.ingest()
     engine.ingest([one])
     engine.ingest([two / "b.md", one / "a.md"])
-    assert engine.roots() == [one, two / "b.md"]
+    assert engine.documents.roots() == [one, two / "b.md"]
     write(one / "c.md", "Text c.")
     write(two / "b.md", "Text b, changed.")
     report = engine.ingest()
@@ -220,7 +223,10 @@ def test_an_index_of_before_gives_the_files_that_it_knows(engine: Engine, tmp_pa
         connection.execute("DELETE FROM meta WHERE key = 'roots'")
         connection.execute("DROP TABLE kept")
     connection.close()
-    assert engine.roots() == [tmp_path / "one" / "a.md", tmp_path / "set" / "corpus.jsonl"]
+    assert engine.documents.roots() == [
+        tmp_path / "one" / "a.md",
+        tmp_path / "set" / "corpus.jsonl",
+    ]
     assert engine.ingest().unchanged == 2
 
 
@@ -237,14 +243,14 @@ def test_removing_folders_and_patterns(
     engine.ingest([tmp_path / "px", tmp_path / "px2"])
     for wrong in ("p", "nothing/*", "px3", str(tmp_path / "p")):
         with pytest.raises(UsageError, match="no document"):
-            engine.remove(["px2", wrong])
-    assert engine.remove(["px2/*.txt"]) == 2
-    assert engine.remove(["px"]) == 2
+            engine.documents.remove(["px2", wrong])
+    assert engine.documents.remove(["px2/*.txt"]) == 2
+    assert engine.documents.remove(["px"]) == 2
     # What lies elsewhere too stays there.
-    assert [Path(one.path) for one in engine.documents()] == [tmp_path / "px2" / "c.md"]
-    assert engine.roots() == [tmp_path / "px2"]
-    (kept,) = engine.documents()
-    assert engine.remove([kept.id]) == 1
+    assert [Path(one.path) for one in engine.documents.list()] == [tmp_path / "px2" / "c.md"]
+    assert engine.documents.roots() == [tmp_path / "px2"]
+    (kept,) = engine.documents.list()
+    assert engine.documents.remove([kept.id]) == 1
     assert engine.verify() == []
 
 
@@ -272,7 +278,7 @@ def test_an_answer_says_that_its_source_is_stale(tmp_path: Path) -> None:
         answer = engine.ask(QUESTION)
         assert (answer.status, "40 crowns" in answer.answer) == ("answered", True)
         (warning,) = answer.warnings
-        assert engine.answer(str(answer.trace_id)) == answer
+        assert engine.traces.answer(str(answer.trace_id)) == answer
         assert warning.startswith(f"[1] {file}: {report.files[0].reason}; ")
         assert engine.replay(str(answer.trace_id)).same
         assert engine.replay(str(first.trace_id)).same
@@ -371,7 +377,7 @@ def test_damaged_traces_stop_neither_ingest_nor_remove(
     with engine_at(tmp_path) as engine:
         write(tmp_path / "corpus" / "more.md", "More text.")
         assert engine.ingest([tmp_path / "corpus"]).new == 1
-        assert engine.remove([str(tmp_path / "corpus" / "fees.md")]) == 1
+        assert engine.documents.remove([str(tmp_path / "corpus" / "fees.md")]) == 1
         assert names(engine) == ["more.md"]
     assert "traces.db" in caplog.text
     assert "delete the file" in caplog.text

@@ -207,13 +207,13 @@ def test_another_version_of_a_format_reads_its_files_again(
             added(groups, {"shout_x.py": SHOUT.format(how=how)}, version=version)
             report = engine.ingest(corpus)
             assert report.new + report.changed >= 1
-            assert engine.document(str(file)).text == getattr(TEXT, how)()
+            assert engine.documents.get(str(file)).text == getattr(TEXT, how)()
             again = engine.ingest(corpus)
             assert (again.new, again.changed, again.unchanged) == (0, 0, 2)
         added({}, {})
         assert content_digest(file) == plain
         assert engine.ingest(corpus).changed == 1
-        assert engine.document(str(file)).text == TEXT
+        assert engine.documents.get(str(file)).text == TEXT
 
 
 def test_records_of_an_evaluation_know_the_version_and_the_settings(

@@ -88,7 +88,7 @@ def test_no_vector_enters_the_index_that_a_broken_embedder_made(tmp_path: Path, 
     with with_embedder(tmp_path, gives, "hybrid") as engine, pytest.raises(ModelError):
         engine.ingest([tmp_path / "corpus"])
     with engine_at(tmp_path) as engine:
-        assert [each.title for each in engine.documents()] == ["a"]  # found by its words
+        assert [each.title for each in engine.documents.list()] == ["a"]  # found by its words
         assert engine.status().lacking == 1
         assert engine.ingest([tmp_path / "corpus"]).unchanged == 1
         assert engine.status().lacking == 0
@@ -103,7 +103,7 @@ def test_who_waits_for_vectors_gets_no_document_without_them(tmp_path: Path) -> 
     with broken as engine, pytest.raises(ModelError):
         engine.ingest([tmp_path / "corpus"])
     with engine_at(tmp_path) as engine:
-        assert list(engine.documents()) == []
+        assert list(engine.documents.list()) == []
         assert engine.ingest([tmp_path / "corpus"]).new == 1
 
 

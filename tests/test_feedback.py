@@ -1,6 +1,6 @@
 """Feedback: kept beside the traces, given again while it stands, learned from.
 
-Covers `fathom.strategies.verified` and, with test_calibrations, `fathom.learning`.
+Covers `fathom.strategies.verified` and, with test_calibrations, `fathom.engine.calibration`.
 """
 
 import json
@@ -38,7 +38,7 @@ def rewritten(engine: Engine, text: str) -> None:
 
 def verified(engine: Engine) -> Answer:
     answer = engine.ask(QUESTION)
-    engine.feedback(answer.trace_id or "", right=True)
+    engine.calibration.add_feedback(answer.trace_id or "", right=True)
     return answer
 
 
@@ -75,9 +75,9 @@ def test_once_its_quote_has_changed_it_is_not_given_again(engine: Engine) -> Non
 
 def test_a_quote_that_vanished_meanwhile_is_found_out_in_the_run_itself(engine: Engine) -> None:
     answer = verified(engine)
-    (kept,) = engine.traces.feedback()
+    (kept,) = engine.traces.store.feedback()
     moved = [{**each, "quote": "Another text."} for each in kept.again["citations"]]
-    engine.traces.put_feedback(replace(kept, again={**kept.again, "citations": moved}))
+    engine.traces.store.put_feedback(replace(kept, again={**kept.again, "citations": moved}))
     again = engine.ask(QUESTION)
     assert again.phase == answer.phase == "look"
     (step,) = [s for s in engine.trace(again.trace_id or "").steps if s.name == "verified"]
@@ -88,8 +88,8 @@ def test_a_quote_that_vanished_meanwhile_is_found_out_in_the_run_itself(engine: 
 def test_feedback_goes_with_the_documents_that_were_cited(engine: Engine) -> None:
     verified(engine)
     engine.ask(QUESTION)  # its trace holds the quote too
-    engine.remove([engine.traces.feedback()[0].again["citations"][0]["document"]])
-    assert engine.traces.feedback() == ()
+    engine.documents.remove([engine.traces.store.feedback()[0].again["citations"][0]["document"]])
+    assert engine.traces.store.feedback() == ()
     data = (engine.directory / FILE).read_bytes()
     assert b"40 crowns" not in data
     with closing(sqlite3.connect(engine.directory / FILE)) as opened:
@@ -100,7 +100,7 @@ def test_feedback_goes_with_the_documents_that_were_cited(engine: Engine) -> Non
 def test_deleting_a_trace_deletes_what_was_said_of_it(engine: Engine) -> None:
     answer = verified(engine)
     engine.traces.delete(answer.trace_id or "")
-    assert engine.traces.feedback() == ()
+    assert engine.traces.store.feedback() == ()
     assert engine.ask(QUESTION).phase != "verified"
 
 
@@ -109,20 +109,22 @@ def test_the_right_answer_is_looked_up_in_the_sources_and_given_from_then_on(
 ) -> None:
     asked = "Where is the mooring permit paid?"
     first = engine.ask(asked)
-    (document,) = engine.documents()
-    made = engine.feedback(first.trace_id or "", answer=TOLD, sources=[document.path])
+    (document,) = engine.documents.list()
+    made = engine.calibration.add_feedback(
+        first.trace_id or "", answer=TOLD, sources=[document.path]
+    )
     assert made.right is False
     again = engine.ask(asked)
     assert (again.phase, again.short_answer) == ("verified", TOLD)
     (citation,) = again.citations
     assert citation.quote == "It is paid at the harbour office."
-    assert engine.document(document.id).text[citation.start : citation.end] == citation.quote
+    assert engine.documents.get(document.id).text[citation.start : citation.end] == citation.quote
     assert again.answer == f"{citation.quote} [1]"
 
 
 def test_an_answer_that_no_document_holds_is_kept_but_not_given(engine: Engine) -> None:
     first = engine.ask(QUESTION)
-    made = engine.feedback(first.trace_id or "", answer="seventy dollars")
+    made = engine.calibration.add_feedback(first.trace_id or "", answer="seventy dollars")
     assert (made.again, made.answer) == (None, "seventy dollars")
     assert engine.ask(QUESTION).phase != "verified"
 
@@ -190,7 +192,7 @@ def test_no_opinion_ends_a_verified_answer(engine: Engine) -> None:
 def test_what_is_called_wrong_later_is_not_given_again(engine: Engine) -> None:
     verified(engine)
     again = engine.ask(QUESTION)
-    engine.feedback(again.trace_id or "", right=False)
+    engine.calibration.add_feedback(again.trace_id or "", right=False)
     assert engine.ask(QUESTION).phase != "verified"
 
 
@@ -210,8 +212,8 @@ def test_it_holds_its_quotes_as_any_trace(engine: Engine) -> None:
 
 def test_said_twice_the_last_word_counts(engine: Engine) -> None:
     answer = verified(engine)
-    engine.feedback(answer.trace_id or "", right=False)
-    (kept,) = engine.traces.feedback()
+    engine.calibration.add_feedback(answer.trace_id or "", right=False)
+    (kept,) = engine.traces.store.feedback()
     assert (kept.said, kept.right) == ("wrong", False)
 
 
@@ -219,35 +221,37 @@ def test_said_twice_the_last_word_counts(engine: Engine) -> None:
 def test_one_thing_must_be_said(engine: Engine, said: dict[str, object]) -> None:
     answer = engine.ask(QUESTION)
     with pytest.raises(UsageError, match="say one of right, wrong"):
-        engine.feedback(answer.trace_id or "", **said)  # type: ignore[arg-type]
+        engine.calibration.add_feedback(answer.trace_id or "", **said)  # type: ignore[arg-type]
 
 
 def test_where_nothing_was_answered_only_the_right_answer_can_be_told(engine: Engine) -> None:
     silent = engine.ask(QUESTION, filters=["language=id"])
     assert silent.status == "abstained"
     with pytest.raises(UsageError, match="gave no answer"):
-        engine.feedback(silent.trace_id or "", right=False)
-    made = engine.feedback(silent.trace_id or "", answer="40 crowns")
+        engine.calibration.add_feedback(silent.trace_id or "", right=False)
+    made = engine.calibration.add_feedback(silent.trace_id or "", answer="40 crowns")
     assert made.right is None
 
 
 def test_unknown_traces_and_sources_are_refused(engine: Engine) -> None:
     answer = engine.ask(QUESTION)
     with pytest.raises(TraceMissing):
-        engine.feedback("feed", right=True)
+        engine.calibration.add_feedback("feed", right=True)
     with pytest.raises(UsageError, match=r"no document 'nowhere\.md'"):
-        engine.feedback(answer.trace_id or "", answer="40 crowns", sources=["nowhere.md"])
+        engine.calibration.add_feedback(
+            answer.trace_id or "", answer="40 crowns", sources=["nowhere.md"]
+        )
 
 
 def labels(engine: Engine, count: int) -> None:
     """Answers of every degree of sureness, called right where it is high."""
-    (one,) = engine.traces.feedback() or [None]
+    (one,) = engine.traces.store.feedback() or [None]
     assert one is not None
     for at in range(count):
         sure = at % 16 / 2
         signals = dict.fromkeys(COLUMNS, 0.0) | {"sure": sure}
         right = (sure > 2) != (at % 40 == 7)
-        engine.traces.put_feedback(
+        engine.traces.store.put_feedback(
             replace(one, trace_id=f"t{at}", key=f"k{at}", signals=signals, right=right, again=None)
         )
 
@@ -258,17 +262,17 @@ def test_calibration_learns_from_feedback(engine: Engine) -> None:
     report = calibrate(engine, feedback=True)
     assert report.calibration.made_of == {"feedback": 201}
     assert report.questions == 201
-    assert engine.calibration().calibration == report.calibration
+    assert engine.calibration.current().calibration == report.calibration
 
 
 def test_feedback_on_answers_of_other_settings_teaches_nothing(engine: Engine) -> None:
     verified(engine)
     labels(engine, 200)
     with engine_at(engine.directory.parent, ask={"chunks": 3}) as other:
-        assert other.labelled() == []
+        assert other.calibration.label_answers() == []
         answer = engine.ask(QUESTION, filters=["language=en"])
-        assert other.feedback(answer.trace_id or "", right=False).made_for == ""
-    assert len(engine.labelled()) == 201
+        assert other.calibration.add_feedback(answer.trace_id or "", right=False).made_for == ""
+    assert len(engine.calibration.label_answers()) == 201
 
 
 def test_what_is_measured_is_never_a_verified_answer(engine: Engine, tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ def test_it_is_answered_as_what_was_meant(samples: Path, strategy: str) -> None:
 def test_it_can_be_switched_off(samples: Path) -> None:
     with engine_at(samples, ask={"clean_question": False}) as engine:
         answer = engine.ask(TYPED)
-        agents = {step.agent for step in engine.steps(answer) or ()}
+        agents = {step.agent for step in engine.traces.steps(answer) or ()}
     assert answer.standalone_question is None
     assert "cleaner" not in agents
 

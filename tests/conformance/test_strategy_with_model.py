@@ -16,6 +16,7 @@ from tests.real_model import LOCAL, RealModel
 from tests.scripted_server import Extractive, served
 
 from fathom.engine import Engine
+from fathom.engine.request import AskRequest
 from fathom.jsonable import canonical
 from fathom.llm.role_models import ROLES
 from fathom.runs.recorder import answer_json
@@ -57,7 +58,7 @@ def test_quotes_are_verified_and_the_run_replays_with_the_server_gone(
             answers = [engine.ask(question, strategy=strategy) for question in QUESTIONS]
             traces = [engine.traces.get(str(answer.trace_id)) for answer in answers]
             for citation in (each for answer in answers for each in answer.citations):
-                text = engine.document(citation.document).text
+                text = engine.documents.get(citation.document).text
                 assert citation.verified
                 assert text[citation.start : citation.end] == citation.quote
         assert sum(answer.usage.llm_calls for answer in answers) == server.calls > 0
@@ -80,7 +81,9 @@ def test_the_budget_holds_and_nothing_is_left_behind(
     budget = Budget(calls=calls, tokens=6_000)
 
     async def alone(engine: Engine) -> RunOutcome:
-        outcome = await engine.aoutcome(QUESTIONS[0], strategy=strategy, budget=budget)
+        outcome = await engine.arun(
+            AskRequest.parse(QUESTIONS[0], strategy=strategy, budget=budget)
+        )
         assert asyncio.all_tasks() == {asyncio.current_task()}
         return outcome
 
@@ -110,7 +113,7 @@ def test_on_a_real_model_whatever_it_says_is_bounded_true_and_replayed(
     with engine_at(tmp_path, connect=real_model.chat, **given) as engine:
         answer = engine.ask(TWO_PARTS, strategy=strategy, budget=budget)
         for citation in answer.citations:
-            text = engine.document(citation.document).text
+            text = engine.documents.get(citation.document).text
             assert citation.verified
             assert text[citation.start : citation.end] == citation.quote
     assert 1 <= answer.usage.llm_calls <= 2

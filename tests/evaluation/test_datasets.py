@@ -290,12 +290,12 @@ def questions_file(place: Path, *asked: Mapping[str, object]) -> Path:
 def test_a_file_of_questions_is_about_what_the_index_holds(run: Run, tmp_path: Path) -> None:
     run("ingest", str(folder(tmp_path / "corpus", one="# One\n\nA word.", sub__two="Two")))
     with Engine.open() as engine:
-        held = {Path(each.path).name: each for each in engine.documents()}
+        held = {Path(each.path).name: each for each in engine.documents.list()}
         named = ["one.md", held["one.md"].path, held["one.md"].id]
         asked = [{"_id": str(at), "text": "?", "metadata": {"relevant": [name]}}
                  for at, name in enumerate(named)]  # fmt: skip
         last = {"_id": "w", "text": "?", "answers": ["x"], "metadata": {"without": ["two.md"]}}
-        found = load_questions(questions_file(tmp_path, *asked, last), engine.documents())
+        found = load_questions(questions_file(tmp_path, *asked, last), engine.documents.list())
     assert found.ingested
     assert found.name == "mine"
     assert found.documents == {each.id for each in held.values()}

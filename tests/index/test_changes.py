@@ -201,7 +201,7 @@ def seen(engine: Engine, files: Sequence[str], before: Sequence[str]) -> RoundEv
     index = engine.reader()
     sources = list(index.sources())
     documents = {one.path: one.document_id for one in sources if one.document_id}
-    paths = {one.id: one.path for one in engine.documents()}
+    paths = {one.id: one.path for one in engine.documents.list()}
     assert set(documents.values()) == set(paths), "a document without place, or without document"
     for document, path in paths.items():
         assert documents.get(path) == document, "a document's path is none of its places"

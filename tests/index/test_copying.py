@@ -97,10 +97,10 @@ def test_feedback_that_was_given_at_the_copy_stays(tmp_path: Path) -> None:
     ingested(tmp_path / "one")
     with engine_at(tmp_path / "one") as one, engine_at(tmp_path / "other") as other:
         first, second = (one.ask(f"Where is {name}?").trace_id or "" for name in ("it", "she"))
-        one.feedback(first, answer="here")
+        one.calibration.add_feedback(first, answer="here")
         one.copy_to(other)
-        other.feedback(first, answer="there")
-        one.feedback(second, answer="away")
+        other.calibration.add_feedback(first, answer="there")
+        one.calibration.add_feedback(second, answer="away")
         one.copy_to(other)
-        said = {each.trace_id: each.answer for each in other.traces.feedback()}
+        said = {each.trace_id: each.answer for each in other.traces.store.feedback()}
         assert said == {first: "there", second: "away"}

@@ -68,8 +68,8 @@ def test_what_is_not_in_is_told_each_time(engine: Engine, file: Path) -> None:
         "(record 2)": "failed", "(line 3)": "failed",
         "(line 5)": "empty", "(line 7)": "empty", "f": "empty", "(line 9)": "empty",
     }  # fmt: skip
-    assert engine.document("a").text == "One text."
-    assert engine.document("(line 3)").text == "Its own."
+    assert engine.documents.get("a").text == "One text."
+    assert engine.documents.get("(line 3)").text == "Its own."
     assert engine.verify() == []
 
 

@@ -173,6 +173,6 @@ def test_a_record_that_ends_who_cuts_it_fails_alone(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(corpus(100, poison=50))
     with engine_at(tmp_path, 2, DeadlyToCount(64)) as engine:
         report = engine.ingest([tmp_path / "a.jsonl"])
-        assert len(list(engine.documents())) == 99
+        assert len(list(engine.documents.list())) == 99
         bad = {one.path.rpartition("#")[2]: one.reason for one in report.files if one.is_bad}
         assert bad["50"] == "its worker ended (signal 9), 3 times"

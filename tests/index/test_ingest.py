@@ -45,7 +45,7 @@ def write(tmp_path: Path) -> Write:
 
 
 def paths(engine: Engine, folder: Path) -> list[str]:
-    return [Path(one.path).relative_to(folder).as_posix() for one in engine.documents()]
+    return [Path(one.path).relative_to(folder).as_posix() for one in engine.documents.list()]
 
 
 def source(engine: Engine, file: Path) -> SourceRecord:
@@ -119,7 +119,7 @@ def test_an_unreadable_file_keeps_its_document(
         assert (report.failed, report.stale) == (1, 1)
         marked = source(engine, file)
         assert (marked.outcome, marked.reason) == ("stale", "cannot be read: Permission denied")
-        assert engine.document(str(file)).text == "Some text."
+        assert engine.documents.get(str(file)).text == "Some text."
         assert engine.status().stale == 1
 
 
@@ -133,12 +133,14 @@ def test_a_broken_file_keeps_the_good_version(
     for _ in range(2):
         report = engine.ingest([tmp_path / "px"])
         assert (report.failed, report.stale, report.changed) == (1, 1, 0)
-        assert engine.document(str(file)).text == "The good version."
+        assert engine.documents.get(str(file)).text == "The good version."
     marked = source(engine, file)
     assert (marked.outcome, bool(marked.reason)) == ("stale", True)
     file.write_text("The new version.")
     assert engine.ingest([tmp_path / "px"]).changed == 1
-    assert [engine.document(one.id).text for one in engine.documents()] == ["The new version."]
+    assert [engine.documents.get(one.id).text for one in engine.documents.list()] == [
+        "The new version."
+    ]
     assert engine.status().stale == 0
 
 
@@ -194,7 +196,7 @@ def test_a_renamed_file_has_its_new_path(
     report = engine.ingest([tmp_path / "px"], prune=prune)
     assert (report.removed, report.stale) == (0, 0)
     assert report.files[0].reason == f"moved from {file}"
-    (found,) = engine.documents()
+    (found,) = engine.documents.list()
     assert (Path(found.path).name, found.title) == ("new.md", "new")
     assert engine.reader().source(str(file)) is None
     assert engine.search("text")[0].chunk.title == "new"
@@ -227,7 +229,7 @@ def test_a_copy_takes_over_the_document(
     else:
         file.write_text("Changed text.")
     engine.ingest([tmp_path / "px"])
-    found = {Path(one.path).name: one.title for one in engine.documents()}
+    found = {Path(one.path).name: one.title for one in engine.documents.list()}
     assert found == ({"b.md": "b"} if how == "removed" else {"a.md": "a", "b.md": "b"})
 
 
@@ -239,7 +241,9 @@ def test_a_known_file_behind_a_link_of_the_same_folder_is_brought_up_to_date(
     (tmp_path / "px" / "a.md").symlink_to("b.md")
     file.write_text("Changed text.")
     engine.ingest([tmp_path / "px"])
-    assert [engine.document(one.id).text for one in engine.documents()] == ["Changed text."]
+    assert [engine.documents.get(one.id).text for one in engine.documents.list()] == [
+        "Changed text."
+    ]
 
 
 def records(*numbers: int) -> str:
@@ -299,7 +303,7 @@ def test_of_records_with_one_id_the_first_counts(
         assert told[f"{file}#d{between}"] == (
             "its _id occurs before in the file; the first one counts"
         )
-        assert ("dawn" in engine.document(f"d{between}").text) == rows.startswith(second)
+        assert ("dawn" in engine.documents.get(f"d{between}").text) == rows.startswith(second)
         assert outcomes(engine)[f"corpus.jsonl#d{between}"] == "ok"
         assert engine.verify() == []
         again = engine.ingest([file.parent])
@@ -317,7 +321,7 @@ def test_a_broken_line_takes_no_place_of_a_record_whose_id_is_its_number(
         file.write_text("\n".join([*rest[: line - 1], "no record", *rest[line - 1 :]]))
         assert engine.ingest([file.parent]).failed == 1
         assert outcomes(engine)[f"corpus.jsonl#{line}"] == "ok"
-        assert "2" in engine.document(str(line)).text
+        assert "2" in engine.documents.get(str(line)).text
 
 
 def test_the_id_of_a_record_belongs_to_who_had_it_first(
@@ -333,11 +337,11 @@ def test_the_id_of_a_record_belongs_to_who_had_it_first(
     told = engine.reader().source(f"{second}#d1")
     assert told is not None
     assert told.reason == f"the id 'd1' belongs to {first}#d1 already; use another --index"
-    assert "noon" in engine.document("d1").text
+    assert "noon" in engine.documents.get("d1").text
     # Both in one batch.
     engine.ingest([first.parent, second.parent], rebuild=True)
     assert engine.reader().source(f"{second}#d1") == told
-    assert [each.id for each in engine.documents()] == ["d0", "d1", "d2"]
+    assert [each.id for each in engine.documents.list()] == ["d0", "d1", "d2"]
 
 
 def test_a_record_that_is_carried_over_takes_no_id_of_another(
@@ -348,7 +352,7 @@ def test_a_record_that_is_carried_over_takes_no_id_of_another(
     second.write_text(json.dumps({"_id": "d1", "text": ""}))
     first = write("one/corpus.jsonl", records(1).replace("noon", "dawn"))
     engine.ingest([first.parent, second.parent], rebuild=True)
-    assert "dawn" in engine.document("d1").text
+    assert "dawn" in engine.documents.get("d1").text
     told = engine.reader().source(f"{second}#d1")
     assert told is not None
     assert (told.outcome, told.document_id) == ("empty", None)
@@ -494,4 +498,4 @@ def test_an_index_that_lost_all_its_documents_is_sound(
     engine.ingest([tmp_path / "px"])
     file.unlink()
     engine.ingest([tmp_path / "px"], prune=True)
-    assert (list(engine.documents()), engine.verify()) == ([], [])
+    assert (list(engine.documents.list()), engine.verify()) == ([], [])

@@ -116,7 +116,7 @@ def test_broken_off_at_any_file_the_next_run_ends_with_what_is_there(
                 engine.ingest([docs], prune=True, on_progress=Stop(stop))
         engine.ingest([docs], prune=True)
         there = sorted(str(path) for path in docs.rglob("*.md"))
-        assert [one.path for one in engine.documents()] == there
+        assert [one.path for one in engine.documents.list()] == there
         assert [one.path for one in engine.reader().sources(str(docs))] == there
         assert engine.verify() == []
         assert engine.ingest([docs], prune=True).unchanged == 9

@@ -73,7 +73,7 @@ def held(place: Path) -> tuple[str, list[str]]:
     """The content of an index, and the paths of its documents, once it is seen to be sound."""
     with engine_at(place) as engine:
         assert engine.verify() == []
-        return engine.status().content, [one.path for one in engine.documents()]
+        return engine.status().content, [one.path for one in engine.documents.list()]
 
 
 WorkersOf = Callable[[int], set[int]]

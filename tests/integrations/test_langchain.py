@@ -63,7 +63,7 @@ class TestRetriever:
     def test_metadata_says_where_the_text_stands(self, engine: Engine) -> None:
         (first,) = FathomRetriever(engine=engine, k=1).invoke("mooring permit")
         told = first.metadata
-        whole = engine.document(told["document"])
+        whole = engine.documents.get(told["document"])
         assert whole.text[told["start"] : told["end"]] == first.page_content
         assert Path(told["path"]).name == "fees.md"
         assert (told["title"], told["page"], told["rank"]) == ("Fees", None, 1)
@@ -122,7 +122,7 @@ class TestNode:
         assert end["abstained"] is False
         (cited, *_) = end["citations"]
         assert (
-            engine.document(cited["document"]).text[cited["start"] : cited["end"]]
+            engine.documents.get(cited["document"]).text[cited["start"] : cited["end"]]
             == (cited["quote"])
         )
         assert asyncio.run(graph.ainvoke(asked)) == end

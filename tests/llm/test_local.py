@@ -287,7 +287,7 @@ from tests.making import QUESTION, engine_at
 llm = {"model": "local:", "max_tokens": 16, "skip_above_confidence": 2, "cache_prompts": True}
 with engine_at(Path(sys.argv[1]), llm=llm, budget={"seconds": 900}, offline=True) as engine:
     answer = engine.ask(QUESTION)
-    child = Path(f"/proc/{engine.assembly.models.server.pid}")
+    child = Path(f"/proc/{engine.models.language_models.server.pid}")
     assert child.exists()
 print(sorted(reached), answer.usage.llm_calls, answer.usage.cost_usd, child.exists())
 """

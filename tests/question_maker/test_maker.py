@@ -51,7 +51,7 @@ def made(engine: Engine) -> Made:
 
 def read_again(made: Made, engine: Engine, folder: Path) -> Dataset:
     made.write(folder / "made.jsonl")
-    return load_questions(folder / "made.jsonl", engine.documents())
+    return load_questions(folder / "made.jsonl", engine.documents.list())
 
 
 def test_there_are_questions_of_each_kind_that_the_documents_give(made: Made) -> None:
@@ -62,7 +62,7 @@ def test_there_are_questions_of_each_kind_that_the_documents_give(made: Made) ->
 
 def test_an_answer_stands_word_for_word_in_a_relevant_document(made: Made, engine: Engine) -> None:
     for each in made.questions:
-        texts = [" ".join(engine.document(name).text.split()) for name in each.relevant]
+        texts = [" ".join(engine.documents.get(name).text.split()) for name in each.relevant]
         assert all(any(answer in text for text in texts) for answer in each.answers)
         assert bool(each.answers) == bool(each.relevant) == (each.kind != "unanswerable")
 

@@ -137,10 +137,10 @@ def made(tmp_path: Path) -> Engine:
 def test_a_search_is_whole_though_the_threads_beside_it_have_ended(tmp_path: Path) -> None:
     with made(tmp_path) as engine:
         before = engine.search("levy")
-        engine.assembly.close()
+        engine.models.close()
         ended = ThreadPoolExecutor(1)
         ended.shutdown()
-        vars(engine.assembly)["beside"] = ended
+        vars(engine.models)["lookup_pool"] = ended
         assert engine.search("levy") == before
 
 
@@ -152,7 +152,7 @@ def test_a_search_that_ends_while_its_engine_is_closed_leaves_no_thread(tmp_path
     def late() -> None:
         at_work.set()
         closing.wait(30)
-        with engine.as_it_is() as index:
+        with engine.open_snapshot() as index:
             beside = engine.assembly.hybrid(index).beside
         assert beside is not None
         beside.submit(int).result()

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.scripted_server import refused_url
 from tests.runs.test_telemetry import traced
+from tests.scripted_server import refused_url
 
 from fathom.errors import RunError, UsageError
 from fathom.runs.export import export

@@ -12,6 +12,7 @@ from tests.strategies.test_anchor import Quotes
 
 from fathom.control.reasons import REASONS
 from fathom.engine import Engine
+from fathom.engine.request import AskRequest
 from fathom.llm.base import Call, Completion
 from fathom.settings import Settings
 
@@ -83,7 +84,9 @@ def told(engine: Engine, questions: Sequence[tuple[str, str]]) -> Iterator[tuple
     """Each question with the reasons of the gate."""
     for question, condition in questions:
         filters = [condition] if condition else []
-        outcome = asyncio.run(engine.aoutcome(question, strategy="anchor", filters=filters))
+        outcome = asyncio.run(
+            engine.arun(AskRequest.parse(question, strategy="anchor", filters=filters))
+        )
         for step in outcome.trace.steps:
             if step.agent == "gate":
                 yield question, step.reason

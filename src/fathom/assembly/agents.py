@@ -112,7 +112,7 @@ class Assembly(RetrievalParts):
     @cached_property
     def reader(self) -> "Reader":
         """Answers from hits."""
-        model = self.models.of("reader")
+        model = self.models.language_models.of("reader")
         if model is None:
             return self.local_reader
         from fathom.agents.reader.llm import LLMReader
@@ -163,7 +163,7 @@ class Assembly(RetrievalParts):
         """Says how well quotes support claims."""
         from fathom.agents.judge import PROMPT, LLMJudge
 
-        model = self.models.of("judge")
+        model = self.models.language_models.of("judge")
         if model is None:
             return self.local_judge
         return LLMJudge(model=model, local=self.local_judge, prompt=self.prompt(PROMPT))
@@ -190,7 +190,7 @@ class Assembly(RetrievalParts):
             LLMDebater(model=model, local=local, pairs=self.cross_reader, prompt=prompt)
             if model
             else local
-            for model in self.models.debaters
+            for model in self.models.language_models.debaters
         )
 
     @cached_property
@@ -201,7 +201,7 @@ class Assembly(RetrievalParts):
     def _aggregator(self, min_share: float) -> "Aggregator":
         from fathom.agents.debate.aggregator import PROMPT, LLMAggregator, LocalAggregator
 
-        model = self.models.of("aggregator")
+        model = self.models.language_models.of("aggregator")
         local = LocalAggregator(min_share=min_share)
         if model is None:
             return local
@@ -228,7 +228,7 @@ class Assembly(RetrievalParts):
     @cached_property
     def questioner(self) -> "LLMQuestioner | None":
         """Writes questions about chunks; `None` without a language model."""
-        model = self.models.of("questioner")
+        model = self.models.language_models.of("questioner")
         if model is None:
             return None
         from fathom.agents.questioner import PROMPT, LLMQuestioner
@@ -241,7 +241,7 @@ class Assembly(RetrievalParts):
         from fathom.agents.hyde import PROMPT, LLMHypothesis, LocalHypothesis
         from fathom.retrieval.expansion import Feedback
 
-        model = self.models.of("hyde")
+        model = self.models.language_models.of("hyde")
         local = LocalHypothesis(feedback=Feedback(words=self.terms.words))
         if model is None:
             return local
@@ -290,7 +290,7 @@ class Assembly(RetrievalParts):
         """Puts hits in the order of what they say to a question."""
         from fathom.agents.reorderer import PROMPT, LLMReorderer
 
-        model, own = self.models.of("reorderer"), self.settings.hybrid
+        model, own = self.models.language_models.of("reorderer"), self.settings.hybrid
         if model is None:
             return self.reranker
         return LLMReorderer(
@@ -307,7 +307,7 @@ class Assembly(RetrievalParts):
         """Rewrites questions for a search."""
         from fathom.agents.rewriter import PROMPT, STAND_ALONE, LLMRewriter, LocalRewriter
 
-        model = self.models.of("rewriter")
+        model = self.models.language_models.of("rewriter")
         if model is None:
             return LocalRewriter()
         return LLMRewriter(
@@ -328,7 +328,7 @@ class Assembly(RetrievalParts):
         """Splits questions."""
         from fathom.agents.decomposer import PARALLEL, SERIAL, LLMDecomposer
 
-        model, local = self.models.of("decomposer"), self.local_decomposer
+        model, local = self.models.language_models.of("decomposer"), self.local_decomposer
         if model is None:
             return local
         return LLMDecomposer(
@@ -343,7 +343,7 @@ class Assembly(RetrievalParts):
         """Selects the hits that are worth reading."""
         from fathom.agents.selector import PROMPT, LLMSelector, LocalSelector
 
-        model = self.models.of("reorderer")
+        model = self.models.language_models.of("reorderer")
         local = LocalSelector(reranker=self.reranker, keep=self.settings.mao.keep)
         if model is None:
             return local
@@ -354,7 +354,7 @@ class Assembly(RetrievalParts):
         """Composes the answers to sub-questions."""
         from fathom.agents.summarizer import PROMPT, LLMSummarizer, LocalSummarizer
 
-        model = self.models.of("summarizer")
+        model = self.models.language_models.of("summarizer")
         if model is None:
             return LocalSummarizer()
         return LLMSummarizer(
@@ -384,11 +384,11 @@ class Assembly(RetrievalParts):
             policy_named,
         )
 
-        own, model = self.settings.mao, self.models.of("planner")
+        own, model = self.settings.mao, self.models.language_models.of("planner")
         policy = policy_named(own.policy, score_gap=own.score_gap)
         if model is None:
             return LocalPlanner(policy=policy)
-        roles = {role for role in get_args(AgentRole) if self.models.of(role)}
+        roles = {role for role in get_args(AgentRole) if self.models.language_models.of(role)}
         prices = Prices(
             alpha=own.alpha,
             tokens=estimated_tokens(roles, hits=own.retrieve),
@@ -408,6 +408,6 @@ class Assembly(RetrievalParts):
         own = self.settings.adaptive
         enough = self.settings.ask.min_confidence
         policy = chosen_policy(own.policy, own.forced, enough=enough)
-        if own.forced or self.models.of("reader") is None:
+        if own.forced or self.models.language_models.of("reader") is None:
             return policy
         return ModelForTheRest(policy=policy, certain=self.settings.llm.skip_above_confidence)

@@ -171,8 +171,8 @@ def made_for(assembly: Assembly, trace: Trace) -> str:
 
 def reader_of(assembly: Assembly) -> str:
     """Names the cross-reader: the sha256 of its card, or what was given instead."""
-    if assembly.given_reader is not None:
-        return type(assembly.given_reader).__qualname__
+    if assembly.models.given_reader is not None:
+        return type(assembly.models.given_reader).__qualname__
     return str(card_of(assembly.settings.models.cross_reader).get("sha256", ""))
 
 

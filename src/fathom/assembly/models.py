@@ -1,6 +1,7 @@
 """The models, and what is made with them: the lowest floor of the composition root."""
 
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cached_property
 from threading import Lock
@@ -41,91 +42,158 @@ if TYPE_CHECKING:
 
 SERVED = "openai:"
 """Begins the names of embedders that a server gives."""
+LOOKUP_THREADS = 4
+"""The questions whose words are looked up at a time beside their embedding."""
 WARM = Chunk(id="warm#0", document_id="warm", text="warm", span=Span(0, 4), ordinal=0)
 
 
-class ModelParts:
-    """Makes the models and what is made with them, each once."""
+class Models:
+    """The models that the settings name, each loaded once, for engines over one or more indexes."""
 
     def __init__(
         self,
         settings: Settings,
         *,
-        index: Callable[[], Index],
         embedder: Embedder | None = None,
         cross_reader: CrossReader | None = None,
         connect: Connect | None = None,
-        like: "ModelParts | None" = None,
     ) -> None:
-        """Nothing is loaded or opened yet.
+        """Create the models without loading any.
 
         Args:
-            settings: What to make.
-            index: Opens the index that searches and quotes look into.
-            embedder: Used instead of the one that the settings name.
-            cross_reader: Likewise.
-            connect: Gives language models instead of those that the settings name.
-            like: Made from the same settings over another index: its models are used.
+            settings: The names and limits of the models.
+            embedder: Replaces the embedder that the settings name.
+            cross_reader: Replaces the cross-reader that the settings name.
+            connect: Returns language models in place of those that the settings name.
         """
         self.settings = settings
-        self._like = like
-        self.warm = False
-        self._extended = ExtendedSettings(settings.extensions)
-        self._index = index
-        self._embedder = embedder
-        self._cross_reader = cross_reader
+        self.given_embedder = embedder
+        self.given_reader = cross_reader
         self._connect = connect
+        self.is_warm = False
         self._warming = Lock()
 
-    # The local models, and what is made with them.
+    def with_connect(self, settings: Settings, connect: Connect) -> "Models":
+        """Return models for other settings that keep the given embedder and cross-reader."""
+        return Models(
+            settings,
+            embedder=self.given_embedder,
+            cross_reader=self.given_reader,
+            connect=connect,
+        )
 
     @cached_property
     def embedder(self) -> Embedder:
-        """What turns texts into vectors."""
-        return CheckedEmbedder(self._searched)
-
-    @cached_property
-    def _searched(self) -> Embedder:
-        if self._like is not None:
-            return self._like._searched  # noqa: SLF001 - of its own kind
+        """The embedder of texts."""
         models = self.settings.models
-        found = self._embedder or self._load_embedder(models.embedder)
-        return found if models.query_encoder == "same" else asked_with(models.query_encoder, found)
-
-    @cached_property
-    def asked(self) -> Embedder:
-        """What turns questions into vectors that are compared with those of texts."""
-        return CheckedEmbedder(for_questions(self._searched))
+        embedder = self.given_embedder or self.load_embedder(models.embedder)
+        if models.query_encoder == "same":
+            return embedder
+        return asked_with(models.query_encoder, embedder)
 
     @cached_property
     def further(self) -> Mapping[str, Embedder]:
-        """The embedders of further vector spaces, by the names of these."""
-        if self._like is not None:
-            return self._like.further
-        return {name: self._load_embedder(name) for name in self.settings.retrieval.embedders}
+        """The embedders of the further vector spaces, by name."""
+        return {name: self.load_embedder(name) for name in self.settings.retrieval.embedders}
 
-    def _load_embedder(self, name: str) -> Embedder:
+    @cached_property
+    def cross_reader(self) -> CrossReader:
+        """The model that reads a question and a chunk together."""
+        models = self.settings.models
+        return self.given_reader or load_shipped_reader(
+            models.cross_reader, runtime=models.runtime, threads=models.threads
+        )
+
+    @cached_property
+    def language_models(self) -> RoleModels:
+        """The language models of the roles."""
+        return RoleModels(self.settings, connect=self._connect, cores=cores())
+
+    @cached_property
+    def lookup_pool(self) -> ThreadPoolExecutor | None:
+        """The threads that look up a question's words while it is embedded; `None` on one core."""
+        return ThreadPoolExecutor(LOOKUP_THREADS, "words") if cores() > 1 else None
+
+    def load_embedder(self, name: str) -> Embedder:
+        """Return the embedder of this name: a local model, or one that a server runs."""
         models = self.settings.models
         if name.startswith(SERVED):
-            return self._served_embedder(name)
+            return self._connect_embedder(name)
         return load_embedder(
             name, runtime=models.runtime, threads=models.threads, offline=self.settings.offline
         )
 
-    def _served_embedder(self, name: str) -> Embedder:
+    def _connect_embedder(self, name: str) -> Embedder:
         from fathom.llm.embeddings import ServedEmbedder, embedding_endpoint
 
-        own = self.settings.embedding
+        embedding = self.settings.embedding
         endpoint = embedding_endpoint(
-            name, base_url=own.base_url, key_env=own.key_env, offline=self.settings.offline
+            name,
+            base_url=embedding.base_url,
+            key_env=embedding.key_env,
+            offline=self.settings.offline,
         )
-        policy = RetryPolicy(tries=own.tries)
-        return ServedEmbedder(endpoint, batch=own.batch, seconds=own.seconds, policy=policy)
+        policy = RetryPolicy(tries=embedding.tries)
+        return ServedEmbedder(
+            endpoint, batch=embedding.batch, seconds=embedding.seconds, policy=policy
+        )
+
+    def warm_up(self) -> None:
+        """Load what a question needs, so that loading takes nothing of the question's budget.
+
+        A second caller waits until the first has finished; a later call does nothing.
+        """
+        with self._warming:
+            if self.is_warm:
+                return
+            with suppress(ModelError):  # searches fall back on words then, and say so
+                for_questions(self.embedder).embed(["warm"])
+            self.cross_reader.session("warm").read([WARM])
+            self.language_models.load()
+            self.is_warm = True
+
+    def close(self) -> None:
+        """Stop the processes and threads of the models; the models may be used again."""
+        self.language_models.close()
+        self.is_warm = False
+        pool: ThreadPoolExecutor | None = vars(self).pop("lookup_pool", None)
+        if pool is not None:
+            pool.shutdown()
+
+
+class ModelParts:
+    """The lowest floor of the assembly: models, and what is made with them."""
+
+    def __init__(self, settings: Settings, *, index: Callable[[], Index], models: Models) -> None:
+        """Create the parts without loading or opening anything.
+
+        Args:
+            settings: The settings of the parts.
+            index: Opens the index of searches and quotes.
+            models: The models, which other assemblies may share.
+        """
+        self.settings = settings
+        self.models = models
+        self._extended = ExtendedSettings(settings.extensions)
+        self._index = index
+
+    @cached_property
+    def embedder(self) -> Embedder:
+        """The embedder of texts, its vectors checked."""
+        return CheckedEmbedder(self.models.embedder)
+
+    @cached_property
+    def asked(self) -> Embedder:
+        """The embedder of questions, its vectors checked."""
+        return CheckedEmbedder(for_questions(self.models.embedder))
 
     @property
     def spaces(self) -> list[Space]:
         """The further vector spaces that the index is to have."""
-        return [Space(name=name, identity=each.identity) for name, each in self.further.items()]
+        return [
+            Space(name=name, identity=embedder.identity)
+            for name, embedder in self.models.further.items()
+        ]
 
     def side(self, name: str) -> VectorSide:
         """The embedder of questions and the space of this name; `""` is `models.embedder`.
@@ -137,24 +205,14 @@ class ModelParts:
             return VectorSide(embedder=self.asked)
         if name not in self.settings.retrieval.embedders:
             raise UsageError(f"no vectors of {name!r} are searched; add it to retrieval.embedders")
-        embedder = self.further[name]
+        embedder = self.models.further[name]
         asked = CheckedEmbedder(for_questions(embedder))
         return VectorSide(embedder=asked, space=Space(name=name, identity=embedder.identity))
 
     @property
-    def given_reader(self) -> CrossReader | None:
-        """What is used instead of the cross-reader that the settings name, if anything is."""
-        return self._cross_reader
-
-    @cached_property
     def cross_reader(self) -> CrossReader:
-        """What reads a question and a chunk together."""
-        if self._like is not None:
-            return self._like.cross_reader
-        models = self.settings.models
-        return self._cross_reader or load_shipped_reader(
-            models.cross_reader, runtime=models.runtime, threads=models.threads
-        )
+        """The model that reads a question and a chunk together."""
+        return self.models.cross_reader
 
     def pieces(self, word: str) -> int:
         """Of how many tokens a word is made, for the cross-reader if it can tell."""
@@ -229,45 +287,12 @@ class ModelParts:
         """What one question may spend."""
         return Budget(**self.settings.budget.model_dump(exclude={"effort"}))
 
-    def warm_up(self) -> None:
-        """Load what a question needs, so that none has to wait for it within its budget.
-
-        Who calls it while another thread is at it waits for that; once is enough.
-        """
-        with self._warming:
-            if self.warm:
-                return
-            if self._like is not None:
-                self._like.warm_up()
-                self.warm = True
-                return
-            with suppress(ModelError):  # searches fall back on words then, and say so
-                self.asked.embed(["warm"])
-            self.cross_reader.session("warm").read([WARM])
-            self.models.load()
-            self.warm = True
-
-    def close(self) -> None:
-        """End what runs beside this process; may be used again."""
-        if self._like is None:
-            self.models.close()
-        self.warm = False
-
-    # Language models, and who asks the web.
-
-    @cached_property
-    def models(self) -> RoleModels:
-        """The language models of the roles."""
-        if self._like is not None:
-            return self._like.models
-        return RoleModels(self.settings, connect=self._connect, cores=cores())
-
     @property
     def secrets(self) -> tuple[str, ...]:
         """The keys of all that was made so far."""
         engine = self.__dict__.get("web_engine")
         web = (engine.key.get_secret_value(),) if engine and engine.key else ()
-        return (*self.models.secrets, *web)
+        return (*self.models.language_models.secrets, *web)
 
     def prepare(self) -> None:
         """Make all that the settings name, so that what is wrong with it is known at once.
@@ -276,7 +301,7 @@ class ModelParts:
             UsageError: See `RoleModels.of` and `load_web_engine`.
             SettingsError: See `chosen_prompts`.
         """
-        self.models.prepare()
+        self.models.language_models.prepare()
         if any(self.settings.llm.prompts.model_dump().values()):
             chosen_prompts(self.settings)
         if self.settings.web.provider:

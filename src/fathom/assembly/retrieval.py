@@ -1,15 +1,13 @@
 """The retrievers, and what a search is made of."""
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from fathom.index.base import IndexReader as Index
 from fathom.models.base import Embedder
 from fathom.models.cached import CachedEmbedder
 from fathom.models.query_encoder import SHA256
-from fathom.models.runtime import cores
 from fathom.retrieval.base import Retriever
 from fathom.retrieval.expansion import Feedback
 from fathom.retrieval.fusion import ReciprocalRank, WeightedSum
@@ -35,8 +33,6 @@ if TYPE_CHECKING:
 from fathom.assembly.models import ModelParts
 
 FURTHER_WEIGHT = 0.4
-BESIDE = 4
-"""Words of so many questions are looked up at a time; those of others are by who asks."""
 
 
 class RetrievalParts(ModelParts):
@@ -79,25 +75,11 @@ class RetrievalParts(ModelParts):
                 settings.keyword_weight,
                 *(self._vector_weight(space, text) for space in spaces),
             ],
-            beside=self.beside,
+            beside=self.models.lookup_pool,
             candidates=settings.candidates,
             defining=settings.definitions,
             name=name,
         )
-
-    @cached_property
-    def beside(self) -> ThreadPoolExecutor | None:
-        """Where words of questions are looked up while these are embedded; `None` on one core."""
-        if self._like is not None:
-            return cast("RetrievalParts", self._like).beside
-        return ThreadPoolExecutor(BESIDE, "words") if cores() > 1 else None
-
-    def close(self) -> None:
-        """See `ModelParts.close`."""
-        super().close()
-        pool = vars(self).pop("beside", None)
-        if pool is not None and self._like is None:
-            pool.shutdown()
 
     def _vector_weight(self, space: str, text: str) -> float:
         settings = self.settings.retrieval

@@ -7,6 +7,7 @@ from functools import partial
 from typing import NoReturn
 
 from fathom.assembly import Assembly
+from fathom.assembly.models import Models
 from fathom.documents.base import ParseLimits
 from fathom.documents.chunking.base import Chunker
 from fathom.errors import IndexMismatch, UsageError
@@ -56,14 +57,14 @@ def worker_tools(
     Raises:
         IndexMismatch: If what is installed where the worker is would make another index.
     """
-    made = Assembly(settings, index=_nobody, embedder=embedder)
+    made = Assembly(settings, index=_nobody, models=Models(settings, embedder=embedder))
     differing = [key for key, value in identity.items() if made.identity.get(key) != value]
     if differing:
         raise IndexMismatch(
             f"a worker has another {', '.join(differing)} than who writes to the index; install "
             "the same version of Fathom and its models there"
         )
-    return WorkerTools(made.parse_limits, made.chunker, {"": made.embedder, **made.further})
+    return WorkerTools(made.parse_limits, made.chunker, {"": made.embedder, **made.models.further})
 
 
 def _nobody() -> NoReturn:

@@ -142,11 +142,11 @@ def calibrate(
         cases += [Case(answered(record), record.confidence) for record in graded]
         made_of |= {"questions": dataset.name, "count": len(graded)}
     if feedback:
-        labels = engine.labelled(name)
+        labels = engine.calibration.label_answers(name)
         cases += [Case(label, None) for label in labels]
         made_of |= {"feedback": len(labels)}
     outcomes = [case.outcome for case in cases]
-    calibrated = engine.calibrate(
+    calibrated = engine.calibration.learn(
         outcomes, strategy=name, max_error=max_error, delta=delta, made_of=made_of
     )
     return report(name, calibrated, cases)

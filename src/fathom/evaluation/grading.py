@@ -212,10 +212,10 @@ class Panel:
 
     def _model(self, engine: "Engine", judge: str) -> RoleModel:
         name = self.model or engine.settings.llm.model
-        model = None if self.model else engine.assembly.models.of("judge")
+        model = None if self.model else engine.models.language_models.of("judge")
         if model is None and not name:
             raise UsageError(f"judge {judge} needs a language model: add --judge-model NAME")
-        return model or engine.assembly.models.called(name)
+        return model or engine.models.language_models.called(name)
 
     def graded(
         self, judges: Sequence[AnswerJudge], records: Group, *, budget: Budget

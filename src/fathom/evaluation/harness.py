@@ -91,7 +91,7 @@ class Systems:
         for name in self.retrievers:
             split(name)
         if self.strategies:
-            from fathom.learning import check_strategy  # takes a second
+            from fathom.engine.calibration import check_strategy  # takes a second
 
             for name in self.strategies:
                 check_strategy(name)
@@ -188,7 +188,7 @@ def opened(path: Path, engine: "Engine") -> Dataset:
         UsageError: If it is malformed.
         IndexMissing: If there is a file of questions and no index.
     """
-    return load_questions(path, engine.documents()) if path.is_file() else load(path)
+    return load_questions(path, engine.documents.list()) if path.is_file() else load(path)
 
 
 @contextmanager

@@ -2,12 +2,13 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from urllib.parse import quote
 
 from fathom import __version__
+from fathom.engine.request import AskRequest
 from fathom.errors import IndexMissing, UsageError
 from fathom.evaluation.datasets import Dataset, Question
 from fathom.evaluation.evidence import actions, evidence_documents
@@ -93,6 +94,7 @@ class Session:
                     verified=False,
                 )
             )
+            return in_loop(self.engine.arun(replace(request, reuse_verified=False)))
 
         return record_strategy(
             strategy,
@@ -188,7 +190,7 @@ def holds(engine: "Engine", dataset: Dataset) -> bool:
     # Files that could not be read count as held: ingesting them again would fail again.
     if not status.documents or status.documents + status.failed < len(dataset.documents):
         return False
-    return all(document.id in dataset.documents for document in engine.documents())
+    return all(document.id in dataset.documents for document in engine.documents.list())
 
 
 def filters_of(question: Question) -> tuple[Filter, ...]:

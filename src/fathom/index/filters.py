@@ -1,15 +1,19 @@
 """Conditions on documents become SQL with bound parameters, in the dialect of an engine."""
 
+import logging
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fathom.errors import UsageError
+from fathom.errors import RunError, UsageError
 from fathom.types import Filter, Scalar
+
+if TYPE_CHECKING:
+    from fathom.index.base import IndexReader
 
 COLUMNS = ("path", "file", "folder", "title", "language", "document")
 """What every document has; all of it is text."""
@@ -121,3 +125,21 @@ def _scalar(condition: Filter) -> Scalar:
     if isinstance(condition.value, tuple):
         raise UsageError(f"filter {condition.key} {condition.op}: give one value, not several")
     return condition.value
+
+
+def unmet_filters(
+    filters: Iterable[Filter], open_reader: Callable[[], "IndexReader"]
+) -> tuple[str, ...]:
+    """Return a line for each condition that no document can meet, as none has such a key.
+
+    Args:
+        filters: The conditions.
+        open_reader: Opens the index; called only where a key is no column of every document.
+    """
+    keys = {condition.key for condition in filters}.difference(COLUMNS)
+    try:
+        missing = sorted(keys and keys.difference(open_reader().keys()))
+    except RunError as error:
+        logging.getLogger("fathom").warning("keys were not looked up: %s", error)
+        return ()
+    return tuple(f"no document has {key!r}; `fathom status` lists the keys" for key in missing)

@@ -60,7 +60,7 @@ class FathomRetriever(BaseRetriever):
             retriever=self.retriever,
             filters=self.filters if filters is None else filters,
         )
-        places = self.engine.places(hits)
+        places = self.engine.documents.locate(hits)
         return [
             Document(
                 id=hit.chunk.id,

@@ -244,7 +244,7 @@ class _Tools:
         """The parts of the documents that fit a query best, with where they stand."""
         engine = self._desk_of(ctx).engine
         hits = engine.search(query, k=k, retriever=retriever, filters=filters)
-        found = hits_json(query, hits, engine.places(hits))
+        found = hits_json(query, hits, engine.documents.locate(hits))
         for hit in found["hits"]:
             hit["gives_orders"] = gives_orders(hit["text"])
         return _told(found)
@@ -263,7 +263,7 @@ class _Tools:
     ) -> Annotated[CallToolResult, DocumentText]:
         """The text of a document, or a part of it; offsets are those of citations."""
         try:
-            found = self._desk_of(ctx).engine.document(id)
+            found = self._desk_of(ctx).engine.documents.get(id)
         except UsageError as error:
             raise UsageError(str(error).replace("`fathom docs list`", "`list_documents`")) from None
         length = len(found.text)
@@ -297,7 +297,7 @@ class _Tools:
     ) -> Annotated[CallToolResult, DocumentList]:
         """All documents, ordered by path, so many at a time."""
         engine = self._desk_of(ctx).engine
-        known = engine.documents()
+        known = engine.documents.list()
         rest = known if after is None else dropwhile(lambda each: each.path <= after, known)
         listed = list(islice(rest, limit + 1))
         more = len(listed) > limit
@@ -313,7 +313,7 @@ class _Tools:
         """How many documents there are, what they can be filtered by, and the ways of answering."""
         engine = self._desk_of(ctx).engine
         state, settings = engine.status(), engine.settings
-        kept = engine.calibrations()
+        kept = engine.calibration.list()
         return _told(
             {
                 "documents": state.documents,
@@ -330,7 +330,7 @@ class _Tools:
                 "strategy": settings.ask.strategy,
                 "effort": settings.budget.effort,
                 "calibrations": {name: calibration_json(made) for name, made in kept.items()},
-                "writing": engine.writer(),
+                "writing": engine.index.writer(),
             }
         )
 

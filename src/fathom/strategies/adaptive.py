@@ -128,7 +128,7 @@ class Adaptive(GraphStrategy):
             hypothesis=assembly.hypothesis,
             splitter=Splitter.of(assembly, search),
             debates=assembly.debate_of(own.min_share),
-            model_reader=assembly.reader if assembly.models.of("reader") else None,
+            model_reader=assembly.reader if assembly.models.language_models.of("reader") else None,
             finalizer=assembly.finalizer(cls.name),
             to_read=assembly.to_read,
             pool=max(own.pool, settings.ask.chunks),
@@ -319,7 +319,7 @@ class Adaptive(GraphStrategy):
 
 def bounds_of(assembly: Assembly) -> dict[Action, CostBound]:
     """The most that each executor spends beside time."""
-    settings, models = assembly.settings, assembly.models
+    settings, models = assembly.settings, assembly.models.language_models
     hops, questions = settings.anchor, settings.mao.questions
     searches: dict[Action, int] = {
         "expand": 1,

@@ -91,7 +91,7 @@ class AnchorGate(GraphStrategy):
         own = assembly.settings.anchor
         ask, search = assembly.settings.ask, assembly.search("hybrid")
         allowance = TokenAllowance(
-            metered=assembly.models.of("reader") is not None,
+            metered=assembly.models.language_models.of("reader") is not None,
             count=assembly.embedder.count,
             chunks=ask.chunks,
             overhead=own.prompt_tokens + own.answer_tokens,

@@ -94,7 +94,7 @@ class StrategyConformance(_OverDocuments):
             assert answer.strategy == strategy
             assert answer.status in {"answered", "abstained"}
             for citation in answer.citations:
-                text = engine.document(citation.document).text
+                text = engine.documents.get(citation.document).text
                 assert citation.verified
                 assert text[citation.start : citation.end] == citation.quote
 
@@ -180,13 +180,13 @@ class RetrieverConformance(_OverDocuments):
 
     def test_every_hit_is_cut_from_its_document(self, engine: Engine, retriever: Retriever) -> None:
         for hit in retriever.retrieve(Query(text="island permit"), k=9):
-            document = engine.document(hit.chunk.document_id)
+            document = engine.documents.get(hit.chunk.document_id)
             assert hit.chunk.span.cut(document.text) == hit.chunk.text
 
     def test_filters_hold_for_every_hit(self, engine: Engine, retriever: Retriever) -> None:
         query = Query(text="izin permit", filters=(Filter("language", "=", "id"),))
         hits = retriever.retrieve(query, k=9)
-        languages = {engine.document(hit.chunk.document_id).language for hit in hits}
+        languages = {engine.documents.get(hit.chunk.document_id).language for hit in hits}
         assert languages <= {"id"}
 
     def test_malformed_requests_are_refused(self, retriever: Retriever) -> None:

@@ -58,7 +58,7 @@ def test_what_one_machine_asked_another_one_lists_shows_and_replays(
         name = answer.trace_id or ""
         assert [each.id for each in other.traces.list()] == [name]
         assert other.trace(name[:8]).data == one.trace(name).data
-        assert other.answer(name).answer == answer.answer
+        assert other.traces.answer(name).answer == answer.answer
         assert other.replay(name).same
         assert not (tmp_path / "second").exists()
 
@@ -68,12 +68,12 @@ def test_the_trace_of_the_same_run_is_the_same_bytes_on_every_engine(
 ) -> None:
     with engine_of(url, tmp_path / "first") as one, Engine.open(tmp_path / "copied") as own:
         one.ask(QUESTION)
-        one.feedback(one.traces.list()[0].id, right=True)
+        one.calibration.add_feedback(one.traces.list()[0].id, right=True)
         one.copy_to(own)
         assert [each.id for each in own.traces.list()] == [each.id for each in one.traces.list()]
         name = own.traces.list()[0].id
         assert own.trace(name).data == one.trace(name).data
-        assert own.traces.feedback() == one.traces.feedback()
+        assert own.traces.store.feedback() == one.traces.store.feedback()
         assert own.replay(name).same
 
 
@@ -85,23 +85,23 @@ def test_an_index_is_copied_to_a_server_with_traces_and_feedback(
     with Engine.open(tmp_path / "own") as own, engine_of(there, tmp_path / "side") as other:
         own.ingest(tmp_path / "leave.md")
         name = own.ask(QUESTION).trace_id or ""
-        own.feedback(name, right=True)
+        own.calibration.add_feedback(name, right=True)
         own.copy_to(other)
         assert other.trace(name).data == own.trace(name).data
-        assert other.traces.feedback() == own.traces.feedback()
-        assert other.remove(str(tmp_path / "leave.md")) == 1
-        assert (other.traces.list(), other.traces.feedback()) == ((), ())
+        assert other.traces.store.feedback() == own.traces.store.feedback()
+        assert other.documents.remove(str(tmp_path / "leave.md")) == 1
+        assert (other.traces.list(), other.traces.store.feedback()) == ((), ())
 
 
 def test_a_verified_answer_is_given_again_on_another_machine_while_its_document_stands(
     url: str, tmp_path: Path
 ) -> None:
     with engine_of(url, tmp_path / "first") as one, engine_of(url, tmp_path / "second") as other:
-        one.feedback(one.ask(QUESTION).trace_id or "", right=True)
+        one.calibration.add_feedback(one.ask(QUESTION).trace_id or "", right=True)
         again = other.ask(QUESTION.upper())
         assert (again.phase, again.calibration) == ("verified", "a person")
-        one.remove(str(tmp_path / "leave.md"))
-        assert (other.traces.list(), other.traces.feedback()) == ((), ())
+        one.documents.remove(str(tmp_path / "leave.md"))
+        assert (other.traces.list(), other.traces.store.feedback()) == ((), ())
 
 
 def test_no_workspace_sees_traces_or_feedback_of_another_one(postgres: Server) -> None:
@@ -208,7 +208,7 @@ def test_traces_that_were_kept_on_the_machine_move_to_the_server(url: str, tmp_p
         store.put_feedback(said(1, stored.id))
     with engine_of(url, disk) as engine:
         assert engine.trace(stored.id).data == stored.data
-        assert [each.trace_id for each in engine.traces.feedback()] == [stored.id]
+        assert [each.trace_id for each in engine.traces.store.feedback()] == [stored.id]
     assert list(side.iterdir()) == []
     with engine_of(url, tmp_path / "fourth") as engine:
         assert engine.trace(stored.id).data == stored.data

@@ -161,7 +161,7 @@ def test_failures_are_told_and_when_all_fail_the_code_says_so(
     def breaks(*_: object, **__: object) -> None:
         raise ModelError("no such weights")
 
-    monkeypatch.setattr(engine_module.Engine, "aoutcome", breaks)
+    monkeypatch.setattr(engine_module.Engine, "arun", breaks)
     ran = run("eval", toy, "--strategy", "naive", "--deadline", "5", "--json")
     assert (ran.code, ran.json["rows"][0]["measures"]["failed"]) == (5, 1.0)
     assert "toy naive: 2 of 2 questions failed; the first, q" in ran.err

@@ -63,7 +63,7 @@ def test_a_folder_is_followed(tmp_path: Path) -> None:
     )
     with engine_at(tmp_path) as engine:
         watch(lambda: snapshot([docs]), lambda: engine.ingest([docs], prune=True), sleep=sleep)
-        found = [engine.document(each.id).text for each in engine.documents()]
+        found = [engine.documents.get(each.id).text for each in engine.documents.list()]
     assert found == ["First, and more."]
 
 

@@ -19,8 +19,8 @@ import pytest
 from fastapi import FastAPI
 from starlette.responses import Response
 
+from fathom.engine.request import AskRequest
 from fathom.index.engines import EmbeddedIndex
-from fathom.runs.context import Listener
 from fathom.serving.http import streams
 from fathom.serving.http.admission import Admission
 from fathom.serving.http.app import create_app
@@ -40,14 +40,14 @@ class Slow:
         self.begun = 0
         self.cancelled = 0
         engine = app.state.workspaces._engine
-        engine.aoutcome = self.aoutcome
+        engine.arun = self.arun
 
-    async def aoutcome(self, _: str, *, listener: Listener | None, **__: Any) -> Any:
+    async def arun(self, request: AskRequest) -> Any:
         from fathom.runs.trace import Step
 
         self.begun += 1
-        if listener is not None:
-            listener.began(Step(id="search", name="search"))
+        if request.listener is not None:
+            request.listener.began(Step(id="search", name="search"))
         try:
             await asyncio.sleep(600)
         except asyncio.CancelledError:

@@ -48,4 +48,4 @@ def test_a_workspace_is_a_folder_of_its_own_and_shares_the_models(
     assert spaces.of(LOCAL).directory == tmp_path
     assert spaces.of(Caller(workspace="one")) is one
     assert one.engine.assembly.cross_reader is other.engine.assembly.cross_reader
-    assert one.engine.assembly.models is other.engine.assembly.models
+    assert one.engine.models.language_models is other.engine.models.language_models

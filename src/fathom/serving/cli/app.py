@@ -160,7 +160,7 @@ def ingest(
 
     with build_engine(index, assignments, offline=offline, flags=flags) as engine:
         if follow:
-            watch(lambda: engine.snapshot(paths or ()), lambda: once(engine))
+            watch(lambda: engine.documents.fingerprint(paths or ()), lambda: once(engine))
         else:
             once(engine)
     return 6 if failed[-1] else 0
@@ -209,12 +209,12 @@ def ask(
         answer = engine.ask(text, filters=filters or (), history=turns, listener=steps_shown())
         # Shown at once: closing the engine may have to wait for a search that was cut.
         if as_json:
-            steps = {"steps": engine.steps(answer)} if explain else {}
+            steps = {"steps": engine.traces.steps(answer)} if explain else {}
             show_json({**asdict(answer), **steps})
         else:
             show(answer_text(answer, seconds=seconds_running()), citation_links(answer))
         if explain and not as_json:
-            show(f"\n{engine.explained(answer)}")
+            show(f"\n{engine.traces.explain(answer)}")
     if answer.status == "abstained" and answer.stop_reason == "budget":
         return 4
     return {"answered": 0, "abstained": 3, "failed": 5}[answer.status]
@@ -242,7 +242,7 @@ def search(
         note_lacking(engine)
         if not hits:
             note_unmet(engine, filters or ())
-        places = engine.places(hits)
+        places = engine.documents.locate(hits)
     if as_json:
         show_json(hits_json(text, hits, places))
     else:

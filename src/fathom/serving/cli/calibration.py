@@ -97,7 +97,9 @@ def feedback(
     from fathom.serving.cli.output import show, show_json
 
     with build_engine(index, assignments) as engine:
-        made = engine.feedback(trace_id, right=right, answer=answer, sources=source or ())
+        made = engine.calibration.add_feedback(
+            trace_id, right=right, answer=answer, sources=source or ()
+        )
     if as_json:
         show_json(made)
     else:

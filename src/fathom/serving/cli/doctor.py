@@ -108,12 +108,12 @@ def _cross_reader(engine: Engine) -> str:
 
 def _language_models(engine: Engine) -> str:
     engine.assembly.prepare()
-    engine.assembly.models.load()
+    engine.models.language_models.load()
     return engine.settings.llm.model or "none; all is answered locally"
 
 
 def _strategy(engine: Engine) -> str:
-    from fathom.learning import check_strategy
+    from fathom.engine.calibration import check_strategy
 
     check_strategy(engine.settings.ask.strategy)
     return f"{engine.settings.ask.strategy}, domain {engine.assembly.domain.name}"
@@ -137,7 +137,7 @@ def _index(engine: Engine, *, fix: bool) -> list[Check]:
 
 def _traces(engine: Engine) -> list[Check]:
     try:
-        if not engine.has_traces():
+        if not engine.traces.exist():
             return []
         found = engine.index.trace_findings()
     except FathomError as error:
@@ -151,9 +151,9 @@ def _calibrations(engine: Engine) -> list[Check]:
     """Whether each calibration of the index counts with these settings."""
 
     def counts(name: str) -> str:
-        if stale := engine.calibration(name).stale:
+        if stale := engine.calibration.current(name).stale:
             raise UsageError(stale)
-        if moved := engine.drift(name):
+        if moved := engine.calibration.drift(name):
             raise UsageError(
                 f"{name} is asked other things than it was calibrated on ({', '.join(moved)}); "
                 "run `fathom calibrate` with such questions"

@@ -31,7 +31,7 @@ def docs_list(
     from fathom.serving.cli.output import documents_text, show, show_json
 
     with build_engine(index, assignments) as engine:
-        documents = list(engine.documents())
+        documents = list(engine.documents.list())
     if as_json:
         show_json({"documents": [asdict(document) for document in documents]})
     else:
@@ -56,7 +56,7 @@ def docs_show(
     from fathom.serving.shapes import document_json
 
     with build_engine(index, assignments) as engine:
-        found = engine.document(document)
+        found = engine.documents.get(document)
     span = place_of(found, at) if at is not None else None
     if as_json:
         whole = document_json(found)
@@ -79,7 +79,7 @@ def docs_rm(
     from fathom.serving.cli.output import show, show_json
 
     with build_engine(index, assignments) as engine:
-        removed = engine.remove(documents)
+        removed = engine.documents.remove(documents)
     if as_json:
         show_json({"removed": removed})
     else:
@@ -138,14 +138,14 @@ def status(
 
     with build_engine(index, assignments) as engine:
         if stale:
-            found = engine.outdated()
+            found = engine.documents.outdated()
             if as_json:
                 show_json({"stale": found})
             else:
                 show(outdated_text(found))
             return
         state = engine.status()
-        kept, place = engine.calibrations(), str(engine.index)
+        kept, place = engine.calibration.list(), str(engine.index)
     if as_json:
         show_json(status_json(state, kept))
     else:

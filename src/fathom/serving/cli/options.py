@@ -118,7 +118,7 @@ def build_engine(
 
 def note_writer(engine: "Engine") -> None:
     """Say on stderr that the index is still being filled, where it is."""
-    writer = engine.writer()
+    writer = engine.index.writer()
     if writer:
         sys.stderr.write(
             f"fathom: {writer} is writing to the index; what is not stored yet is not found\n"
@@ -135,5 +135,5 @@ def note_lacking(engine: "Engine") -> None:
 
 def note_unmet(engine: "Engine", filters: Sequence[str]) -> None:
     """Say on stderr which conditions no document can meet, where nothing was found."""
-    for line in engine.unmet(filters):
+    for line in engine.check_filters(filters):
         sys.stderr.write(f"fathom: {line}\n")

@@ -130,7 +130,7 @@ async def ask(
         return Response(answer_text(answer), media_type="application/json")
 
     def again(trace_id: str) -> str:
-        return answer_text(space.engine.answer(trace_id))
+        return answer_text(space.engine.traces.answer(trace_id))
 
     noted = Noted(lambda reply: json.loads(bytes(reply.body)).get("trace_id") or "", again)
     done = space.once.do(idempotency_key, json.dumps(body.model_dump()), work, noted)
@@ -190,7 +190,7 @@ async def _keep(body: AskBody, space: Workspace, answer: Answer) -> None:
 @router.get("/answers/{trace_id}")
 def answer_of(trace_id: str, space: Here, _: MayRead) -> Response:
     """An answer as it was given, byte for byte."""
-    text = answer_text(space.engine.answer(trace_id))
+    text = answer_text(space.engine.traces.answer(trace_id))
     return Response(text, media_type="application/json")
 
 
@@ -223,7 +223,7 @@ async def search(
     def found() -> Any:  # noqa: ANN401 - JSON
         engine = space.engine
         hits = engine.search(body.query, k=body.k, retriever=body.retriever, filters=body.filters)
-        return harmless(hits_json(body.query, hits, engine.places(hits)))
+        return harmless(hits_json(body.query, hits, engine.documents.locate(hits)))
 
     async def work() -> Response:
         async with asking.admission.turn():
@@ -248,7 +248,7 @@ async def feedback(body: FeedbackBody, asking: Ask, space: Here, caller: MayRead
         raise lack_scope("curate", "say what the right answer is")
 
     def keep() -> Response:
-        kept = space.engine.feedback(
+        kept = space.engine.calibration.add_feedback(
             body.trace_id,
             right=None if answer else body.correct,
             answer=answer,
@@ -285,13 +285,13 @@ def strategies(space: Here, _: MayRead) -> Response:
 def status(space: Here, caller: MayRead) -> Response:
     """The state of the workspace: its documents, its models, who is writing to it."""
     engine = space.engine
-    known = or_empty(lambda: status_json(engine.status(), engine.calibrations()), None)
+    known = or_empty(lambda: status_json(engine.status(), engine.calibration.list()), None)
     told = {
         "workspace": space.name,
         "scopes": sorted(caller.scopes),
         "llm": engine.settings.llm.model,
         "offline": engine.settings.offline,
-        "writer": engine.writer() if known else "",
+        "writer": engine.index.writer() if known else "",
         "index": known,
     }
     return json_reply(harmless(json.loads(json.dumps(told, default=asdict))))

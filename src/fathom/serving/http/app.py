@@ -88,4 +88,4 @@ def _warm(engine: Engine) -> None:
     """Load what a question needs, where there is something to ask about."""
     with suppress(FathomError):  # it is told to who asks
         engine.reader(checked=False)
-        engine.assembly.warm_up()
+        engine.models.warm_up()

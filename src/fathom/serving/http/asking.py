@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
+from fathom.engine.request import AskRequest
 from fathom.runs.concurrency import FinalEvent, stream_of
 from fathom.runs.context import Listener
 from fathom.serving.http.access import Access, Caller
@@ -65,15 +66,15 @@ class Asking:
         seconds = asked.budget.seconds
         async with self.admission.turn(seconds) as waited:
             left = seconds if seconds is None or waited < AT_ONCE_S else max(seconds - waited, 0.0)
-            outcome = await space.engine.aoutcome(
+            request = AskRequest.parse(
                 asked.question,
                 strategy=asked.strategy,
                 filters=asked.filters,
                 budget=replace(asked.budget, seconds=left),
                 history=asked.history,
                 listener=listener,
-                account=account,
             )
+            outcome = await space.engine.arun(replace(request, account=account))
         self._metrics.answered(outcome.answer, waited)
         return outcome.answer
 

@@ -155,7 +155,7 @@ class Conversations:
         if trace_id is None:
             return None
         try:
-            return answer_json(self._engine.answer(trace_id))
+            return answer_json(self._engine.traces.answer(trace_id))
         except FathomError:
             return None
 

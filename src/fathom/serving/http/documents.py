@@ -56,7 +56,7 @@ def listed(
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> Response:
     """The documents by path; `next` is the cursor of the next page."""
-    known: list[DocumentSummary] = or_empty(lambda: list(space.engine.documents()), [])
+    known: list[DocumentSummary] = or_empty(lambda: list(space.engine.documents.list()), [])
     rest = [each for each in known if each.path > cursor]
     page = rest[:limit]
     told = {
@@ -299,7 +299,7 @@ def removed(document_id: str, space: Here, _: MayIngest) -> Response:
     index = space.engine.reader(checked=False)
     places = [each.path for each in index.places(document.id)]
     files = [path for path in places if find_file(index, path, document.id) == path]
-    removal = space.jobs.do(lambda: space.engine.remove([document.id]))
+    removal = space.jobs.do(lambda: space.engine.documents.remove([document.id]))
     try:
         count = removal.result(BUSY_S)
     except TimeoutError:

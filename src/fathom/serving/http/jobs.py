@@ -158,7 +158,7 @@ class Jobs:
                 _finish(job, self._engine.ingest(paths, on_progress=follow), self._files.folder)
         for path in job.replaced:
             with suppress(UsageError):  # it is not known under this path
-                self._engine.remove([path])
+                self._engine.documents.remove([path])
 
     @contextmanager
     def _told(self, job: Job) -> "Iterator[IngestProgress]":

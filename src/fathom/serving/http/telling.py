@@ -139,7 +139,7 @@ class Teller:
                 Hit(chunk=chunk, score=scored[chunk.id], rank=rank, retriever=step.agent)
                 for rank, chunk in enumerate(chunks, start=1)
             ]
-            found = hits_json("", ranked, self._engine.places(ranked))["hits"]
+            found = hits_json("", ranked, self._engine.documents.locate(ranked))["hits"]
         except FathomError:
             return []  # the index was replaced meanwhile; the answer does not hang on it
         return [{**each, "text": _short(each["text"])} for each in found]

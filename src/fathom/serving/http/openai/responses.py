@@ -69,7 +69,7 @@ async def respond(
 @router.get("/responses/{response_id}")
 def response(response_id: ResponseId, space: Here, _: MayRead, page: PageUrl) -> Response:
     """A response as it was given, as long as its trace is kept."""
-    answer = space.engine.answer(_trace(space.engine, response_id).id)
+    answer = space.engine.traces.answer(_trace(space.engine, response_id).id)
     return json_reply(_response_of(space.engine, answer, page))
 
 

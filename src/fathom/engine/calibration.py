@@ -1,0 +1,226 @@
+"""What an engine learns of its answers: calibrations, and what people say of them."""
+
+import json
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from fathom.engine.documents import Documents
+from fathom.engine.opened_index import OpenedIndex
+from fathom.engine.traces import Traces
+from fathom.errors import RunError, UsageError
+from fathom.extensions import check_name
+from fathom.index.feedback import Feedback, key_of
+from fathom.jsonable import canonical, digest
+from fathom.types import Query
+
+if TYPE_CHECKING:  # imported when a question is asked
+    from fathom.assembly import Assembly
+    from fathom.assembly.calibrations import Chosen
+    from fathom.calibration.law import Answered, Calibrated, Calibration
+
+LATEST = 200
+"""The latest answers that are compared with the calibration for drift."""
+
+
+class Calibrations:
+    """The calibrations of an engine, and the feedback that they learn from."""
+
+    def __init__(
+        self,
+        index: OpenedIndex,
+        documents: Documents,
+        traces: Traces,
+        assembly: Callable[[], "Assembly"],
+    ) -> None:
+        """Create the facade without opening anything."""
+        self._index = index
+        self._documents = documents
+        self._traces = traces
+        self._assembly = assembly
+        self._current: dict[tuple[str, str], Chosen] = {}
+
+    def current(self, strategy: str | None = None) -> "Chosen":
+        """Return the calibration in force for a strategy, by default for `ask.strategy`.
+
+        Raises:
+            IndexMissing: If nothing has been ingested.
+            UsageError: If the index keeps a calibration that this version cannot read.
+        """
+        from fathom.assembly.calibrations import chosen
+
+        name = self._name(strategy)
+        stored = self._index.reader().calibrations()
+        key = name, stored.get(name, "")
+        if key not in self._current:
+            self._current[key] = chosen(self._assembly(), name, stored)
+        return self._current[key]
+
+    def list(self) -> "dict[str, Calibration]":
+        """Return the calibrations stored with the index by strategy, whether in force or not."""
+        from fathom.assembly.calibrations import loaded
+
+        stored = self._index.reader(checked=False).calibrations()
+        return {name: loaded(data, name) for name, data in stored.items()}
+
+    def learn(
+        self,
+        answers: "Sequence[Answered | None]",
+        *,
+        strategy: str | None = None,
+        max_error: float | None = None,
+        delta: float = 0.05,
+        made_of: Mapping[str, Any] | None = None,
+    ) -> "Calibrated":
+        """Learn the probability of being right from recorded answers, and store it with the index.
+
+        `fathom.evaluation.calibration.calibrate` asks a file of questions and passes its answers.
+
+        Args:
+            answers: One for each question; `None` where it was not answered.
+            strategy: The strategy that answered, by default `ask.strategy`.
+            max_error: A rate of errors to certify beside the usual ones.
+            delta: The probability that a certificate fails.
+            made_of: A description of the questions, for `fathom status`.
+
+        Raises:
+            UsageError: If there are too few answers to learn from, or all are right, or none is.
+            IndexLocked: If another process is writing.
+        """
+        from fathom.assembly.calibrations import calibrated
+
+        name = self._name(strategy)
+        check_strategy(name)
+        learned = calibrated(
+            self._assembly(), name, answers, max_error=max_error, delta=delta, made_of=made_of or {}
+        )
+        self.store(name, learned.calibration)
+        return learned
+
+    def store(self, strategy: str, calibration: "Calibration") -> None:
+        """Store a calibration with the index, in place of an older one of the strategy."""
+        data = json.dumps(calibration.to_json(), ensure_ascii=False, sort_keys=True)
+        with self._index.place.open_writer(None) as writer:
+            writer.keep_calibration(strategy, data)
+
+    def drift(self, strategy: str | None = None) -> tuple[str, ...]:
+        """Return the signals that spread differently in the latest answers than when calibrated.
+
+        Only the index's own calibration is checked, while it is in force; the result is empty
+        where too few questions were asked since.
+        """
+        name = self._name(strategy)
+        calibration = self.current(name).calibration
+        if calibration is None or not calibration.drift.spreads or not self._traces.exist():
+            return ()
+        return calibration.drift.moved(self._traces.store.signals(name, LATEST))
+
+    def cautions(self, strategy: str, current: "Chosen") -> tuple[str, ...]:
+        """Return the reasons not to rely on the calibration of a strategy, a line each."""
+        if current.stale or current.calibration is None:
+            return (current.stale,) if current.stale else ()
+        try:
+            moved = self.drift(strategy)
+        except RunError:
+            return ()  # the traces cannot be read; whoever stores the next trace reports that
+        if not moved:
+            return ()
+        return (
+            f"what is asked lately is not what {strategy} was calibrated on ({', '.join(moved[:3])}"
+            " moved): its rates of errors may not hold; run `fathom calibrate` with such questions",
+        )
+
+    def add_feedback(
+        self,
+        trace_id: str,
+        *,
+        right: bool | None = None,
+        answer: str = "",
+        sources: Sequence[str] = (),
+        note: str = "",
+        counts: bool = True,
+    ) -> Feedback:
+        """Store what a person says of an answer.
+
+        A verified answer is given again to the same question while the quotes that it rests on
+        stand; calibration learns from all feedback.
+
+        Args:
+            trace_id: The id of the answer's trace, or its beginning.
+            right: Whether the answer was right.
+            answer: The right answer, in place of the one given.
+            sources: The documents that hold it, by id or path; by default those that the run cited.
+            note: A remark for people.
+            counts: Whether the feedback may change what others are answered.
+
+        Raises:
+            UsageError: If neither or both of `right` and `answer` are given, or there is no
+                answer to call right or wrong, or a source is no document, or it holds the answer
+                where that does not answer the question, or an answer is given that does not count.
+            Outranked: If it does not count, and earlier feedback on the answer does.
+            TraceMissing: If there is no such trace.
+            TraceTampered: If the trace is not what was stored.
+        """
+        from fathom.assembly.calibrations import made_for
+        from fathom.strategies.verified import feedback_on
+
+        if answer and not counts:
+            raise UsageError("feedback: what does not count says right or wrong, no answer")
+        trace = self._traces.get(trace_id)
+        documents = [self._documents.get(source) for source in sources]
+        index = self._index.reader(checked=False)
+        fits = self._assembly().answer_fit.fits
+        feedback, held = feedback_on(
+            trace, right, answer.strip(), documents, index.document, fits
+        )
+        feedback = replace(feedback, made_for=made_for(self._assembly(), trace), note=note)
+        if not counts:
+            feedback = replace(feedback, counts=False, again=None)
+        self._traces.store.put_feedback(feedback, held=held)
+        return feedback
+
+    def label_answers(self, strategy: str | None = None) -> "Sequence[Answered | None]":
+        """Return the answers of a strategy that people judged, given with these settings.
+
+        An entry is `None` where an answer was to be given and none was.
+        """
+        from fathom.assembly.calibrations import identity_of
+        from fathom.calibration.law import Answered
+
+        name = self._name(strategy)
+        identity = digest(canonical(identity_of(self._assembly(), name)))
+        return [
+            None if feedback.right is None else Answered(feedback.signals, feedback.right)
+            for feedback in self._traces.store.feedback(strategy=name)
+            if feedback.made_for == identity and feedback.signals and feedback.counts
+        ]
+
+    def find_verified(self, query: Query) -> dict[str, Any]:
+        """Return what a person verified as the answer to a question, for the record of its run."""
+        if not self._traces.exist():
+            return {}
+        try:
+            feedback = self._traces.store.feedback(key=key_of(query.text, query.filters))
+        except RunError as error:
+            logging.getLogger("fathom").warning("what people said is not known: %s", error)
+            return {}
+        counted = [entry for entry in feedback if entry.counts]
+        verified = [entry.again for entry in counted if entry.again is not None]
+        refused = counted and counted[-1].said == "wrong"
+        return {} if refused or not verified else {"verified": verified[-1]}
+
+    def _name(self, strategy: str | None) -> str:
+        return strategy or self._assembly().settings.ask.strategy
+
+
+def check_strategy(name: str) -> None:
+    """Accept the name of a strategy.
+
+    Raises:
+        UsageError: If there is none of this name.
+    """
+    from fathom.extensions import STRATEGIES
+
+    if name not in STRATEGIES:
+        check_name("strategy", name)

@@ -1,0 +1,258 @@
+"""The documents of an engine's index: ingested, listed, checked and removed."""
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fathom.documents.discover import Wanted, absolute, check_paths, snapshot
+from fathom.engine.opened_index import OpenedIndex
+from fathom.engine.traces import Traces
+from fathom.errors import FathomError, UsageError
+from fathom.index.base import DocumentSummary, IndexReader, IndexWriter, SourceRecord
+from fathom.index.places import display, is_below, outermost, outside, places_named, roots_of
+from fathom.settings import Settings
+from fathom.types import Chunk, Document, Hit, Place, section_of
+
+if TYPE_CHECKING:  # a process that only asks questions imports none of these
+    from fathom.assembly import Assembly
+    from fathom.index.ingest_report import IngestProgress, IngestReport
+    from fathom.index.outdated import Outdated
+    from fathom.index.workers.base import Workers
+
+Paths = Sequence[str | Path] | str | Path
+MOST_NAMED = 5
+"""The folders that an error message names, at most."""
+
+
+class Documents:
+    """The documents of an index."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        index: OpenedIndex,
+        traces: Traces,
+        assembly: Callable[[], "Assembly"],
+    ) -> None:
+        """Create the facade without opening anything.
+
+        Args:
+            settings: The settings of ingestion.
+            index: The index of the documents.
+            traces: The traces that hold texts of the documents.
+            assembly: Returns the parts that ingestion needs.
+        """
+        self._settings = settings
+        self._index = index
+        self._traces = traces
+        self._assembly = assembly
+
+    def list(self) -> Iterator[DocumentSummary]:
+        """Yield all documents, ordered by path."""
+        return self._index.reader(checked=False).documents()
+
+    def get(self, name: str) -> Document:
+        """Return the document with this id or path.
+
+        Raises:
+            UsageError: If there is none.
+        """
+        index = self._index.reader(checked=False)
+        name = os.fsencode(name).decode("utf-8", "backslashreplace")  # as paths are stored
+        source = index.source(name) or index.source(str(absolute(name)))
+        document = index.document(source.document_id if source and source.document_id else name)
+        if document is None:
+            raise UsageError(f"no document {name!r}; `fathom docs list` shows ids and paths")
+        return document
+
+    def locate(self, hits: Sequence[Hit]) -> Sequence[Place]:
+        """Return the places of the hits' chunks in their documents, in the order of the hits."""
+        index = self._index.reader(checked=False)
+        ids = {hit.chunk.document_id for hit in hits}
+        documents = {id_: document for id_ in ids if (document := index.document(id_))}
+        return [_locate_chunk(hit.chunk, documents.get(hit.chunk.document_id)) for hit in hits]
+
+    def roots(self) -> Sequence[Path]:
+        """Return the files and folders that the index was asked to hold.
+
+        Raises:
+            IndexMissing: If nothing has been ingested.
+        """
+        return roots_of(self._index.reader(checked=False))
+
+    def stale(self) -> Sequence[SourceRecord]:
+        """Return the places whose document is kept although it cannot be read there any more."""
+        sources = self._index.reader(checked=False).sources()
+        return [
+            source
+            for source in sources
+            if source.outcome == "stale" and source.document_id is not None
+        ]
+
+    def outdated(self) -> "Sequence[Outdated]":
+        """Return the files that differ from what was read; every file is read again for it."""
+        from fathom.index.outdated import outdated
+
+        index = self._index.reader(checked=False)
+        return list(outdated(index, index.sources()))
+
+    def fingerprint(self, paths: Paths = ()) -> Mapping[str, object]:
+        """Return a value that changes with the files at `paths`, by default at all roots."""
+        return snapshot(_as_paths(paths) or self.roots(), self._wanted)
+
+    def ingest(
+        self,
+        paths: Paths = (),
+        *,
+        prune: bool = False,
+        rebuild: bool = False,
+        lose: bool = False,
+        on_progress: "IngestProgress" = lambda _report, _files: None,
+    ) -> "IngestReport":
+        """Bring the index in line with files and folders.
+
+        Args:
+            paths: Files, folders, BEIR folders; by default all that the index was asked to hold.
+            prune: Whether documents whose file below `paths` is gone are removed.
+            rebuild: Whether the index is made anew, also where the old one had another identity;
+                the old one stays until the new one takes its place in one step.
+            lose: With `rebuild`, whether documents outside of `paths` may be lost.
+            on_progress: Called with the counts so far, whenever they change.
+
+        Raises:
+            UsageError: If a path is missing or there is no file below the paths, or if documents
+                would be lost.
+            IndexMismatch: If the index was made with other settings, unless `rebuild`.
+            IndexLocked: If another process is writing.
+        """
+        given = _as_paths(paths)
+        roots = [absolute(path) for path in given] or self.roots()
+        if not roots:
+            raise UsageError("the index was asked to hold nothing; name a file or folder to ingest")
+        check_paths(given or roots, self._wanted, self._is_known)
+        if rebuild and not lose:
+            self._check_none_lost(roots)
+        from fathom.documents.sandbox.parent import Sandbox
+        from fathom.index.batch import Batch
+        from fathom.index.ingest import Ingester
+
+        assembly = self._assembly()
+        with (
+            nullcontext() if given else self._index.place.sent_on_disk(),
+            self._open_workers(assembly) as workers,
+            self._open_writer(assembly, roots, anew=rebuild) as (writer, before),
+            Sandbox(assembly.parse_limits) as sandbox,
+        ):
+            writer.lay_out(assembly.spaces)
+            batch = Batch(
+                writer=writer,
+                embedders={"": assembly.embedder, **assembly.models.further},
+                chunker=assembly.chunker,
+                most_documents=self._settings.ingest.batch_documents,
+                wait_vectors=self._settings.ingest.wait_vectors,
+            )
+            ingester = Ingester(
+                batch, sandbox, before=before, workers=workers, on_progress=on_progress
+            )
+            report = ingester.run(roots, wanted=self._wanted, prune=prune or rebuild)
+        self._traces.sweep()
+        return report
+
+    def remove(self, names: Sequence[str] | str) -> int:
+        """Remove documents, and the traces that hold their text; return how many were removed.
+
+        Args:
+            names: For each an id, or the place where it was read: a path, a folder, or a pattern
+                of the shell. A document that was read elsewhere too stays there, unless its id is
+                given.
+
+        Raises:
+            UsageError: If one of them is not there; then none is removed.
+        """
+        names = [names] if isinstance(names, str) else names
+        index = self._index.reader(checked=False)
+        places = {place for name in names for place in places_named(index, name)}
+        folders = [str(absolute(name)) for name in names if not index.places(name)]
+        roots = [
+            root for root in index.roots() if not any(is_below(root, folder) for folder in folders)
+        ]
+        with self._index.place.open_writer(None) as writer:
+            removed = writer.forget(sorted(places))
+            writer.set_roots(roots)
+        self._traces.sweep()
+        return removed
+
+    @property
+    def _wanted(self) -> Wanted:
+        return Wanted(self._settings.ingest.include, self._settings.ingest.exclude)
+
+    def _open_workers(self, assembly: "Assembly") -> "AbstractContextManager[Workers | None]":
+        from fathom.assembly.worker import packed_tools
+        from fathom.index.workers.opening import opened_workers
+
+        tools = partial(packed_tools, assembly, assembly.models.given_embedder)
+        name = str(self._settings.ingest.workers)
+        return opened_workers(name, tools, offline=self._settings.offline)
+
+    @contextmanager
+    def _open_writer(
+        self, assembly: "Assembly", roots: Sequence[Path], *, anew: bool
+    ) -> Iterator[tuple[IndexWriter, IndexReader | None]]:
+        """Open a writer, and with `anew` the index that the new one replaces."""
+        identity, names = assembly.identity, [str(root) for root in roots]
+        if anew:
+            with self._index.place.rebuilding(identity, outermost(names)) as pair:
+                yield pair
+        else:
+            with self._index.place.open_writer(identity) as writer:
+                writer.set_roots(outermost([*writer.roots(), *names]))
+                yield writer, None
+
+    def _check_none_lost(self, roots: Sequence[Path]) -> None:
+        """Accept a rebuild of the index from these roots alone.
+
+        Raises:
+            UsageError: If the index holds documents of other folders.
+        """
+        try:
+            index = self._index.reader(checked=False)
+        except FathomError:
+            return  # there is none, or it is damaged: nobody knows what it held
+        lost = outside(index, roots)
+        if not lost:
+            return
+        places = [
+            root
+            for root in map(display, roots_of(index))
+            if any(is_below(place, root) for place in lost)
+        ]
+        more = f" and {len(places) - MOST_NAMED} more" if places[MOST_NAMED:] else ""
+        raise UsageError(
+            f"--rebuild would lose {len(lost)} documents of {', '.join(places[:MOST_NAMED])}{more};"
+            " name these too, name nothing to rebuild all, or add --yes"
+        )
+
+    def _is_known(self, path: Path) -> bool:
+        try:
+            index = self._index.reader(checked=False)
+        except FathomError:
+            return False  # there is none, or a damaged one
+        return any(True for _ in index.sources(display(absolute(path))))
+
+
+def _locate_chunk(chunk: Chunk, document: Document | None) -> Place:
+    """Return the place of a chunk.
+
+    The document may have been removed since the search; then the chunk's own fields must do.
+    """
+    if document is not None:
+        return document.place_at(chunk.span.start)
+    section = section_of(chunk.title, chunk.headings)
+    return Place(path=chunk.path, title=chunk.title, section=section, page=chunk.page)
+
+
+def _as_paths(paths: Paths) -> list[Path]:
+    return [Path(paths)] if isinstance(paths, str | Path) else [Path(path) for path in paths]

@@ -1,0 +1,612 @@
+"""The facade: ingest, search and ask over one index."""
+
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from threading import RLock
+from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack
+
+from fathom.config import Layers, settings_of
+from fathom.engine.calibration import Calibrations, check_strategy
+from fathom.engine.documents import Documents, Paths
+from fathom.engine.opened_index import Connections, OpenedIndex
+from fathom.engine.request import AskOptions, AskRequest
+from fathom.engine.traces import Traces
+from fathom.errors import UsageError
+from fathom.index.base import IndexReader, IndexStatus
+from fathom.index.engines import SERVERS, Index, in_workspace, place_of
+from fathom.index.filling import still_filled
+from fathom.index.filters import unmet_filters
+from fathom.index.outdated import Digests, doubts_of, warnings_of
+from fathom.runs.concurrency import StreamEvent, beside, in_loop, stream, stream_in_loop
+from fathom.runs.context import Listener
+from fathom.runs.recorder import answer_of
+from fathom.runs.trace import Origin, Trace
+from fathom.settings import MOST_HITS, Settings
+from fathom.types import Answer, Filter, Hit, Query
+
+if TYPE_CHECKING:  # what a question needs is imported when one is asked
+    from fathom.assembly import Assembly
+    from fathom.assembly.models import Models
+    from fathom.index.ingest_report import IngestProgress, IngestReport
+    from fathom.llm.role_models import Connect
+    from fathom.models.base import Embedder
+    from fathom.models.reading import CrossReader
+    from fathom.question_maker.base import Made
+    from fathom.question_maker.maker import OnMade
+    from fathom.retrieval.base import Retriever
+    from fathom.strategies.base import CompiledGraph, Strategy
+    from fathom.strategies.run import Replay, RunOutcome
+
+
+class Engine:
+    """Fathom over one index; a context manager that closes what it opened.
+
+    An engine may be used by several threads and by many tasks of one loop at once. What another
+    process adds to the index is seen from the next call on.
+
+    Attributes:
+        settings: The settings in force.
+        documents: The documents of the index.
+        traces: The records of what was asked.
+        calibration: What was learned of the answers.
+    """
+
+    def __init__(
+        self,
+        settings: Settings | None = None,
+        *,
+        embedder: "Embedder | None" = None,
+        cross_reader: "CrossReader | None" = None,
+        connect: "Connect | None" = None,
+        models: "Models | None" = None,
+        connections: Connections | None = None,
+    ) -> None:
+        """Create the engine. Models and index are opened on first use.
+
+        Args:
+            settings: By default the defaults; files and environment are not read here.
+            embedder: Replaces the embedder that the settings name.
+            cross_reader: Replaces the cross-reader that the settings name.
+            connect: Returns language models in place of those that the settings name.
+            models: The models of another engine, which closes them; in place of the three above.
+            connections: The database connections of another engine, which closes them.
+        """
+        self.settings = settings or Settings()
+        self._make_models = partial(
+            _make_models,
+            self.settings,
+            embedder=embedder,
+            cross_reader=cross_reader,
+            connect=connect,
+        )
+        self._lock = RLock()
+        self._models, self._owns_models = models, models is None
+        self._connections = connections or Connections()
+        self._owns_connections = connections is None
+        self._assembly: Assembly | None = None
+        self._executor: ThreadPoolExecutor | None = None
+        self._strategies: dict[str, tuple[Strategy, CompiledGraph]] = {}
+        self._digests = Digests()
+        self._opened = OpenedIndex(
+            self.settings,
+            query_identity=lambda: self.assembly.query_identity,
+            connections=self._connections,
+            # A strategy's searches look into the index that was open when it was made.
+            on_replaced=self._strategies.clear,
+        )
+        self.traces = Traces(self.settings, self._opened)
+        self.documents = Documents(self.settings, self._opened, self.traces, lambda: self.assembly)
+        self.calibration = Calibrations(
+            self._opened, self.documents, self.traces, lambda: self.assembly
+        )
+
+    @classmethod
+    def open(
+        cls, path: str | Path = ".fathom", settings: Settings | Mapping[str, Any] | None = None
+    ) -> Self:
+        """Return an engine over the index at `path`, which need not exist before `ingest`.
+
+        Args:
+            path: The folder of the index, or its URL.
+            settings: What differs from the defaults, as `{"retrieval.k": 20}` or as tables in
+                tables; `fathom config show` lists the keys. Files and environment are not read;
+                for what the command line would use pass `load_settings()`.
+
+        Raises:
+            SettingsError: If a setting is unknown or illegal.
+        """
+        chosen = settings if isinstance(settings, Settings) else settings_of(settings or {})
+        index = chosen.index.model_copy(update=place_of(str(path)))
+        return cls(chosen.model_copy(update={"index": index}))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the index, once the work on it has ended; the engine may be used again."""
+        with self._lock:
+            executor, self._executor = self._executor, None
+        self._close_models()
+        if executor is not None:  # not under the lock: what is at work may ask for it
+            executor.shutdown(cancel_futures=True)
+            self._close_models()  # again: what was at work may have loaded a model
+        with self._lock:
+            self._strategies.clear()
+            self.traces.close()
+            self._opened.close()
+            if self._owns_connections:
+                self._connections.close()
+
+    def _close_models(self) -> None:
+        with self._lock:
+            if self._models is not None and self._owns_models:
+                self._models.close()
+
+    # Other engines with the same models.
+
+    def at(self, directory: Path) -> "Engine":
+        """Return another engine, with the same settings and models, over another index.
+
+        Both engines share the loaded models; close this engine last.
+        """
+        place = {"directory": directory, "url": ""}
+        return Engine(self._with_index(place), models=self.models)
+
+    def workspace(self, name: str) -> "Engine":
+        """Return another engine over what belongs to a tenant; it shares the models."""
+        index = self.settings.index
+        if not index.url.startswith(SERVERS):
+            return self.at(self.directory / "workspaces" / name)
+        place = {"url": in_workspace(index.url, name)}
+        return Engine(self._with_index(place), models=self.models, connections=self._connections)
+
+    def unbounded(self) -> "Engine":
+        """Return another engine over the same index that gives every answer, however unsure."""
+        ask = self.settings.ask.model_copy(update={"max_error": None, "min_probability": 0.0})
+        return Engine(self.settings.model_copy(update={"ask": ask}), models=self.models)
+
+    def _with_index(self, place: Mapping[str, Any]) -> Settings:
+        index = self.settings.index.model_copy(update=place)
+        return self.settings.model_copy(update={"index": index})
+
+    # The parts.
+
+    @property
+    def models(self) -> "Models":
+        """The models, loaded on first use; several engines may share them."""
+        with self._lock:
+            if self._models is None:
+                self._models = self._make_models()
+            return self._models
+
+    @property
+    def assembly(self) -> "Assembly":
+        """The parts that the settings name."""
+        with self._lock:
+            if self._assembly is None:
+                from fathom.assembly import Assembly  # models and retrievers take a while to import
+
+                self._assembly = Assembly(
+                    self.settings, index=self._opened.filled_reader, models=self.models
+                )
+            return self._assembly
+
+    @property
+    def executor(self) -> ThreadPoolExecutor:
+        """The threads that do the synchronous work of questions."""
+        with self._lock:
+            if self._executor is None:
+                self._executor = ThreadPoolExecutor(4, thread_name_prefix="fathom")
+            return self._executor
+
+    @property
+    def embedder(self) -> "Embedder":
+        """The embedder of texts."""
+        return self.assembly.embedder
+
+    @property
+    def directory(self) -> Path:
+        """The folder of an embedded index; for one on a server, the folder of local files."""
+        return self._opened.directory
+
+    @property
+    def index(self) -> Index:
+        """The place of the index, which opens readers and writers.
+
+        Raises:
+            UsageError: If the URL is malformed, or cannot be used on this machine.
+        """
+        return self._opened.place
+
+    def reader(self, *, checked: bool = True) -> IndexReader:
+        """Return the open index.
+
+        Args:
+            checked: Whether the index must have been made with the embedder and the analyzer of
+                the settings. Looking at documents does not need that, and spares loading a model.
+
+        Raises:
+            IndexMissing: If there is no index.
+            IndexMismatch: If the index was made with other settings.
+        """
+        return self._opened.reader(checked=checked)
+
+    def open_snapshot(self, *, checked: bool = True) -> AbstractContextManager[IndexReader]:
+        """Keep the index in one state for all that is asked inside the `with` block.
+
+        Args:
+            checked: As for `reader`.
+
+        Raises:
+            IndexMissing: If there is no index, or it holds no documents.
+            IndexMismatch: If the index was made with other settings.
+        """
+        return self._opened.snapshot(checked=checked)
+
+    def retriever(self, name: str | None = None) -> "Retriever":
+        """Return the retriever of this name, by default that of the settings.
+
+        Raises:
+            UsageError: If there is none of this name.
+        """
+        name = name or self.settings.retrieval.retriever
+        index = self._opened.filled_reader(checked=name != "keyword")
+        return self.assembly.retriever(name, index)
+
+    # Documents go in.
+
+    def ingest(
+        self,
+        paths: Paths = (),
+        *,
+        prune: bool = False,
+        rebuild: bool = False,
+        lose: bool = False,
+        on_progress: "IngestProgress" = lambda _report, _files: None,
+    ) -> "IngestReport":
+        """Bring the index in line with files and folders.
+
+        Args:
+            paths: Files, folders, BEIR folders; by default all that the index was asked to hold.
+            prune: Whether documents whose file below `paths` is gone are removed.
+            rebuild: Whether the index is made anew, also where the old one had another identity;
+                the old one stays until the new one takes its place in one step.
+            lose: With `rebuild`, whether documents outside of `paths` may be lost.
+            on_progress: Called with the counts so far, whenever they change.
+
+        Raises:
+            UsageError: If a path is missing or there is no file below the paths, or if documents
+                would be lost.
+            IndexMismatch: If the index was made with other settings, unless `rebuild`.
+            IndexLocked: If another process is writing.
+        """
+        return self.documents.ingest(
+            paths, prune=prune, rebuild=rebuild, lose=lose, on_progress=on_progress
+        )
+
+    # Questions.
+
+    def search(
+        self,
+        text: str,
+        *,
+        k: int | None = None,
+        retriever: str | None = None,
+        filters: Sequence[str | Filter] = (),
+    ) -> list[Hit]:
+        """Return the `k` best hits for a query.
+
+        Args:
+            text: At most `MAX_CHARS` characters.
+            k: By default `retrieval.k`.
+            retriever: Its name; by default `retrieval.retriever`.
+            filters: Conditions such as `year>=2020`, all of which must hold.
+
+        Raises:
+            UsageError: If the query is empty or too long, or `k` out of range.
+            IndexMissing: If nothing has been ingested.
+            IndexMismatch: If the index was made with another embedder.
+        """
+        from fathom.retrieval.query import check_question, parse_filters
+
+        check_question(text)
+        count = self.settings.retrieval.k if k is None else k
+        if not 1 <= count <= MOST_HITS:
+            raise UsageError(f"k = {count}: ask for at least 1 hit and at most {MOST_HITS}")
+        query = Query(text=text, filters=parse_filters(filters))
+        name = retriever or self.settings.retrieval.retriever
+        with self.open_snapshot(checked=name != "keyword"):
+            return self.retriever(name).retrieve(query, k=count)
+
+    def check_filters(self, filters: Sequence[str | Filter]) -> tuple[str, ...]:
+        """Return a line for each condition that no document can meet, as none has such a key."""
+        from fathom.retrieval.query import parse_filters
+
+        return unmet_filters(parse_filters(filters), lambda: self.reader(checked=False))
+
+    def ask(self, question: str, **options: Unpack[AskOptions]) -> Answer:
+        """Answer from the documents, or say that they do not hold an answer.
+
+        Args:
+            question: At most `MAX_CHARS` characters.
+            **options: The fields of `AskOptions`: `strategy`, `filters`, `budget`, `history`,
+                `listener`.
+
+        Raises:
+            UsageError: If the question is empty or too long, a name is unknown, a turn of the
+                history is malformed, or a language model cannot be used as it is configured.
+            IndexMissing: If nothing has been ingested.
+            IndexMismatch: If the index was made with another embedder.
+        """
+        return in_loop(self.aask(question, **options))
+
+    async def aask(self, question: str, **options: Unpack[AskOptions]) -> Answer:
+        """Answer as `ask` does, as a coroutine."""
+        outcome = await self.arun(AskRequest.parse(question, **options))
+        return outcome.answer
+
+    def ask_stream(self, question: str, **options: Unpack[AskOptions]) -> Iterator[StreamEvent]:
+        """Answer as `ask` does, and yield the events of the run, at last the answer.
+
+        Closing the iterator before the end ends the work. The option `listener` is not used.
+        """
+        return stream_in_loop(self._ask_with(question, options))
+
+    def aask_stream(
+        self, question: str, **options: Unpack[AskOptions]
+    ) -> AsyncIterator[StreamEvent]:
+        """Yield events as `ask_stream` does, asynchronously."""
+        return stream(self._ask_with(question, options))
+
+    def _ask_with(
+        self, question: str, options: AskOptions
+    ) -> Callable[[Listener], Coroutine[Any, Any, Answer]]:
+        def ask(listener: Listener) -> Coroutine[Any, Any, Answer]:
+            with_listener: AskOptions = {**options, "listener": listener}
+            return self.aask(question, **with_listener)
+
+        return ask
+
+    async def arun(self, request: AskRequest) -> "RunOutcome":
+        """Answer a request, and return the answer with its trace.
+
+        Raises:
+            UsageError: If a name is unknown, or a language model cannot be used as configured.
+            IndexMissing: If nothing has been ingested.
+            IndexMismatch: If the index was made with another embedder.
+        """
+        assembly = self.assembly
+        # A wrong model or domain file is reported before anything is opened.
+        assembly.prepare()
+        _ = assembly.domain
+        if not self.models.is_warm:  # in the background, as importing LangGraph takes as long
+            self.executor.submit(self.models.warm_up)
+        from fathom.assembly.calibrations import weigher
+        from fathom.strategies.run import Surroundings, run
+
+        name = request.strategy or self.settings.ask.strategy
+        check_strategy(name)
+        # Slow work that is done once must not count against the time of the budget.
+        if not self.models.is_warm:
+            await beside(self.executor, self.models.warm_up)
+        query, turns = request.query, request.turns
+        with self.open_snapshot() as index:
+            lacking = index.lacking_vectors()
+            calibration = self.calibration.current(name)
+            strategy, graph = self._strategy(name)
+            verified = (
+                self.calibration.find_verified(query)
+                if request.reuse_verified and not turns
+                else {}
+            )
+            origin = Origin(
+                question=query.text,
+                strategy=name,
+                settings=assembly.recorded(name),
+                index_revision=index.revision(),
+                seed=self.settings.ask.seed,
+                budget=request.budget or assembly.budget,
+                arguments={
+                    "filters": query.filters,
+                    "calibration": weigher(calibration, name, self.settings.ask).to_json(),
+                    **({"history": turns} if turns else {}),
+                    **({"clean": True} if self.settings.ask.clean_question else {}),
+                    **verified,
+                },
+            )
+            surroundings = Surroundings(
+                executor=self.executor,
+                secrets=assembly.secrets,
+                cleaner=assembly.question_cleaner,
+                rewriter=assembly.rewriter if turns else None,
+                quotes=assembly.quotes,
+                listener=request.listener or Listener(),
+                graph=graph,
+                account=request.account,
+            )
+            outcome = await run(strategy, query, origin, surroundings)
+            cautions = (*still_filled(lacking), *self.calibration.cautions(name, calibration))
+            if query.filters and outcome.answer.status == "abstained":
+                cautions += await beside(self.executor, lambda: self.check_filters(query.filters))
+            outcome = self._add_warnings(outcome, index, cautions)
+        return self.traces.save(outcome)
+
+    def _strategy(self, name: str) -> "tuple[Strategy, CompiledGraph]":
+        """Return a strategy with its compiled graph, made once: it keeps nothing of a question."""
+        from fathom.strategies.base import make_strategy
+
+        with self._lock:
+            if name not in self._strategies:
+                strategy = make_strategy(name, self.assembly)
+                self._strategies[name] = strategy, strategy.graph().compile()
+            return self._strategies[name]
+
+    def _add_warnings(
+        self, outcome: "RunOutcome", index: IndexReader, cautions: Sequence[str]
+    ) -> "RunOutcome":
+        """Add to the answer a line for each cited document, or calibration, that has changed."""
+        cited = outcome.answer.citations
+        changed = warnings_of(cited, index, self._digests, shared=self.index.is_shared)
+        warnings = (*changed, *doubts_of(cited), *cautions)
+        # The answer of the record, which holds no secrets: what is given can be looked up later.
+        answer = answer_of(outcome.trace.answer)
+        return replace(outcome, answer=replace(answer, warnings=warnings))
+
+    # Records.
+
+    def trace(self, trace_id: str) -> Trace:
+        """Return the record of an answer: every step, every outside event.
+
+        Args:
+            trace_id: The id, or its beginning.
+
+        Raises:
+            TraceMissing: If there is no such trace.
+            TraceTampered: If the trace is not what was stored.
+        """
+        return self.traces.get(trace_id)
+
+    def replay(self, trace_id: str, *, assignments: Sequence[str] = ()) -> "Replay":
+        """Answer again what was asked then, from the record alone.
+
+        Args:
+            trace_id: The id, or its beginning.
+            assignments: Settings that are to differ from the recorded ones, as `a.b=c`.
+
+        Raises:
+            TraceMissing: If there is no such trace.
+            TraceTampered: If the trace is not what was stored.
+            SettingsError: If a setting is unknown or illegal.
+        """
+        from fathom.assembly import Assembly
+        from fathom.assembly.prompts import changed_prompts
+        from fathom.llm.call import Absent
+        from fathom.strategies.base import make_strategy
+        from fathom.strategies.run import Surroundings, replay
+
+        trace = self.traces.get(trace_id)
+        layers = Layers.over(self.settings, trace.origin.settings)
+        layers.assign([*assignments, "offline=true"])
+        settings = layers.settings()
+        name = trace.origin.strategy
+        models = self.models.with_connect(settings, Absent)
+        assembly = Assembly(settings, index=_refuse_index, models=models)
+        surroundings = Surroundings(
+            executor=self.executor,
+            cleaner=assembly.question_cleaner,
+            rewriter=assembly.rewriter,
+            quotes=assembly.quotes,
+        )
+        strategy = make_strategy(name, assembly)
+        work = replay(trace, strategy, assembly.recorded(name), surroundings)
+        return replace(in_loop(work), prompts=changed_prompts(trace, settings))
+
+    # The index.
+
+    def status(self) -> IndexStatus:
+        """Return the counts, sizes and identity of the index."""
+        return self.reader(checked=False).status()
+
+    def verify(self, *, fix: bool = False) -> list[str]:
+        """Return what is wrong with the index, in words; empty when it is sound."""
+        return self.index.verify(fix=fix)
+
+    def copy_to(self, other: "Engine", copy_more: Callable[[], None] = lambda: None) -> IndexStatus:
+        """Copy the index with its traces to another place, and return the status there.
+
+        The place is empty, or has a part of the index, as after a copy that broke off: what is
+        missing there is added, and feedback that was given there stays.
+
+        Args:
+            other: The engine over the other place.
+            copy_more: Copies what else goes along, once the place is known to hold nothing else.
+
+        Raises:
+            UsageError: If there is an index with other documents.
+        """
+        from fathom.index.copying import copy, copy_traces
+
+        index = self.reader(checked=False)
+        with other.index.open_writer(index.status().identity) as writer:
+            status = copy(index, writer, copy_more)
+        if self.traces.exist():
+            copy_traces(self.traces.store, other.traces.store)
+        return status
+
+    def drop_vectors(self, name: str) -> None:
+        """Remove the vectors of a further embedder, and their graph; all else stays.
+
+        Raises:
+            UsageError: If there are none of this name.
+        """
+        names = [space.name for space in self.status().spaces]
+        if name not in names:
+            known = f"there are of {', '.join(names)}" if names else "there are none"
+            raise UsageError(f"no vectors of {name!r}: {known} beside those of models.embedder")
+        with self.index.open_writer(None) as writer:
+            writer.drop_space(name)
+
+    def make_questions(
+        self,
+        number: int = 120,
+        *,
+        kinds: Sequence[str] = (),
+        languages: Sequence[str] = (),
+        seed: int = 0,
+        on_made: "OnMade" = lambda _made, _wanted: None,
+    ) -> "Made":
+        """Make questions from the documents, some with answers and some without.
+
+        The same index, settings and arguments give the same questions.
+
+        Args:
+            number: The questions of all kinds together, at most.
+            kinds: Names from `fathom.question_maker.KINDS`; all by default.
+            languages: `en`, `id`; both by default.
+            seed: Seeds the choice of places in the documents.
+            on_made: Called with the number of questions made, after each.
+
+        Raises:
+            UsageError: If a kind or a language is unknown, or the number below 1.
+            IndexMissing: If nothing has been ingested.
+        """
+        from fathom.question_maker.maker import QuestionMaker, checked_choice
+        from fathom.question_maker.round_trip import RoundTrip
+        from fathom.question_maker.written import written_facts
+
+        choice = checked_choice(number, kinds, languages)
+        assembly, index = self.assembly, self._opened.filled_reader()
+        trip = RoundTrip(
+            retriever=assembly.retriever("hybrid", index),
+            reader=assembly.local_reader,
+            terms=assembly.terms,
+        )
+        questioner = assembly.questioner
+        written = partial(written_facts, questioner, budget=assembly.budget) if questioner else None
+        maker = QuestionMaker(index=index, trip=trip, written=written)
+        return maker.make(
+            number, kinds=choice.kinds, languages=choice.languages, seed=seed, on_made=on_made
+        )
+
+
+def _make_models(
+    settings: Settings,
+    *,
+    embedder: "Embedder | None",
+    cross_reader: "CrossReader | None",
+    connect: "Connect | None",
+) -> "Models":
+    from fathom.assembly.models import Models
+
+    return Models(settings, embedder=embedder, cross_reader=cross_reader, connect=connect)
+
+
+def _refuse_index(*_: object) -> NoReturn:
+    raise RuntimeError("a replay asked the index; it must not")

@@ -1,0 +1,169 @@
+"""The index of an engine: opened on first use, and opened again when another one replaces it."""
+
+from collections.abc import Callable, Hashable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from threading import RLock
+from typing import TYPE_CHECKING
+
+from fathom.errors import IndexMissing
+from fathom.index.base import IndexReader
+from fathom.index.engines import EmbeddedIndex, Index, index_at, new_shared, side_directory
+from fathom.index.held import Held
+from fathom.settings import Settings
+
+if TYPE_CHECKING:
+    from fathom.index.postgres.room import Shared
+
+
+class Connections:
+    """The connections to database servers that the engines of all workspaces share."""
+
+    def __init__(self) -> None:
+        """Create the holder; a connection is opened on first use."""
+        self._shared: Shared | None = None
+
+    def get(self) -> "Shared":
+        """Return the shared connections, and create them on first use."""
+        if self._shared is None:
+            self._shared = new_shared()
+        return self._shared
+
+    def close(self) -> None:
+        """Close the connections; they may be used again."""
+        if self._shared is not None:
+            self._shared.close()
+            self._shared = None
+
+
+class OpenedIndex:
+    """The open index of an engine."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        query_identity: Callable[[], Mapping[str, str]],
+        connections: Connections,
+        on_replaced: Callable[[], None],
+    ) -> None:
+        """Create the holder without opening the index.
+
+        Args:
+            settings: The place and the options of the index.
+            query_identity: Returns what must agree between the index and those who search it.
+            connections: The connections to database servers.
+            on_replaced: Called when another index has taken the place of the open one.
+        """
+        self._settings = settings
+        self._query_identity = query_identity
+        self._connections = connections
+        self._lock = RLock()
+        self._opened: IndexReader | None = None
+        self._snapshot = Held[IndexReader]()
+        self._is_checked = False
+        self._stamp: Hashable = None
+        self._retired: list[IndexReader] = []
+        self._on_replaced = on_replaced
+
+    @property
+    def directory(self) -> Path:
+        """The folder of an embedded index; for one on a server, the folder of local files."""
+        return side_directory(self._settings.index.url, self._settings.index.directory)
+
+    @property
+    def place(self) -> Index:
+        """The place of the index, which opens readers and writers.
+
+        Raises:
+            UsageError: If the URL is malformed, or cannot be used on this machine.
+        """
+        index = self._settings.index
+        return index_at(
+            index.url,
+            index.directory,
+            embedded=lambda directory: EmbeddedIndex(
+                directory, index.durability, index.ann_from_chunks
+            ),
+            qdrant_key_env=index.qdrant_key_env,
+            offline=self._settings.offline,
+            shared=self._connections.get,
+        )
+
+    def reader(self, *, checked: bool = True) -> IndexReader:
+        """Return the open index.
+
+        Args:
+            checked: Whether the index must have been made with the embedder and the analyzer of
+                the settings. Looking at documents does not need that, and spares loading a model.
+
+        Raises:
+            IndexMissing: If there is no index.
+            IndexMismatch: If the index was made with other settings.
+        """
+        if (snapshot := self._snapshot.get()) is not None:
+            return snapshot
+        with self._lock:
+            stamp = self.place.stamp()
+            if self._opened is None or stamp != self._stamp:
+                opened = self.place.open_reader(self._expected_identity(checked))
+                if self._opened is not None:
+                    # The index was rebuilt. Questions may still read the old one, so it is closed
+                    # with the engine only.
+                    self._retired.append(self._opened)
+                    self._on_replaced()
+                self._opened, self._stamp, self._is_checked = opened, stamp, checked
+            elif checked and not self._is_checked:
+                self.place.open_reader(self._expected_identity(checked)).close()
+                self._is_checked = True
+            return self._opened
+
+    def filled_reader(self, *, checked: bool = True) -> IndexReader:
+        """Return the open index, which must hold documents.
+
+        Args:
+            checked: As for `reader`.
+
+        Raises:
+            IndexMissing: If there is no index, or it holds no documents.
+            IndexMismatch: If the index was made with other settings.
+        """
+        index = self.reader(checked=checked)
+        if not index.is_empty():
+            return index
+        writer = self.place.writer()
+        todo = f"{writer} fills it, ask again later" if writer else "run `fathom ingest PATH`"
+        raise IndexMissing(f"the index at {self.place} holds no documents yet: {todo}")
+
+    @contextmanager
+    def snapshot(self, *, checked: bool = True) -> Iterator[IndexReader]:
+        """Keep the index in one state for all that is read inside the `with` block.
+
+        Args:
+            checked: As for `reader`.
+
+        Raises:
+            IndexMissing: If there is no index, or it holds no documents.
+            IndexMismatch: If the index was made with other settings.
+        """
+        with ExitStack() as stack:
+            if self._opened is not None:
+                # `reader` asks the open index whether it is still the current one; inside its
+                # snapshot that costs one look at the database for the whole question.
+                stack.enter_context(self._opened.snapshot())
+            index = self.filled_reader(checked=checked)
+            stack.enter_context(index.snapshot())
+            stack.enter_context(self._snapshot.holding(index))
+            yield index
+
+    def close(self) -> None:
+        """Close the index; it may be opened again."""
+        with self._lock:
+            for reader in (self._opened, *self._retired):
+                if reader is not None:
+                    reader.close()
+            self._opened = None
+            self._retired.clear()
+
+    def _expected_identity(self, checked: bool) -> Mapping[str, str] | None:
+        return self._query_identity() if checked else None

@@ -1,0 +1,74 @@
+"""The request of one question: what is asked, over which documents, and what it may spend."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self, TypedDict, Unpack
+
+from fathom.question.conversation import Dialogue, History, dialogue_of
+from fathom.runs.context import Listener
+from fathom.types import Filter, Query
+from fathom.usage import Budget
+
+if TYPE_CHECKING:
+    from fathom.runs.ledger import Account
+
+
+class AskOptions(TypedDict, total=False):
+    """The options of `Engine.ask` and its variants.
+
+    Attributes:
+        strategy: The name of the strategy; by default `ask.strategy`.
+        filters: Conditions on the documents that may be used, such as `year>=2020`.
+        budget: What may be spent, by default the settings' `budget`. The time of the budget begins
+            when all models are loaded.
+        history: The turns before the question, oldest first, with `role` and `content`. A follow-up
+            such as "And Norway?" is answered as the question that it stands for.
+        listener: Receives the events of the run.
+    """
+
+    strategy: str | None
+    filters: Sequence[str | Filter]
+    budget: Budget | None
+    history: History
+    listener: Listener | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskRequest:
+    """One question with its options, checked.
+
+    Attributes:
+        query: The question and the conditions on the documents.
+        strategy: The name of the strategy; empty for that of the settings.
+        budget: What may be spent; `None` for the budget of the settings.
+        turns: The turns before the question.
+        listener: Receives the events of the run.
+        reuse_verified: Whether an answer that a person verified may be returned again.
+        account: A ledger of several questions whose caps hold too, such as a tenant's day.
+    """
+
+    query: Query
+    strategy: str = ""
+    budget: Budget | None = None
+    turns: Dialogue = ()
+    listener: Listener | None = None
+    reuse_verified: bool = True
+    account: "Account | None" = None
+
+    @classmethod
+    def parse(cls, question: str, **options: Unpack[AskOptions]) -> Self:
+        """Check a question and its options.
+
+        Raises:
+            UsageError: If the question is empty or too long, or a condition or a turn is malformed.
+        """
+        from fathom.retrieval.query import check_question, parse_filters
+
+        check_question(question)
+        return cls(
+            query=Query(text=question, filters=parse_filters(options.get("filters", ()))),
+            strategy=options.get("strategy") or "",
+            budget=options.get("budget"),
+            turns=dialogue_of(options.get("history", ())),
+            listener=options.get("listener"),
+        )

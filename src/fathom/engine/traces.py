@@ -1,0 +1,133 @@
+"""The traces of an engine: what was asked, and what people said of the answers."""
+
+import logging
+from dataclasses import replace
+from threading import RLock
+from typing import TYPE_CHECKING
+
+from fathom.engine.opened_index import OpenedIndex
+from fathom.errors import RunError
+from fathom.index.traces import TraceStore, TraceSummary, swept
+from fathom.runs.outline import tree
+from fathom.runs.recorder import answer_of
+from fathom.runs.trace import Step, Trace
+from fathom.settings import Settings
+from fathom.types import Answer
+
+if TYPE_CHECKING:
+    from fathom.strategies.run import RunOutcome
+
+LOG = logging.getLogger("fathom")
+
+
+class Traces:
+    """The traces kept with the index of an engine."""
+
+    def __init__(self, settings: Settings, index: OpenedIndex) -> None:
+        """Create the facade; the store is opened on first use."""
+        self._settings = settings
+        self._index = index
+        self._store: TraceStore | None = None
+        self._lock = RLock()
+
+    @property
+    def store(self) -> TraceStore:
+        """The store of the traces.
+
+        Raises:
+            IndexMissing: If nothing has been ingested.
+        """
+        with self._lock:
+            if self._store is None:
+                index = self._index.reader(checked=False)
+                max_bytes = self._settings.trace.max_mb << 20
+                self._store = swept(self._index.place.open_traces(max_bytes=max_bytes), index)
+            return self._store
+
+    def exist(self) -> bool:
+        """Return whether any trace may be stored."""
+        return self._store is not None or self._index.place.has_traces()
+
+    def get(self, trace_id: str) -> Trace:
+        """Return the record of an answer: every step, every outside event.
+
+        Args:
+            trace_id: The id, or its beginning.
+
+        Raises:
+            TraceMissing: If there is no such trace.
+            TraceTampered: If the trace is not what was stored.
+        """
+        return self.store.get(trace_id)
+
+    def list(self, limit: int = 50) -> tuple[TraceSummary, ...]:
+        """Return the latest traces, newest first."""
+        return self.store.list(limit)
+
+    def delete(self, trace_id: str) -> str:
+        """Delete a trace and return its whole id.
+
+        Raises:
+            TraceMissing: If there is no such trace.
+        """
+        return self.store.delete(trace_id)
+
+    def answer(self, trace_id: str) -> Answer:
+        """Return an answer as it was given, whatever has changed since.
+
+        Args:
+            trace_id: The id, or its beginning.
+
+        Raises:
+            TraceMissing: If there is no such trace.
+            TraceTampered: If the trace is not what was stored.
+        """
+        trace = self.get(trace_id)
+        warnings = self.store.warnings(trace.id)
+        return replace(answer_of(trace.answer), trace_id=trace.id, warnings=warnings)
+
+    def steps(self, answer: Answer) -> tuple[Step, ...] | None:
+        """Return the steps of an answer in order of their start; `None` if they are not stored."""
+        if answer.trace_id is None:
+            return None
+        trace = self.store.get(answer.trace_id)
+        return tuple(sorted(trace.steps, key=lambda step: step.started_at))
+
+    def explain(self, answer: Answer) -> str:
+        """Return the steps of an answer with their reasons, as a tree of lines."""
+        if answer.trace_id is None:
+            return "its steps were not kept; see trace.enabled"
+        return tree(self.store.get(answer.trace_id))
+
+    def save(self, outcome: "RunOutcome") -> "RunOutcome":
+        """Store the trace of an outcome, and return the outcome with the id of its trace.
+
+        A trace that cannot be stored is logged: the answer is worth more than its record.
+        """
+        if not self._settings.trace.enabled:
+            return outcome
+        from fathom.retrieval.search import texts_of
+
+        try:
+            held = texts_of(outcome.trace)
+            self.store.put(outcome.trace, held=held, warnings=outcome.answer.warnings)
+        except RunError as error:
+            LOG.warning("the trace was not kept: %s", error)
+            return outcome
+        return replace(outcome, answer=replace(outcome.answer, trace_id=outcome.trace.id))
+
+    def sweep(self) -> None:
+        """Delete the traces whose texts are no longer in the index."""
+        if not self.exist():
+            return
+        try:
+            self.store.sweep(self._index.reader(checked=False))
+        except RunError as error:
+            LOG.warning("%s; it may hold texts that are no longer in the index", error)
+
+    def close(self) -> None:
+        """Close the store; it may be opened again."""
+        with self._lock:
+            if self._store is not None:
+                self._store.close()
+            self._store = None
