@@ -7,13 +7,13 @@ import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import pytest
 from tests.making import FEES, QUESTION, engine_at, ingested
 
 import fathom
-from fathom.engine import Engine
+from fathom.engine import AskOptions, Engine
 from fathom.errors import IndexMismatch, SettingsError, UsageError
 from fathom.testing.doubles import HashingEmbedder
 from fathom.types import Answer, Filter
@@ -58,8 +58,11 @@ def test_an_import_loads_only_what_it_needs(statement: str, unneeded: list[str])
 
 @pytest.mark.parametrize("name", ["ask", "aask", "ask_stream", "aask_stream", "search", "ingest"])
 def test_every_option_has_a_name(name: str, engine: Engine) -> None:
-    kinds = {each.kind for each in inspect.signature(getattr(engine, name)).parameters.values()}
-    assert not kinds & {inspect.Parameter.VAR_KEYWORD, inspect.Parameter.VAR_POSITIONAL}
+    signature = inspect.signature(getattr(engine, name))
+    for parameter in signature.parameters.values():
+        assert parameter.kind is not inspect.Parameter.VAR_POSITIONAL
+        if parameter.kind is inspect.Parameter.VAR_KEYWORD:
+            assert parameter.annotation == Unpack[AskOptions]
 
 
 def test_paths_may_be_strings_and_filters_too(tmp_path: Path) -> None:

@@ -261,8 +261,8 @@ def test_a_record_whose_id_is_a_folder_takes_no_folder_with_it(
     write(tmp_path / "set" / "corpus.jsonl", json.dumps({"_id": name, "text": "One record."}))
     monkeypatch.chdir(tmp_path)
     engine.ingest([tmp_path / "set"])
-    assert engine.remove([name]) == 1
-    assert engine.roots() == [tmp_path / "set"]
+    assert engine.documents.remove([name]) == 1
+    assert engine.documents.roots() == [tmp_path / "set"]
 
 
 # Saying so

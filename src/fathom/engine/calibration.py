@@ -220,7 +220,7 @@ def check_strategy(name: str) -> None:
     Raises:
         UsageError: If there is none of this name.
     """
-    from fathom.extensions import STRATEGIES
+    from fathom.strategies.base import STRATEGIES  # LangGraph takes a second to import
 
     if name not in STRATEGIES:
         check_name("strategy", name)
