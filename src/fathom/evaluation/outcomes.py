@@ -155,7 +155,7 @@ def _tree_of(engine: "Engine", most: int) -> "Callable[[Question], list[ActionOu
     assembly = engine.assembly
     # Models load before the first question, whose recorded seconds would else include it.
     assembly.prepare()
-    assembly.warm_up()
+    engine.models.warm_up()
     engine.reader()
     search = assembly.search(engine.settings.adaptive.retriever)
     cache = RememberingRetriever(search.retriever())

@@ -83,17 +83,13 @@ class Session:
         questions = self.dataset.sample(self.queries, seed=self.seed)
 
         def ask(question: Question) -> AskedRun:
-            filters = filters_of(question)
-            return in_loop(
-                self.engine.aoutcome(
-                    question.text,
-                    strategy=strategy,
-                    filters=filters,
-                    history=question.history,
-                    # An answer that a person verified would hide what the strategy itself answers.
-                    verified=False,
-                )
+            request = AskRequest.parse(
+                question.text,
+                strategy=strategy,
+                filters=filters_of(question),
+                history=question.history,
             )
+            # An answer that a person verified would hide what the strategy itself answers.
             return in_loop(self.engine.arun(replace(request, reuse_verified=False)))
 
         return record_strategy(
