@@ -1,7 +1,7 @@
-"""Assembly: the one composition root; builds every part from the settings, when it is first needed.
+"""The composition root: makes every part from the settings, when it is first used.
 
-What stands behind the protocols is known here alone, on three floors: models, retrieval, agents.
-Parts are imported by who asks for them, as no question needs all of them.
+The implementations behind the protocols are named here and nowhere else, on three floors: models,
+retrieval, agents. Modules are imported on use, as no question needs all of them.
 """
 
 from fathom.assembly.agents import Assembly

@@ -40,22 +40,22 @@ from fathom.llm.prompt import Prompt
 
 
 class Assembly(RetrievalParts):
-    """Makes each part once; see `Strategy` for what a strategy takes of it."""
+    """The parts that the settings name, each made once."""
 
     def prompt(self, own: Prompt) -> Prompt:
-        """A prompt of a role, or the one of the file that replaces it."""
+        """Return a shipped prompt of a role, or the one in the file that replaces it."""
         return chosen(own, self.settings)
 
     @cached_property
     def quotes(self) -> "Quotes":
-        """Looks up what stands at a place."""
+        """The lookup of document text at a place."""
         from fathom.retrieval.quotes import Quotes
 
         return Quotes(lambda document: self._index().document(document))
 
     @cached_property
     def question_cleaner(self) -> "QuestionCleaner":
-        """Reads questions as they were meant."""
+        """The question cleaner: corrects slips in questions."""
         from fathom.agents.question_cleaner import QuestionCleaner
         from fathom.question.spelling import Speller
         from fathom.retrieval.keyword import stands
@@ -69,7 +69,7 @@ class Assembly(RetrievalParts):
         )
 
     def finalizer(self, strategy: str) -> "Finalizer":
-        """The finalizer of a strategy."""
+        """Return the finalizer of a strategy."""
         from fathom.agents.finalizer import Finalizer
 
         return Finalizer(
@@ -81,14 +81,14 @@ class Assembly(RetrievalParts):
 
     @cached_property
     def answer_signals(self) -> "AnswerSignals":
-        """Tells in numbers what is known of an answer."""
+        """The signals of an answer, in numbers."""
         from fathom.agents.reader.signals import AnswerSignals
 
         return AnswerSignals(pairs=self.cross_reader, terms=self.terms)
 
     @cached_property
     def web(self) -> "WebSearch | None":
-        """Asks the web; `None` where that is off."""
+        """The web search; `None` where it is off."""
         web = self.settings.web
         if not web.provider:
             return None
@@ -111,7 +111,7 @@ class Assembly(RetrievalParts):
 
     @cached_property
     def reader(self) -> "Reader":
-        """Answers from hits."""
+        """The reader: answers from hits."""
         model = self.models.language_models.of("reader")
         if model is None:
             return self.local_reader
@@ -130,7 +130,7 @@ class Assembly(RetrievalParts):
         )
 
     def cited_form(self, model: str) -> "CitedForm":
-        """How the model called `provider:model` names its evidence."""
+        """Return the form in which the model called `provider:model` names its evidence."""
         from fathom.agents.reader import citations as cited_answer
 
         if cited_answer.form_for(model, self.settings.llm.evidence) == "numbers":
@@ -139,7 +139,7 @@ class Assembly(RetrievalParts):
 
     @cached_property
     def answer_confidence(self) -> "AnswerConfidence":
-        """Says how sure a language model's answer is."""
+        """The confidence of a language model's answers."""
         from fathom.agents.reader.confidence import AnswerConfidence
 
         return AnswerConfidence(pairs=self.cross_reader)
@@ -160,7 +160,7 @@ class Assembly(RetrievalParts):
 
     @cached_property
     def judge(self) -> "Judge":
-        """Says how well quotes support claims."""
+        """The judge: scores how well quotes support claims."""
         from fathom.agents.judge import PROMPT, LLMJudge
 
         model = self.models.language_models.of("judge")
@@ -177,12 +177,12 @@ class Assembly(RetrievalParts):
 
     @property
     def debater(self) -> "Debater":
-        """Speaks for the best chunk in a debate."""
+        """The debater of the best chunk."""
         return self.debaters[0]
 
     @cached_property
     def debaters(self) -> "tuple[Debater, ...]":
-        """Each speaks for one chunk in a debate; at least one, they take turns."""
+        """The debaters, who take turns in speaking for one chunk each; at least one."""
         from fathom.agents.debate.debater import PROMPT, LLMDebater
 
         local, prompt = self.local_debater, self.prompt(PROMPT)
@@ -195,7 +195,7 @@ class Assembly(RetrievalParts):
 
     @cached_property
     def aggregator(self) -> "Aggregator":
-        """Says what the agents of a debate come to."""
+        """The aggregator: concludes a debate."""
         return self._aggregator(self.settings.maf.min_share)
 
     def _aggregator(self, min_share: float) -> "Aggregator":
@@ -209,25 +209,25 @@ class Assembly(RetrievalParts):
 
     @cached_property
     def debate(self) -> "Debate":
-        """Lets one agent speak for each of several hits."""
+        """The debate of one agent per hit."""
         return self.debate_of(self.settings.maf.min_share)
 
     def debate_of(self, min_share: float) -> "Debate":
-        """A debate in which readings with less than this share of the leading one's are dropped."""
+        """Return a debate that drops readings with less than this share of the leading one's weight."""
         from fathom.agents.debate.debate import Debate
 
-        own = self.settings.maf
+        section = self.settings.maf
         return Debate(
             debaters=self.debaters,
             aggregator=self._aggregator(min_share),
             scout=self.local_debater,
-            rounds=own.rounds,
-            feedback=own.feedback,
+            rounds=section.rounds,
+            feedback=section.feedback,
         )
 
     @cached_property
     def questioner(self) -> "LLMQuestioner | None":
-        """Writes questions about chunks; `None` without a language model."""
+        """The writer of questions about chunks; `None` without a language model."""
         model = self.models.language_models.of("questioner")
         if model is None:
             return None
@@ -237,7 +237,7 @@ class Assembly(RetrievalParts):
 
     @cached_property
     def hypothesis(self) -> "Hypothesis":
-        """Says what to search for in a later round; the local stand-in is RM3."""
+        """The hypothesis of a later search round; without a model that is RM3."""
         from fathom.agents.hyde import PROMPT, LLMHypothesis, LocalHypothesis
         from fathom.retrieval.expansion import Feedback
 
@@ -249,45 +249,51 @@ class Assembly(RetrievalParts):
 
     @cached_property
     def classifier(self) -> "Classifier":
-        """Says which class of the domain a question belongs to."""
+        """The classifier of questions by the domain."""
         from fathom.agents.classifier import Classifier
 
         return Classifier(domain=self.domain)
 
     @cached_property
     def complexity(self) -> "ComplexityAnalyser":
-        """Says how complex a question is, and how the legs are to be weighed."""
+        """The analyser of a question's complexity, which weights the retrievers."""
         from fathom.agents.complexity import ComplexityAnalyser
 
-        own = self.settings.hybrid
-        levels = {"simple": own.simple, "moderate": own.moderate, "complex": own.complex}
+        section = self.settings.hybrid
+        levels = {
+            "simple": section.simple,
+            "moderate": section.moderate,
+            "complex": section.complex,
+        }
         return ComplexityAnalyser(weights=levels)
 
     @cached_property
     def keyword_filter(self) -> "KeywordFilter":
-        """Drops hits that share too few words with a question."""
+        """The filter of hits that share too few words with a question."""
         from fathom.agents.keyword_filter import KeywordFilter
         from fathom.text.analyzer import Analyzer
 
-        own = self.settings.hybrid
+        section = self.settings.hybrid
         return KeywordFilter(
             counts=Analyzer().query_terms,
             domain=self.domain,
-            floor=own.tfidf_floor,
-            domain_weight=own.domain_weight,
+            floor=section.tfidf_floor,
+            domain_weight=section.domain_weight,
         )
 
     @cached_property
     def semantic_filter(self) -> "SemanticFilter":
-        """Drops hits that are too unlike a question."""
+        """The filter of hits that are too unlike a question."""
         from fathom.agents.semantic_filter import SemanticFilter
 
-        own = self.settings.hybrid
-        return SemanticFilter(terms=self.terms, cosine=own.cosine_floor, density=own.density_floor)
+        section = self.settings.hybrid
+        return SemanticFilter(
+            terms=self.terms, cosine=section.cosine_floor, density=section.density_floor
+        )
 
     @cached_property
     def reorderer(self) -> "Reorderer":
-        """Puts hits in the order of what they say to a question."""
+        """The reorderer: orders hits by what they say to a question."""
         from fathom.agents.reorderer import PROMPT, LLMReorderer
 
         model, own = self.models.language_models.of("reorderer"), self.settings.hybrid
@@ -304,7 +310,7 @@ class Assembly(RetrievalParts):
 
     @cached_property
     def rewriter(self) -> "Rewriter":
-        """Rewrites questions for a search."""
+        """The rewriter of questions for a search."""
         from fathom.agents.rewriter import PROMPT, STAND_ALONE, LLMRewriter, LocalRewriter
 
         model = self.models.language_models.of("rewriter")
@@ -325,7 +331,7 @@ class Assembly(RetrievalParts):
 
     @cached_property
     def decomposer(self) -> "Decomposer":
-        """Splits questions."""
+        """The decomposer: splits questions."""
         from fathom.agents.decomposer import PARALLEL, SERIAL, LLMDecomposer
 
         model, local = self.models.language_models.of("decomposer"), self.local_decomposer
@@ -340,7 +346,7 @@ class Assembly(RetrievalParts):
 
     @cached_property
     def selector(self) -> "Selector":
-        """Selects the hits that are worth reading."""
+        """The selector of the hits that are worth reading."""
         from fathom.agents.selector import PROMPT, LLMSelector, LocalSelector
 
         model = self.models.language_models.of("reorderer")
@@ -351,7 +357,7 @@ class Assembly(RetrievalParts):
 
     @cached_property
     def summarizer(self) -> "Summarizer":
-        """Composes the answers to sub-questions."""
+        """The summarizer: composes the answers to sub-questions."""
         from fathom.agents.summarizer import PROMPT, LLMSummarizer, LocalSummarizer
 
         model = self.models.language_models.of("summarizer")
@@ -367,14 +373,14 @@ class Assembly(RetrievalParts):
 
     @cached_property
     def observer(self) -> "Observer":
-        """Tells a planner in numbers what a turn is like."""
+        """The observer: describes a turn to a planner in numbers."""
         from fathom.planner.question_features import Observer
 
         return Observer(terms=self.terms, decomposer=self.local_decomposer)
 
     @cached_property
     def planner(self) -> "Planner":
-        """Chooses the workflow of a turn."""
+        """The planner of a turn's workflow."""
         from fathom.planner.workflows import (
             PROMPT,
             LLMPlanner,
@@ -384,30 +390,30 @@ class Assembly(RetrievalParts):
             policy_named,
         )
 
-        own, model = self.settings.mao, self.models.language_models.of("planner")
-        policy = policy_named(own.policy, score_gap=own.score_gap)
+        section, model = self.settings.mao, self.models.language_models.of("planner")
+        policy = policy_named(section.policy, score_gap=section.score_gap)
         if model is None:
             return LocalPlanner(policy=policy)
         roles = {role for role in get_args(AgentRole) if self.models.language_models.of(role)}
         prices = Prices(
-            alpha=own.alpha,
-            tokens=estimated_tokens(roles, hits=own.retrieve),
-            followed=own.coverage_threshold,
+            alpha=section.alpha,
+            tokens=estimated_tokens(roles, hits=section.retrieve),
+            followed=section.coverage_threshold,
         )
         return LLMPlanner(model=model, local=policy, prompt=self.prompt(PROMPT), prices=prices)
 
     @cached_property
     def policy(self) -> "Policy":
-        """Chooses what `adaptive` does next.
+        """The policy of `adaptive`.
 
         Raises:
             SettingsError: If the settings name no policy, or force what is no executor.
         """
         from fathom.planner.policy import ModelForTheRest, chosen_policy
 
-        own = self.settings.adaptive
+        section = self.settings.adaptive
         enough = self.settings.ask.min_confidence
-        policy = chosen_policy(own.policy, own.forced, enough=enough)
-        if own.forced or self.models.language_models.of("reader") is None:
+        policy = chosen_policy(section.policy, section.forced, enough=enough)
+        if section.forced or self.models.language_models.of("reader") is None:
             return policy
         return ModelForTheRest(policy=policy, certain=self.settings.llm.skip_above_confidence)

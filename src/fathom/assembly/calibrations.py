@@ -1,4 +1,4 @@
-"""Which calibration counts for an answer: the index's own, the shipped one, or none."""
+"""The choice of the calibration of an answer: the index's own, the shipped one, or none."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -27,18 +27,18 @@ from fathom.settings import AskSettings, Settings, as_before
 
 SHIPPED = "calibration.json"
 _OF_NO_MATTER = frozenset({"ask.max_error", "ask.min_probability", "ask.strategy", "ask.seed"})
-"""Settings that change none of the answers that a calibration is learned from."""
+"""Settings that change none of the answers from which a calibration is learned."""
 _STAND_IN = "naive"
 _SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """The calibration of a strategy, as it stands.
+    """The calibration of a strategy that is in force.
 
     Attributes:
-        calibration: `None` where none fits.
-        stale: Why the index's own does not count; empty where it does or there is none.
+        calibration: The calibration; `None` where none fits.
+        stale: The reason why the index's own is not in force; empty where it is or there is none.
     """
 
     calibration: Calibration | None
@@ -46,58 +46,64 @@ class Chosen:
 
 
 def chosen(assembly: Assembly, strategy: str, kept: Mapping[str, str]) -> Chosen:
-    """The index's own calibration where it was made for these settings, else the shipped one.
+    """Return the index's own calibration where it was made for these settings, else the shipped one.
 
     Args:
-        assembly: Of the settings in force.
-        strategy: That answers.
-        kept: What the index keeps, by strategy.
+        assembly: The parts of the settings in force.
+        strategy: The strategy that answers.
+        kept: The calibrations that the index stores, by strategy.
     """
     stale = ""
     if strategy in kept:
-        own = loaded(kept[strategy], strategy)
-        changed = differences(own.identity, identity_of(assembly, strategy))
+        stored = loaded(kept[strategy], strategy)
+        changed = differences(stored.identity, identity_of(assembly, strategy))
         if not changed:
-            return Chosen(calibration=own)
+            return Chosen(calibration=stored)
         stale = (
             f"the index's calibration of {strategy} was made for other settings "
             f"({_listed(changed)}); run `fathom calibrate QUESTIONS --strategy {strategy}` again"
         )
-    given = shipped().get(strategy)
-    if given is None or not _fits(assembly, strategy, given):
+    shipped_calibration = shipped().get(strategy)
+    if shipped_calibration is None or not _fits(assembly, strategy, shipped_calibration):
         return Chosen(calibration=None, stale=stale)
-    return Chosen(calibration=given, stale=stale)
+    return Chosen(calibration=shipped_calibration, stale=stale)
 
 
 def weigher(found: Chosen, strategy: str, ask: AskSettings) -> Weigher:
-    """What weighs the answers of a run.
+    """Return the weigher of the answers of a run.
 
     Raises:
-        UsageError: If a rate of errors is asked for that nothing certifies; it names what would.
+        UsageError: If a rate of errors is asked for that is not certified; the message names those
+            that are.
     """
-    known, max_error = found.calibration, ask.max_error
+    calibration, max_error = found.calibration, ask.max_error
     threshold: float | None = 0.0
     if max_error is not None:
-        if found.stale or known is None:
+        if found.stale or calibration is None:
             raise UsageError(
                 f"--max-error {max_error:g}: "
                 + (found.stale or f"there is no calibration of {strategy} with these settings; ")
                 + ("" if found.stale else f"run `fathom calibrate QUESTIONS --strategy {strategy}`")
             )
-        threshold = known.threshold(max_error)
+        threshold = calibration.threshold(max_error)
         if threshold is None:
-            raise UsageError(_uncertified(known, strategy, max_error))
+            raise UsageError(_uncertified(calibration, strategy, max_error))
+    # With a certified rate the threshold alone decides: a second bound would break the certificate.
     alone = max_error is not None or ask.min_probability <= 0
     weigher = Weigher(min_probability=ask.min_probability, replaces_confidence=alone)
     if known is None or threshold is None:
         return weigher
-    return replace(weigher, law=known.law, by=known.source, threshold=threshold)
+    return replace(weigher, law=calibration.law, by=calibration.source, threshold=threshold)
 
 
 def _uncertified(known: Calibration, strategy: str, max_error: float) -> str:
-    able = [each.max_error for each in known.certificates if each.threshold is not None]
+    rates = [
+        certificate.max_error
+        for certificate in known.certificates
+        if certificate.threshold is not None
+    ]
     command = f"`fathom calibrate QUESTIONS --strategy {strategy} --max-error {max_error:g}`"
-    which = "; certified are " + ", ".join(f"{rate:g}" for rate in able) if able else ""
+    which = "; certified are " + ", ".join(f"{rate:g}" for rate in rates) if rates else ""
     return (
         f"--max-error {max_error:g}: the calibration of {strategy} by {known.source} certifies "
         f"no such rate{which}; ask for another, or run {command} with more questions"
@@ -113,19 +119,21 @@ def calibrated(
     delta: float,
     made_of: Mapping[str, Json],
 ) -> Calibrated:
-    """What is learned from recorded answers, beginning with the shipped law where it fits.
+    """Learn a calibration from recorded answers, starting with the shipped law where it fits.
 
     Raises:
         UsageError: If there are too few answers, or all are right, or none is.
     """
-    given = shipped().get(strategy)
-    fits = given is not None and given.identity["reader"] == reader_of(assembly)
+    shipped_calibration = shipped().get(strategy)
+    fits = shipped_calibration is not None and shipped_calibration.identity["reader"] == reader_of(
+        assembly
+    )
     try:
         learned = learn(
             asked,
             rates=(*RATES, *([] if max_error is None else [max_error])),
             delta=delta,
-            before=given.law if given is not None and fits else READER,
+            before=shipped_calibration.law if shipped_calibration is not None and fits else READER,
         )
     except ValueError:
         answers = [each for each in asked if each is not None]
@@ -146,7 +154,7 @@ def calibrated(
 
 
 def identity_of(assembly: Assembly, strategy: str) -> dict[str, Json]:
-    """What a calibration is made for: the strategy, its settings, its models."""
+    """Return what a calibration is made for: the strategy, its settings, its models."""
     parts = assembly.identity
     return {
         "strategy": strategy,
@@ -159,40 +167,40 @@ def identity_of(assembly: Assembly, strategy: str) -> dict[str, Json]:
 
 
 def made_for(assembly: Assembly, trace: Trace) -> str:
-    """The hash of what the strategy of a run depends on; empty where that has changed since."""
+    """Return the hash of what the strategy of a run depends on; empty where that has changed since."""
     strategy = trace.origin.strategy
     if strategy not in STRATEGIES and find("strategy", strategy) is None:
         return ""
-    own = identity_of(assembly, strategy)
-    if own["settings"] != _settings(trace.origin.settings, strategy):
+    identity = identity_of(assembly, strategy)
+    if identity["settings"] != _settings(trace.origin.settings, strategy):
         return ""
-    return digest(canonical(own))
+    return digest(canonical(identity))
 
 
 def reader_of(assembly: Assembly) -> str:
-    """Names the cross-reader: the sha256 of its card, or what was given instead."""
+    """Return the name of the cross-reader: the sha256 of its card, or the class of the given one."""
     if assembly.models.given_reader is not None:
         return type(assembly.models.given_reader).__qualname__
     return str(card_of(assembly.settings.models.cross_reader).get("sha256", ""))
 
 
 def differences(made_for: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """What is other now than a calibration was made for, as `name = then, now = now`.
+    """Return the differences between the settings of a calibration and today's, as `name was then, is now`.
 
-    A setting that was not known then counts with its default.
+    A setting that did not exist then counts with its default.
     """
     before, after = _flat(made_for), _flat(now)
     default = _flat({"settings": Settings().recorded()})
-    found = []
+    lines = []
     for key in sorted(before.keys() | after.keys()):
-        then, here = before.get(key, default.get(key)), after.get(key, default.get(key))
-        if then != here:
-            found.append(f"{key.removeprefix('settings.')} was {_short(then)}, is {_short(here)}")
-    return found
+        then, today = before.get(key, default.get(key)), after.get(key, default.get(key))
+        if then != today:
+            lines.append(f"{key.removeprefix('settings.')} was {_short(then)}, is {_short(today)}")
+    return lines
 
 
 def loaded(data: str, strategy: str) -> Calibration:
-    """The calibration that an index keeps.
+    """Parse a calibration that an index keeps.
 
     Raises:
         UsageError: If this version cannot read it.
@@ -208,37 +216,39 @@ def loaded(data: str, strategy: str) -> Calibration:
 
 @cache
 def shipped() -> Mapping[str, Calibration]:
-    """The calibrations of public questions that come with Fathom, by strategy.
+    """Return the calibrations of public questions that come with Fathom, by strategy.
 
-    Fathom's own strategies emit the same signals. One that was not asked itself gets the law of
-    `naive`, and no rate of errors is certified for it.
+    Fathom's own strategies emit the same signals. A strategy that was not calibrated itself gets
+    the law of `naive`, without certificates.
     """
     file = resources.files("fathom.data") / SHIPPED
     if not file.is_file():
         return {}
-    given = json.loads(file.read_text(encoding="utf-8"))
-    known = {name: Calibration.from_json(each) for name, each in given["strategies"].items()}
-    others = {name: replace(known[_STAND_IN], certificates=()) for name in STRATEGIES}
-    return others | known
+    data = json.loads(file.read_text(encoding="utf-8"))
+    calibrated = {
+        name: Calibration.from_json(calibration) for name, calibration in data["strategies"].items()
+    }
+    others = {name: replace(calibrated[_STAND_IN], certificates=()) for name in STRATEGIES}
+    return others | calibrated
 
 
 def _fits(assembly: Assembly, strategy: str, given: Calibration) -> bool:
-    """Whether it was learned with these models, and the settings are the defaults."""
-    own = identity_of(assembly, strategy)
-    same = all(own[name] == given.identity[name] for name in ("reader", "index"))
-    return same and own["settings"] == _settings(Settings().recorded(), strategy)
+    """Return whether it was learned with these models and the settings are the defaults."""
+    identity = identity_of(assembly, strategy)
+    same = all(identity[name] == given.identity[name] for name in ("reader", "index"))
+    return same and identity["settings"] == _settings(Settings().recorded(), strategy)
 
 
 def _settings(recorded: Mapping[str, Any], strategy: str) -> dict[str, Json]:
-    """The settings that the strategy depends on; one that is not known may depend on all."""
+    """Return the settings that the strategy depends on; an extension may depend on all."""
     others = STRATEGIES.keys() - {strategy} if strategy in _SIMPLE else frozenset()
-    told = as_before(recorded)
-    flat = _flat({name: part for name, part in told.items() if name not in others})
+    settings = as_before(recorded)
+    flat = _flat({name: part for name, part in settings.items() if name not in others})
     return {key: value for key, value in flat.items() if key not in _OF_NO_MATTER}
 
 
 _SIMPLE = frozenset({"naive", "rrf", "maf", "anchor", "mao", "hybrid"})
-"""Strategies that depend on no section of another one."""
+"""Strategies that depend on no section of another strategy."""
 
 
 def _flat(values: Mapping[str, Any], before: str = "") -> dict[str, Json]:

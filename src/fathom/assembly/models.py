@@ -1,4 +1,4 @@
-"""The models, and what is made with them: the lowest floor of the composition root."""
+"""The models, and the parts of an assembly that are made with them."""
 
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 SERVED = "openai:"
-"""Begins the names of embedders that a server gives."""
+"""The prefix of the names of embedders that a server runs."""
 LOOKUP_THREADS = 4
 """The questions whose words are looked up at a time beside their embedding."""
 WARM = Chunk(id="warm#0", document_id="warm", text="warm", span=Span(0, 4), ordinal=0)
@@ -196,7 +196,7 @@ class ModelParts:
         ]
 
     def side(self, name: str) -> VectorSide:
-        """The embedder of questions and the space of this name; `""` is `models.embedder`.
+        """Return the embedder of questions and the vector space of this name; `""` is `models.embedder`.
 
         Raises:
             UsageError: If the settings name no such embedder.
@@ -215,7 +215,8 @@ class ModelParts:
         return self.models.cross_reader
 
     def pieces(self, word: str) -> int:
-        """Of how many tokens a word is made, for the cross-reader if it can tell."""
+        """Return the number of tokens of a word, counted by the cross-reader where it can."""
+        # The speller compares words by the tokens of the model that reads them.
         reader = self.cross_reader
         if isinstance(reader, OnnxCrossReader):
             return len(reader.ids(word))
@@ -223,7 +224,7 @@ class ModelParts:
 
     @cached_property
     def domain(self) -> Domain:
-        """What is known of the subject of the documents.
+        """The domain: the subject's terms, synonyms and classes of questions.
 
         Raises:
             SettingsError: If its file is not as it should be.
@@ -232,12 +233,12 @@ class ModelParts:
 
     @cached_property
     def terms(self) -> ContentTerms:
-        """Finds the distinct content words of a text, stemmed."""
+        """The extractor of a text's distinct content words, stemmed."""
         return ContentTerms()
 
     @cached_property
     def chunker(self) -> Chunker:
-        """What cuts documents."""
+        """The chunker of documents."""
         chunking = self.settings.chunking
         if chunking.method == "characters":
             return FixedCharacters(size=chunking.size, overlap=chunking.overlap)
@@ -248,7 +249,7 @@ class ModelParts:
 
     @cached_property
     def identity(self) -> dict[str, str]:
-        """All that must agree between the index and those who write to it."""
+        """Everything that must agree between the index and those who write to it."""
         parts = {
             "embedder": {**self.embedder.identity, "dimension": str(self.embedder.dimension)},
             "chunker": self.chunker.identity,
@@ -263,13 +264,13 @@ class ModelParts:
 
     @cached_property
     def query_identity(self) -> dict[str, str]:
-        """What must agree between the index and those who search it: what queries are made with."""
+        """Everything that must agree between the index and those who search it."""
         made_with = ("embedder.", "analyzer.")
         return {key: value for key, value in self.identity.items() if key.startswith(made_with)}
 
     @property
     def parse_limits(self) -> ParseLimits:
-        """What one file may cost while it is parsed."""
+        """The limits of one file while it is parsed."""
         limits = self.settings.limits
         return ParseLimits(
             memory_bytes=limits.memory_mb << 20,
@@ -284,24 +285,26 @@ class ModelParts:
 
     @property
     def budget(self) -> Budget:
-        """What one question may spend."""
+        """The budget of one question."""
         return Budget(**self.settings.budget.model_dump(exclude={"effort"}))
 
     @property
     def secrets(self) -> tuple[str, ...]:
-        """The keys of all that was made so far."""
+        """The keys of everything that was made so far."""
         engine = self.__dict__.get("web_engine")
         web = (engine.key.get_secret_value(),) if engine and engine.key else ()
         return (*self.models.language_models.secrets, *web)
 
     def prepare(self) -> None:
-        """Make all that the settings name, so that what is wrong with it is known at once.
+        """Make everything that the settings name, so that an error in them is reported at once.
 
         Raises:
-            UsageError: See `RoleModels.of` and `load_web_engine`.
-            SettingsError: See `chosen_prompts`.
+            UsageError: If a role or the web search names what cannot be used.
+            SettingsError: If the file of a prompt is not as the prompt must be.
         """
         self.models.language_models.prepare()
+        # Reading the prompt modules takes a while, and without replacements there is nothing to
+        # check.
         if any(self.settings.llm.prompts.model_dump().values()):
             chosen_prompts(self.settings)
         if self.settings.web.provider:
@@ -309,10 +312,10 @@ class ModelParts:
 
     @cached_property
     def web_engine(self) -> "WebEngine":
-        """What asks the web; only called where a search is not recorded.
+        """The client of the web search; only called where a search is not recorded.
 
         Raises:
-            UsageError: As `load_web_engine`.
+            UsageError: If the provider is unknown, or its key is missing.
         """
         from fathom.agents.web.engines import load_web_engine
 
@@ -328,27 +331,28 @@ class ModelParts:
     # What other packages add.
 
     def extension(self, kind: Kind, name: str, *given: object) -> Any:  # noqa: ANN401
-        """The strategy or the retriever that a package adds under this name.
+        """Return the strategy or the retriever that a package adds under this name.
 
         Args:
             kind: Which of both.
             name: As it is registered.
-            given: What its class takes beside these parts.
+            given: The arguments of its class beside these parts.
 
         Raises:
             UsageError: If there is none, it cannot be used, or its settings are not as it says.
         """
         check_name(kind, name)
-        made = cast("Extension", find(kind, name)).make(self, *given)
+        part = cast("Extension", find(kind, name)).make(self, *given)
+        # Only now is it known which keys of the extension's table its class has read.
         self._extended.check_used(name)
-        return made
+        return part
 
     def section(self, name: str, kind: type[SectionT]) -> SectionT:
-        """The settings of an extension: the table `[extensions.NAME]`.
+        """Return the settings of an extension: the table `[extensions.NAME]`.
 
         Args:
-            name: Of the strategy or the retriever.
-            kind: Says which settings it has, with their defaults.
+            name: The name of the strategy or the retriever.
+            kind: The class of the section, with the defaults.
 
         Raises:
             SettingsError: If one is unknown or illegal.
@@ -356,6 +360,6 @@ class ModelParts:
         return self._extended.section(name, kind)
 
     def recorded(self, strategy: str) -> dict[str, Any]:
-        """What the trace of an answer keeps of the settings; see `Settings.recorded`."""
+        """Return the settings that the trace of an answer keeps."""
         tables = self._extended.recorded(strategy)
         return self.settings.recorded() | ({"extensions": tables} if tables else {})

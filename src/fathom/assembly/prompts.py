@@ -1,4 +1,4 @@
-"""The prompts of all roles: our own, or those of the files that the settings name."""
+"""The prompts of all roles: the shipped ones, or those of the files that the settings name."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from fathom.settings import Settings
 
 
 def own_prompts() -> tuple[Prompt, ...]:
-    """Those that are declared with their roles; each has a setting of its name."""
+    """Return the shipped prompts of all roles; each has a setting of its name."""
     from fathom.agents import (
         decomposer,
         hyde,
@@ -42,38 +42,38 @@ def own_prompts() -> tuple[Prompt, ...]:
     )
 
 
-def chosen(own: Prompt, settings: Settings) -> Prompt:
-    """One of our own, or what stands in the file that replaces it.
+def chosen(shipped: Prompt, settings: Settings) -> Prompt:
+    """Return a shipped prompt, or the one in the file that replaces it.
 
     Raises:
-        SettingsError: If the file is not as the prompt must be; see `Prompt.replaced`.
+        SettingsError: If the file lacks a placeholder of the prompt, or has one too many.
     """
-    file = getattr(settings.llm.prompts, own.name)
-    return own.replaced(Path(file)) if file else own
+    file = getattr(settings.llm.prompts, shipped.name)
+    return shipped.replaced(Path(file)) if file else shipped
 
 
 def chosen_prompts(settings: Settings) -> dict[str, Prompt]:
-    """All prompts by their names.
+    """Return all prompts by their names.
 
     Raises:
-        SettingsError: See `chosen`.
+        SettingsError: If the file of a prompt is not as the prompt must be.
     """
-    return {own.name: chosen(own, settings) for own in own_prompts()}
+    return {shipped.name: chosen(shipped, settings) for shipped in own_prompts()}
 
 
 def changed_prompts(trace: Trace, settings: Settings) -> tuple[str, ...]:
-    """Which prompts of a run are others now: a replay asks what nobody has answered then.
+    """Return a line for each prompt of a run that differs today, which a replay cannot answer.
 
     Raises:
-        SettingsError: See `chosen`.
+        SettingsError: If the file of a prompt is not as the prompt must be.
     """
     asking = {event.step for event in trace.events if event.kind == "llm"}
     used = {str(step.inputs.get("prompt", "")) for step in trace.steps if step.id in asking}
-    now = {name: each.id for name, each in chosen_prompts(settings).items()}
-    known = {each: now[name] for each in used if (name := each.partition(" ")[0]) in now}
+    now = {name: prompt.id for name, prompt in chosen_prompts(settings).items()}
+    current = {prompt: now[name] for prompt in used if (name := prompt.partition(" ")[0]) in now}
     changed = [
         f"prompt {then} is {today} now"
-        for then, today in sorted(known.items())
+        for then, today in sorted(current.items())
         if then.split()[1:2] != today.split()[1:2]
     ]
     if "" in used:

@@ -1,4 +1,4 @@
-"""The retrievers, and what a search is made of."""
+"""The retrievers, and the parts that a search is made of."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
@@ -36,10 +36,10 @@ FURTHER_WEIGHT = 0.4
 
 
 class RetrievalParts(ModelParts):
-    """Makes what finds hits, on top of the models."""
+    """The middle floor of the assembly: everything that finds hits."""
 
     def retriever(self, name: str, index: Index) -> Retriever:
-        """The retriever of this name over an index.
+        """Return the retriever of this name over an index.
 
         Raises:
             UsageError: If there is none of this name.
@@ -57,11 +57,11 @@ class RetrievalParts(ModelParts):
 
     @cached_property
     def remembering(self) -> Embedder:
-        """The embedder of texts, which is not asked twice for the same one."""
+        """The embedder of texts that remembers the vectors of the texts it was asked for."""
         return CachedEmbedder(self.embedder)
 
     def hybrid(self, index: Index) -> HybridRetriever:
-        """The words and all vector spaces, fused."""
+        """Return the fusion of the words and all vector spaces."""
         return self._fused(index, "hybrid", ["", *self.settings.retrieval.embedders])
 
     def _fused(self, index: Index, name: str, spaces: Sequence[str]) -> HybridRetriever:
@@ -86,20 +86,22 @@ class RetrievalParts(ModelParts):
         if space in settings.embedders:
             weights = settings.embedder_weights or [FURTHER_WEIGHT] * len(settings.embedders)
             return weights[settings.embedders.index(space)]
+        # The embedder was made for English; in other languages its vectors are little more than
+        # noise.
         foreign = detect(text) not in {"en", "und"}
         return settings.foreign_vector_weight if foreign else settings.vector_weight
 
     def search(self, name: str) -> Search:
-        """The retriever of this name as runs use it; made when a ranking is not recorded."""
-        later = {"k", "retriever", "rerank_weight", "rerank_most"}  # no ranking depends on them
-        if not self.settings.retrieval.embedders:  # as searches were recorded before there were any
-            later |= {"embedders", "embedder_weights"}
-        if self.settings.retrieval.definitions == RetrievalSettings().definitions:  # likewise
-            later |= {"definitions"}
-        identity = self.settings.retrieval.model_dump(mode="json", exclude=later)
-        asked = self.settings.models.query_encoder
-        if asked != "same":  # searches are recorded as before there were any
-            identity["query_encoder"] = {"name": asked, "sha256": SHA256[asked]}
+        """Return the retriever of this name as runs use it; it is made when a ranking is not recorded."""
+        unrecorded = {"k", "retriever", "rerank_weight", "rerank_most"}
+        if not self.settings.retrieval.embedders:
+            unrecorded |= {"embedders", "embedder_weights"}
+        if self.settings.retrieval.definitions == RetrievalSettings().definitions:
+            unrecorded |= {"definitions"}
+        identity = self.settings.retrieval.model_dump(mode="json", exclude=unrecorded)
+        query_encoder = self.settings.models.query_encoder
+        if query_encoder != "same":
+            identity["query_encoder"] = {"name": query_encoder, "sha256": SHA256[query_encoder]}
         if name in self.settings.extensions:
             identity["settings"] = self.settings.extensions[name]
         return Search(
@@ -109,7 +111,7 @@ class RetrievalParts(ModelParts):
         )
 
     def to_read(self, hits: Sequence[Hit]) -> tuple[Hit, ...]:
-        """Those that are read of a ranking: the best, as many as `ask` says and has room for."""
+        """Return the hits of a ranking that are read: the best, within the limits of `[ask]`."""
         ask = self.settings.ask
         best = tuple(hits[: ask.chunks])
         if not ask.context_tokens:
@@ -119,14 +121,14 @@ class RetrievalParts(ModelParts):
         return packed(best, tokens=ask.context_tokens, count=self.embedder.count)
 
     def multihop(self, search: Search) -> "MultiHop":
-        """Follows anchors and bridges."""
+        """Return the search that follows anchors and bridges."""
         from fathom.retrieval.multihop import MultiHop
 
         return MultiHop(search=search, terms=self.terms, settings=self.settings.anchor)
 
     @cached_property
     def context_selector(self) -> "ContextSelector":
-        """Selects from a pool what is read."""
+        """The selector of the chunks that are read from a pool."""
         from fathom.retrieval.context_selection import ContextSelector, Selection
 
         selection = Selection(terms=self.terms, settings=self.settings.anchor)
@@ -134,7 +136,7 @@ class RetrievalParts(ModelParts):
 
     @cached_property
     def reranker(self) -> "Reranker":
-        """Reorders hits by relevance."""
+        """The reranker: reorders hits by relevance."""
         from fathom.retrieval.rerank import Reranker
 
         retrieval = self.settings.retrieval
@@ -160,4 +162,4 @@ RETRIEVERS: Mapping[str, Callable[[RetrievalParts, Index], Retriever]] = {
         index=index, feedback=Feedback(words=assembly.terms.words, hits=5, count=5)
     ),
 }
-"""All retrievers by the name that settings and flags know."""
+"""All retrievers by the names of settings and flags."""

@@ -1,4 +1,4 @@
-"""The parts of an assembly that a worker of an ingestion has, made where the worker is."""
+"""The parts of an assembly that a worker of an ingestion uses, made where the worker runs."""
 
 import pickle
 from collections.abc import Mapping
@@ -18,7 +18,7 @@ from fathom.settings import Settings
 
 @dataclass(frozen=True, slots=True)
 class WorkerTools:
-    """See `fathom.index.workers.base.Tools`."""
+    """The parse limits, chunker and embedders of a worker."""
 
     parse_limits: ParseLimits
     chunker: Chunker
@@ -26,20 +26,21 @@ class WorkerTools:
 
 
 def packed_tools(assembly: Assembly, embedder: Embedder | None, workers: int) -> bytes:
-    """What gives a worker its tools, pickled.
+    """Return a pickled function that makes the tools of a worker.
 
     Args:
-        assembly: Of who writes to the index; the workers must have the same parts.
-        embedder: Used instead of the one that the settings name.
-        workers: How many share the cores of this machine; 0 for one on a core of its own.
+        assembly: The assembly of the process that writes; the workers must have the same parts.
+        embedder: Replaces the embedder that the settings name.
+        workers: The number of workers that share the cores of this machine; 0 for one worker on a
+            core of its own.
 
     Raises:
         UsageError: If that embedder cannot be sent to another process.
     """
     models = assembly.settings.models
     threads = models.threads or (max(1, cores() // workers) if workers else 1)
-    own = models.model_copy(update={"threads": threads})
-    settings = assembly.settings.model_copy(update={"models": own})
+    worker_models = models.model_copy(update={"threads": threads})
+    settings = assembly.settings.model_copy(update={"models": worker_models})
     try:
         return pickle.dumps(partial(worker_tools, settings, embedder, assembly.identity))
     except (pickle.PicklingError, AttributeError, TypeError) as error:
@@ -52,19 +53,21 @@ def packed_tools(assembly: Assembly, embedder: Embedder | None, workers: int) ->
 def worker_tools(
     settings: Settings, embedder: Embedder | None, identity: Mapping[str, str]
 ) -> WorkerTools:
-    """The tools of a worker.
+    """Make the tools of a worker.
 
     Raises:
         IndexMismatch: If what is installed where the worker is would make another index.
     """
-    made = Assembly(settings, index=_nobody, models=Models(settings, embedder=embedder))
-    differing = [key for key, value in identity.items() if made.identity.get(key) != value]
+    assembly = Assembly(settings, index=_nobody, models=Models(settings, embedder=embedder))
+    differing = [key for key, value in identity.items() if assembly.identity.get(key) != value]
     if differing:
         raise IndexMismatch(
             f"a worker has another {', '.join(differing)} than who writes to the index; install "
             "the same version of Fathom and its models there"
         )
-    return WorkerTools(made.parse_limits, made.chunker, {"": made.embedder, **made.models.further})
+    return WorkerTools(
+        assembly.parse_limits, assembly.chunker, {"": assembly.embedder, **assembly.models.further}
+    )
 
 
 def _nobody() -> NoReturn:
