@@ -213,7 +213,7 @@ class Assembly(RetrievalParts):
         return self.debate_of(self.settings.maf.min_share)
 
     def debate_of(self, min_share: float) -> "Debate":
-        """Return a debate that drops readings with less than this share of the leading one's weight."""
+        """Return a debate that drops readings below this share of the leading one's weight."""
         from fathom.agents.debate.debate import Debate
 
         section = self.settings.maf

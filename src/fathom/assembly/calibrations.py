@@ -46,7 +46,7 @@ class Chosen:
 
 
 def chosen(assembly: Assembly, strategy: str, kept: Mapping[str, str]) -> Chosen:
-    """Return the index's own calibration where it was made for these settings, else the shipped one.
+    """Return the index's own calibration if made for these settings, else the shipped one.
 
     Args:
         assembly: The parts of the settings in force.
@@ -167,7 +167,7 @@ def identity_of(assembly: Assembly, strategy: str) -> dict[str, Json]:
 
 
 def made_for(assembly: Assembly, trace: Trace) -> str:
-    """Return the hash of what the strategy of a run depends on; empty where that has changed since."""
+    """Return the hash of what a run's strategy depends on; empty where that has changed."""
     strategy = trace.origin.strategy
     if strategy not in STRATEGIES and find("strategy", strategy) is None:
         return ""
@@ -178,14 +178,14 @@ def made_for(assembly: Assembly, trace: Trace) -> str:
 
 
 def reader_of(assembly: Assembly) -> str:
-    """Return the name of the cross-reader: the sha256 of its card, or the class of the given one."""
+    """Return the cross-reader's name: the sha256 of its card, or the class of a given one."""
     if assembly.models.given_reader is not None:
         return type(assembly.models.given_reader).__qualname__
     return str(card_of(assembly.settings.models.cross_reader).get("sha256", ""))
 
 
 def differences(made_for: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """Return the differences between the settings of a calibration and today's, as `name was then, is now`.
+    """Return today's differences from a calibration's settings, as `name was X, is Y`.
 
     A setting that did not exist then counts with its default.
     """

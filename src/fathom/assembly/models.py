@@ -196,7 +196,7 @@ class ModelParts:
         ]
 
     def side(self, name: str) -> VectorSide:
-        """Return the embedder of questions and the vector space of this name; `""` is `models.embedder`.
+        """Return the question embedder and vector space of this name (`""`: `models.embedder`).
 
         Raises:
             UsageError: If the settings name no such embedder.

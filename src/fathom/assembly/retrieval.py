@@ -92,7 +92,7 @@ class RetrievalParts(ModelParts):
         return settings.foreign_vector_weight if foreign else settings.vector_weight
 
     def search(self, name: str) -> Search:
-        """Return the retriever of this name as runs use it; it is made when a ranking is not recorded."""
+        """Return the retriever of this name as runs use it, made when a ranking is not recorded."""
         unrecorded = {"k", "retriever", "rerank_weight", "rerank_most"}
         if not self.settings.retrieval.embedders:
             unrecorded |= {"embedders", "embedder_weights"}
