@@ -147,7 +147,7 @@ class Models:
             if self.is_warm:
                 return
             with suppress(ModelError):  # searches fall back on words then, and say so
-                for_questions(self.embedder).embed(["warm"])
+                CheckedEmbedder(for_questions(self.embedder)).embed(["warm"])
             self.cross_reader.session("warm").read([WARM])
             self.language_models.load()
             self.is_warm = True

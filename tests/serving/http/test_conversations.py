@@ -77,6 +77,10 @@ class Forgets:
     index: EmbeddedIndex
     sought: list[str] = field(default_factory=list)
 
+    @property
+    def traces(self) -> "Forgets":
+        return self
+
     def answer(self, trace_id: str) -> NoReturn:
         self.sought.append(trace_id)
         raise TraceMissing(trace_id)
