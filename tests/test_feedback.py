@@ -135,10 +135,10 @@ def test_an_answer_from_a_sentence_that_does_not_answer_the_question_is_refused(
     first = engine.ask(QUESTION)
     for planted in (TOLD, "It", "paid at the harbour office"):
         with pytest.raises(UsageError, match=r"stands in .*fees\.md, but not as an answer to 'How"):
-            engine.feedback(first.trace_id or "", answer=planted)
-    assert engine.traces.feedback() == ()
+            engine.calibration.add_feedback(first.trace_id or "", answer=planted)
+    assert engine.traces.store.feedback() == ()
     assert engine.ask(QUESTION).phase != "verified"
-    engine.feedback(first.trace_id or "", answer="40 crowns")
+    engine.calibration.add_feedback(first.trace_id or "", answer="40 crowns")
     assert engine.ask(QUESTION).short_answer == "40 crowns"
 
 
@@ -147,7 +147,7 @@ def test_the_place_where_an_answer_answers_is_given_not_the_first_that_holds_it(
 ) -> None:
     rewritten(engine, f"A key costs 40 crowns. Boats wait outside. The pier is new. {FEES}")
     first = engine.ask(QUESTION)
-    made = engine.feedback(first.trace_id or "", answer="40 crowns")
+    made = engine.calibration.add_feedback(first.trace_id or "", answer="40 crowns")
     [citation] = made.again["citations"]
     assert citation["quote"] == "A mooring permit costs 40 crowns a year."
 
@@ -155,37 +155,37 @@ def test_the_place_where_an_answer_answers_is_given_not_the_first_that_holds_it(
 @pytest.mark.parametrize("part", ["crown", "0 crowns", "arbour office"])
 def test_a_part_of_a_word_is_no_answer_that_a_document_holds(engine: Engine, part: str) -> None:
     first = engine.ask(QUESTION)
-    assert engine.feedback(first.trace_id or "", answer=part).again is None
+    assert engine.calibration.add_feedback(first.trace_id or "", answer=part).again is None
 
 
 def test_a_correction_in_a_conversation_is_never_given_again(engine: Engine) -> None:
     said = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hello."}]
     first = engine.ask(QUESTION, history=said)
-    assert engine.feedback(first.trace_id or "", answer=TOLD).again is None
+    assert engine.calibration.add_feedback(first.trace_id or "", answer=TOLD).again is None
     assert engine.ask(QUESTION).phase != "verified"
 
 
 def test_an_opinion_changes_nothing_that_others_are_answered(engine: Engine) -> None:
     first = engine.ask(QUESTION)
-    made = engine.feedback(first.trace_id or "", right=True, counts=False)
+    made = engine.calibration.add_feedback(first.trace_id or "", right=True, counts=False)
     assert (made.again, made.counts) == (None, False)
-    assert engine.traces.feedback() == (made,)
-    assert engine.labelled() == []
+    assert engine.traces.store.feedback() == (made,)
+    assert engine.calibration.label_answers() == []
     second = engine.ask(QUESTION)
     assert second.phase != "verified"
     with pytest.raises(UsageError, match="says right or wrong, no answer"):
-        engine.feedback(second.trace_id or "", answer="40 crowns", counts=False)
+        engine.calibration.add_feedback(second.trace_id or "", answer="40 crowns", counts=False)
 
 
 def test_no_opinion_ends_a_verified_answer(engine: Engine) -> None:
     first = verified(engine)
     again = engine.ask(QUESTION)
-    engine.feedback(again.trace_id or "", right=False, counts=False)
+    engine.calibration.add_feedback(again.trace_id or "", right=False, counts=False)
     assert engine.ask(QUESTION).phase == "verified"
     with pytest.raises(Outranked):
-        engine.feedback(first.trace_id or "", right=False, counts=False)
+        engine.calibration.add_feedback(first.trace_id or "", right=False, counts=False)
     assert engine.ask(QUESTION).phase == "verified"
-    engine.feedback(first.trace_id or "", right=False)
+    engine.calibration.add_feedback(first.trace_id or "", right=False)
     assert engine.ask(QUESTION).phase != "verified"
 
 

@@ -65,4 +65,6 @@ def test_our_readme_is_up_to_date() -> None:
     assert START in text
     known = [Summary.load(PUBLISHED, each) for each in found(ROOT / "experiments")]
     summaries = {summary.id: summary for summary in known if summary is not None}
-    assert text == insert_headlines(text, format_headlines(summaries)), "python -m experiments --pages"
+    assert text == insert_headlines(text, format_headlines(summaries)), (
+        "python -m experiments --pages"
+    )

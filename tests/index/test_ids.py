@@ -64,7 +64,7 @@ def ingest_as_before(engine: Engine, *paths: Path) -> None:
 
 
 def texts(engine: Engine) -> dict[str, str]:
-    return {each.id: engine.document(each.id).text for each in engine.documents()}
+    return {each.id: engine.documents.get(each.id).text for each in engine.documents.list()}
 
 
 def outcomes(engine: Engine) -> dict[str, str]:
@@ -87,7 +87,7 @@ def test_a_record_does_not_take_the_place_of_a_file(
     }
     assert engine.ingest([corpus, file]).unchanged == 3
     assert engine.verify() == []
-    assert Path(engine.document(file_id).path) == file
+    assert Path(engine.documents.get(file_id).path) == file
 
 
 def test_a_data_set_whose_ids_look_like_those_of_files_is_judged_by_them(
@@ -100,11 +100,11 @@ def test_a_data_set_whose_ids_look_like_those_of_files_is_judged_by_them(
     (folder / "qrels.tsv").write_text(f"query-id\tcorpus-id\tscore\nq\t{HEX}\t1\n")
     dataset = load(folder)
     engine.ingest([folder])
-    assert {each.id for each in engine.documents()} == dataset.documents
+    assert {each.id for each in engine.documents.list()} == dataset.documents
     [(relevant, grade)] = dataset.qrels["q"].items()
-    assert (engine.document(relevant).text, grade) == (f"The text of record {HEX}.", 1)
+    assert (engine.documents.get(relevant).text, grade) == (f"The text of record {HEX}.", 1)
     # Questions about what is in an index may name it as its file does.
-    made = load_questions(folder / "queries.jsonl", engine.documents())
+    made = load_questions(folder / "queries.jsonl", engine.documents.list())
     assert made.qrels == dataset.qrels
 
 
@@ -164,7 +164,7 @@ def test_a_file_that_was_taken_for_a_record_is_read_when_the_record_is_read_agai
         write(corpus, file_id, "other")
     engine.ingest([corpus, file], prune=prune)
     assert texts(engine)[file_id] == TRUE
-    assert Path(engine.document(file_id).path) == file
+    assert Path(engine.documents.get(file_id).path) == file
     assert f"_{file_id}" in texts(engine)
     assert engine.verify() == []
 

@@ -171,9 +171,7 @@ class Calibrations:
         documents = [self._documents.get(source) for source in sources]
         index = self._index.reader(checked=False)
         fits = self._assembly().answer_fit.fits
-        feedback, held = feedback_on(
-            trace, right, answer.strip(), documents, index.document, fits
-        )
+        feedback, held = feedback_on(trace, right, answer.strip(), documents, index.document, fits)
         feedback = replace(feedback, made_for=made_for(self._assembly(), trace), note=note)
         if not counts:
             feedback = replace(feedback, counts=False, again=None)

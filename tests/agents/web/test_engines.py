@@ -139,7 +139,11 @@ def test_a_page_of_wrong_types_has_empty_ones() -> None:
     [
         ("google", {}, "web.provider 'google': choose one of searxng, tavily, brave"),
         ("searxng", {}, "web.provider searxng needs web.base_url, the address of your server"),
-        ("searxng", {"base_url": "x"}, "base_url 'x' is not an address; write it as http://host:port"),
+        (
+            "searxng",
+            {"base_url": "x"},
+            "base_url 'x' is not an address; write it as http://host:port",
+        ),
         ("searxng", {"base_url": "http://u:p@x"}, "base_url holds a user name or password"),
         ("tavily", {}, "tavily needs a key; run: export TAVILY_API_KEY=..."),
         ("brave", {"key_env": "MINE"}, "brave needs a key; run: export MINE=..."),
