@@ -91,7 +91,7 @@ def weigher(found: Chosen, strategy: str, ask: AskSettings) -> Weigher:
     # With a certified rate the threshold alone decides: a second bound would break the certificate.
     alone = max_error is not None or ask.min_probability <= 0
     weigher = Weigher(min_probability=ask.min_probability, replaces_confidence=alone)
-    if known is None or threshold is None:
+    if calibration is None or threshold is None:
         return weigher
     return replace(weigher, law=calibration.law, by=calibration.source, threshold=threshold)
 
