@@ -1,4 +1,4 @@
-"""The reader: what the hits say to a question."""
+"""The protocol of readers, and what they share."""
 
 import math
 from collections.abc import Sequence
@@ -10,19 +10,20 @@ from fathom.runs.context import RunContext
 from fathom.types import Draft, Hit
 
 _LOGIT = 10.0
+"""The bound of a logit either way, so that a certain share stays finite."""
 
 
 class Reader(Protocol):
-    """Finds what supports an answer; every one passes `testing.ReaderConformance`."""
+    """A role that finds the evidence of an answer; every reader passes `ReaderConformance`."""
 
     async def read(self, question: str, hits: Sequence[Hit], context: RunContext) -> Draft:
         """Read the hits, in rank order, as one step of the run.
 
         Returns:
-            Evidence best first, empty when nothing was given to read.
+            A draft with its evidence best first; empty if there was nothing to read.
 
         Raises:
-            BudgetRefused: If there was no time for it.
+            BudgetRefused: If there was no time for the step.
         """
         ...
 
@@ -32,10 +33,10 @@ class NullReader:
     """A `Reader` that reads nothing: it records the hits, and its draft is always empty."""
 
     async def read(self, question: str, hits: Sequence[Hit], context: RunContext) -> Draft:
-        """See `Reader.read`."""
+        """Record the hits and return an empty draft."""
         inputs = {"question": question, "chunks": [hit.chunk.id for hit in hits]}
-        with context.step("list", agent="reader", inputs=inputs) as here:
-            here.done(reason=f"{len(hits)} chunks, none read")
+        with context.step("list", agent="reader", inputs=inputs) as step:
+            step.done(reason=f"{len(hits)} chunks, none read")
         return Draft()
 
 
@@ -44,7 +45,8 @@ class ReadHit:
     """A hit that was read.
 
     Attributes:
-        trust: What the first stage's order says of it, in (0, 1]; scores are multiplied by it.
+        trust: The trust that the order of the hits gives it, in (0, 1]; scores are multiplied by
+            it.
     """
 
     hit: Hit
@@ -53,7 +55,7 @@ class ReadHit:
 
 
 def outline(draft: Draft) -> dict[str, object]:
-    """What a trace keeps of a draft: places and numbers rather than texts."""
+    """Return the outputs that a trace keeps of a draft: places and numbers instead of texts."""
     return {
         "evidence": [
             [item.hit.chunk.id, item.span.start, item.span.end, item.support]
@@ -64,7 +66,7 @@ def outline(draft: Draft) -> dict[str, object]:
 
 
 def logit_of(share: float) -> float:
-    """The logit of a probability, bounded."""
+    """Return the logit of a probability, bounded to 10 either way."""
     if not 0 < share < 1:
         return _LOGIT if share >= 1 else -_LOGIT
     return max(-_LOGIT, min(_LOGIT, math.log(share / (1 - share))))

@@ -1,7 +1,7 @@
-"""Comparisons decided: what was found out of each side becomes the answer, or none.
+"""Decisions of comparisons: the answers for the sides become the answer, or none.
 
-Values are compared only where both sides have one of the same sort: dates, or numbers with what
-they measure. What is left open is not guessed: of "1990" and "3 May 1990" neither is earlier, and
+Values are compared only if both sides have one of the same sort: dates, or numbers with what they
+measure. An undecided comparison is not guessed: of "1990" and "3 May 1990" neither is earlier, and
 "5 to 7 days" is not less than "6 days".
 """
 
@@ -29,12 +29,12 @@ _YES, _NO = {"yes", "ya"}, {"no", "tidak"}
 
 
 class SideValue(NamedTuple):
-    """What can be compared.
+    """A value that can be compared.
 
     Attributes:
         kind: `date`, or what a number measures.
-        low: The least it can be.
-        high: The most.
+        low: The least value that it can be.
+        high: The greatest value that it can be.
     """
 
     kind: str
@@ -43,39 +43,40 @@ class SideValue(NamedTuple):
 
 
 def value_of(text: str) -> SideValue | None:
-    """The value that a short answer gives; `None` where it gives none or several."""
+    """Return the value of a short answer; `None` if it gives none or several."""
     eras = list(_ERA.finditer(text))
     if eras:
         return _years(eras[0]) if len(eras) == 1 else None
     dates, _ = dates_of(text)
     if dates:
-        ranged = len(dates) == 1 or _RANGE.search(text)
-        lows, highs = [_first(each) for each in dates], [_last(each) for each in dates]
-        return SideValue("date", min(lows), max(highs)) if ranged else None
-    found = quantities(text)
-    kinds = {each.kind for each in found if each.kind}
+        is_one_value = len(dates) == 1 or _RANGE.search(text)
+        lows, highs = [_first(date) for date in dates], [_last(date) for date in dates]
+        return SideValue("date", min(lows), max(highs)) if is_one_value else None
+    amounts = quantities(text)
+    kinds = {amount.kind for amount in amounts if amount.kind}
     kind = next(iter(kinds), "")
-    told = [each.value for each in found if each.kind == kind or _RANGE.search(text)]
-    if len(kinds) > 1 or not told or (len(set(told)) > 1 and not _RANGE.search(text)):
+    # In "5 to 7 days" only the last number names its unit.
+    values = [amount.value for amount in amounts if amount.kind == kind or _RANGE.search(text)]
+    if len(kinds) > 1 or not values or (len(set(values)) > 1 and not _RANGE.search(text)):
         return None
-    return SideValue(kind, (min(told),), (max(told),))
+    return SideValue(kind, (min(values),), (max(values),))
 
 
 def _years(era: re.Match[str]) -> SideValue:
-    """A century or a decade, from its first to its last day."""
+    """Return a century or a decade, from its first to its last day."""
     century = era["century"] or era["abad"]
-    last = int(century) * 100 if century else int(era["decade"]) + 9
-    first = last - 99 if century else last - 9
-    return SideValue("date", (first, 1, 1), (last, 12, 31))
+    last_year = int(century) * 100 if century else int(era["decade"]) + 9
+    first_year = last_year - 99 if century else last_year - 9
+    return SideValue("date", (first_year, 1, 1), (last_year, 12, 31))
 
 
 def decided(question: str, compared: Comparison, answers: Sequence[str]) -> str:
-    """The short answer to a comparison; empty where it cannot be told.
+    """Return the short answer to a comparison; empty if it cannot be told.
 
     Args:
         question: The comparison.
-        compared: What it compares.
-        answers: To its questions, in their order; empty where nothing was found.
+        compared: The parsed comparison.
+        answers: The answers to its questions, in their order; empty if nothing was found.
     """
     if compared.want == "every":
         return _every(question, answers)
@@ -93,40 +94,48 @@ def decided(question: str, compared: Comparison, answers: Sequence[str]) -> str:
 
 
 def _every(question: str, answers: Sequence[str]) -> str:
-    said = [answer.casefold() for answer in answers]
-    if any(each in _NO for each in said):
+    """Return yes if every answer is yes, no if any is no, else empty."""
+    folded = [answer.casefold() for answer in answers]
+    if any(word in _NO for word in folded):
         return word_for(question, yes=False)
-    return word_for(question, yes=True) if said and all(each in _YES for each in said) else ""
+    return word_for(question, yes=True) if folded and all(word in _YES for word in folded) else ""
 
 
 def _same(question: str, answers: Sequence[str]) -> str:
+    """Return whether all answers give the same, as yes or no; empty if that cannot be told."""
     values = [value_of(answer) for answer in answers]
     first, others = values[0], values[1:]
+    # Without values on all sides the answers are compared as texts.
     if first is None or None in others:
         return word_for(
             question, yes=all(contains_answer(answers[0], other) for other in answers[1:])
         )
-    if any(each is not None and each.kind != first.kind for each in others):
+    if any(value is not None and value.kind != first.kind for value in others):
         return ""
-    return word_for(question, yes=all(each == first for each in others))
+    return word_for(question, yes=all(value == first for value in others))
 
 
 def _extreme(answers: Sequence[str], *, most: bool) -> int | None:
-    """The place of the one value beyond all others; `None` where they overlap or differ in kind."""
-    values = [each for each in map(value_of, answers) if each is not None]
-    if len(values) != len(answers) or len({each.kind for each in values}) > 1:
+    """Return the place of the one value beyond all others; `None` if they overlap or differ."""
+    values = [value for value in map(value_of, answers) if value is not None]
+    if len(values) != len(answers) or len({value.kind for value in values}) > 1:
         return None
     choose = max if most else min
-    place = values.index(choose(values, key=lambda each: each.low))
-    own = values[place]
-    others = [each for at, each in enumerate(values) if at != place]
-    apart = all(each.high < own.low if most else own.high < each.low for each in others)
-    return place if apart else None
+    place = values.index(choose(values, key=lambda value: value.low))
+    extreme = values[place]
+    others = [value for at, value in enumerate(values) if at != place]
+    # The whole range counts, so that overlapping values stay undecided.
+    is_beyond = all(
+        value.high < extreme.low if most else extreme.high < value.low for value in others
+    )
+    return place if is_beyond else None
 
 
 def _first(date: Date) -> Date:
+    """Return the first day that a date can mean."""
     return date[0], date[1] or 1, date[2] or 1
 
 
 def _last(date: Date) -> Date:
+    """Return the last day that a date can mean."""
     return date[0], date[1] or 12, date[2] or 31

@@ -1,8 +1,8 @@
-"""How sure a language model's answer is: its quotes must earn it, whatever the model says.
+"""The confidence in a language model's answer: its quotes must earn it, whatever the model says.
 
-A sentence that is copied supports itself; that says nothing of whether it answers the question. So
-the cross-reader reads the question with the quote alone, and what the local reader made of the same
-hits counts for or against it.
+A copied sentence supports itself, but that tells nothing of whether it answers the question. The
+cross-reader therefore reads the question with the quote alone, and the local reader's answer from
+the same hits counts for or against it.
 """
 
 import math
@@ -20,116 +20,122 @@ from fathom.text.quotable import cut_out
 from fathom.types import Chunk, Draft, Evidence
 
 FACTORS = ("relevant", "answers", "says", "supports", "agrees", "agreed", "disputed", "offset")
-"""What the confidence depends on, as `AnswerConfidence.factors` gives it."""
+"""The names of the factors that `AnswerConfidence.compute_factors` returns, in order."""
 
-# Fitted by `training/fit_answer_confidence.py`; the figures, and what it was fitted on, are in
-# docs/runs.md.
+# `training/fit_answer_confidence.py` fits these laws; the figures and the data are in docs/runs.md.
 LAWS: Mapping[str, tuple[float, ...]] = {
     "en": (0.02, 0.29, 0.0, 0.13, 0.31, 0.0, 0.54, 0.09),
     "id": (0.06, 0.93, 0.0, 0.0, 0.62, 0.18, 0.58, 0.59),
 }
 
 _LEAST = 1e-4
+"""The least probability of which a logarithm is taken."""
 _DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerConfidence:
-    """The probability that a model's answer is right.
+    """The law of the probability that a model's answer is right.
 
     Attributes:
-        laws: By the language of the question, one slope of the logit for each of `FACTORS`.
+        laws: One slope of the logit for each of `FACTORS`, by the language of the question.
     """
 
     pairs: CrossReader
     laws: Mapping[str, tuple[float, ...]] = field(default_factory=lambda: LAWS)
 
     def __call__(self, question: str, draft: Draft, first: Draft) -> float:
-        """How sure `draft` is, in [0, 1]; 0 without evidence.
+        """Return the probability that `draft` is right, in [0, 1]; 0 without evidence.
 
         Args:
-            question: What was asked.
-            draft: Of the model, its quotes verified.
-            first: What the local reader made of the same hits.
+            question: The question.
+            draft: The model's draft, its quotes verified.
+            first: The local reader's draft from the same hits.
         """
         if not draft.evidence:
             return 0.0
-        decided = self._decided(question, draft)
-        if decided is not None:
-            return decided
+        verdict_confidence = self._decided(question, draft)
+        # Yes and no have a law of their own.
+        if verdict_confidence is not None:
+            return verdict_confidence
         law = self.laws[question_language(question)]
         factors = self.factors(question, draft, first)
-        logit = math.fsum(a * b for a, b in zip(law, factors, strict=True))
+        logit = math.fsum(slope * factor for slope, factor in zip(law, factors, strict=True))
         return round(1 / (1 + math.exp(-logit)), _DIGITS)
 
     def factors(self, question: str, draft: Draft, first: Draft) -> tuple[float, ...]:
-        """What the law weighs; log-odds where nothing else is said.
+        """Return the factors that the law weighs, in the order of `FACTORS`.
 
-        That the best quote is about the question; that it answers it; that the short answer is
-        what it answers; that it supports the question with the answer; whether the local reader
-        says the same, as 1 or 0; how sure it is then; the logarithm of how unsure it is where it
-        says otherwise; and 1.
+        They are: the log-odds that the best quote is about the question; that it answers the
+        question; that it gives the short answer; that it supports the question with the answer;
+        whether the local reader gives the same answer, 1 or 0; the log-odds of its confidence then;
+        the logarithm of its doubt if it gives another answer; and 1.
         """
         quotes = [_alone(item) for item in draft.evidence]
         readings = self.pairs.session(question).read(quotes)
-        at = max(range(len(quotes)), key=lambda place: (readings[place].answerable, -place))
-        says = self._says(question, draft.short_answer, quotes[at], readings[at])
-        told = f"{question} {draft.short_answer}".strip()
-        (read,) = self.pairs.session(told, spans=0).read([quotes[at]])
-        agrees = agree(question, draft, first)
+        best_place = max(range(len(quotes)), key=lambda place: (readings[place].answerable, -place))
+        says = self._says(question, draft.short_answer, quotes[best_place], readings[best_place])
+        claim = f"{question} {draft.short_answer}".strip()
+        (support,) = self.pairs.session(claim, spans=0).read([quotes[best_place]])
+        does_agree = agree(question, draft, first)
         return (
-            _logit(readings[at].relevance),
-            _logit(readings[at].answerable),
+            _logit(readings[best_place].relevance),
+            _logit(readings[best_place].answerable),
             _logit(says),
-            math.log(max(read.supported, _LEAST) / max(read.unrelated, _LEAST)),
-            float(agrees),
-            _logit(first.confidence) if agrees else 0.0,
-            0.0 if agrees else math.log(max(1 - first.confidence, _LEAST)),
+            math.log(max(support.supported, _LEAST) / max(support.unrelated, _LEAST)),
+            float(does_agree),
+            _logit(first.confidence) if does_agree else 0.0,
+            0.0 if does_agree else math.log(max(1 - first.confidence, _LEAST)),
             1.0,
         )
 
     def _says(self, question: str, short: str, quote: Chunk, reading: Reading) -> float:
+        """Return the probability that a quote gives the short answer, in [0, 1].
+
+        If the answer does not stand in the quote, the best span of the quote counts instead.
+        """
         best = max((span.score for span in reading.spans), default=0.0)
         if short and short.casefold() in quote.text.casefold():
             return self.pairs.session(question).score(quote, short)
         return best
 
     def _decided(self, question: str, draft: Draft) -> float | None:
-        """How sure a yes or no is by the law of verdicts; `None` of other answers."""
-        asked = statement(question) if form_of(question) == "yes or no" else None
-        said = draft.short_answer.casefold()
+        """Return the confidence in a yes or no by the law of verdicts; `None` for other answers."""
+        parsed = statement(question) if form_of(question) == "yes or no" else None
+        answer = draft.short_answer.casefold()
         words = {word_for(question, yes=yes): yes for yes in (True, False)}
-        if asked is None or said not in words:
+        if parsed is None or answer not in words:
             return None
         verdicts = Verdicts(pairs=self.pairs)
         sides = [
-            verdict.confidence if verdict.yes == words[said] else 1 - verdict.confidence
+            verdict.confidence if verdict.yes == words[answer] else 1 - verdict.confidence
             for item in draft.evidence
-            for verdict in verdicts.of(question, asked, self._look(question, item))
+            for verdict in verdicts.of(question, parsed, self._look(question, item))
         ]
         return max(sides, default=0.0)
 
     def _look(self, question: str, item: Evidence) -> ReadHit:
-        """The quote, read as if it were all of its hit."""
+        """Return the quote, read as if it were all of its hit."""
         quote = _alone(item)
         (reading,) = self.pairs.session(question, spans=0).read([quote])
         return ReadHit(hit=replace(item.hit, chunk=quote), reading=reading, trust=1.0)
 
 
 def agree(question: str, draft: Draft, first: Draft) -> bool:
-    """Whether two drafts give the same answer; the same place where one gives no short answer."""
+    """Return whether two drafts give the same answer; the same place if one has no short answer."""
     if draft.short_answer and first.short_answer:
         return answers_match(question, draft.short_answer, first.short_answer)
-    own = {(item.hit.chunk.id, item.span, item.heading) for item in first.evidence}
-    return any((item.hit.chunk.id, item.span, item.heading) in own for item in draft.evidence)
+    places = {(item.hit.chunk.id, item.span, item.heading) for item in first.evidence}
+    return any((item.hit.chunk.id, item.span, item.heading) in places for item in draft.evidence)
 
 
 def _alone(item: Evidence) -> Chunk:
-    """The quote as a chunk of its own."""
+    """Return the quote as a chunk of its own."""
     chunk = cut_out(item.hit.chunk, item.span)
     return replace(chunk, text=item.heading, headings=()) if item.heading else chunk
 
 
 def _logit(share: float) -> float:
+    """Return the logit of a probability, bounded."""
     bounded = min(1 - _LEAST, max(_LEAST, share))
     return math.log(bounded / (1 - bounded))

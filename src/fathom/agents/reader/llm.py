@@ -1,4 +1,4 @@
-"""The reader that asks a language model where the local reader is not certain."""
+"""The reader that asks a language model for what the local reader is not certain of."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -25,30 +25,32 @@ from fathom.runs.ledger import BudgetRefused
 from fathom.types import Claim, Draft, Evidence, Hit, Span
 
 _REJECTED = "An earlier answer was rejected: {fault} Mend that, or say that nothing answers."
+"""The note behind the question that tells a model the fault of an earlier answer."""
 _MOST_SENTENCES = 12
+"""The sentences of a reply that are verified; each one costs a judgement."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LLMReader:
-    """Lets the local reader answer what it is certain of; asks a language model for the rest.
+    """A reader that keeps certain local answers and asks a language model for the rest.
 
-    A sentence counts only if what it names stands in the hits (`cited_answer`) and the judge finds
-    it supported by what stands there, all of it together; so whatever a document or a server says,
-    nothing unverified is shown. Where no sentence holds and the short answer follows from the
-    quotes (`derived`), the quotes speak for themselves. How sure the answer is, they must earn.
+    A sentence of the model counts only if what it names stands in the hits (`citations`) and the
+    judge finds it supported by all of that together; so whatever a document or a server says,
+    nothing unverified is shown. If no sentence holds but the short answer follows from the quotes
+    (`derive_short_answer`), the quotes themselves are shown. The confidence comes from the quotes,
+    not from the model.
 
     Attributes:
-        local: Reads first.
-        confidence: Says how sure the model's answer is.
-        skip_above_confidence: From this confidence of the local reader on the model is not
+        local: The reader that reads first.
+        confidence: The confidence in the model's answer.
+        skip_above_confidence: The confidence of the local reader from which on the model is not
             asked; above 1 it always is.
-        min_support: Sentences with less support are dropped.
-        min_confidence: A model's answer that is less sure gives way to a local one that is surer.
-        fallback: What happens when the model gives nothing that can be verified: the local
-            draft counts, or there is no answer.
-        form: How the model names its evidence.
-        fault: What was wrong with an earlier draft, for the model to mend; empty where there was
+        min_support: The smallest support of a sentence that counts.
+        min_confidence: The confidence below which a model's answer gives way to a surer local one.
+        fallback: The answer if the model gives nothing that can be verified: the local draft, or
             none.
+        form: The form in which the model names its evidence.
+        fault: The fault of an earlier draft, for the model to correct; empty if there was none.
     """
 
     model: RoleModel
@@ -63,62 +65,65 @@ class LLMReader:
     fault: str = ""
 
     async def read(self, question: str, hits: Sequence[Hit], context: RunContext) -> Draft:
-        """See `Reader.read`.
+        """Read the hits locally, and ask the model if the local draft is not certain.
 
         Raises:
-            BudgetRefused: If there was no time even for the local implementation.
-            RunError: If the model fails and the local draft is not to count.
+            BudgetRefused: If there was no time even for the local reader.
+            RunError: If the model fails and the local draft must not count.
         """
         inputs = {"chunks": [hit.chunk.id for hit in hits]}
-        with context.step("read", agent="reader", inputs=inputs) as here:
-            first = await self.local.read(question, hits, here)
-            if first.confidence >= self.skip_above_confidence or not hits:
-                here.done(
-                    outputs=outline(first),
+        with context.step("read", agent="reader", inputs=inputs) as step:
+            local_draft = await self.local.read(question, hits, step)
+            if local_draft.confidence >= self.skip_above_confidence or not hits:
+                step.done(
+                    outputs=outline(local_draft),
                     verdict="local",
                     reason="the local implementation is sure",
                 )
-                return first
-            draft, verdict, reason = await self._or_local(first, question, hits, here)
-            here.done(outputs=outline(draft), verdict=verdict, reason=reason)
+                return local_draft
+            draft, verdict, reason = await self._or_local(local_draft, question, hits, step)
+            step.done(outputs=outline(draft), verdict=verdict, reason=reason)
         return draft
 
     async def _or_local(
-        self, first: Draft, question: str, hits: Sequence[Hit], context: RunContext
+        self, local_draft: Draft, question: str, hits: Sequence[Hit], context: RunContext
     ) -> tuple[Draft, str, str]:
+        """Return the draft that counts, whose it is, and why."""
         try:
             reply = await self._ask(question, hits, context)
             if reply.answer is None:
                 return Draft(), "model", "the model finds no answer in the chunks"
             draft = await self._checked(question, reply.answer, hits, context)
-            draft = await self._weighed(question, draft, first, context)
-        except BudgetRefused as refused:
-            return first, "local", str(refused)
-        except CallFailed as failed:
+            draft = await self._weighed(question, draft, local_draft, context)
+        except BudgetRefused as error:
+            # A spent budget is no fault of the model: the local draft counts with any fallback.
+            return local_draft, "local", str(error)
+        except CallFailed as error:
             if self.fallback == "abstain":
                 raise
-            return first, "local", str(failed)
+            return local_draft, "local", str(error)
         if self.fallback == "local":
             if not draft.evidence:
-                return first, "local", _UNVERIFIED
-            if draft.confidence < min(self.min_confidence, first.confidence):
+                return local_draft, "local", _UNVERIFIED
+            if draft.confidence < min(self.min_confidence, local_draft.confidence):
                 reason = f"the local answer is surer than the model's {draft.confidence:.2f}"
-                return first, "local", reason
+                return local_draft, "local", reason
         reason = f"{len(draft.claims)} sentences hold" if draft.evidence else _UNVERIFIED
         return draft, "model", reason
 
     def _asked(self, question: str) -> str:
-        """The question, with what was wrong with an earlier answer."""
+        """Return the question with the fault of an earlier answer, if there is one."""
         return f"{question}\n\n{_REJECTED.format(fault=self.fault)}" if self.fault else question
 
     async def _ask(
         self, question: str, hits: Sequence[Hit], context: RunContext
     ) -> ReaderReply | NumberedReply:
+        """Ask the model, and stream its sentences to a listener that wants text."""
         listener = context.listener
         stream = SentenceStream(self.form, hits, listener.text) if listener.wants_text else None
-        asked = self.form.asked(self._asked(question), hits)
+        request = self.form.asked(self._asked(question), hits)
         kind: type[ReaderReply | NumberedReply] = self.form.kind
-        return (await ask_model(self.model, kind, asked, context, on_text=stream)).required()
+        return (await ask_model(self.model, kind, request, context, on_text=stream)).required()
 
     async def _checked(
         self,
@@ -127,55 +132,64 @@ class LLMReader:
         hits: Sequence[Hit],
         context: RunContext,
     ) -> Draft:
-        """The sentences of an answer that hold; without evidence if nothing does."""
-        named = (self.form.cited(each, hits) for each in reply.sentences[:_MOST_SENTENCES])
-        found = [each for each in named if each.evidence]
-        pairs = [(each.text, " ".join(item.quote for item in each.evidence)) for each in found]
-        scores = await self.judge.support(pairs, context)
-        kept = [
-            replace(each, evidence=tuple(replace(item, support=score) for item in each.evidence))
-            for each, score in zip(found, scores, strict=True)
-            if each.text and score >= self.min_support
+        """Return a draft of the sentences of an answer that hold; an empty one if nothing does."""
+        cited = (self.form.cited(sentence, hits) for sentence in reply.sentences[:_MOST_SENTENCES])
+        with_evidence = [sentence for sentence in cited if sentence.evidence]
+        pairs = [
+            (sentence.text, " ".join(item.quote for item in sentence.evidence))
+            for sentence in with_evidence
         ]
-        draft = _claiming(kept)
+        scores = await self.judge.support(pairs, context)
+        supported = [
+            replace(
+                sentence, evidence=tuple(replace(item, support=score) for item in sentence.evidence)
+            )
+            for sentence, score in zip(with_evidence, scores, strict=True)
+            if sentence.text and score >= self.min_support
+        ]
+        draft = _claiming(supported)
         short = backed(question, reply.short_answer, [item.quote for item in draft.evidence])
-        if kept:
+        if supported:
             return replace(draft, short_answer=short)
-        quoting = replace(_claiming(found), claims=())
+        quoting = replace(_claiming(with_evidence), claims=())
         short = backed(question, reply.short_answer, [item.quote for item in quoting.evidence])
         return replace(quoting, short_answer=short) if short else Draft()
 
     async def _weighed(
-        self, question: str, draft: Draft, first: Draft, context: RunContext
+        self, question: str, draft: Draft, local_draft: Draft, context: RunContext
     ) -> Draft:
-        """The draft with the confidence that it earns."""
-        with context.step("weigh", agent="reader") as here:
-            sure = await here.compute("weigh", lambda: self.confidence(question, draft, first))
-            here.done(outputs={"confidence": sure})
-        return replace(draft, confidence=sure)
+        """Return the draft with the confidence that its quotes earn."""
+        with context.step("weigh", agent="reader") as step:
+            confidence = await step.compute(
+                "weigh", lambda: self.confidence(question, draft, local_draft)
+            )
+            step.done(outputs={"confidence": confidence})
+        return replace(draft, confidence=confidence)
 
 
 _UNVERIFIED = "no sentence of the model could be verified"
 
 
 def _claiming(sentences: Sequence[CitedSentence]) -> Draft:
-    """Sentences with their evidence, each place once."""
+    """Return a draft of sentences with their evidence, each place once."""
     places: dict[tuple[str, Span, str], Evidence] = {}
-    for each in sentences:
-        for item in each.evidence:
+    for sentence in sentences:
+        for item in sentence.evidence:
             key = _key(item)
-            best = max(item.support, places[key].support if key in places else 0.0)
-            places[key] = replace(item, support=best)
-    at = {key: place for place, key in enumerate(places)}
+            # A place that several sentences name has the support of the one that it supports best.
+            support = max(item.support, places[key].support if key in places else 0.0)
+            places[key] = replace(item, support=support)
+    numbers = {key: place for place, key in enumerate(places)}
     claims = [
         Claim(
-            text=each.text,
-            evidence=tuple(at[_key(item)] for item in each.evidence),
+            text=sentence.text,
+            evidence=tuple(numbers[_key(item)] for item in sentence.evidence),
         )
-        for each in sentences
+        for sentence in sentences
     ]
     return Draft(evidence=tuple(places.values()), claims=tuple(claims))
 
 
 def _key(item: Evidence) -> tuple[str, Span, str]:
+    """Return what identifies the place of evidence: chunk, span and heading."""
     return item.hit.chunk.id, item.span, item.heading

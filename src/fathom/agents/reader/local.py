@@ -1,4 +1,4 @@
-"""The local reader: which hits it reads, how far, and what it makes of them."""
+"""The local reader: which hits it reads, how far, and the answer that it drafts from them."""
 
 import math
 import re
@@ -26,13 +26,15 @@ from fathom.types import Alternative, Draft, Evidence, Hit, Span
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Law:
-    """How far the cross-reader's numbers are trusted.
+    """The trust in the cross-reader's numbers.
 
     Attributes:
-        fall: How fast the trust in hits falls with their place; see `early_stop.trust`.
-        sureness: The law of the confidence's logit: slopes in the logits of the best answer's
-            score and of its chunk's being answerable, and an offset.
-        rival: A chunk of another document must answer with this probability to be told beside.
+        fall: The exponent by which the trust in hits falls with their place; `compute_trust` uses
+            it.
+        sureness: The law of the confidence's logit: the slopes for the logits of the best answer's
+            score and of the probability that its chunk is answerable, and an offset.
+        rival: The probability with which a chunk of another document must answer to be shown as a
+            rival.
     """
 
     fall: float
@@ -40,18 +42,21 @@ class Law:
     rival: float = LIKELY
 
 
-# Fitted by `training/fit_span_reader.py`; the figures are in
-# docs/answers.md. No Indonesian question of the samples has a rival, and 0.95 is none.
+# `training/fit_span_reader.py` fits these laws; the figures are in docs/answers.md. No Indonesian
+# question of the samples has a rival, and one chunk with 0.95 is none, hence the higher bound.
 LAWS: Mapping[str, Law] = {
     "en": Law(fall=1.2, sureness=(0.12, 0.51, -0.80)),
     "id": Law(fall=1.2, sureness=(0.52, 0.25, 0.70), rival=0.97),
 }
 
 _LONGEST_LIST = 8
+"""The largest number of answers that are listed together."""
 _SIDES = 2
+"""The largest number of sides of a comparison that are read, each in a pass of its own."""
 SPANS = 8
-"""Possible answers of a chunk that are looked at."""
+"""The possible answers of a chunk that the reader considers."""
 _AT_LEAST = 2
+"""The first hits that are read in any case: the second may contradict the first."""
 _ACCORDING = re.compile(
     r"\b(?:according to|as stated by|as reported by|menurut)\s+(?:the\s+)?", re.IGNORECASE
 )
@@ -59,24 +64,26 @@ _ACCORDING = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LocalReader:
-    """Answers with the span that the pair reader finds best, and quotes the sentence around it.
+    """A reader that answers with the pair reader's best span and quotes the sentence around it.
 
-    Equal answers of several hits count together. Hits are read best first, no further than the
-    answer can still change (`early_stop.look`). Where other documents give another value it is told
-    beside the answer (`rivals`). A question for a list reads all hits and gives every answer that
-    is nearly as likely as the best; where a list of a document holds the answer, or the steps of
-    how something is done, all its items are given (`steps`). Yes or no is said only when the pair
-    reader is sure; otherwise the sentence speaks for itself. Deterministic, no language model.
+    Equal answers of several hits count together. Hits are read best first, only as far as the
+    answer can still change (`read_in_order`). If other documents give another value, the draft
+    shows it beside the answer (`rivals`). For a question for a list, all hits are read and every
+    answer counts that is nearly as likely as the best. If a list of a document holds the answer, or
+    the steps of how something is done, the draft gives all its items (`lists`). It says yes or no
+    only if the pair reader is sure; otherwise the sentence stands alone. Deterministic, no language
+    model.
 
     Attributes:
-        sentences: At most so many quotes, but for a list and for rivals.
-        keep: A further sentence may be quoted when it is at least so likely as this share of the
-            best, wherever its hit stands; it is if it gives the same answer or supports it.
-        known: From this confidence on what is read of one side counts in a comparison.
-        laws: By the language of the question.
-        rivalry: Looks for documents that give another value.
-        rows: Finds the cells of tables that are asked for.
-        verdicts: How sure yes or no is, by the language of the question.
+        sentences: The largest number of quotes, except for a list and for rivals.
+        keep: The smallest share of the best quote's likelihood that a further sentence needs,
+            wherever its hit stands; it is quoted if it also gives or supports the same answer.
+        min_side_confidence: The smallest confidence in the answer for one side that counts in a
+            comparison.
+        laws: The laws of trust by the language of the question.
+        rivalry: The search for documents that give another value.
+        tables: The corrector of answers in the cells of tables.
+        verdicts: The laws of yes and no by the language of the question.
     """
 
     pairs: CrossReader
@@ -89,244 +96,289 @@ class LocalReader:
     verdicts: Mapping[str, VerdictLaw] = field(default_factory=lambda: VERDICTS)
 
     async def read(self, question: str, hits: Sequence[Hit], context: RunContext) -> Draft:
-        """See `Reader.read`."""
+        """Read the hits with the pair reader and draft an answer."""
         inputs = {"chunks": [hit.chunk.id for hit in hits]}
-        with context.step("read", agent="reader", inputs=inputs) as here:
-            seen, draft = await here.compute("read", lambda: self.looked(question, hits))
-            reason = f"confidence {draft.confidence:.2f}, {len(seen)} of {len(hits)} chunks read"
-            here.done(outputs=outline(draft), reason=reason)
+        with context.step("read", agent="reader", inputs=inputs) as step:
+            read_hits, draft = await step.compute("read", lambda: self.looked(question, hits))
+            reason = (
+                f"confidence {draft.confidence:.2f}, {len(read_hits)} of {len(hits)} chunks read"
+            )
+            step.done(outputs=outline(draft), reason=reason)
         return draft
 
     def draft(self, question: str, hits: Sequence[Hit]) -> Draft:
-        """What `read` gives, at once."""
+        """Return the draft of the hits, outside of any step."""
         return self.looked(question, hits)[1]
 
     def looked(self, question: str, hits: Sequence[Hit]) -> tuple[tuple[ReadHit, ...], Draft]:
-        """The hits that were read, and what came of it."""
+        """Return the hits that were read, and the draft."""
         hits = attributed(question, hits)
-        compared = comparison(question, _SIDES)
-        if compared and compared.want not in {"one", "each"}:
-            seen, draft = self._sides(question, compared, hits)
+        parsed = comparison(question, _SIDES)
+        # `decide_comparison` has no rule for these two, so the usual reading answers them.
+        if parsed and parsed.want not in {"one", "each"}:
+            read_hits, draft = self._sides(question, parsed, hits)
             if draft.short_answer:
-                return seen, draft
+                return read_hits, draft
         return self._looked(question, hits)
 
     def _looked(
         self, question: str, hits: Sequence[Hit], *, comparable: bool = False
     ) -> tuple[tuple[ReadHit, ...], Draft]:
-        """The hits that were read, and what they answer; on demand only dates and amounts."""
+        """Return the hits that were read, and the draft by the form of the question.
+
+        Args:
+            question: The question, or the one for a side of a comparison.
+            hits: The hits, best first.
+            comparable: Consider only dates and amounts.
+        """
         session = self.pairs.session(question, spans=SPANS)
         form = form_of(question)
         fall = self._law(question).fall
         if form == "yes or no":
-            seen = look(session, hits, _decides, fall=fall)
-            return seen, self._decided(question, seen)
+            read_hits = look(session, hits, _decides, fall=fall)
+            return read_hits, self._decided(question, read_hits)
         if form == "several" or asks_steps(question):
-            seen = look(session, hits, lambda _: 0.0, fall=fall)
-            return seen, self._listed(question, seen, several=form == "several")
-        seen = tuple(
-            self._fitting(question, self.rows(question, each, session), comparable=comparable)
-            for each in look(session, hits, _best, fall=fall)
+            # A best score of 0 never ends the reading: a list may go on in any hit.
+            read_hits = look(session, hits, lambda _: 0.0, fall=fall)
+            return read_hits, self._listed(question, read_hits, several=form == "several")
+        read_hits = tuple(
+            self._fitting(question, self.rows(question, read_hit, session), comparable=comparable)
+            for read_hit in look(session, hits, _best, fall=fall)
         )
-        draft = self._answered(question, candidates_of(seen))
-        steps = listed(question, seen, self.rows.terms)
-        if steps:
-            return seen, self._counted(question, draft, steps)
+        draft = self._answered(question, candidates_of(read_hits))
+        counted_list = listed(question, read_hits, self.rows.terms)
+        if counted_list:
+            return read_hits, self._counted(question, draft, counted_list)
         if not draft.evidence:
-            return seen, draft
+            return read_hits, draft
         if asks_items(question) and (
-            whole := list_around(question, draft.evidence[0], seen, self.rows.terms)
+            surrounding := list_around(question, draft.evidence[0], read_hits, self.rows.terms)
         ):
-            return seen, replace(draft, evidence=whole.evidence, short_answer=whole.short)
-        own = draft.evidence[0].hit
+            return read_hits, replace(
+                draft, evidence=surrounding.evidence, short_answer=surrounding.short
+            )
+        answer_hit = draft.evidence[0].hit
+        # The bound belongs to the language of the question, not to the reader.
         rivalry = replace(self.rivalry, likely=self._law(question).rival)
-        rivals = rivalry.of(question, draft.short_answer, own, hits, session)
-        return seen, _beside(draft, rivals)
+        rivals = rivalry.of(question, draft.short_answer, answer_hit, hits, session)
+        return read_hits, _beside(draft, rivals)
 
-    def _fitting(self, question: str, seen: ReadHit, *, comparable: bool) -> ReadHit:
-        """A hit that was read, without spans that cannot be what is asked for."""
-        text, kind = seen.hit.chunk.text, asked_kind(question)
-        options = apart([self.rows.terms(each) for each in offered(question)])
+    def _fitting(self, question: str, read_hit: ReadHit, *, comparable: bool) -> ReadHit:
+        """Return a hit that was read, without spans that cannot be the answer."""
+        text, kind = read_hit.hit.chunk.text, asked_kind(question)
+        # Words that all options share would let any span pass.
+        options = apart([self.rows.terms(option) for option in offered(question)])
 
         def may_be(span: Span) -> bool:
-            said = span.cut(text)
+            text_of_span = span.cut(text)
             return (
                 fits(question, text, span)
-                and (kind is None or tells(kind, said))
-                and not (comparable and value_of(said) is None)
-                and (not options or any(self.rows.terms(said) & each for each in options))
+                and (kind is None or tells(kind, text_of_span))
+                and not (comparable and value_of(text_of_span) is None)
+                and (
+                    not options or any(self.rows.terms(text_of_span) & option for option in options)
+                )
             )
 
-        kept = tuple(each for each in seen.reading.spans if may_be(each.span))
-        return replace(seen, reading=replace(seen.reading, spans=kept))
+        spans = tuple(span for span in read_hit.reading.spans if may_be(span.span))
+        return replace(read_hit, reading=replace(read_hit.reading, spans=spans))
 
-    def _counted(self, question: str, draft: Draft, steps: Steps) -> Draft:
-        """How many there are, as stated or as listed; no short answer where the two differ."""
-        count = len(steps.evidence)
+    def _counted(self, question: str, draft: Draft, counted_list: Steps) -> Draft:
+        """Return the number as stated or as listed; no short answer if the two differ."""
+        count = len(counted_list.evidence)
         if draft.confidence < self.known or stated(draft.short_answer) is None:
-            confidence = self._confidence(question, steps.best)
-            return Draft(evidence=steps.evidence, short_answer=str(count), confidence=confidence)
+            confidence = self._confidence(question, counted_list.best)
+            return Draft(
+                evidence=counted_list.evidence, short_answer=str(count), confidence=confidence
+            )
         if stated(draft.short_answer) == count:
             return draft
-        return replace(draft, evidence=(*draft.evidence, *steps.evidence), short_answer="")
+        return replace(draft, evidence=(*draft.evidence, *counted_list.evidence), short_answer="")
 
     def _sides(
         self, question: str, compared: Comparison, hits: Sequence[Hit]
     ) -> tuple[tuple[ReadHit, ...], Draft]:
-        """A comparison decided by what is read of each side; no short answer where it is not.
+        """Return a comparison decided by the answers for each side; no short answer if undecided.
 
-        A side is read in the hits that name it. What is not sure, or what documents do not agree
-        on, is not known of it.
+        A side is read in the hits that name it. An answer for a side does not count if it is not
+        sure, or if documents disagree on it.
         """
-        seen: list[ReadHit] = []
+        read_hits: list[ReadHit] = []
         drafts: list[Draft] = []
-        ordered = compared.want in {"least", "most", "less", "more"}
-        for option, asked in zip(compared.options, compared.questions, strict=True):
-            looks, draft = self._looked(asked, naming(option, hits), comparable=ordered)
-            seen += looks
+        is_order = compared.want in {"least", "most", "less", "more"}
+        for option, side_question in zip(compared.options, compared.questions, strict=True):
+            # Only dates and amounts can be put in order.
+            side_hits, draft = self._looked(
+                side_question, naming(option, hits), comparable=is_order
+            )
+            read_hits += side_hits
             drafts.append(draft)
-        known = [
-            each.short_answer if each.confidence >= self.known and not each.alternatives else ""
-            for each in drafts
+        answers = [
+            side.short_answer if side.confidence >= self.known and not side.alternatives else ""
+            for side in drafts
         ]
-        short = decided(question, compared, known)
-        told = [draft for draft, answer in zip(drafts, known, strict=True) if answer]
-        evidence = dict.fromkeys(item for draft in told for item in draft.evidence[:1])
-        confidence = min((draft.confidence for draft in told), default=0.0)
+        short = decided(question, compared, answers)
+        sure_drafts = [draft for draft, answer in zip(drafts, answers, strict=True) if answer]
+        evidence = dict.fromkeys(item for draft in sure_drafts for item in draft.evidence[:1])
+        confidence = min((draft.confidence for draft in sure_drafts), default=0.0)
         draft = Draft(evidence=tuple(evidence), short_answer=short, confidence=confidence)
-        return tuple(dict.fromkeys(seen)), draft
+        # Both sides may have read the same hit.
+        return tuple(dict.fromkeys(read_hits)), draft
 
     def _answered(self, question: str, candidates: Sequence[Candidate]) -> Draft:
+        """Return the draft of the best answer with the sentences that support it."""
         if not candidates:
             return Draft()
         judge = LocalJudge(pairs=self.pairs)
-        kept = supporting(question, candidates, self.keep, judge.scores)[: self.sentences]
+        places = supporting(question, candidates, self.keep, judge.scores)[: self.sentences]
         return Draft(
-            evidence=completed([each.evidence for each in kept]),
+            evidence=completed([place.evidence for place in places]),
             short_answer=candidates[0].text,
             confidence=self._confidence(question, candidates[0]),
         )
 
-    def _listed(self, question: str, seen: Sequence[ReadHit], *, several: bool) -> Draft:
-        candidates = candidates_of(seen)
-        lists = steps_of(question, seen, self.rows.terms) if candidates else []
-        steps = next((each for each in lists if each.answers(candidates[0], self.keep)), None)
-        if steps:
-            best = max(steps.best, candidates[0], key=lambda each: each.score)
+    def _listed(self, question: str, read_hits: Sequence[ReadHit], *, several: bool) -> Draft:
+        """Return the draft of a question for a list or for steps.
+
+        A list of a document comes before the single answers that are nearly as likely as the best.
+        """
+        candidates = candidates_of(read_hits)
+        lists = steps_of(question, read_hits, self.rows.terms) if candidates else []
+        answer = next((item for item in lists if item.answers(candidates[0], self.keep)), None)
+        if answer:
+            best = max(answer.best, candidates[0], key=lambda candidate: candidate.score)
             return Draft(
-                evidence=steps.evidence,
-                short_answer=steps.short if several else "",
+                evidence=answer.evidence,
+                short_answer=answer.short if several else "",
                 confidence=self._confidence(question, best),
             )
-        likely = nearly([each.places[0] for each in candidates], self.keep)[:_LONGEST_LIST]
-        if not several or len(likely) < 2:
+        likely_spans = nearly([candidate.places[0] for candidate in candidates], self.keep)[
+            :_LONGEST_LIST
+        ]
+        if not several or len(likely_spans) < 2:
             return self._answered(question, candidates)
         return Draft(
-            evidence=tuple(each.evidence for each in quotes(likely)),
-            short_answer=", ".join(each.text for each in likely),
+            evidence=tuple(span.evidence for span in quotes(likely_spans)),
+            short_answer=", ".join(span.text for span in likely_spans),
             confidence=self._confidence(question, candidates[0]),
         )
 
     def _law(self, question: str) -> Law:
+        """Return the law of the question's language."""
         return self.laws[question_language(question)]
 
     def _confidence(self, question: str, best: Candidate) -> float:
+        """Return the probability that the best answer is right, in [0, 1]."""
         score, answerable, offset = self._law(question).sureness
         logit = score * logit_of(best.score) + answerable * logit_of(best.places[0].answerable)
         logit += offset
         return round(1 / (1 + math.exp(-logit)), 6)
 
-    def _decided(self, question: str, seen: Sequence[ReadHit]) -> Draft:
-        """Yes or no with the sentence that decides; else what stands where it would answer."""
-        verdict = Verdicts(pairs=self.pairs, laws=self.verdicts)(question, seen)
+    def _decided(self, question: str, read_hits: Sequence[ReadHit]) -> Draft:
+        """Return yes or no with the sentence that decides, else only a quote.
+
+        The quote of an undecided question is from the hit that most probably decides it.
+        """
+        verdict = Verdicts(pairs=self.pairs, laws=self.verdicts)(question, read_hits)
         if verdict is not None:
             return Draft(
                 evidence=(verdict.evidence,),
                 short_answer=word_for(question, yes=verdict.yes),
                 confidence=verdict.confidence,
             )
-        place = max(seen, key=_decides, default=None)
-        draft = self._answered(question, candidates_of([place] if place else []))
+        best_hit = max(read_hits, key=_decides, default=None)
+        draft = self._answered(question, candidates_of([best_hit] if best_hit else []))
         return Draft(evidence=draft.evidence[:1], confidence=draft.confidence)
 
 
-def _best(seen: ReadHit) -> float:
-    return seen.trust * max((span.score for span in seen.reading.spans), default=0.0)
+def _best(read_hit: ReadHit) -> float:
+    """Return the score of the best span of a hit, times the trust in it."""
+    return read_hit.trust * max((span.score for span in read_hit.reading.spans), default=0.0)
 
 
-def _decides(seen: ReadHit) -> float:
-    """Probability that the hit decides the question as it says, times the trust in it."""
-    read = seen.reading
-    sure = read.relevance * read.decided * max(read.yes, 1 - read.yes)
-    return round(seen.trust * sure, 6)
+def _decides(read_hit: ReadHit) -> float:
+    """Return the probability that a hit decides the question, times the trust in it."""
+    reading = read_hit.reading
+    probability = reading.relevance * reading.decided * max(reading.yes, 1 - reading.yes)
+    return round(read_hit.trust * probability, 6)
 
 
 def _beside(draft: Draft, rivals: Sequence[Rival]) -> Draft:
-    """The draft with what other documents say instead, each with its quote."""
+    """Return the draft with the answers of other documents, each with its quote."""
     evidence = list(draft.evidence)
-    others = []
+    alternatives = []
     for rival in rivals:
-        place = next((at for at, own in enumerate(evidence) if _quoted_alike(own, rival)), None)
+        # A quote that is there already keeps its one place, so that it has one number.
+        place = next((at for at, item in enumerate(evidence) if _quoted_alike(item, rival)), None)
         if place is None:
             place = len(evidence)
             evidence.append(rival.evidence)
-        others.append(Alternative(text=rival.text, evidence=(place,)))
-    return replace(draft, evidence=tuple(evidence), alternatives=tuple(others))
+        alternatives.append(Alternative(text=rival.text, evidence=(place,)))
+    return replace(draft, evidence=tuple(evidence), alternatives=tuple(alternatives))
 
 
-def _quoted_alike(own: Evidence, rival: Rival) -> bool:
-    return (own.hit.chunk.id, own.span) == (rival.evidence.hit.chunk.id, rival.evidence.span)
+def _quoted_alike(item: Evidence, rival: Rival) -> bool:
+    """Return whether an item and a rival quote the same place."""
+    return (item.hit.chunk.id, item.span) == (rival.evidence.hit.chunk.id, rival.evidence.span)
 
 
 Best = Callable[[ReadHit], float]
-"""The highest score that anything in a hit has, at most its trust."""
+"""A function that returns the highest score in a hit, at most the trust in the hit."""
 
 
 def trust(place: int, fall: float) -> float:
-    """How far the hit at `place`, from 1, is trusted: 1 / place ** `fall`."""
+    """Return the trust in the hit at `place`, from 1: 1 / place ** `fall`."""
     return float(place**-fall)
 
 
 def look(
     session: ReadingSession, hits: Sequence[Hit], best: Best, *, fall: float
 ) -> tuple[ReadHit, ...]:
-    """Read the hits in order until the rest cannot change what is best; two at least.
+    """Read the hits in order until the rest cannot change the best answer; at least two.
 
-    The rule: no score of a hit exceeds its trust, and trust falls with the place. So when the
-    best score so far is at least the trust of the next hit, none of the others can hold anything
-    better. The second hit is read in any case: it may say otherwise.
+    No score of a hit exceeds its trust, and trust falls with the place. When the best score so far
+    is at least the trust of the next hit, none of the others can hold anything better. The second
+    hit is read in any case, because it may contradict the first.
+
+    Args:
+        session: The question, put to the pair reader.
+        hits: The hits, best first.
+        best: The highest score in a hit.
+        fall: The exponent by which trust falls with the place.
     """
     readings = _in_turn(session, hits)
-    seen: list[ReadHit] = []
+    read_hits: list[ReadHit] = []
     highest = 0.0
     for place, hit in enumerate(hits, start=1):
-        trusted = trust(place, fall)
-        if place > _AT_LEAST and highest >= trusted:
+        hit_trust = trust(place, fall)
+        if place > _AT_LEAST and highest >= hit_trust:
             break
-        seen.append(ReadHit(hit=hit, reading=next(readings), trust=trusted))
-        highest = max(highest, best(seen[-1]))
-    return tuple(seen)
+        read_hits.append(ReadHit(hit=hit, reading=next(readings), trust=hit_trust))
+        highest = max(highest, best(read_hits[-1]))
+    return tuple(read_hits)
 
 
 def _in_turn(session: ReadingSession, hits: Sequence[Hit]) -> Iterator[Reading]:
-    """What each hit says; those that are read in any case are read at once, which is faster."""
+    """Yield the reading of each hit; those that are read in any case are read in one batch."""
+    # One batch of two is faster than two of one, and neither read is wasted.
     yield from session.read([hit.chunk for hit in hits[:_AT_LEAST]])
     for hit in hits[_AT_LEAST:]:
         yield from session.read([hit.chunk])
 
 
 def source_of(question: str) -> str:
-    """Who is to say it, as the question calls them: "according to the Treasury"; else empty."""
-    found = _ACCORDING.search(question)
-    if found is None:
+    """Return the source that a question names: "according to the Treasury"; else empty."""
+    match = _ACCORDING.search(question)
+    if match is None:
         return ""
-    named = next((each for each in names(question) if each.end > found.end()), None)
-    told = named is not None and named.start <= found.end()
-    return question[found.end() : named.end] if named is not None and told else ""
+    # Only a name directly behind "according to" is the source.
+    name = next((entity for entity in names(question) if entity.end > match.end()), None)
+    follows = name is not None and name.start <= match.end()
+    return question[match.end() : name.end] if name is not None and follows else ""
 
 
 def attributed(question: str, hits: Sequence[Hit]) -> Sequence[Hit]:
-    """The hits that name who is to say it, in text, title or headings; all where none does."""
+    """Return the hits that name the question's source in text, title or headings; else all hits."""
     source = source_of(question)
     if not source:
         return hits
@@ -334,7 +386,7 @@ def attributed(question: str, hits: Sequence[Hit]) -> Sequence[Hit]:
 
 
 def naming(name: str, hits: Sequence[Hit]) -> Sequence[Hit]:
-    """The hits that hold a name in text, title or headings."""
-    bare = re.sub(r"^(?:the|a|an)\s+", "", name, flags=re.IGNORECASE)
-    word = re.compile(rf"(?<!\w){re.escape(bare)}(?!\w)", re.IGNORECASE)
-    return [hit for hit in hits if word.search(hit.chunk.context)]
+    """Return the hits that hold a name in text, title or headings."""
+    bare_name = re.sub(r"^(?:the|a|an)\s+", "", name, flags=re.IGNORECASE)
+    pattern = re.compile(rf"(?<!\w){re.escape(bare_name)}(?!\w)", re.IGNORECASE)
+    return [hit for hit in hits if pattern.search(hit.chunk.context)]
