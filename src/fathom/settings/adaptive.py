@@ -1,4 +1,4 @@
-"""Settings of the strategy `adaptive`: a planner chooses what to do after a first look."""
+"""The settings of the strategy `adaptive`: a planner chooses the steps after a first look."""
 
 from pydantic import Field
 
@@ -7,17 +7,19 @@ from fathom.settings.section import Section, Share
 
 
 class AdaptiveSettings(Section):
-    """The constants of `adaptive`; what its executors share with other strategies is set there."""
+    """The constants of `adaptive`. Its executors share the settings of other strategies."""
 
     policy: str = "rules"
-    """Who chooses: `rules`, `learned` (the shipped one), or the file of one that was trained."""
+    """The planner: `rules`, `learned` (the shipped policy), or the file of a trained policy."""
     forced: tuple[str, ...] = ()
-    """These executors instead, in this order, and then an end; for measurements."""
+    """Executors to run instead of the planner's choice, in this order, and then the end; for
+    measurements."""
     executors: int = Field(default=3, ge=0, le=3)
-    """At most so many work on a question."""
+    """The most executors for one question."""
     retriever: Name = "hybrid"
-    """What the first look, and every further search, asks."""
+    """The retriever of the first look and of every further search."""
     pool: int = Field(default=24, ge=1, le=1000)
-    """So many hits a search gives; `ask.chunks` of them are read, `deeper` looks at all."""
+    """The number of hits of a search. `ask.chunks` of them are read; the executor `deeper` looks at
+    all."""
     min_share: Share = 0.2
-    """Of a debate: readings with less than this share of the leading one's score are dropped."""
+    """Debate: readings with less than this share of the leading reading's score are dropped."""

@@ -1,4 +1,4 @@
-"""Settings of the strategy `anchor`: anchors, selection and the gate."""
+"""The settings of the strategy `anchor`: anchors, selection and the gate."""
 
 from typing import Literal
 
@@ -10,90 +10,109 @@ Config = Literal["A", "B", "C"]
 
 
 class AnchorSettings(Section):
-    """The constants of `anchor`, as the study has them where nothing else is said."""
+    """The constants of `anchor`, as in the study unless a setting says that it is ours."""
 
+    # Values that the study does not give are marked as ours.
     config: Config = "A"
-    """A: one round. B: two rounds, HyDE in the second, the judge always. C: A, reranked."""
+    """The configuration. A: one round. B: two rounds, with HyDE in the second, and the judge
+    always. C: like A, but reranked."""
     anchors: int = Field(default=6, ge=0)
-    """At most so many anchors of a question count."""
+    """The most anchors of a question."""
     workers: int = Field(default=4, ge=0)
-    """So many of them have a search of their own."""
+    """The most anchors that get a search of their own."""
     min_score: float = Field(default=0.5, ge=0, le=1)
-    """Weaker anchors are searched for with the whole question only."""
+    """The least score of an anchor for a search of its own; weaker ones are searched for only with
+    the whole question."""
     required_score: float = Field(default=0.6, ge=0, le=1)
-    """From this score on the evidence must hold a name before the gate stops; times always."""
+    """From this score on, the evidence must hold a name before the gate stops. Times are always
+    required."""
     pool: int = Field(default=24, ge=1)
-    """The rough ranking."""
+    """The length of the rough ranking."""
     fine: int = Field(default=8, ge=1)
-    """What is read of it, at most."""
+    """The most hits of it that are read."""
     first_k: int = Field(default=50, ge=1)
-    """Hits of the search for the whole question. Ours."""
+    """The hits of the search for the whole question. Ours."""
     hop_k: int = Field(default=10, ge=1)
-    """Hits of every anchor and bridge."""
+    """The hits of the search for an anchor or a bridge."""
     anchor_weight: float = Field(default=0.5, ge=0)
-    """Of a hit's score in an anchor's search, beside 1 for the whole question. Ours."""
+    """The weight of a hit's score in an anchor's search; it is 1 for the whole question. Ours."""
     bridges: int = Field(default=8, ge=0)
-    """So many names of the first hits are followed; 0 is the study's single hop. Ours."""
+    """The most names in the first hits that are followed as bridges; 0 is the study's single hop.
+    Ours."""
     bridge_hits: int = Field(default=5, ge=1)
-    """So many of the first hits are searched for bridges. Ours."""
+    """The number of first hits in which bridges are looked for. Ours."""
     second_hop_bridges: int = Field(default=4, ge=0)
-    """So many more are followed from what those led to. Ours."""
+    """The most further bridges that are followed from the hits of the first ones. Ours."""
     bridge_weight: float = Field(default=1.5, ge=0)
-    """Of a hit's score in the search of the strongest bridge. Ours."""
+    """The weight of a hit's score in the search of the strongest bridge. Ours."""
     hop_decay: float = Field(default=0.7, ge=0, le=1)
-    """What the further bridges count of it. Ours."""
+    """The factor on that weight for the bridges of the second hop. Ours."""
     title_mismatch_weight: float = Field(default=0.2, ge=0, le=1)
-    """What is not called like its anchor or bridge counts so much. Ours."""
+    """The factor on the score of a hit whose title is not its anchor or bridge. Ours."""
     title_bonus: float = Field(default=0.07, ge=0)
+    """The bonus on the score of a hit whose title shares a word with the question."""
     title_overlap: float = Field(default=0.3, ge=0, le=1)
     """The bonus needs a text that holds more than this share of the question's words. Ours."""
     per_source: int = Field(default=2, ge=1)
+    """The most hits of one source."""
     per_document: int = Field(default=2, ge=1)
+    """The most hits of one document."""
     list_slots: int = Field(default=3, ge=0)
+    """The places that are kept free for chunks with a list, if the question asks for a list."""
     diversity: float = Field(default=0.45, ge=0, le=1)
-    """MMR, 0 is pure relevance."""
+    """The weight of diversity in MMR; 0 is pure relevance."""
     factoid_diversity: float = Field(default=0.1, ge=0, le=1)
-    """Instead, where one fact is asked for ("lower for factoid")."""
+    """The weight for questions that ask for one fact ("lower for factoid")."""
     list_diversity: float = Field(default=0.6, ge=0, le=1)
-    """Instead, where a list is asked for ("higher for list")."""
+    """The weight for questions that ask for a list ("higher for list")."""
     context_tokens: int = Field(default=900, ge=50)
+    """The tokens of the context."""
     context_tokens_b: int = Field(default=700, ge=50)
-    """For each round of config B."""
+    """The tokens of the context of each round of configuration B."""
     answer_tokens: int = Field(default=160, ge=16)
-    """The longest answer; sentences beyond it are dropped."""
+    """The tokens of the longest answer; sentences beyond it are dropped."""
     prompt_tokens: int = Field(default=350, ge=0)
-    """What a language model is told beside the chunks; for the gate's arithmetic. Ours."""
+    """The tokens of a language model's prompt beside the chunks; for the gate's arithmetic.
+    Ours."""
     gate: bool = True
-    """Whether the gate decides; without it the first draft is the last. For comparison only."""
+    """Whether the gate decides. Without it the first draft is the last one; for comparison only."""
     tau_overlap: float = Field(default=0.42, ge=0, le=1)
+    """The least support of a draft; below it the gate searches again."""
     new_hits: float = Field(default=0.15, ge=0, le=1)
+    """The least share of new hits; below it the gate ends the search."""
     coverage_min: float = Field(default=0.0, ge=0, le=1)
-    """With less of the required anchors in its evidence no draft is shown; 1 is the strictest."""
+    """The least share of required anchors in the evidence of a draft that is shown; 1 is the
+    strictest."""
     tau_missing: float = Field(default=0.42, ge=0, le=1)
-    """Least support of quotes that are shown though an anchor is missing; none is where the
-    evidence has something else in its place. The study's tau, as `benchmarks/wrong_contexts.py`
-    bears out. Ours."""
+    """The least support of quotes that are shown although an anchor is missing. No quote is shown
+    if the evidence has something else in the anchor's place. The value is the study's tau, as
+    `benchmarks/wrong_contexts.py` bears out. Ours."""
     grey_low: float = Field(default=0.40, ge=0, le=1)
+    """The lower end of the grey zone of support, in which the judge is asked."""
     grey_high: float = Field(default=0.60, ge=0, le=1)
+    """The upper end of the grey zone of support."""
     faith: float = Field(default=0.65, ge=0, le=1)
-    """Least confidence of the judge in sentences."""
+    """The least confidence of the judge in sentences."""
     faith_quotes: float = Field(default=0.2, ge=0, le=1)
-    """And in quotes, which say what stands there; the question is whether they answer. Ours."""
+    """The least confidence of the judge in quotes. A quote is true to its text; the judge only
+    decides whether it answers. Ours."""
     regeneration: int = Field(default=300, ge=0)
-    """Tokens that must be left for round 1b."""
+    """The tokens that must be left for round 1b."""
     ceiling: float = Field(default=1.2, ge=0)
-    """A further round runs only within so many times the baseline's tokens."""
+    """A further round runs only within this multiple of the baseline's tokens."""
     like_weight: float = Field(default=0.9, ge=0, le=1)
-    """Another answer with this share of the best one's support is an open conflict. Ours."""
+    """Another answer with at least this share of the best answer's support is an open conflict.
+    Ours."""
     conflict_abstains: bool = False
-    """Whether an open conflict withholds the answer; else it is shown with both readings."""
+    """Whether an open conflict withholds the answer; otherwise the answer is shown with both
+    readings."""
 
     @property
     def context(self) -> int:
-        """Tokens of the context of one round."""
+        """The tokens of the context of one round."""
         return self.context_tokens_b if self.config == "B" else self.context_tokens
 
     def diversity_for(self, form: Literal["one", "several", "yes or no"]) -> float:
-        """How much repetition costs, for this form of answer."""
+        """Return the weight of diversity for this form of answer."""
         special = {"one": self.factoid_diversity, "several": self.list_diversity}
         return special.get(form, self.diversity)

@@ -1,4 +1,4 @@
-"""The tables `[extensions.NAME]`: settings of what other packages add, and what they may hold."""
+"""The tables `[extensions.NAME]`: the settings of extensions, and the checks of their keys."""
 
 from collections.abc import Mapping
 from typing import Any, TypeVar
@@ -12,35 +12,40 @@ SectionT = TypeVar("SectionT", bound=Section)
 
 
 class ExtendedSettings:
-    """Checks what was given when it is asked for, and remembers it for traces."""
+    """The tables of extensions. Each is checked when it is read, and remembered for traces."""
 
-    def __init__(self, given: Mapping[str, Mapping[str, Any]]) -> None:
-        """`given` by name of the extension."""
-        self._given = given
+    def __init__(self, tables: Mapping[str, Mapping[str, Any]]) -> None:
+        """Take the tables by name of the extension."""
+        self._tables = tables
         self._sections: dict[str, Section] = {}
 
     def section(self, name: str, kind: type[SectionT]) -> SectionT:
-        """See `Assembly.section`."""
+        """Return the table of an extension as its section, checked.
+
+        Raises:
+            SettingsError: If the table does not fit the section.
+        """
         try:
-            section = kind.model_validate(self._given.get(name, {}))
+            section = kind.model_validate(self._tables.get(name, {}))
         except ValidationError as error:
             key, value, expected = first_fault(error)
             raise SettingsError(f"extensions.{name}.{key} = {value!r}: {expected}") from None
+        # Remembered with its defaults, because a trace must hold them too.
         self._sections[name] = section
         return section
 
     def check_used(self, name: str) -> None:
-        """Accept an extension that was made, and so has asked for its settings by now.
+        """Accept an extension that was made, and therefore has read its settings.
 
         Raises:
-            SettingsError: If it was given some and has none.
+            SettingsError: If it was given a table but reads none.
         """
-        if self._given.get(name) and name not in self._sections:
-            raise SettingsError(f"extensions.{name}: it has no settings; take the table out")
+        if self._tables.get(name) and name not in self._sections:
+            raise SettingsError(f"extensions.{name}: it has no settings; remove the table")
 
     def recorded(self, name: str) -> dict[str, Any]:
-        """What a trace keeps of all tables: that of this extension with its defaults."""
-        tables = {each: dict(table) for each, table in self._given.items()}
+        """Return all tables for a trace, the one of this extension with its defaults."""
+        tables = {key: dict(table) for key, table in self._tables.items()}
         if name in self._sections:
             tables[name] = self._sections[name].recorded()
-        return {each: table for each, table in tables.items() if table}
+        return {key: table for key, table in tables.items() if table}

@@ -1,4 +1,4 @@
-"""Settings of the strategy `hybrid`: two branches, weighted by complexity."""
+"""The settings of the strategy `hybrid`: two branches, weighted by complexity."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -20,75 +20,83 @@ FIXED: Mapping[Weighting, tuple[float, float]] = MappingProxyType(
         "dense": (0.0, 1.0),
     }
 )
-"""Weights (keyword, semantic) that do not depend on the question: the paper's baselines and its
-Table 4. A branch without weight is not asked."""
+"""The weights (keyword, semantic) that do not depend on the question: the paper's baselines and its
+Table 4. A branch without weight is not searched."""
 
 
 class HybridSettings(Section):
-    """The constants of `hybrid`, as the paper has them; weights are (keyword, semantic)."""
+    """The constants of `hybrid`, as in the paper; weights are (keyword, semantic)."""
 
     weights: Weighting = "complexity"
-    """Who weighs the branches: the complexity of the question (section 3.4), or nobody."""
+    """The weights of the branches: by the complexity of the question (section 3.4), or fixed."""
     simple: tuple[Share, Share] = (0.6, 0.4)
+    """The weights for a simple question; our reading of the paper."""
     moderate: tuple[Share, Share] = (0.4, 0.6)
+    """The weights for a moderate question; our reading of the paper."""
     complex: tuple[Share, Share] = (0.3, 0.7)
-    """The paper's one constant (section 3.1.3); the other two are our reading of it."""
+    """The weights for a complex question; the paper's one constant (section 3.1.3)."""
     prior: tuple[Share, Share] = (0.3, 0.7)
-    """Where the analyser fails."""
+    """The weights if the analysis of the question fails."""
     foreign: tuple[Share, Share] = (0.9, 0.1)
-    """For a question in a language that the embedder was not made for, whatever its complexity."""
+    """The weights for a question in a language that the embedder was not made for, whatever its
+    complexity."""
     agents: tuple[Name, ...] = ()
-    """Further retrieval agents beside the two, by the names of their retrievers, also those that
-    packages add; what they find is not filtered."""
+    """Further retrieval agents beside the two, by the names of their retrievers, also those of
+    packages. Their hits are not filtered."""
     agent_weights: tuple[Share, ...] = ()
-    """One for each of them; empty for 0.5 each. One with 0 stands by: it is sent out, with the
-    weight of the branch that brings nothing, in its place."""
+    """One weight for each further agent; empty for 0.5 each. An agent with weight 0 stands by: it
+    replaces a branch that brings nothing, with the weight of that branch."""
     candidates: int = Field(default=50, ge=1)
-    """Hits of each branch; the paper does not say."""
+    """The hits of each branch; the paper does not say."""
     filters: bool = True
+    """Whether to filter the hits of the branches."""
     tfidf_floor: Share = 0.1
-    """Keyword hits with less of the best hit's TF-IDF weight are dropped."""
+    """Keyword hits with less than this share of the best hit's TF-IDF weight are dropped."""
     domain_weight: float = Field(default=2.0, ge=1)
-    """How often a word counts in that weight that is a term of the domain."""
+    """How many times a term of the domain counts in that weight."""
     cosine_floor: float = Field(default=0.2, ge=-1, le=1)
     """Semantic hits with a lower cosine are dropped."""
     density_floor: Share = 0.1
     """Semantic hits with a smaller share of sentences on the topic are dropped."""
     retries: int = Field(default=1, ge=0, le=5)
-    """How often the supervisor sends a branch out again that failed or kept nothing."""
+    """How often the supervisor sends out again a branch that failed or kept nothing."""
     relax: Share = 0.5
-    """By which the floors of a filter that kept nothing are multiplied for each time, and the
-    weight of its branch."""
+    """The factor, each time, on the floors of a filter that kept nothing, and on the weight of its
+    branch."""
     reorder: bool = True
+    """Whether to reorder the fused hits by comparing them."""
     reorder_top: int = Field(default=50, ge=1)
-    """So many hits of the comparison a language model puts in order, the rest stay behind them;
-    the local implementation reads at most `retrieval.rerank_most`."""
+    """The number of hits that a language model puts in order; the rest stay behind them. The local
+    implementation reads at most `retrieval.rerank_most`."""
     window: int = Field(default=20, ge=2)
-    """Of them a language model sees at once."""
+    """The number of those hits that a language model sees at once."""
     step: int = Field(default=10, ge=1)
-    """By which the window moves, from the last hits to the first."""
+    """The number of hits by which the window moves, from the last hits to the first."""
     k: int = Field(default=10, ge=1)
-    """How many hits are read."""
+    """The number of hits that are read."""
     positions: Literal["rank", "ends"] = "rank"
-    """In which order: best first, or the best at both ends of a long context."""
+    """The order of those hits: best first, or the best ones at both ends of a long context."""
     read: bool = True
-    """Whether they are. The paper's own system ends with its ranking (step 8): without reading
-    there is no answer, and the trace holds the `k` best hits."""
+    """Whether to read the hits. The paper's own system ends with its ranking (step 8): without
+    reading there is no answer, and the trace holds the `k` best hits."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         for name in ("simple", "moderate", "complex", "prior", "foreign"):
             if not any(getattr(self, name)):
-                raise ValueError(f"hybrid.{name} must give one branch a weight above 0")
+                raise ValueError(f"hybrid.{name} must give at least one branch a weight above 0")
+        # The paper's two branches always run, so a third one of the same kind would count twice.
         if len({*self.agents, "keyword", "vector"}) < len(self.agents) + 2:
-            raise ValueError("hybrid.agents names one twice, or keyword or vector, which are there")
+            raise ValueError(
+                "hybrid.agents names an agent twice, or keyword or vector, which run anyway"
+            )
         if self.agent_weights and len(self.agent_weights) != len(self.agents):
             raise ValueError("hybrid.agent_weights must have one number for each of hybrid.agents")
         return self
 
     @property
     def static(self) -> tuple[float, float]:
-        """The fixed weights of the paper's two branches; 1 each where the question decides."""
+        """The fixed weights of the paper's two branches; 1 each if the question decides."""
         return (1.0, 1.0) if self.weights == "complexity" else FIXED[self.weights]
 
     @property

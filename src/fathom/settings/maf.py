@@ -1,4 +1,4 @@
-"""Settings of the strategy `maf`: a ladder of confidence from vector search to debate and web."""
+"""The settings of the strategy `maf`: a ladder from vector search to debate and web."""
 
 from typing import Literal, Self
 
@@ -14,57 +14,68 @@ PHASES: tuple[Phase, ...] = ("vor", "evr", "debate", "web")
 
 
 class MafSettings(Section):
-    """The constants of `maf`, as the paper has them, and those of our local debate."""
+    """The constants of `maf`, as in the paper, and those of our local debate."""
 
     phases: tuple[Phase, ...] = PHASES
-    """Which phases there are, in this order. The paper's baselines are without `debate`; without a
+    """The phases, in this order. The paper's baselines run without `debate`. Without a
     `web.provider` there is no `web` either."""
     confidence: Literal["reader", "top1"] = "reader"
-    """What the thresholds apply to. `top1`, the paper: the best hit's score, and in the debate the
-    share of agents that give the leading reading. `reader`: the probability of being right, of the
-    reader's answer or of the leading reading, less what the next reading takes of that."""
+    """The number that the thresholds apply to. `top1`, as in the paper: the best hit's score, and
+    in the debate the share of agents that give the leading reading. `reader`: the probability that
+    the reader's answer or the leading reading is right, less the next reading's share of it."""
     known_from: Share = 0.5
-    """With `top1`: a reader that is less sure of its answer says "unknown", which is not accepted
-    however near the hits are. By default what is more likely wrong than right; 0 is the paper."""
+    """With `top1`, a reader less sure than this says "unknown", which is not accepted however near
+    the hits are. The default drops whatever is more likely wrong than right; 0 is the paper."""
     debate_on: DebateCause = "conflict"
-    """What a debate is held for. `conflict`: the best documents give different answers, however
-    sure the reader is of one. `doubt`, the paper: EVR did not reach its threshold."""
+    """The cause of a debate. `conflict`: the best documents give different answers, however sure
+    the reader is of one. `doubt`, as in the paper: EVR did not reach its threshold."""
     vor_k: int = Field(default=12, ge=1)
+    """The hits of the phase `vor`."""
     vor_read: int = Field(default=5, ge=1)
+    """The number of these hits that are read."""
     vor_threshold: Share = 0.75
+    """The confidence from which the answer of `vor` is accepted."""
     evr_k: int = Field(default=24, ge=1)
+    """The hits of the phase `evr`."""
     evr_read: int = Field(default=5, ge=1)
-    """Of EVR's hits; the paper does not say."""
+    """The number of these hits that are read; the paper does not say."""
     evr_weight: Share = 0.7
-    """Of the cosine; the rest is KeyMatch's."""
+    """The weight of the cosine in the score of `evr`; the rest is KeyMatch's."""
     evr_floor: Share = 0.35
-    """Hits that score no more are dropped."""
+    """Hits that score no more than this are dropped."""
     evr_threshold: Share = 0.60
+    """The confidence from which the answer of `evr` is accepted."""
     foreign_retriever: Name = "hybrid"
-    """Instead of `vector`, for a question in a language the embedder was not made for."""
+    """The retriever in place of `vector`, for a question in a language that the embedder was not
+    made for."""
     agents: int = Field(default=4, ge=1)
-    """Of the debate: so many of the best documents are spoken for, each by its best chunk."""
+    """The agents of the debate: each speaks for one of the best documents, by its best chunk."""
     debaters: tuple[str, ...] = ()
-    """Who speaks for them, instead of `roles.debater` for all: `local`, `llm` or `provider:model`
-    for the first, the second and so on, then the first again. So the strongest stand first, for
-    the best documents; `openai:MODEL@http://host:port/v1` is at a server of one's own."""
+    """The implementation of each agent, in place of `roles.debater` for all: `local`, `llm` or
+    `provider:model` for the first agent, the second and so on, then the first again. So put the
+    strongest first, for the best documents; `openai:MODEL@http://host:port/v1` is a model at a
+    server of one's own."""
     rounds: int = Field(default=3, ge=1)
-    """Of the debate, at most."""
+    """The most rounds of the debate."""
     feedback: Literal["peers", "aggregate"] = "peers"
-    """What the agents are told from the second round on: what the others said, or what was made of
-    it (the paper has both)."""
+    """What the agents read from the second round on: the other agents' answers, or their summary
+    (the paper has both)."""
     debate_threshold: Share = 0.65
+    """The confidence from which the outcome of the debate is accepted."""
     web_threshold: Share = 0.55
-    """Whatever the web gives is accepted; below this it is marked as uncertain."""
+    """An answer from the web is always accepted; below this confidence it is marked as
+    uncertain."""
     peer_weight: float = Field(default=2.0, ge=0)
-    """Local debate: what a peer's score counts for an answer, beside that of the own chunk."""
+    """Local debate: the weight of a peer's score for an answer, beside 1 for that of the agent's
+    own chunk."""
     min_score: Share = 0.1
-    """Local debate: an agent with no more probability for its answer says "unknown"."""
+    """Local debate: an agent with no more probability than this for its answer says "unknown"."""
     ngram_overlap: Share = 0.75
-    """Local debate: from this share of equal runs of three words on, two texts speak of the same,
-    and different answers contradict each other."""
+    """Local debate: from this share of equal runs of three words on, two texts speak of the same
+    thing, and different answers contradict each other."""
     min_share: Share = 0.0
-    """Local debate: readings with less than this share of the leading one's scores are dropped."""
+    """Local debate: readings with less than this share of the leading reading's score are
+    dropped."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:

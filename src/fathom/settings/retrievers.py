@@ -1,4 +1,4 @@
-"""The names of retrievers, as settings and flags know them."""
+"""The names of retrievers in settings and flags."""
 
 from typing import Annotated
 
@@ -8,13 +8,14 @@ from fathom.errors import UsageError
 from fathom.extensions import RETRIEVERS, find, names
 
 BY_EMBEDDER = ("vector", "hybrid")
-"""May be followed by `:` and one of `retrieval.embedders` (or `models.embedder`): `vector:NAME` is
-that space alone, `hybrid:NAME` that space and the words. Without it `vector` is the space of
-`models.embedder`, and `hybrid` all spaces and the words."""
+"""The retrievers whose name may go on with `:` and one of `retrieval.embedders` (or
+`models.embedder`): `vector:NAME` searches that space alone, `hybrid:NAME` that space and the words.
+Without it `vector` searches the space of `models.embedder`, and `hybrid` all spaces and the
+words."""
 
 
 def split(name: str) -> tuple[str, str]:
-    """The retriever, and which embedder it is told to use; empty if none.
+    """Split the name of a retriever into the retriever and its embedder, which may be empty.
 
     Raises:
         UsageError: If there is no such retriever.
@@ -22,9 +23,10 @@ def split(name: str) -> tuple[str, str]:
     kind, _, embedder = name.partition(":")
     if embedder and kind in BY_EMBEDDER:
         return kind, embedder
+    # Our own names come first, because looking for an extension reads the entry points.
     if name not in RETRIEVERS and find("retriever", name) is None:
-        known = [*names("retriever"), *(f"{kind}:EMBEDDER" for kind in BY_EMBEDDER)]
-        raise UsageError(f"retriever {name!r}: choose one of {', '.join(known)}")
+        choices = [*names("retriever"), *(f"{kind}:EMBEDDER" for kind in BY_EMBEDDER)]
+        raise UsageError(f"retriever {name!r}: choose one of {', '.join(choices)}")
     return name, ""
 
 
@@ -37,4 +39,4 @@ def _named(name: str) -> str:
 
 
 Name = Annotated[str, AfterValidator(_named)]
-"""Fathom's own, or what a package adds; see `extensions`."""
+"""The name of one of Fathom's own retrievers, or of an extension's."""

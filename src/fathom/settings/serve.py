@@ -1,4 +1,4 @@
-"""How `fathom serve` shares one machine among those who ask."""
+"""The settings of `fathom serve`."""
 
 from typing import ClassVar
 
@@ -8,30 +8,32 @@ from fathom.settings.section import Section
 
 
 class ServeSettings(Section):
-    """How `fathom serve` shares one machine among those who ask."""
+    """The settings of `fathom serve`, which shares one machine among its users."""
 
+    # A server's load never changes an answer.
     _RECORDED: ClassVar[frozenset[str]] = frozenset()
 
     public_url: str = ""
-    """Where the page is found from outside, as `https://ask.example.org`; behind a proxy."""
+    """The address of the page from outside, such as `https://ask.example.org`; for servers behind a
+    proxy."""
     allowed_hosts: tuple[str, ...] = ()
-    """Names under which the server may be asked, beside `public_url`; those of this machine always
-    are."""
+    """The host names under which the server answers, beside `public_url` and those of this
+    machine."""
     running: int = Field(default=4, ge=1, le=1024)
-    """So many questions are worked at at once."""
+    """The most questions that are answered at the same time."""
     waiting: int = Field(default=256, ge=0, le=100_000)
-    """So many more may wait; others are told at once to come again later."""
+    """The most questions that wait; further ones are told at once to come again later."""
     patience_s: float = Field(default=10.0, gt=0, le=3600)
-    """Who would have to wait longer is told so at once."""
+    """A question that would have to wait longer is refused at once."""
     drain_s: float = Field(default=3.5, ge=0, le=3600)
-    """Questions that are at work when the server is to end have so long."""
+    """The time that running questions get when the server shuts down."""
     upload_mb: int = Field(default=512, ge=1, le=1 << 20)
-    """Of one upload, all files together."""
+    """The size of one upload, all files together."""
     body_mb: int = Field(default=4, ge=1, le=1024)
-    """Of any other request."""
+    """The size of any other request."""
     fetch_urls: bool = False
-    """Whether documents may be named by addresses of the web; private ones are never asked."""
+    """Whether documents may be named by web addresses; private addresses are never fetched."""
     tokens_per_day: int | None = Field(default=None, ge=0)
-    """Of language models, for each workspace; `None` is no limit."""
+    """The tokens of language models a day, for each workspace; `None` is no limit."""
     usd_per_day: float | None = Field(default=None, ge=0)
-    """Likewise."""
+    """The money for language models a day, for each workspace; `None` is no limit."""

@@ -1,4 +1,4 @@
-"""The settings: one frozen tree with its defaults; `config` reads their values."""
+"""The tree of all settings with their defaults; `fathom.config` reads their values."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,54 +17,59 @@ from fathom.settings.section import Section
 from fathom.settings.serve import ServeSettings
 
 MOST_HITS = 100_000
-"""Of one search."""
+"""The most hits of one search."""
 
 
 class IndexSettings(Section):
-    """Where the index lies and how it is kept."""
+    """The place of the index, and the way it is kept."""
 
+    # A trace names the revision of the index, which stands for its content.
     _RECORDED: ClassVar[frozenset[str]] = frozenset()
 
     directory: Path = Path(".fathom")
+    """The folder of the index."""
     url: str = ""
-    """`postgresql://USER@HOST/DATABASE?workspace=NAME`; empty for the embedded one."""
+    """`postgresql://USER@HOST/DATABASE?workspace=NAME`; empty for the embedded index."""
     qdrant_key_env: str = ""
-    """Variable that holds the API key of the Qdrant cluster behind `+qdrant:` in the URL."""
+    """The variable that holds the API key of the Qdrant cluster behind `+qdrant:` in the URL."""
     durability: Literal["normal", "full"] = "normal"
     """`normal` survives the death of the process, `full` also that of the machine."""
     ann_from_chunks: int = Field(default=20_000, ge=0)
-    """More chunks than this outside the graph and the graph of neighbours is built anew."""
+    """The graph of neighbours is built anew if more chunks than this are outside it."""
 
 
 class IngestSettings(Section):
-    """How files go in."""
+    """The way from files to an index."""
 
     _RECORDED: ClassVar[frozenset[str]] = frozenset()
 
     batch_documents: int = Field(default=4096, ge=1)
-    """So many documents are stored in one step, at most; sooner what was read in two seconds."""
+    """The most documents that are stored in one step; a step also ends after two seconds of
+    reading."""
     workers: int | str = 1
-    """Who reads files and makes vectors: so many processes, `ray`, or `ray://HOST:PORT`."""
+    """The processes that read files and make vectors: their number, `ray`, or `ray://HOST:PORT`."""
     wait_vectors: bool = False
-    """Documents are found only once they have their vectors; else by their words before."""
+    """Whether documents are found only once they have their vectors; otherwise their words are
+    found before."""
     include: tuple[str, ...] = ()
-    """Shell patterns; where there are any, files that match none are left out."""
+    """Shell patterns; if there are any, files that match none are left out."""
     exclude: tuple[str, ...] = ()
     """Shell patterns; files that match one are left out."""
 
 
 class ChunkingSettings(Section):
-    """How documents are cut into chunks."""
+    """The way documents are cut into chunks."""
 
     _RECORDED: ClassVar[frozenset[str]] = frozenset()
 
     method: Literal["structure", "characters", "tokens"] = "structure"
+    """The method: along the structure of documents, or by a number of characters or tokens."""
     max_tokens: int = Field(default=200, ge=16, le=510)
-    """`structure`: the largest chunk."""
+    """`structure`: the tokens of the largest chunk."""
     size: int = Field(default=1200, ge=16)
     """`characters` and `tokens`: the length of a chunk."""
     overlap: int = Field(default=200, ge=0)
-    """`characters` and `tokens`: what neighbours share."""
+    """`characters` and `tokens`: the length that neighbours share."""
 
 
 class ModelSettings(Section):
@@ -77,63 +82,80 @@ class ModelSettings(Section):
     embedder: str = "all-MiniLM-L6-v2"
     """The shipped model, a folder, or the name of a sentence-transformers model of the hub."""
     query_encoder: Literal["same", "rounded"] = "same"
-    """What embeds questions: the embedder itself, or the shipped one with products of 8 bits,
-    which takes half the time and gives nearly the same vectors: docs/retrieval.md."""
+    """The embedder of questions: `same` as that of the texts, or `rounded`, the shipped one with
+    products of 8 bits, which takes half the time and gives nearly the same vectors:
+    docs/retrieval.md."""
     cross_reader: str = "shipped"
     """`shipped` (the multilingual one), `english`, `multilingual`, or a folder."""
     runtime: Literal["onnxruntime", "openvino"] = "onnxruntime"
+    """The runtime of the models; `openvino` needs the extra of that name."""
     threads: int = Field(default=0, ge=0, le=1024)
-    """Cores to use; 0, or more than there are, takes all that this process may use."""
+    """The cores to use; 0, or more than there are, takes all that this process may use."""
 
 
 class LimitSettings(Section):
-    """What one file may cost while it is parsed."""
+    """The limits on parsing one file."""
 
+    # These settings act on files, long before a question.
     _RECORDED: ClassVar[frozenset[str]] = frozenset()
 
     memory_mb: int = Field(default=1024, ge=64, le=1 << 20)
+    """The address space of the parser."""
     cpu_s: int = Field(default=20, ge=1, le=86_400)
+    """The seconds of processor time."""
     wall_s: float = Field(default=30, gt=0, le=86_400)
+    """The seconds by the clock."""
     file_mb: int = Field(default=200, ge=1, le=1 << 20)
+    """The size of a file."""
     ocr_pages: int = Field(default=1000, ge=0, le=1 << 20)
-    """So many pages of one file are read off their pictures, with the extra `ocr`; 0 for none."""
+    """The most pages of one file whose pictures are read, with the extra `ocr`; 0 for none."""
     ocr_memory_mb: int = Field(default=3072, ge=512, le=1 << 20)
+    """The address space of the process that reads pictures of pages."""
     ocr_cpu_s: int = Field(default=60, ge=1, le=86_400)
-    """For each page, as `ocr_wall_s`."""
+    """The seconds of processor time for each page that is read from its picture."""
     ocr_wall_s: float = Field(default=300, gt=0, le=86_400)
+    """The seconds by the clock for each page that is read from its picture."""
 
 
 class RetrievalSettings(Section):
-    """How hits are found and fused."""
+    """The way hits are found and fused."""
 
     k: int = Field(default=10, ge=1, le=MOST_HITS)
+    """The number of hits of a search."""
     retriever: Name = "hybrid"
+    """The retriever of a search."""
     embedders: tuple[str, ...] = ()
-    """Further ones beside `models.embedder`, each with vectors of its own: `fathom ingest` makes
-    them of the chunks that are there. `multilingual-e5-small` (extra `multilingual`), a folder or
-    model of the hub, or `openai:MODEL` at the server of `[embedding]`."""
+    """Further embedders beside `models.embedder`, each with vectors of its own: `fathom ingest`
+    makes them for the chunks in the index. `multilingual-e5-small` (extra `multilingual`), a folder
+    or model of the hub, or `openai:MODEL` at the server of `[embedding]`."""
     embedder_weights: tuple[Annotated[float, Field(ge=0)], ...] = ()
-    """One for each of them, in questions of any language; empty for 0.4 each."""
+    """One weight for each of them, for questions of any language; empty for 0.4 each."""
     candidates: int = Field(default=100, ge=1, le=MOST_HITS)
-    """How many hits each leg gives to the fusion, at least."""
+    """The least number of hits that each leg gives to the fusion."""
     fusion: Literal["rrf", "weighted_sum"] = "weighted_sum"
     """`weighted_sum` of min-max scores did better than `rrf` on most sets: docs/retrieval.md."""
     rrf_k: int = Field(default=60, ge=0)
+    """The constant of `rrf`: score = sum of weight / (rrf_k + rank), rank from 1."""
     vector_weight: float = Field(default=0.4, ge=0)
+    """The weight of the vectors of `models.embedder` in the fusion."""
     keyword_weight: float = Field(default=0.6, ge=0)
+    """The weight of the words in the fusion."""
     foreign_vector_weight: float = Field(default=0.07, ge=0)
-    """Instead of `vector_weight`, for a question in a language the embedder was not made for."""
+    """The weight in place of `vector_weight`, for a question in a language that the embedder was
+    not made for."""
     definitions: int = Field(default=50, ge=0, le=MOST_HITS)
-    """Asked what a term means, `hybrid` puts first what says it, among so many hits; 0: never."""
+    """For a question after the meaning of a term, `hybrid` puts first the hits that define it,
+    among so many hits; 0 is never."""
     rerank_weight: float = Field(default=0.6, ge=0, le=1)
-    """Of what the cross-reader says, where a strategy reranks; 0 reranks nothing."""
+    """The weight of the cross-reader in strategies that rerank; 0 reranks nothing."""
     rerank_most: int = Field(default=24, ge=1, le=MOST_HITS)
-    """At most so many hits are read, where a strategy reranks."""
+    """The most hits that are read in strategies that rerank."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         if len(set(self.embedders)) < len(self.embedders) or "" in self.embedders:
             raise ValueError("retrieval.embedders must name each embedder once")
+        # A weight too few would silently leave an embedder out of the fusion.
         if self.embedder_weights and len(self.embedder_weights) != len(self.embedders):
             raise ValueError(
                 "retrieval.embedder_weights must have one number for each of retrieval.embedders"
@@ -142,68 +164,84 @@ class RetrievalSettings(Section):
 
 
 class EmbeddingSettings(Section):
-    """The server of embedders that are named `openai:MODEL`; any of that protocol will do."""
+    """The server of embedders named `openai:MODEL`; any server of that protocol will do."""
 
     _RECORDED: ClassVar[frozenset[str]] = frozenset({"base_url"})
 
     base_url: str | None = None
-    """Where it is; OpenAI's own by default."""
+    """The address of the server; OpenAI's own by default."""
     key_env: str | None = None
     """The variable that holds its key; by default OPENAI_API_KEY, and with a base_url none."""
     batch: int = Field(default=64, ge=1, le=2048)
-    """At most so many texts a request."""
+    """The most texts of one request."""
     seconds: float = Field(default=60.0, gt=0)
-    """The longest one request may take."""
+    """The longest time of one request."""
     tries: int = Field(default=4, ge=1)
-    """At most so many requests for one batch."""
+    """The most requests for one batch."""
 
 
 class AskSettings(Section):
-    """When and how an answer is given."""
+    """The conditions and the form of an answer."""
 
     chunks: int = Field(default=8, ge=1, le=MOST_HITS)
-    """How many of the best hits the reader reads."""
+    """The number of best hits that the reader reads."""
     context_tokens: int = Field(default=0, ge=0)
-    """All that the chunks may take that `naive` and `adaptive` read; 0 for no bound."""
+    """The tokens of all chunks that `naive` and `adaptive` read; 0 for no bound."""
     min_confidence: float = Field(default=0.5, ge=0, le=1)
-    """Of the reader's own confidence, or of the calibrated probability of being right: where both
-    are below it the answer is an abstention, unless `max_error` says which answers are given."""
+    """The least of the reader's own confidence or of the calibrated probability of being right: if
+    both are below it the answer is an abstention, unless `max_error` decides which answers are
+    given."""
     min_probability: float = Field(default=0.3, ge=0, le=1)
-    """Of the calibrated probability of being right, where there is one: below it the answer is an
-    abstention, unless it shows which sources disagree. 0 gives every answer, sure or not."""
+    """The least calibrated probability of being right, if there is a calibration: below it the
+    answer is an abstention, unless it shows which sources disagree. 0 gives every answer, sure or
+    not."""
     max_error: float | None = Field(default=None, gt=0, lt=1)
-    """At most this share of the answers may be wrong: what a calibration does not certify at
-    this rate is an abstention."""
+    """The largest share of answers that may be wrong: an answer that a calibration does not certify
+    at this rate is an abstention."""
     clean_question: bool = True
-    """Questions are read without politeness and slips of the fingers."""
+    """Whether to read questions without politeness and typing errors."""
     sentences: int = Field(default=2, ge=1)
-    """At most so many quotes."""
+    """The most quotes of an answer."""
     strategy: str = "adaptive"
+    """The strategy that answers."""
     min_support: float = Field(default=0.4, ge=0, le=1)
-    """Sentences of a language model that their quotes support less are dropped."""
+    """Sentences of a language model with less support by their quotes are dropped."""
     seed: int = Field(default=0, ge=0)
+    """The seed of everything random."""
 
 
 class RoleSettings(Section):
-    """How each role is done: `local`, `llm` (the model of `[llm]`), or a `provider:model`."""
+    """The implementation of each role: `local`, `llm` (the `[llm]` model) or `provider:model`."""
 
     reader: str = "auto"
-    """`auto` is `llm` where `llm.model` is given, else `local`."""
+    """The role that finds answers in chunks. `auto` is `llm` if `llm.model` is given, else
+    `local`."""
     judge: str = "local"
+    """The role that judges a draft."""
     debater: str = "local"
+    """The role that speaks for one document in a debate."""
     aggregator: str = "local"
+    """The role that sums up a debate."""
     rewriter: str = "local"
+    """The role that rewrites a question for the search."""
     decomposer: str = "local"
+    """The role that splits a question into sub-questions."""
     hyde: str = "local"
-    """The local stand-in is pseudo-relevance feedback (RM3)."""
+    """The role that invents an answer to search with; the local stand-in is pseudo-relevance
+    feedback (RM3)."""
     reorderer: str = "local"
+    """The role that puts hits in order."""
     summarizer: str = "local"
+    """The role that sums up an answer from the answers to sub-questions."""
     planner: str = "local"
+    """The role that chooses the workflow of `mao`."""
     questioner: str = "auto"
+    """The role that makes questions about a corpus. `auto` is `llm` if `llm.model` is given, else
+    `local`."""
 
 
 class DomainSettings(Section):
-    """What is known of the subject of the documents: terms, synonyms, classes of questions."""
+    """The knowledge about the subject of the documents: terms, synonyms, classes of questions."""
 
     file: str = "generic"
     """A shipped domain (`generic`, `licensing-id`), or a TOML file."""
@@ -213,34 +251,52 @@ class PromptSettings(Section):
     """Files with prompts of one's own; empty for those that `fathom config prompts` shows."""
 
     reader: str = ""
+    """The prompt of the reader."""
     reader_numbers: str = ""
+    """The prompt of the reader that names its evidence by numbers."""
     judge: str = ""
+    """The prompt of the judge."""
     debater: str = ""
+    """The prompt of a debater."""
     aggregator: str = ""
+    """The prompt of the aggregator."""
     rewriter: str = ""
+    """The prompt of the rewriter."""
     stand_alone: str = ""
+    """The prompt that makes a follow-up question stand alone."""
     decomposer_serial: str = ""
+    """The prompt for sub-questions that build on each other."""
     decomposer_parallel: str = ""
+    """The prompt for sub-questions that do not depend on each other."""
     hyde: str = ""
+    """The prompt for an invented answer to search with."""
     reorderer: str = ""
+    """The prompt of the reorderer."""
     selector: str = ""
+    """The prompt of the selector of hits."""
     summarizer: str = ""
+    """The prompt of the summarizer."""
     planner: str = ""
+    """The prompt of the planner."""
     questioner: str = ""
+    """The prompt of the questioner."""
 
 
 class GradingSettings(Section):
-    """Files with prompts of one's own for the judges of `fathom eval`; empty for those shown."""
+    """Files with prompts of one's own for the judges of `fathom eval`; empty for our own."""
 
     _RECORDED: ClassVar[frozenset[str]] = frozenset()
 
     correctness: str = ""
+    """The prompt of the judge of correctness."""
     conciseness: str = ""
+    """The prompt of the judge of conciseness."""
     no_hallucination: str = ""
+    """The prompt of the judge of hallucination."""
 
 
 class LlmSettings(Section):
-    """The language model, and how it is used."""
+    """The language model and its use."""
 
     _RECORDED: ClassVar[frozenset[str]] = frozenset(
         {
@@ -257,30 +313,32 @@ class LlmSettings(Section):
     model: str = ""
     """`provider:model`; empty for none."""
     base_url: str | None = None
-    """Where its server is; the provider's own by default."""
+    """The address of its server; the provider's own by default."""
     key_env: str | None = None
     """The variable that holds its key; the provider's usual one by default."""
     max_tokens: int = Field(default=800, ge=16)
-    """At most so many tokens a reply, reasoning included."""
+    """The most tokens of a reply, reasoning included."""
     context_tokens: int = Field(default=8192, ge=256)
-    """Room for prompt and reply of a `local:` model; a model made for less takes less."""
+    """The room for prompt and reply of a `local:` model; a model made for less takes less."""
     threads: int = Field(default=0, ge=0)
-    """Of a `local:` model; 0 is one for each core."""
+    """The threads of a `local:` model; 0 is one for each core."""
     cache_prompts: bool = False
-    """Whether a `local:` model does not read again what a prompt has in common with the one before:
-    sooner done, but by rounding a reply may then depend on what was asked before."""
+    """Whether a `local:` model reuses the beginning that a prompt shares with the one before. That
+    is faster, but by rounding a reply may then depend on the prompt before."""
     tries: int = Field(default=4, ge=1)
-    """At most so many calls for one reply, while time and budget allow."""
+    """The most calls for one reply, while time and budget allow."""
     skip_above_confidence: float = Field(default=0.95, ge=0)
-    """From this confidence of the local reader on the model is not asked; above 1 it always is."""
+    """From this confidence of the local reader on, the model is not called; above 1 it is always
+    called."""
     evidence: Literal["auto", "numbers", "quotes"] = "auto"
-    """How the reader's model names its evidence: by the numbers of sentences, or by copying what
-    counts; `auto` is what did better with the model where that was measured, else `quotes`."""
+    """How the reader's model names its evidence: by the numbers of sentences, or by copying quotes.
+    `auto` is the way that did better with the model, if that was measured, else `quotes`."""
     fallback: Literal["local", "abstain"] = "local"
-    """What counts when the model gives nothing that can be verified."""
+    """The outcome if the model gives nothing that can be verified."""
     prices: Path | None = None
     """A table of prices on top of the shipped one."""
     prompts: PromptSettings = Field(default_factory=PromptSettings)
+    """The prompts of roles."""
 
 
 class WebSettings(Section):
@@ -289,48 +347,64 @@ class WebSettings(Section):
     _RECORDED: ClassVar[frozenset[str]] = frozenset({"provider", "base_url", "results"})
 
     provider: Literal["", "searxng", "tavily", "brave"] = ""
+    """The search engine; empty for none."""
     base_url: str | None = None
-    """Where its server is; the provider's own by default. SearXNG has none of its own."""
+    """The address of its server; the provider's own by default. SearXNG has no server of its
+    own."""
     key_env: str | None = None
     """The variable that holds its key; the provider's usual one by default."""
     results: int = Field(default=5, ge=1, le=20)
-    """At most so many hits of one search."""
+    """The most hits of one search."""
     seconds: float = Field(default=10.0, gt=0)
-    """The longest one search may take."""
+    """The longest time of one search."""
     max_kb: int = Field(default=512, ge=1)
-    """A longer reply counts as none."""
+    """The largest reply; a larger one counts as none."""
     fee_usd: float | None = Field(default=None, ge=0)
-    """What one search costs; the provider's list price by default."""
+    """The price of one search; the provider's list price by default."""
 
 
 class Limits(Section):
-    """What one question may spend; see `Budget`. `None` is no limit."""
+    """The limits of one question; `None` is no limit."""
 
+    # The trace holds the budget itself.
     _RECORDED: ClassVar[frozenset[str]] = frozenset()
 
     tokens: int | None = Field(default=60_000, ge=0)
+    """The tokens of language models, prompts and replies together."""
     calls: int | None = Field(default=30, ge=0)
+    """The calls of language models."""
     seconds: float | None = Field(default=120.0, ge=0)
+    """The time."""
     cost_usd: float | None = Field(default=None, ge=0)
+    """The money for language models and web searches."""
     retrievals: int | None = Field(default=60, ge=0)
+    """The searches of the index and the web."""
 
 
 class LowLimits(Limits):
-    """Enough for a look, a second one, and one reply of a language model with a repair."""
+    """Limits for two looks and one reply of a language model with a repair."""
 
     tokens: int | None = Field(default=10_000, ge=0)
+    """The tokens of language models, prompts and replies together."""
     calls: int | None = Field(default=3, ge=0)
+    """The calls of language models."""
     seconds: float | None = Field(default=20.0, ge=0)
+    """The time."""
     retrievals: int | None = Field(default=6, ge=0)
+    """The searches of the index and the web."""
 
 
 class HighLimits(Limits):
-    """Four times what is usual."""
+    """Limits of four times the usual."""
 
     tokens: int | None = Field(default=240_000, ge=0)
+    """The tokens of language models, prompts and replies together."""
     calls: int | None = Field(default=120, ge=0)
+    """The calls of language models."""
     seconds: float | None = Field(default=480.0, ge=0)
+    """The time."""
     retrievals: int | None = Field(default=240, ge=0)
+    """The searches of the index and the web."""
 
 
 class EffortSettings(Section):
@@ -339,25 +413,30 @@ class EffortSettings(Section):
     _RECORDED: ClassVar[frozenset[str]] = frozenset()
 
     low: LowLimits = Field(default_factory=LowLimits)
+    """The limits of low effort."""
     medium: Limits = Field(default_factory=Limits)
+    """The limits of medium effort."""
     high: HighLimits = Field(default_factory=HighLimits)
+    """The limits of high effort."""
 
 
 class BudgetSettings(Limits):
-    """What one question may spend, however it is answered."""
+    """The limits of one question, whatever the strategy; an unset one is that of the effort."""
 
     effort: Literal["low", "medium", "high"] = "medium"
-    """Whose limits of `[effort]` count where none is given here."""
+    """The table of `[effort]` with the limits that are not set here."""
 
 
 class TraceSettings(Section):
-    """The records of what was asked."""
+    """The records of questions and their answers."""
 
+    # The record of an answer cannot change it.
     _RECORDED: ClassVar[frozenset[str]] = frozenset()
 
     enabled: bool = True
+    """Whether to record traces."""
     max_mb: int = Field(default=256, ge=1, le=1 << 20)
-    """Beyond it the oldest traces are dropped."""
+    """The size of all traces; beyond it the oldest ones are dropped."""
 
 
 class Settings(Section):
@@ -387,47 +466,50 @@ class Settings(Section):
     hybrid: HybridSettings = Field(default_factory=HybridSettings)
     adaptive: AdaptiveSettings = Field(default_factory=AdaptiveSettings)
     extensions: Mapping[str, Mapping[str, Any]] = Field(default_factory=dict)
-    """The tables `[extensions.NAME]` of what other packages add, which know what they hold."""
+    """The tables `[extensions.NAME]` of extensions, which check their own keys."""
     offline: bool = False
-    """Open no socket, whatever else is asked, but the one on 127.0.0.1 to a `local:` model."""
+    """Whether to open no socket at all, except the one on 127.0.0.1 to a `local:` model."""
 
     @model_validator(mode="before")
     @classmethod
-    def _with_effort(cls, given: Any) -> Any:  # noqa: ANN401 - whatever is validated
-        """What is validated, the limits of the effort where the budget gives none."""
-        budget = given.get("budget", {}) if isinstance(given, Mapping) else None
+    def _with_effort(cls, values: Any) -> Any:  # noqa: ANN401 - whatever is validated
+        """Return the values with the effort's limits in place of those that the budget lacks."""
+        budget = values.get("budget", {}) if isinstance(values, Mapping) else None
         if not isinstance(budget, Mapping):
-            return given
+            return values
         try:
-            efforts = EffortSettings.model_validate(given.get("effort", {}))
+            # Validated here already, because the budget takes its defaults from this table.
+            efforts = EffortSettings.model_validate(values.get("effort", {}))
         except ValidationError:
-            return given  # told with its own key when the table is validated
+            return values  # the error names its own key when that table is validated
         limits = getattr(efforts, str(budget.get("effort", "medium")), None)
-        named = limits.model_dump() if isinstance(limits, Limits) else {}
-        return {**given, "budget": {**named, **budget}}
+        effort_limits = limits.model_dump() if isinstance(limits, Limits) else {}
+        return {**values, "budget": {**effort_limits, **budget}}
 
     def recorded(self) -> dict[str, Any]:
-        """What a trace keeps: of each section the values that can change an answer.
+        """Return the values for a trace: of each section those that can change an answer.
 
-        A section that says nothing of it is kept whole, so that a new setting is never forgotten;
-        what made the index is known by its revision, and an extension says what its table holds.
+        A section that does not name such keys is recorded whole, so that a new setting is never
+        forgotten. The revision of an index stands for the settings that made it, and an extension
+        records its own table.
         """
         sections = {name: getattr(self, name) for name in type(self).model_fields}
-        kept = {k: v.recorded() for k, v in sections.items() if isinstance(v, Section)}
-        return {name: values for name, values in kept.items() if values}
+        records = {k: v.recorded() for k, v in sections.items() if isinstance(v, Section)}
+        return {name: values for name, values in records.items() if values}
 
 
+# Each is a section, a key, and the value that was in force before the key existed.
 _LATER = (("models", "query_encoder", "same"),)
 
 
 def as_before(recorded: Mapping[str, Any]) -> dict[str, Any]:
-    """What is recorded, without settings that came later and say what held before them.
+    """Return recorded settings without keys that came later and hold the value in force before.
 
-    So calibrations, feedback and records that were made before still count.
+    So calibrations, feedback and records from before these keys still count.
     """
     return {
-        name: {key: value for key, value in part.items() if (name, key, value) not in _LATER}
-        if isinstance(part, Mapping)
-        else part
-        for name, part in recorded.items()
+        name: {key: value for key, value in section.items() if (name, key, value) not in _LATER}
+        if isinstance(section, Mapping)
+        else section
+        for name, section in recorded.items()
     }
