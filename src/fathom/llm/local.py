@@ -34,8 +34,8 @@ def local_file(name: str) -> Path:
     """
     if importlib.util.find_spec(PACKAGE) is None:
         raise UsageError(f"{name} is not installed; run: {INSTALL}")
-    given = name.partition(":")[2]
-    path = Path(given).expanduser() if given else _shipped()
+    file_name = name.partition(":")[2]
+    path = Path(file_name).expanduser() if file_name else _shipped()
     if path is None:
         raise UsageError(f"{name} names no file; write local:/path/model.gguf, or run: {INSTALL}")
     try:

@@ -47,7 +47,7 @@ class Chain:
 def open_chain(origin: Origin, started_at: str) -> Chain:
     """Return a chain with its first line."""
     chain = Chain()
-    given = {
+    inputs = {
         "version": VERSION,
         "started_at": started_at,
         "question": origin.question,
@@ -59,7 +59,7 @@ def open_chain(origin: Origin, started_at: str) -> Chain:
         "budget": asdict(origin.budget),
         "arguments": origin.arguments,
     }
-    chain.add(chain.line("run", given))
+    chain.add(chain.line("run", inputs))
     return chain
 
 

@@ -328,8 +328,8 @@ def _refusal(recorded: Json) -> BudgetRefused:
         return DeadlineOver()
     if isinstance(recorded, dict):
         return BudgetRefused(recorded["limit"], needed=recorded["needed"], left=recorded["left"])
-    limit, needed, left = recorded
-    return BudgetRefused(limit, needed=needed, left=left)
+    limit, needed, rest = recorded
+    return BudgetRefused(limit, needed=needed, left=rest)
 
 
 @contextmanager

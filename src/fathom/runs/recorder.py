@@ -69,7 +69,7 @@ class _Book:
             arguments=clean(origin.arguments),
         )
         self._clock = clock
-        self._began = clock()
+        self._started_at = clock()
         self._chain = open_chain(self.origin, datetime.now(UTC).isoformat(timespec="milliseconds"))
         self._lock = threading.Lock()
         self._counts: Counter[tuple[str, ...]] = Counter()
@@ -77,7 +77,7 @@ class _Book:
         self._sealed = False
 
     def seconds(self) -> float:
-        return round(self._clock() - self._began, 6)
+        return round(self._clock() - self._started_at, 6)
 
     def ordinal(self, *what: str) -> int:
         with self._lock:

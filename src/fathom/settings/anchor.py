@@ -24,7 +24,7 @@ class AnchorSettings(Section):
     """The least score of an anchor for a search of its own; weaker ones are searched for only with
     the whole question."""
     required_score: float = Field(default=0.6, ge=0, le=1)
-    """From this score on, the evidence must hold a name before the gate stops. Times are always
+    """The score from which the evidence must hold a name before the gate stops. Times are always
     required."""
     pool: int = Field(default=24, ge=1)
     """The length of the rough ranking."""
@@ -75,7 +75,7 @@ class AnchorSettings(Section):
     """The tokens of a language model's prompt beside the chunks; for the gate's arithmetic.
     Ours."""
     gate: bool = True
-    """Whether the gate decides. Without it the first draft is the last one; for comparison only."""
+    """If true, the gate decides. Otherwise the first draft is the last one; for comparison only."""
     tau_overlap: float = Field(default=0.42, ge=0, le=1)
     """The least support of a draft; below it the gate searches again."""
     new_hits: float = Field(default=0.15, ge=0, le=1)
@@ -104,7 +104,7 @@ class AnchorSettings(Section):
     """Another answer with at least this share of the best answer's support is an open conflict.
     Ours."""
     conflict_abstains: bool = False
-    """Whether an open conflict withholds the answer; otherwise the answer is shown with both
+    """If true, an open conflict withholds the answer; otherwise the answer is shown with both
     readings."""
 
     @property

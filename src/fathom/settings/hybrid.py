@@ -49,22 +49,23 @@ class HybridSettings(Section):
     candidates: int = Field(default=50, ge=1)
     """The hits of each branch; the paper does not say."""
     filters: bool = True
-    """Whether to filter the hits of the branches."""
+    """If true, the hits of the branches are filtered."""
     tfidf_floor: Share = 0.1
     """Keyword hits with less than this share of the best hit's TF-IDF weight are dropped."""
     domain_weight: float = Field(default=2.0, ge=1)
-    """How many times a term of the domain counts in that weight."""
+    """The number of times that a term of the domain counts in that weight."""
     cosine_floor: float = Field(default=0.2, ge=-1, le=1)
     """Semantic hits with a lower cosine are dropped."""
     density_floor: Share = 0.1
     """Semantic hits with a smaller share of sentences on the topic are dropped."""
     retries: int = Field(default=1, ge=0, le=5)
-    """How often the supervisor sends out again a branch that failed or kept nothing."""
+    """The number of times that the supervisor sends out a branch again that failed or kept
+    nothing."""
     relax: Share = 0.5
     """The factor, each time, on the floors of a filter that kept nothing, and on the weight of its
     branch."""
     reorder: bool = True
-    """Whether to reorder the fused hits by comparing them."""
+    """If true, the fused hits are reordered by comparing them."""
     reorder_top: int = Field(default=50, ge=1)
     """The number of hits that a language model puts in order; the rest stay behind them. The local
     implementation reads at most `retrieval.rerank_most`."""
@@ -77,7 +78,7 @@ class HybridSettings(Section):
     positions: Literal["rank", "ends"] = "rank"
     """The order of those hits: best first, or the best ones at both ends of a long context."""
     read: bool = True
-    """Whether to read the hits. The paper's own system ends with its ranking (step 8): without
+    """If true, the hits are read. The paper's own system ends with its ranking (step 8): without
     reading there is no answer, and the trace holds the `k` best hits."""
 
     @model_validator(mode="after")

@@ -58,8 +58,8 @@ class MafSettings(Section):
     rounds: int = Field(default=3, ge=1)
     """The most rounds of the debate."""
     feedback: Literal["peers", "aggregate"] = "peers"
-    """What the agents read from the second round on: the other agents' answers, or their summary
-    (the paper has both)."""
+    """The text that the agents read from the second round on: the other agents' answers, or their
+    summary (the paper has both)."""
     debate_threshold: Share = 0.65
     """The confidence from which the outcome of the debate is accepted."""
     web_threshold: Share = 0.55

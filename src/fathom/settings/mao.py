@@ -18,7 +18,7 @@ class MaoSettings(Section):
     keep: float = Field(default=0.3, ge=0, le=1)
     """The executor DS keeps a hit whose score is at least this share of the best hit's; ours."""
     score_gap: float = Field(default=0.3, ge=0, le=1)
-    """From this gap between the two best hits on, the rule planner leaves DS out; ours."""
+    """The gap between the two best hits from which the rule planner leaves DS out; ours."""
     retriever: Name = "hybrid"
     """The retriever of R; the paper has one dense retriever (E5)."""
     coverage_threshold: float = Field(default=0.8, ge=0, le=1)

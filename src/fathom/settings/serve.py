@@ -32,7 +32,7 @@ class ServeSettings(Section):
     body_mb: int = Field(default=4, ge=1, le=1024)
     """The size of any other request."""
     fetch_urls: bool = False
-    """Whether documents may be named by web addresses; private addresses are never fetched."""
+    """If true, documents may be named by web addresses; private addresses are never fetched."""
     tokens_per_day: int | None = Field(default=None, ge=0)
     """The tokens of language models a day, for each workspace; `None` is no limit."""
     usd_per_day: float | None = Field(default=None, ge=0)

@@ -49,8 +49,8 @@ class IngestSettings(Section):
     workers: int | str = 1
     """The processes that read files and make vectors: their number, `ray`, or `ray://HOST:PORT`."""
     wait_vectors: bool = False
-    """Whether documents are found only once they have their vectors; otherwise their words are
-    found before."""
+    """If true, documents are found only once they have their vectors; otherwise by their words
+    before."""
     include: tuple[str, ...] = ()
     """Shell patterns; if there are any, files that match none are left out."""
     exclude: tuple[str, ...] = ()
@@ -199,7 +199,7 @@ class AskSettings(Section):
     """The largest share of answers that may be wrong: an answer that a calibration does not certify
     at this rate is an abstention."""
     clean_question: bool = True
-    """Whether to read questions without politeness and typing errors."""
+    """If true, questions are read without politeness and typing errors."""
     sentences: int = Field(default=2, ge=1)
     """The most quotes of an answer."""
     strategy: str = "adaptive"
@@ -323,16 +323,17 @@ class LlmSettings(Section):
     threads: int = Field(default=0, ge=0)
     """The threads of a `local:` model; 0 is one for each core."""
     cache_prompts: bool = False
-    """Whether a `local:` model reuses the beginning that a prompt shares with the one before. That
+    """If true, a `local:` model reuses the beginning that a prompt shares with the one before. That
     is faster, but by rounding a reply may then depend on the prompt before."""
     tries: int = Field(default=4, ge=1)
     """The most calls for one reply, while time and budget allow."""
     skip_above_confidence: float = Field(default=0.95, ge=0)
-    """From this confidence of the local reader on, the model is not called; above 1 it is always
+    """The confidence of the local reader from which the model is not called; above 1 it is always
     called."""
     evidence: Literal["auto", "numbers", "quotes"] = "auto"
-    """How the reader's model names its evidence: by the numbers of sentences, or by copying quotes.
-    `auto` is the way that did better with the model, if that was measured, else `quotes`."""
+    """The way the reader's model names its evidence: by the numbers of sentences, or by copying
+    quotes. `auto` is the way that did better with the model, if that was measured, else
+    `quotes`."""
     fallback: Literal["local", "abstain"] = "local"
     """The outcome if the model gives nothing that can be verified."""
     prices: Path | None = None
@@ -434,7 +435,7 @@ class TraceSettings(Section):
     _RECORDED: ClassVar[frozenset[str]] = frozenset()
 
     enabled: bool = True
-    """Whether to record traces."""
+    """If true, traces are recorded."""
     max_mb: int = Field(default=256, ge=1, le=1 << 20)
     """The size of all traces; beyond it the oldest ones are dropped."""
 
@@ -468,7 +469,7 @@ class Settings(Section):
     extensions: Mapping[str, Mapping[str, Any]] = Field(default_factory=dict)
     """The tables `[extensions.NAME]` of extensions, which check their own keys."""
     offline: bool = False
-    """Whether to open no socket at all, except the one on 127.0.0.1 to a `local:` model."""
+    """If true, no socket is opened at all, except the one on 127.0.0.1 to a `local:` model."""
 
     @model_validator(mode="before")
     @classmethod
