@@ -14,7 +14,7 @@ from fathom.text.quotable import around
 from fathom.types import Chunk, Evidence, Span
 
 Judging = Callable[[Sequence[Pair]], Sequence[float]]
-"""Gives how well quotes support claims, in [0, 1]."""
+"""A function that returns how well quotes support claims, in [0, 1]."""
 
 _SUPPORTED = 0.5
 
@@ -25,8 +25,8 @@ class Found:
 
     Attributes:
         text: The span, in one line.
-        score: Probability that it is the answer, times the trust in its hit.
-        answerable: Probability that its chunk holds an answer.
+        score: The probability that it is the answer, times the trust in its hit.
+        answerable: The probability that its chunk holds an answer.
         evidence: The sentences that hold it.
     """
 
@@ -38,12 +38,13 @@ class Found:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Candidate:
-    """An answer, wherever it was found.
+    """An answer, with all its places.
 
     Attributes:
-        text: As where it is most likely.
-        score: That one of its places is right, each taken for itself, in [0, 1].
-        places: Best first.
+        text: The text of its likeliest place.
+        score: The probability that at least one of its places is right, each taken as independent,
+            in [0, 1].
+        places: The places, best first.
     """
 
     text: str
@@ -51,81 +52,87 @@ class Candidate:
     places: tuple[Found, ...]
 
 
-def candidates_of(seen: Sequence[ReadHit]) -> list[Candidate]:
-    """The answers of the hits, best first; ties in the order of hits, then of reading."""
+def candidates_of(read_hits: Sequence[ReadHit]) -> list[Candidate]:
+    """Return the answers of the hits, best first; ties in the order of hits, then of reading."""
     groups: dict[str, list[Found]] = {}
     places: set[tuple[str, int]] = set()
-    for each in seen:
-        for span in each.reading.spans:
-            found = _found(each, span)
-            chunk = each.hit.chunk
+    for read_hit in read_hits:
+        for span in read_hit.reading.spans:
+            answer_span = _found(read_hit, span)
+            chunk = read_hit.hit.chunk
             place = (chunk.document_id, chunk.span.start + span.span.start)
-            if found and place not in places and any(map(str.isalnum, found.text)):
-                places.add(place)  # what overlapping chunks share counts once
-                groups.setdefault(normalize_answer(found.text), []).append(found)
+            if answer_span and place not in places and any(map(str.isalnum, answer_span.text)):
+                # Overlapping chunks share text; the same place must not count twice.
+                places.add(place)
+                groups.setdefault(normalize_answer(answer_span.text), []).append(answer_span)
     candidates = [
-        _candidate(sorted(each, key=lambda found: -found.score)) for each in groups.values()
+        _candidate(sorted(group, key=lambda answer_span: -answer_span.score))
+        for group in groups.values()
     ]
-    return sorted(candidates, key=lambda each: -each.score)
+    return sorted(candidates, key=lambda candidate: -candidate.score)
 
 
 def _candidate(places: Sequence[Found]) -> Candidate:
-    score = 1 - prod(1 - each.score for each in places)
+    """Return the places of one answer as a candidate."""
+    score = 1 - prod(1 - place.score for place in places)
     return Candidate(text=places[0].text, score=round(score, 6), places=tuple(places))
 
 
 def supporting(
-    question: str, found: Sequence[Candidate], share: float, judge: Judging
+    question: str, candidates: Sequence[Candidate], share: float, judge: Judging
 ) -> list[Found]:
-    """The places that may be quoted for the best answer, best first; each sentence once.
+    """Return the places that may be quoted for the best answer, best first; each sentence once.
 
-    Those that give the same answer, and others that the judge finds to support it; never one
-    that gives another value.
+    They are those that give the same answer, and others that the judge finds to support it; never
+    one that gives another value.
 
     Args:
-        question: What was asked.
-        found: The answers, best first.
-        share: Places are looked at from this share of the best one's support on, in [0, 1].
-        judge: Gives how well a quote supports a claim, in [0, 1], for pairs of both.
+        question: The question.
+        candidates: The answers, best first.
+        share: The share of the best place's support from which on places are considered, in [0, 1].
+        judge: The function that scores how well a quote supports a claim.
     """
-    best, *others = found
+    best, *others = candidates
     same = quotes(nearly(best.places, share))
     floor = share * best.places[0].evidence.support
-    agreeing = [each for each in others if not disagree(question, each.text, best.text)]
-    rest = [p for each in agreeing for p in each.places if p.evidence.support >= floor]
+    agreeing = [other for other in others if not disagree(question, other.text, best.text)]
+    rest = [
+        place for other in agreeing for place in other.places if place.evidence.support >= floor
+    ]
+    # Together with the same answers first, so that a sentence they quote is not judged again.
     rest = quotes([*same, *rest])[len(same) :]
-    scores = judge([(f"{question} {best.text}", each.evidence.quote) for each in rest])
-    told = zip(rest, scores, strict=True)
-    return [*same, *(each for each, score in told if score >= _SUPPORTED)]
+    scores = judge([(f"{question} {best.text}", place.evidence.quote) for place in rest])
+    judged = zip(rest, scores, strict=True)
+    return [*same, *(place for place, score in judged if score >= _SUPPORTED)]
 
 
 def nearly(places: Sequence[Found], share: float) -> list[Found]:
-    """Those at least `share` times as likely as the first one, wherever their hits stand."""
+    """Return the places at least `share` times as likely as the first, in whatever hit."""
     floor = share * places[0].evidence.support if places else 0.0
-    return [each for each in places if each.evidence.support >= floor]
+    return [place for place in places if place.evidence.support >= floor]
 
 
 def quotes(places: Sequence[Found]) -> list[Found]:
-    """One of those that would quote the same sentence."""
+    """Return the first of the places that would quote the same sentence."""
     first: dict[tuple[str, int], Found] = {}
-    for each in places:
-        chunk = each.evidence.hit.chunk
-        first.setdefault((chunk.document_id, chunk.span.start + each.evidence.span.start), each)
+    for place in places:
+        chunk = place.evidence.hit.chunk
+        first.setdefault((chunk.document_id, chunk.span.start + place.evidence.span.start), place)
     return list(first.values())
 
 
-def _found(seen: ReadHit, span: ReadSpan) -> Found | None:
-    """What stands at a span, with what is quoted for it; `None` where that is a heading."""
-    chunk = seen.hit.chunk
+def _found(read_hit: ReadHit, span: ReadSpan) -> Found | None:
+    """Return the text at a span with its quote; `None` if the span is in a heading."""
+    chunk = read_hit.hit.chunk
     quoted = around(chunk, span.span)
     if quoted is None:
         return None
-    own = Span(max(span.span.start, quoted.start), min(span.span.end, quoted.end))
+    inner = Span(max(span.span.start, quoted.start), min(span.span.end, quoted.end))
     return Found(
-        text=" ".join(own.cut(chunk.text).split()),
-        score=round(span.score * seen.trust, 6),
-        answerable=seen.reading.answerable,
-        evidence=Evidence(hit=seen.hit, span=quoted, support=span.score),
+        text=" ".join(inner.cut(chunk.text).split()),
+        score=round(span.score * read_hit.trust, 6),
+        answerable=read_hit.reading.answerable,
+        evidence=Evidence(hit=read_hit.hit, span=quoted, support=span.score),
     )
 
 
@@ -135,11 +142,11 @@ _DIGITS = 6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """A possible answer.
+    """A possible answer of a chunk.
 
     Attributes:
-        text: As it stands in the chunk, in one line.
-        score: Probability that the chunk answers, and that this is the answer, 0 to 1.
+        text: The text as it stands in the chunk, in one line.
+        score: The probability that the chunk answers and that this is the answer, in [0, 1].
     """
 
     text: str
@@ -148,21 +155,25 @@ class Option:
 
 
 def options_of(question: str, chunk: Chunk, session: ReadingSession) -> tuple[Option, ...]:
-    """Possible answers, best first; each text once.
+    """Return possible answers, best first; each text once.
 
-    Where the question says what kind of thing is asked for, only spans of that kind count: the
-    pair reader's own spans lend them what they have in common. Else its spans are the options.
+    If the question tells the kind of its answer, only spans of that kind count, and the pair
+    reader's own spans lend them their scores by overlap. Otherwise the pair reader's spans are the
+    options.
     """
-    (read,) = session.read([chunk])
+    (reading,) = session.read([chunk])
     kind = answer_type(question)
     typed = spans_of(kind, chunk.text, question)
     if typed is None:
-        found = [Option(text=_line(s.span, chunk), span=s.span, score=s.score) for s in read.spans]
+        all_options = [
+            Option(text=_line(s.span, chunk), span=s.span, score=s.score) for s in reading.spans
+        ]
     else:
-        said = [span for span in typed if around(chunk, span)]  # headings answer nothing
-        found = [_typed(span, chunk, session, read.spans) for span in said]
+        # A heading answers nothing: no sentence stands around it.
+        quotable = [span for span in typed if around(chunk, span)]
+        all_options = [_typed(span, chunk, session, reading.spans) for span in quotable]
     best: dict[str, Option] = {}
-    for option in sorted(found, key=_falling):
+    for option in sorted(all_options, key=_falling):
         if any(map(str.isalnum, option.text)):
             best.setdefault(normalize_answer(option.text), option)
     options = list(best.values())
@@ -170,39 +181,48 @@ def options_of(question: str, chunk: Chunk, session: ReadingSession) -> tuple[Op
 
 
 def _whole(options: Sequence[Option]) -> list[Option]:
-    """Options without those that a fuller one holds, whose scores it takes over.
+    """Merge options into the longer ones that hold them; the longer ones take over their scores.
 
     "about 1835" holds "1835", "98 km" holds "98", and "Lyon, France" holds "Lyon".
     """
-    kept: list[Option] = []
-    for option in sorted(options, key=lambda each: (-len(each.text), each.span.start)):
+    merged: list[Option] = []
+    # Longest first, so that every option meets the fuller ones before it.
+    for option in sorted(options, key=lambda item: (-len(item.text), item.span.start)):
         home = next(
-            (at for at, other in enumerate(kept) if contains_answer(other.text, option.text)), None
+            (at for at, other in enumerate(merged) if contains_answer(other.text, option.text)),
+            None,
         )
         if home is None:
-            kept.append(option)
+            merged.append(option)
         else:
-            score = min(1.0, kept[home].score + option.score)
-            kept[home] = replace(kept[home], score=round(score, _DIGITS))
-    return sorted(kept, key=_falling)
+            score = min(1.0, merged[home].score + option.score)
+            merged[home] = replace(merged[home], score=round(score, _DIGITS))
+    return sorted(merged, key=_falling)
 
 
 def _falling(option: Option) -> tuple[float, int]:
+    """Return the key that sorts options by falling score, then by place."""
     return -option.score, option.span.start
 
 
 def _typed(span: Span, chunk: Chunk, session: ReadingSession, read: tuple[ReadSpan, ...]) -> Option:
+    """Return a span of the expected kind as an option.
+
+    Its score is that of its text, and a share of the scores of the pair reader's spans that overlap
+    it.
+    """
     text = span.cut(chunk.text)
-    lent = sum(each.score * _common(span, each.span) for each in read if each.span != span)
-    score = min(1.0, session.score(chunk, text) + lent)
+    borrowed = sum(other.score * _common(span, other.span) for other in read if other.span != span)
+    score = min(1.0, session.score(chunk, text) + borrowed)
     return Option(text=" ".join(text.split()), span=span, score=round(score, _DIGITS))
 
 
 def _common(one: Span, other: Span) -> float:
-    """Share of the longer span that both have in common."""
+    """Return the share of the longer span that both have in common."""
     both = min(one.end, other.end) - max(one.start, other.start)
     return max(0, both) / max(one.end - one.start, other.end - other.start, 1)
 
 
 def _line(span: Span, chunk: Chunk) -> str:
+    """Return the text of a span in one line."""
     return " ".join(span.cut(chunk.text).split())

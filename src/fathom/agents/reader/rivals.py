@@ -1,7 +1,7 @@
 """Rivals: other documents that answer the same question with another value.
 
-Wording always differs, so two answers disagree only where that can be told: both give dates, times
-or numbers and have none in common, or both name things of the kind that was asked for.
+Wording always differs, so two answers disagree only if that can be told: if both give dates, times
+or numbers and have none in common, or if both name things of the kind that the question asks for.
 """
 
 import re
@@ -23,21 +23,23 @@ _MEASURED = re.compile(
     re.IGNORECASE,
 )
 
-LIKELY = 0.73  # of the English samples 0.77 and more are conflicts, 0.69 is none
+# Of the English samples, chunks with 0.77 and more are conflicts, one with 0.69 is none.
+LIKELY = 0.73
+"""The least probability with which a rival's chunk answers the question."""
 _MEASURES = {"any", "time", "number"}
-"""Kinds of questions whose answers are compared by their amounts."""
+"""The kinds of questions whose answers are compared by their amounts."""
 _CELLS = re.compile(r"\S \| \S")
 _OFTEN_UNSAID = {"unit", "category"}
-"""Kinds of anchors that a text leaves out though it speaks of them."""
+"""The kinds of anchors that a text often leaves out although it is about them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rival:
-    """What another document answers instead.
+    """The answer of another document.
 
     Attributes:
-        text: In a few words.
-        answerable: Probability that its chunk answers the question.
+        text: The answer in a few words.
+        answerable: The probability that its chunk answers the question.
     """
 
     text: str
@@ -47,13 +49,13 @@ class Rival:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rivalry:
-    """Looks for rivals of an answer.
+    """A search for the rivals of an answer.
 
     Attributes:
-        likely: A chunk must answer the question with this probability, in [0, 1].
-        share: And its answer be at least so likely as this share of that, in [0, 1].
-        terms: The content words of a text.
-        most: So many hits of other documents are looked at.
+        likely: The least probability with which a chunk must answer the question, in [0, 1].
+        share: The least share of that probability that the rival's answer needs, in [0, 1].
+        extract_terms: A function that returns the content words of a text.
+        most: The largest number of hits of other documents that are considered.
     """
 
     likely: float = LIKELY
@@ -64,67 +66,72 @@ class Rivalry:
     def of(
         self, question: str, answer: str, own: Hit, hits: Sequence[Hit], session: ReadingSession
     ) -> list[Rival]:
-        """The rivals of an answer, the best-ranked first; of equal ones the first.
+        """Return the rivals of an answer, the best-ranked first; of equal ones the first.
 
-        What is said of another time than the question's is none.
+        A statement about another time than the question's is no rival.
 
         Args:
-            question: What was asked.
-            answer: In a few words.
-            own: The hit that gives it.
-            hits: All of them, best first.
+            question: The question.
+            answer: The answer in a few words.
+            own: The hit that gives the answer.
+            hits: All hits, best first.
             session: The question, put to the pair reader.
         """
         if not _is_telling(question, answer):
             return []
-        named = anchors(question)
-        wanted = [each for each in named if each.kind not in _OFTEN_UNSAID]
-        times = [each for each in named if each.kind in TIMES]
-        lacking = missing(wanted, _context(own))
-        found: list[Rival] = []
+        all_anchors = anchors(question)
+        required = [anchor for anchor in all_anchors if anchor.kind not in _OFTEN_UNSAID]
+        times = [anchor for anchor in all_anchors if anchor.kind in TIMES]
+        own_gaps = missing(required, _context(own))
+        rivals: list[Rival] = []
         for hit in _others(own, hits)[: self.most]:
-            if set(missing(wanted, _context(hit))) <= set(lacking):
-                found += self._said(question, [answer, *(r.text for r in found)], hit, session)
-        return [each for each in found if not contradicted(times, each.evidence.quote)]
+            # A hit that lacks more of the question than the answer's own may be about another case.
+            if set(missing(required, _context(hit))) <= set(own_gaps):
+                rivals += self._said(
+                    question, [answer, *(rival.text for rival in rivals)], hit, session
+                )
+        return [rival for rival in rivals if not contradicted(times, rival.evidence.quote)]
 
     def _said(
-        self, question: str, before: Sequence[str], hit: Hit, session: ReadingSession
+        self, question: str, earlier: Sequence[str], hit: Hit, session: ReadingSession
     ) -> Iterator[Rival]:
-        """What a hit says, if it answers the question otherwise than all before it."""
+        """Yield the answer of a hit, if the hit answers and disagrees with all before it."""
         (reading,) = session.read([hit.chunk])
         best = self._best(question, hit, reading)
         if reading.answerable < self.likely or best is None:
             return
         text = " ".join(best.span.cut(hit.chunk.text).split())
-        if all(disagree(question, text, each) for each in before):
+        if all(disagree(question, text, other) for other in earlier):
             evidence = Evidence(hit=hit, span=_quoted(hit, best), support=best.score)
             yield Rival(text=text, answerable=reading.answerable, evidence=evidence)
 
     def _best(self, question: str, hit: Hit, reading: Reading) -> ReadSpan | None:
-        """What a hit answers, if that is clear.
+        """Return the span with the answer of a hit; `None` if that is not clear.
 
-        A row of a table speaks for itself: of several, the one that holds most of the question's
+        A row of a table stands for itself: of several, the one that holds most of the question's
         words is meant, whatever span the pair reader prefers.
         """
         if not reading.spans:
             return None
-        said = [_quoted(hit, each).cut(hit.chunk.text) for each in reading.spans]
-        if not _CELLS.search(said[0]):
+        quotes = [_quoted(hit, span).cut(hit.chunk.text) for span in reading.spans]
+        if not _CELLS.search(quotes[0]):
             best = reading.spans[0]
             return best if best.score >= self.share * reading.answerable else None
-        asked = self.terms(question)
-        shared = [len(asked & self.terms(each)) for each in said]
-        if 2 * max(shared) < len(asked):
+        question_terms = self.terms(question)
+        shared = [len(question_terms & self.terms(quote)) for quote in quotes]
+        # A row with less than half of the question's words answers something else.
+        if 2 * max(shared) < len(question_terms):
             return None
         return reading.spans[shared.index(max(shared))]
 
 
-def _quoted(hit: Hit, said: ReadSpan) -> Span:
-    return around(hit.chunk, said.span) or said.span
+def _quoted(hit: Hit, span: ReadSpan) -> Span:
+    """Return the sentences around a span, or the span itself in a heading."""
+    return around(hit.chunk, span.span) or span.span
 
 
 def disagree(question: str, one: str, other: str) -> bool:
-    """Whether two answers to a question cannot both be the same value."""
+    """Return whether two answers to a question cannot both be the same value."""
     if answers_match(question, one, other):
         return False
     kind = answer_type(question)
@@ -134,28 +141,29 @@ def disagree(question: str, one: str, other: str) -> bool:
 
 
 def _apart(first: Sequence[Amount], second: Sequence[Amount]) -> bool:
-    """Whether both hold amounts of the same sort, but none in common."""
+    """Return whether both hold amounts of the same sort, but none in common."""
     pairs = [(one, other) for one in first for other in second if len(one) == len(other)]
     return bool(pairs) and not any(agree(one, other) for one, other in pairs)
 
 
 def _is_telling(question: str, answer: str) -> bool:
-    """Whether of such answers it can be told that they differ."""
+    """Return whether answers such as this one can be told to differ."""
     kind = answer_type(question)
     if kind in _MEASURES:
-        asked = kind != "any" or _MEASURED.search(question)
-        return bool(asked and amounts_of(answer))
+        is_measured = kind != "any" or _MEASURED.search(question)
+        return bool(is_measured and amounts_of(answer))
     return bool(spans_of(kind, answer, question))
 
 
 def _others(own: Hit, hits: Sequence[Hit]) -> list[Hit]:
-    """The best hit of each other document."""
-    first: dict[str, Hit] = {}
+    """Return the best hit of each other document."""
+    best_hits: dict[str, Hit] = {}
     for hit in hits:
-        first.setdefault(hit.chunk.document_id, hit)
-    first.pop(own.chunk.document_id, None)
-    return list(first.values())
+        best_hits.setdefault(hit.chunk.document_id, hit)
+    best_hits.pop(own.chunk.document_id, None)
+    return list(best_hits.values())
 
 
 def _context(hit: Hit) -> str:
+    """Return the text of a hit with its title and headings."""
     return hit.chunk.context

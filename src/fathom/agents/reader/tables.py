@@ -1,7 +1,7 @@
 """Cells of tables: the row that a question names, and in it the column that it asks for.
 
-To a reader of running text the cells of a table are words in a line, so that it often takes one of
-another row. Here a row counts that holds more of the question's words than any other.
+A reader of running text takes the cells of a table for words in a line and often takes one of
+another row. Here the row counts that holds more of the question's words than any other.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -17,7 +17,7 @@ from fathom.types import Chunk, Span
 _CELLS = " | "
 _LABEL = ": "
 _NAMED = 0.5
-"""So much of a cell must stand in the question for the question to name it."""
+"""The share of a cell's words that must stand in the question for it to name the cell."""
 _DIGITS = 6
 
 
@@ -25,9 +25,9 @@ class NamedCell(NamedTuple):
     """A cell of a row.
 
     Attributes:
-        name: Of its column; empty where it has none.
-        text: What it holds, without the name.
-        span: Where that stands in the chunk's text.
+        name: The name of its column; empty if it has none.
+        text: The content, without the name.
+        span: The place of the content in the chunk's text.
     """
 
     name: str
@@ -37,31 +37,32 @@ class NamedCell(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rows:
-    """Corrects what a reader found in tables.
+    """A corrector of the spans that a reader finds in tables.
 
     Attributes:
-        terms: The content words of a text.
+        extract_terms: A function that returns the content words of a text.
     """
 
     terms: Callable[[str], frozenset[str]] = field(default_factory=ContentTerms)
 
-    def __call__(self, question: str, seen: ReadHit, session: ReadingSession) -> ReadHit:
-        """A hit that was read, spans in a table moved to the cell that is asked for.
+    def __call__(self, question: str, read_hit: ReadHit, session: ReadingSession) -> ReadHit:
+        """Return a hit that was read, its spans in tables moved to the cell asked for.
 
-        Where the question names one row of a table, what the reader gives to all its rows goes to
-        that row: to the cell of the column that the question names, else to the cell that the
-        reader finds likeliest. Other spans, and tables of which no row is named, stay as they are.
+        If the question names one row of a table, the reader's scores for all its rows go to that
+        row: to the cell of the column that the question names, else to the cell that the reader
+        finds likeliest. Other spans, and tables without a named row, stay as they are.
         """
-        spans = list(seen.reading.spans)
-        for table in tables_of(seen.hit.chunk):
-            within = [span for span in spans if _stands(span.span, table)]
-            cell = self._cell(question, table, seen.hit.chunk, session) if within else None
+        spans = list(read_hit.reading.spans)
+        for table in tables_of(read_hit.hit.chunk):
+            inside = [span for span in spans if _stands(span.span, table)]
+            cell = self._cell(question, table, read_hit.hit.chunk, session) if inside else None
             if cell is not None:
-                score = min(seen.reading.answerable, fsum(span.score for span in within))
-                spans = [span for span in spans if span not in within]
+                # The sum can exceed what the reader believes of the whole chunk.
+                score = min(read_hit.reading.answerable, fsum(span.score for span in inside))
+                spans = [span for span in spans if span not in inside]
                 spans.append(ReadSpan(span=cell.span, score=round(score, _DIGITS)))
         spans.sort(key=lambda span: -span.score)
-        return replace(seen, reading=replace(seen.reading, spans=tuple(spans)))
+        return replace(read_hit, reading=replace(read_hit.reading, spans=tuple(spans)))
 
     def _cell(
         self,
@@ -70,40 +71,44 @@ class Rows:
         chunk: Chunk,
         session: ReadingSession,
     ) -> NamedCell | None:
-        asked = self.terms(question)
-        row = self._row(asked, table)
+        """Return the cell that the question asks for; `None` if it names no single row."""
+        question_terms = self.terms(question)
+        row = self._row(question_terms, table)
         if row is None:
             return None
-        named = {cell for cell in row if self._is_named(asked, cell)}
-        others = [cell for cell in row if cell not in named and cell.text]
-        columns = [len(asked & self.terms(cell.name)) for cell in others]
+        named_cells = {cell for cell in row if self._is_named(question_terms, cell)}
+        # A cell that the question names is known to the user, so it is not the answer.
+        others = [cell for cell in row if cell not in named_cells and cell.text]
+        columns = [len(question_terms & self.terms(cell.name)) for cell in others]
         best = max(columns, default=0)
         if best and columns.count(best) == 1:
             return others[columns.index(best)]
         return max(others, key=lambda cell: session.score(chunk, cell.text), default=None)
 
     def _row(
-        self, asked: frozenset[str], table: Sequence[Sequence[NamedCell]]
+        self, question_terms: frozenset[str], table: Sequence[Sequence[NamedCell]]
     ) -> Sequence[NamedCell] | None:
-        """The one row that the question names; `None` where it names none or several."""
-        held = [
-            len(frozenset().union(*(asked & self.terms(cell.text) for cell in row)))
-            if any(self._is_named(asked, cell) for cell in row)
+        """Return the one row that the question names; `None` if it names none or several."""
+        counts = [
+            len(frozenset().union(*(question_terms & self.terms(cell.text) for cell in row)))
+            if any(self._is_named(question_terms, cell) for cell in row)
             else 0
             for row in table
         ]
-        best = max(held, default=0)
-        return table[held.index(best)] if best and held.count(best) == 1 else None
+        best = max(counts, default=0)
+        return table[counts.index(best)] if best and counts.count(best) == 1 else None
 
-    def _is_named(self, asked: frozenset[str], cell: NamedCell) -> bool:
+    def _is_named(self, question_terms: frozenset[str], cell: NamedCell) -> bool:
+        """Return whether the question holds enough of a cell's words to name it."""
         words = self.terms(cell.text)
-        return bool(words) and len(words & asked) >= _NAMED * len(words)
+        return bool(words) and len(words & question_terms) >= _NAMED * len(words)
 
 
 def tables_of(chunk: Chunk) -> Iterator[list[list[NamedCell]]]:
-    """The tables of a chunk that have two rows or more, without their heads."""
-    above = chunk.headings[-1] if chunk.headings and _CELLS in chunk.headings[-1] else ""
-    names = above.split(_CELLS) if above else []
+    """Yield the tables of a chunk that have two rows or more, without their heads."""
+    # A chunk that begins within a table has the table's head as its last heading.
+    head = chunk.headings[-1] if chunk.headings and _CELLS in chunk.headings[-1] else ""
+    names = head.split(_CELLS) if head else []
     table: list[list[NamedCell]] = []
     for block in chunk.blocks:
         text = chunk.text[block.start : block.end]
@@ -118,17 +123,19 @@ def tables_of(chunk: Chunk) -> Iterator[list[list[NamedCell]]]:
 
 
 def _cells(row: str, start: int, names: Sequence[str]) -> list[NamedCell]:
+    """Return the cells of a row with the names of their columns."""
     cells = []
     for at, text in enumerate(row.split(_CELLS)):
         label, mark, value = text.partition(_LABEL)
-        own = value if mark else text
+        content = value if mark else text
         name = label if mark else names[at] if at < len(names) else ""
-        first = start + len(text) - len(own)
-        cells.append(NamedCell(name, own, Span(first, first + len(own))))
+        first = start + len(text) - len(content)
+        cells.append(NamedCell(name, content, Span(first, first + len(content))))
         start += len(text) + len(_CELLS)
     return cells
 
 
 def _stands(span: Span, table: Sequence[Sequence[NamedCell]]) -> bool:
+    """Return whether a span stands within a table."""
     first, last = table[0][0].span, table[-1][-1].span
     return first.start <= span.end and span.start <= last.end

@@ -1,9 +1,9 @@
 """Yes or no, decided from what sentences say to the statement and to its negation.
 
 A cross-reader is better at telling whether a sentence supports or contradicts a claim than at
-answering yes or no to a question. So a question is made a statement and its negation (`statement`),
-and the sentences that share most words with it are read with both; what the hit as a whole answers
-to the question counts beside them.
+answering yes or no to a question. A question is therefore turned into a statement and its negation
+(`parse_statement`), and the sentences that share most words with the statement are read with both.
+The answer of the whole hit to the question counts too.
 """
 
 import math
@@ -19,27 +19,28 @@ from fathom.text.quotable import cut_out, units
 from fathom.types import Evidence
 
 _LEAST = 1e-4
+"""The least probability of which a logarithm is taken."""
 _DIGITS = 6
 _SENTENCES = 2
-"""Sentences of a hit that are read with the statement."""
+"""The largest number of sentences of a hit that are read with the statement."""
 FACTORS = ("tells", "decides", "words", "denial", "asked", "offset")
-"""What the confidence in a verdict depends on, as `Weighed.factors` gives it."""
+"""The names of the factors in `SentenceStance.factors`, in order."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VerdictLaw:
-    """How sure a verdict is: slopes of its logit, one for each of `FACTORS`.
+    """The law of confidence in a verdict: slopes of its logit, one for each of `FACTORS`.
 
     Attributes:
-        yes: Of a statement that a sentence supports.
-        no: Of one that it contradicts.
+        yes: The slopes for a statement that a sentence supports.
+        no: The slopes for a statement that a sentence contradicts.
     """
 
     yes: tuple[float, ...]
     no: tuple[float, ...]
 
 
-# Fitted by `training/fit_verdict.py`; the figures are in docs/answers.md.
+# `training/fit_verdict.py` fits these laws; the figures are in docs/answers.md.
 VERDICTS: Mapping[str, VerdictLaw] = {
     "en": VerdictLaw(
         yes=(0.0, 0.19, 0.0, 0.14, 0.34, -0.69),
@@ -54,14 +55,14 @@ VERDICTS: Mapping[str, VerdictLaw] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weighed:
-    """What one sentence says to a statement.
+    """The stance of one sentence towards a statement.
 
     Attributes:
-        yes: Whether it supports the statement rather than contradicts it.
-        factors: Log-odds of that; log-odds of it over deciding nothing; the share of the
-            statement's words that the sentence or its headings hold, 0 to 1; log-odds of the side
-            taken over the other one, by the support of statement and negation; log-odds of it as
-            the answer to the question itself, by the whole hit; and 1.
+        yes: Whether the sentence supports the statement rather than contradicts it.
+        factors: The log-odds of that; the log-odds of it over deciding nothing; the share of the
+            statement's words that the sentence or its headings hold, 0 to 1; the log-odds of the
+            side taken over the other one, by the support of statement and negation; the log-odds of
+            it as the answer to the question itself, by the whole hit; and 1.
         evidence: The sentence.
     """
 
@@ -72,10 +73,10 @@ class Weighed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
-    """Yes or no.
+    """A verdict of yes or no.
 
     Attributes:
-        confidence: Probability that it is right, 0 to 1.
+        confidence: The probability that the verdict is right, 0 to 1.
         evidence: The sentence that decides.
     """
 
@@ -86,12 +87,12 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdicts:
-    """Decides questions for yes or no.
+    """A judge of questions for yes or no.
 
     Attributes:
-        sure: From this confidence on a sentence decides.
-        laws: By the language of the question.
-        terms: The content words of a text.
+        sure: The confidence from which on a sentence decides.
+        laws: The laws of confidence by the language of the question.
+        extract_terms: A function that returns the content words of a text.
     """
 
     pairs: CrossReader
@@ -99,61 +100,73 @@ class Verdicts:
     laws: Mapping[str, VerdictLaw] = field(default_factory=lambda: VERDICTS)
     terms: Callable[[str], frozenset[str]] = field(default_factory=ContentTerms)
 
-    def __call__(self, question: str, seen: Sequence[ReadHit]) -> Verdict | None:
-        """The surest verdict of the hits that were read.
+    def __call__(self, question: str, read_hits: Sequence[ReadHit]) -> Verdict | None:
+        """Return the surest verdict of the hits that were read.
 
-        `None` where the form of the question is not known, where nothing is sure, or where some
-        sentence surely says yes and another one no.
+        `None` if the form of the question is unknown, if nothing is sure, or if some sentence
+        surely says yes and another one no.
         """
-        asked = statement(question)
-        if asked is None:
+        parsed = statement(question)
+        if parsed is None:
             return None
-        found = [each for look in seen for each in self.of(question, asked, look)]
-        sure = [each for each in found if each.confidence >= self.sure]
-        if len({each.yes for each in sure}) != 1:
+        verdicts = [
+            verdict for read_hit in read_hits for verdict in self.of(question, parsed, read_hit)
+        ]
+        sure = [verdict for verdict in verdicts if verdict.confidence >= self.sure]
+        # None is sure, or sure ones disagree: either way nothing is decided.
+        if len({verdict.yes for verdict in sure}) != 1:
             return None
-        return max(sure, key=lambda each: each.confidence)
+        return max(sure, key=lambda verdict: verdict.confidence)
 
-    def of(self, question: str, asked: Statement, look: ReadHit) -> list[Verdict]:
-        """What each sentence of a hit that decides at all says; see `weigh`."""
+    def of(self, question: str, parsed: Statement, read_hit: ReadHit) -> list[Verdict]:
+        """Return the verdict of each sentence of a hit that decides at all."""
         law = self.laws[question_language(question)]
-        return [self._verdict(law, each) for each in self.weigh(asked, look)]
+        return [self._verdict(law, stance) for stance in self.weigh(parsed, read_hit)]
 
-    def weigh(self, asked: Statement, look: ReadHit, *, every: bool = False) -> Iterator[Weighed]:
-        """What the sentences of a hit say that share most words with a statement.
+    def weigh(
+        self, parsed: Statement, read_hit: ReadHit, *, every: bool = False
+    ) -> Iterator[Weighed]:
+        """Yield the stances of the sentences of a hit that share most words with a statement.
 
-        Those that most likely decide nothing are left out, unless `every` one is asked for.
+        Sentences that most likely decide nothing are left out, unless `every` one is wanted.
         """
-        words = self.terms(asked.says)
-        chunk = look.hit.chunk
-        spans = [each.span for each in units(chunk)]
-        held = [len(words & self.terms(span.cut(chunk.text))) for span in spans]
-        best = sorted(range(len(spans)), key=lambda at: (-held[at], at))[:_SENTENCES]
-        for span in [spans[at] for at in sorted(best) if held[at]]:
+        words = self.terms(parsed.says)
+        chunk = read_hit.hit.chunk
+        spans = [unit.span for unit in units(chunk)]
+        shared = [len(words & self.terms(span.cut(chunk.text))) for span in spans]
+        best_places = sorted(range(len(spans)), key=lambda at: (-shared[at], at))[:_SENTENCES]
+        # In reading order, whatever their rank; a sentence without shared words is about something
+        # else.
+        for span in [spans[at] for at in sorted(best_places) if shared[at]]:
             sentence = cut_out(chunk, span)
-            (says,) = self.pairs.session(asked.says, spans=0).read([sentence])
+            (says,) = self.pairs.session(parsed.says, spans=0).read([sentence])
             if not every and says.unrelated >= max(says.supported, says.contradicted):
                 continue
-            (denies,) = self.pairs.session(asked.denies, spans=0).read([sentence])
-            here = self.terms(sentence.context)
-            share = len(words & here) / max(1, len(words))
-            yes, factors = _factors(says, denies, look.reading, share)
+            (denies,) = self.pairs.session(parsed.denies, spans=0).read([sentence])
+            sentence_terms = self.terms(sentence.context)
+            share = len(words & sentence_terms) / max(1, len(words))
+            yes, factors = _factors(says, denies, read_hit.reading, share)
             evidence = Evidence(
-                hit=look.hit, span=span, support=max(says.supported, says.contradicted)
+                hit=read_hit.hit, span=span, support=max(says.supported, says.contradicted)
             )
             yield Weighed(yes=yes, factors=factors, evidence=evidence)
 
-    def _verdict(self, law: VerdictLaw, found: Weighed) -> Verdict:
-        slopes = law.yes if found.yes else law.no
-        logit = math.fsum(a * b for a, b in zip(slopes, found.factors, strict=True))
+    def _verdict(self, law: VerdictLaw, stance: Weighed) -> Verdict:
+        """Return the verdict of a sentence by the law."""
+        slopes = law.yes if stance.yes else law.no
+        logit = math.fsum(
+            slope * factor for slope, factor in zip(slopes, stance.factors, strict=True)
+        )
         confidence = round(1 / (1 + math.exp(-logit)), _DIGITS)
-        return Verdict(yes=found.yes, confidence=confidence, evidence=found.evidence)
+        return Verdict(yes=stance.yes, confidence=confidence, evidence=stance.evidence)
 
 
 def _factors(
     says: Reading, denies: Reading, asked: Reading, words: float
 ) -> tuple[bool, tuple[float, ...]]:
+    """Return the side that a sentence takes, and the factors of the confidence in it."""
     tells = _odds(says.supported, says.contradicted)
+    # Every factor favours the side taken, whichever it is, so that more always means surer.
     yes = tells >= 0
     decides = _odds(says.supported if yes else says.contradicted, says.unrelated)
     sign = 1 if yes else -1
@@ -162,4 +175,5 @@ def _factors(
 
 
 def _odds(one: float, other: float) -> float:
+    """Return the logarithm of the odds of one probability over another."""
     return math.log(max(one, _LEAST) / max(other, _LEAST))
