@@ -1,1 +1,1 @@
-"""Files become documents, documents become chunks."""
+"""Documents: from files to text with structure, and from text to chunks."""

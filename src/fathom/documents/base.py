@@ -1,4 +1,4 @@
-"""What every parser gives: a text with its structure, or a refusal with its reason."""
+"""The results of a parser: a text with its structure, or a refusal with its reason."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -10,23 +10,24 @@ from fathom.types import Block, BlockKind, Scalar, Span
 ParseOutcome = Literal[
     "ok", "empty", "no_text_layer", "encrypted", "unsupported", "no_document", "failed"
 ]
-"""`unsupported` is a document that cannot be read; `no_document` a picture, a program and so on."""
+"""Outcomes of parsing. `unsupported`: a document that cannot be read; `no_document`: a picture, a
+program and so on."""
 
 
 TABLE: frozenset[BlockKind] = frozenset({"table_row", "table_head"})
-"""What a table is made of."""
+"""The kinds of blocks that make up a table."""
 CELLS = " | "
-"""What stands between the cells of a row."""
+"""The separator between the cells of a row."""
 NEEDS_OCR = "pip install 'fathom-qa[ocr]' to have it read"
-"""How a reason ends that says of a page or a picture that nothing here can read it."""
+"""The end of every reason that says that a page or picture needs text recognition."""
 
 
 class Refused(Exception):
-    """A parser's word that a file gives no text, and why.
+    """A parser's refusal of a file that gives no text.
 
     Attributes:
         outcome: Any but `ok`.
-        reason: One line that names what was found and, where there is one, the next step.
+        reason: One line that names the cause and, where there is one, the next step.
     """
 
     def __init__(self, outcome: ParseOutcome, reason: str) -> None:
@@ -40,15 +41,15 @@ class Refused(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Parsed:
-    """A file's or a record's text, before it has an id, a language or a path.
+    """The text of a file or a record, before it has an id, a language or a path.
 
     Attributes:
         text: The whole text; the spans of `blocks` point into it.
         title: The document's own title; empty when it has none.
         metadata: Typed values such as author or date.
-        record: The id of a corpus record, see `record_ids.name_record`; `None` for a file.
-        lines: See `Document`.
-        unread: One line about pages that could not be read; empty where all were.
+        record: The id of a corpus record as `record_ids.name_record` makes it; `None` for a file.
+        lines: Pairs of offset and line number, as in `Document`.
+        unread: One line about pages that could not be read; empty if all were read.
     """
 
     text: str
@@ -62,13 +63,13 @@ class Parsed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """Why one line of a corpus gave no document.
+    """The reason why one line of a corpus gave no document.
 
     Attributes:
         line: Line number in the (unpacked) file, from 1.
         outcome: Any but `ok`.
-        reason: One line that names what was found.
-        record: The record's id where its `_id` could be read, see `Parsed`.
+        reason: One line that names the cause.
+        record: The record's id, as in `Parsed`, if its `_id` could be read.
     """
 
     line: int
@@ -79,19 +80,19 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParseLimits:
-    """Caps for one file; for a corpus, time and CPU hold for each batch of records.
+    """Limits for one file; for a corpus, time and CPU hold for each batch of records.
 
     Attributes:
         memory_bytes: Address space of the reading process.
         cpu_s: Seconds of processor time.
         wall_s: Seconds by the clock.
-        file_bytes: Size of a file that is read as a whole.
-        text_chars: Characters of text one document may give.
+        file_bytes: Largest size of a file that is read as a whole.
+        text_chars: Most characters of text that one document may give.
         corpus_bytes: Unpacked size of a corpus that is read record by record.
-        ocr_pages: Pages of one file that are read off their pictures; 0 for none.
-        ocr_memory_bytes: Address space of the process that does so.
-        ocr_cpu_s: Its seconds of processor time, for each page.
-        ocr_wall_s: Its seconds by the clock, for each page.
+        ocr_pages: Most pages of one file whose text is recognised; 0 for none.
+        ocr_memory_bytes: Address space of the process that recognises text.
+        ocr_cpu_s: Seconds of processor time of that process, for each page.
+        ocr_wall_s: Seconds by the clock for that process, for each page.
     """
 
     memory_bytes: int = 1 << 30
@@ -107,9 +108,9 @@ class ParseLimits:
 
 
 class Parser(Protocol):
-    """Turns the bytes of one format into text with structure; runs inside the sandbox only.
+    """A function that turns the bytes of one format into text with structure.
 
-    Every one passes `testing.FormatConformance`.
+    It runs inside the sandbox only. Every implementation passes `testing.FormatConformance`.
     """
 
     def __call__(self, data: bytes) -> Parsed:
@@ -122,11 +123,11 @@ class Parser(Protocol):
 
 
 class Builder:
-    """Collects the pieces of a document in reading order and keeps their spans.
+    """A collector of a document's pieces in reading order, with their spans.
 
-    Pieces are joined by a blank line, table rows, list items and code lines that follow each
-    other by a line break. Empty pieces are dropped. NUL and other control characters are
-    removed, line ends become line feeds; nothing else of the text is changed.
+    A blank line joins pieces; a line break joins adjacent table rows, list items and code lines.
+    Empty pieces are dropped. NUL and other control characters are removed and line ends become line
+    feeds; the rest of the text is unchanged.
     """
 
     def __init__(self) -> None:
@@ -138,15 +139,28 @@ class Builder:
         self._recognised: float | None = None
 
     def recognised(self, sureness: float | None) -> None:
-        """What follows was read off a picture, so surely; `None` for text of the file itself."""
+        """Set how surely the pieces that follow were recognised on a picture.
+
+        Args:
+            sureness: A share in [0, 1]; `None` for text that the file itself holds.
+        """
         self._recognised = None if sureness is None else round(min(max(sureness, 0.0), 1.0), 3)
 
     def page(self, number: int) -> None:
-        """What follows stands on page (slide, sheet) `number`, from 1."""
+        """Set the page (slide, sheet) of the pieces that follow.
+
+        Args:
+            number: From 1.
+        """
         self._page = number
 
     def heading(self, text: str, level: int) -> None:
-        """A section title; `level` 1 is the outermost."""
+        """Add a section title.
+
+        Args:
+            text: The title.
+            level: 1 for the outermost.
+        """
         title = " ".join(clean(text).split())
         if not title:
             return
@@ -156,31 +170,36 @@ class Builder:
         self._add("heading", title)
 
     def paragraph(self, text: str) -> None:
-        """A paragraph of prose."""
+        """Add a paragraph of prose."""
         self._add("paragraph", text)
 
     def item(self, text: str, label: str = "") -> None:
-        """A list item or step with its printed label, such as `3.` or `-`."""
+        """Add a list item or step.
+
+        Args:
+            text: The item.
+            label: Its printed label, such as `3.` or `-`.
+        """
         self._add("list_item", f"{label} {text.strip()}" if label and text.strip() else text)
 
     def row(self, cells: list[str], *, head: bool = False) -> None:
-        """A table row; cells are joined by ` | `, a row without any text is dropped.
+        """Add a table row; cells are joined by ` | `, and a row without any text is dropped.
 
         Args:
-            cells: Their texts.
-            head: Whether the file says that the row names the columns. Where it says so of none,
-                the first row is taken for one if that is plain; see `names_columns`.
+            cells: The texts of the cells.
+            head: Whether the file says that the row names the columns. If the file marks no such
+                row, the first row becomes the head if `names_columns` accepts it.
         """
         flat = [" ".join(clean(cell).split()) for cell in cells]
         if any(flat):
             self._add("table_head" if head else "table_row", CELLS.join(flat))
 
     def code(self, text: str) -> None:
-        """Preformatted text; inner line breaks and indentation stay."""
+        """Add preformatted text; inner line breaks and indentation stay."""
         self._add("code", text.rstrip())
 
     def footnote(self, text: str, label: str = "") -> None:
-        """A foot- or endnote with its mark."""
+        """Add a foot- or endnote with its mark."""
         self._add("footnote", f"[{label}] {text.strip()}" if label and text.strip() else text)
 
     def build(
@@ -190,12 +209,12 @@ class Builder:
         *,
         opening: bool = True,
     ) -> Parsed:
-        """The document.
+        """Build the document.
 
         Args:
-            title: What it calls itself; what only a program called it is left out.
-            metadata: See `Parsed`.
-            opening: Take the heading that opens it for its title, where it has none.
+            title: The document's own title; a title that a program made up is dropped.
+            metadata: Typed values, as in `Parsed`.
+            opening: Use the heading that opens the document as its title if it has none.
 
         Raises:
             Refused: `empty` when nothing but white space was added.
@@ -204,22 +223,22 @@ class Builder:
             raise Refused("empty", "holds no text")
         self._end_table()
         text = "".join(self._parts)
-        own = " ".join(clean(title).split())
+        stated = " ".join(clean(title).split())
         return Parsed(
             text=text,
-            title=own if is_title(own) else self._opening(text) if opening else "",
+            title=stated if is_title(stated) else self._opening(text) if opening else "",
             blocks=tuple(self._blocks),
             metadata=dict(metadata or {}),
         )
 
     def _opening(self, text: str) -> str:
-        """The heading that opens the document, or the only one of the highest level."""
+        """Return the heading that opens the document, or the only one of the highest level."""
         headings = [block for block in self._blocks if block.kind == "heading"]
         highest = [block for block in headings if len(block.headings) == 1]
         if not headings or (headings[0] != self._blocks[0] and highest != headings[:1]):
             return ""
-        found = headings[0].span.cut(text)
-        return "" if _NUMBERED.match(found) else found
+        heading = headings[0].span.cut(text)
+        return "" if _NUMBERED.match(heading) else heading
 
     def _add(self, kind: BlockKind, raw: str) -> None:
         text = clean(raw).strip("\n") if kind == "code" else clean(raw).strip()
@@ -228,7 +247,7 @@ class Builder:
         if kind not in TABLE:
             self._end_table()
         if self._blocks:
-            tight = any({kind, self._blocks[-1].kind} <= each for each in (TABLE, {"list_item"}))
+            tight = any({kind, self._blocks[-1].kind} <= kinds for kinds in (TABLE, {"list_item"}))
             gap = "\n" if tight else "\n\n"
             self._parts.append(gap)
             self._length += len(gap)
@@ -241,11 +260,13 @@ class Builder:
         )
 
     def _end_table(self) -> None:
-        """The rows at the end are a table; its first one becomes its head if it is plainly one."""
+        """Make the first row of the table at the end its head if it plainly names the columns."""
         first = len(self._blocks)
+        # A file that marks a head already has one: only a table without any is looked at.
         while first and self._blocks[first - 1].kind == "table_row":
             first -= 1
         if first < len(self._blocks) - 1 and not (first and self._blocks[first - 1].kind in TABLE):
+            # Every block but the first has its gap before it, so a block takes two parts.
             whole = "".join(self._parts[2 * first :])
             if names_columns(*(line.split(CELLS) for line in whole.strip().split("\n"))):
                 self._blocks[first] = replace(self._blocks[first], kind="table_head")
@@ -256,9 +277,9 @@ _LONGEST_NAME = 60
 
 
 def names_columns(first: Sequence[str], *rows: Sequence[str]) -> bool:
-    """Whether the cells of a table's first row plainly name the columns of the other rows.
+    """Return whether the cells of a table's first row plainly name the columns of the other rows.
 
-    They do if all are filled, short and without digits, and one column or more holds digits in
+    They do if all are filled, short and without digits, and at least one column holds digits in
     most of the rows that have as many cells. A table of words alone may as well begin with its
     first entry.
     """
@@ -271,13 +292,13 @@ def names_columns(first: Sequence[str], *rows: Sequence[str]) -> bool:
     return any(2 * sum(bool(_FIGURE.search(cell)) for cell in c) > len(full) for c in columns)
 
 
-# Titles that programs give to what has none.
+# Titles that programs give to documents without one.
 _MADE_UP = re.compile(
     r"(?i)(?:microsoft (?:word|powerpoint|excel)\b.*|powerpoint presentation|untitled.*"
     r"|.*\.(?:docx?|pdf|indd|tex|pptx?|xlsx?|qxd|rtf|odt|exe)|document ?\d*|slide \d+"
     r"|\(?anonymous\)?|\W*)"
 )
-# A section of a document is not what the document is called.
+# The title of a numbered section is not the title of the whole document.
 _NUMBERED = re.compile(
     r"\d+(?:\.\d+)*[.)]?\s|[IVX]+\.\s|(?i:chapter|part|section|article|item|bab|pasal|bagian)\s+[\dIVX]"
 )
@@ -285,22 +306,22 @@ _CONTROLS = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 127, 0xFEFF, 0xFFF
 
 
 def is_title(text: str) -> bool:
-    """Whether a document is called so by people, and not by a program."""
+    """Return whether a person gave this title, and not a program."""
     return not _MADE_UP.fullmatch(text.strip())
 
 
 def clean(text: str) -> str:
-    """`text` with line feeds as line ends and no control characters, else unchanged."""
+    """Return `text` with line feeds as line ends and without control characters."""
     return text.replace("\r\n", "\n").replace("\r", "\n").translate(_CONTROLS)
 
 
 def add_parsed(builder: Builder, inner: Parsed, below: int = 0) -> None:
-    """Add all blocks of `inner`.
+    """Add all blocks of one document to the builder of another.
 
     Args:
-        builder: Where to.
-        inner: What to add; its pages are dropped, they count in another document.
-        below: Level of the heading it stands under; 0 for none.
+        builder: The builder that receives the blocks.
+        inner: The document to add. Its pages are dropped because they count in another document.
+        below: Level of the heading under which the document stands; 0 for none.
     """
     for block in inner.blocks:
         text = block.span.cut(inner.text)

@@ -1,4 +1,4 @@
-"""Which blocks of a document stand in a part of it, and which row names the columns of a table."""
+"""Look-ups in a document's blocks: the blocks of a span, and the head of a table row."""
 
 from bisect import bisect_right
 from collections.abc import Sequence
@@ -8,35 +8,35 @@ from fathom.types import Block, ChunkBlock, Span
 
 
 def within(blocks: Sequence[Block], span: Span) -> tuple[ChunkBlock, ...]:
-    """The blocks that stand in `span`, in order, those at its ends as far as they do.
+    """Return the blocks inside `span`, in order; blocks at its ends are cut to it.
 
     Args:
-        blocks: All of the document; only those in the span are looked at one by one.
-        span: In the document's text; the blocks' places are told from its start.
+        blocks: All blocks of the document; only those in the span are examined one by one.
+        span: A span of the document's text; the offsets returned count from its start.
     """
-    found = []
-    for at in range(max(_last_from(blocks, span.start), 0), len(blocks)):
-        block = blocks[at]
+    inner = []
+    for index in range(max(_last_from(blocks, span.start), 0), len(blocks)):
+        block = blocks[index]
         start, end = max(block.span.start, span.start), min(block.span.end, span.end)
         if block.span.start >= span.end:
             break
         if start < end:
-            found.append(ChunkBlock(block.kind, start - span.start, end - span.start))
-    return tuple(found)
+            inner.append(ChunkBlock(block.kind, start - span.start, end - span.start))
+    return tuple(inner)
 
 
 def block_at(blocks: Sequence[Block], offset: int) -> Block | None:
-    """The block that the character at `offset` of the document's text stands in."""
-    at = _last_from(blocks, offset)
-    return blocks[at] if at >= 0 and offset < blocks[at].span.end else None
+    """Return the block that holds the character at `offset` of the document's text."""
+    index = _last_from(blocks, offset)
+    return blocks[index] if index >= 0 and offset < blocks[index].span.end else None
 
 
 def head_of(blocks: Sequence[Block], offset: int) -> Block | None:
-    """The row that names the columns of the table row at `offset`; `None` where there is none."""
-    at = _last_from(blocks, offset)
-    while at >= 0 and blocks[at].kind == "table_row":
-        at -= 1
-    head = blocks[at] if at >= 0 else None
+    """Return the row that names the columns of the table row at `offset`, or `None` without one."""
+    index = _last_from(blocks, offset)
+    while index >= 0 and blocks[index].kind == "table_row":
+        index -= 1
+    head = blocks[index] if index >= 0 else None
     row = block_at(blocks, offset)
     if head is None or head.kind != "table_head" or row is None or row.kind not in TABLE:
         return None
@@ -44,5 +44,5 @@ def head_of(blocks: Sequence[Block], offset: int) -> Block | None:
 
 
 def _last_from(blocks: Sequence[Block], offset: int) -> int:
-    """The place of the last block that begins at `offset` or before; -1 where none does."""
+    """Return the index of the last block that begins at or before `offset`; -1 without one."""
     return bisect_right(blocks, offset, key=lambda block: block.span.start) - 1

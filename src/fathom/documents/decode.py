@@ -1,4 +1,4 @@
-"""Bytes become text, or a refusal: never silently the wrong letters."""
+"""Decoding of bytes as text, or a refusal: never silently the wrong letters."""
 
 import codecs
 import re
@@ -26,19 +26,18 @@ _CHARSET = re.compile(
 
 
 def decode(data: bytes, declared: Sequence[str] = ()) -> str:
-    """The text in `data`, without byte order mark and NULs.
+    """Return the text in `data`, without byte order mark and NULs.
 
-    Tried in this order: byte order mark, UTF-16 by its NULs, UTF-8, what the file declares, an old
+    Tried in this order: byte order mark, UTF-16 by its NULs, UTF-8, the declared encodings, an old
     encoding of one byte a letter whose letters make likely words, one of East Asia.
 
     Args:
         data: A whole text file.
-        declared: Encodings that a file claims for itself; believed only if nothing speaks against,
-            and where they contradict each other the one that gives the likelier text.
+        declared: Encodings that a file claims for itself; believed only if nothing speaks against
+            them. If they contradict each other, the one that gives the likelier text is used.
 
     Raises:
-        Refused: `no_document` for binary data, `unsupported` for text in an encoding that cannot
-            be told.
+        Refused: `no_document` for binary data, `unsupported` for text in an unknown encoding.
     """
     for mark, encoding in _BOMS:
         if data.startswith(mark):
@@ -55,13 +54,13 @@ def decode(data: bytes, declared: Sequence[str] = ()) -> str:
 
 
 def decode_markup(data: bytes) -> str:
-    """Like `decode`, with the encodings that an HTML or XML head declares."""
-    found = _CHARSET.finditer(data[:4096])
-    return decode(data, [(each[1] or each[2]).decode("ascii") for each in found])
+    """Decode like `decode`, with the encodings that an HTML or XML head declares."""
+    matches = _CHARSET.finditer(data[:4096])
+    return decode(data, [(match[1] or match[2]).decode("ascii") for match in matches])
 
 
 def looks_binary(data: bytes) -> bool:
-    """Whether the first 64 KiB hold more control characters than text has."""
+    """Return whether the first 64 KiB hold more control characters than text has."""
     sample = data[:_SAMPLE]
     if not sample:
         return False
@@ -71,7 +70,7 @@ def looks_binary(data: bytes) -> bool:
 
 
 def _wide(data: bytes) -> str | None:
-    """UTF-16 without a mark: Latin letters leave a NUL in every other byte."""
+    """Detect UTF-16 without a mark: Latin letters leave a NUL in every other byte."""
     sample = data[:_SAMPLE]
     half = len(sample) // 2
     if half < 2:
@@ -89,13 +88,14 @@ def _utf8(data: bytes) -> str | None:
         return data.decode("utf-8")
     except UnicodeDecodeError:
         text = data.decode("utf-8", "replace")
-    # A few broken bytes in what is else UTF-8 stay visible as replacement characters.
+    # A few broken bytes in otherwise valid UTF-8 stay visible as replacement characters.
     broken = text.count("\ufffd")
     beyond = sum(1 for c in text if c > "\x7f") - broken
     return text if broken <= _MENDABLE_SHARE * beyond else None
 
 
 def _declared(data: bytes, declared: Sequence[str]) -> str | None:
+    # A dict keeps the order: the first declaration wins where nothing decides.
     names = dict.fromkeys(filter(None, map(_codec, declared)))
     texts = {name: text for name in names if (text := _as_declared(data, name)) is not None}
     if len(texts) < 2:
@@ -108,7 +108,7 @@ def _declared(data: bytes, declared: Sequence[str]) -> str | None:
 
 
 def _codec(declared: str) -> str:
-    """What Python calls an encoding; empty for an unknown one."""
+    """Return Python's name of an encoding; empty for an unknown one."""
     try:
         name = codecs.lookup(declared).name
     except LookupError:
@@ -121,11 +121,12 @@ def _as_declared(data: bytes, name: str) -> str | None:
         text = data.decode(name)
     except (LookupError, ValueError):  # some codecs give no text
         return None
+    # No text uses the C1 control characters: they prove that the declaration is wrong.
     return None if any("\x80" <= c < "\xa0" for c in text) else text
 
 
 def _lines(data: bytes) -> bytes:
-    """The first lines: a cut anywhere else could go through a letter."""
+    """Return the first lines: a cut anywhere else could split a letter."""
     head = data[:_SAMPLE]
     return head if len(head) == len(data) else head.rpartition(b"\n")[0]
 
@@ -172,7 +173,7 @@ _CANDIDATES = (
 
 
 def guess(data: bytes) -> str:
-    """The text of `data` in the likeliest legacy encoding.
+    """Return the text of `data` in the likeliest legacy encoding.
 
     Raises:
         Refused: `unsupported` when no encoding gives likely words or two differ too little.
@@ -189,21 +190,21 @@ def guess(data: bytes) -> str:
     scored.sort(key=lambda pair: -pair[0])
     if scored and scored[0][0] >= _ENOUGH and _clear(scored):
         return scored[0][1]
-    found = _east_asian(data)
-    if found is None:
+    east_asian_text = _east_asian(data)
+    if east_asian_text is None:
         raise Refused("unsupported", "text in an unknown encoding; save it as UTF-8")
-    return found
+    return east_asian_text
 
 
 def _east_asian(data: bytes) -> str | None:
-    """The text in the one encoding of East Asia that leaves no odd letters.
+    """Return the text in the one encoding of East Asia that leaves no odd letters.
 
-    Of few letters it cannot be told: nearly all bytes are letters in all of these encodings.
+    A few letters do not decide it: nearly all bytes are letters in all of these encodings.
     """
     from charset_normalizer import from_bytes
 
-    found = from_bytes(_lines(data), cp_isolation=list(_EAST_ASIAN))
-    best, *others = found if len(found) else (None,)
+    matches = from_bytes(_lines(data), cp_isolation=list(_EAST_ASIAN))
+    best, *others = matches if len(matches) else (None,)
     if best is None or best.chaos > 0 or any(other.chaos < _ODD for other in others):
         return None
     try:
@@ -224,33 +225,36 @@ def _clear(scored: list[tuple[float, str]]) -> bool:
 
 
 def _likelihood(text: str, candidate: _Candidate) -> float:
-    """Mean usualness, in [-1, 1], of the characters beyond ASCII."""
+    """Return the mean usualness, in [-1, 1], of the characters beyond ASCII."""
     ranks = {letter: n for n, letter in enumerate(candidate.letters)}
-    total, seen = 0.0, 0
-    before = " "
-    for here in text:
-        if here > "\x7f":
-            seen += 1
-            total += _usual(before, here, ranks)
-        before = here
-    return total / seen if seen else 0.0
+    total, count = 0.0, 0
+    previous = " "
+    for char in text:
+        if char > "\x7f":
+            count += 1
+            total += _usual(previous, char, ranks)
+        previous = char
+    return total / count if count else 0.0
 
 
-def _usual(before: str, here: str, ranks: dict[str, int]) -> float:
-    if here in _MARKS:
+def _usual(previous: str, char: str, ranks: dict[str, int]) -> float:
+    if char in _MARKS:
         return 0.7
-    rank = ranks.get(here.lower())
+    rank = ranks.get(char.lower())
     if rank is None:
         return -1.0
     # A capital inside a word in small letters is the commonest sign of a wrong guess.
-    if here.isupper() and before.islower():
+    if char.isupper() and previous.islower():
         return -1.0
     value = 1.0 - 0.6 * rank / len(ranks)
-    return value * 0.9 if here.isupper() else value
+    return value * 0.9 if char.isupper() else value
 
 
 def _ebcdic(data: bytes) -> bool:
-    """In EBCDIC the space is 0x40 and letters lie above 0x80, so ASCII is nearly absent."""
+    """Return whether `data` is EBCDIC: its space is 0x40 and its letters lie above 0x80.
+
+    ASCII bytes are therefore nearly absent.
+    """
     sample = data[:_GUESSED_FROM]
     if sample.count(0x40) < len(sample) // 20:
         return False

@@ -1,4 +1,4 @@
-"""Paths as users give them, the files under them in a stable order, and what names a file."""
+"""Files below the paths that a user names, in a stable order, and digests to identify them."""
 
 import hashlib
 import os
@@ -16,30 +16,30 @@ from fathom.extensions import format_of
 _CORPORA = ("corpus.jsonl", "corpus.jsonl.gz")
 
 OnError = Callable[[Path, OSError], None]
-"""Told of a folder that could not be looked into, and why."""
+"""A callback for each folder that could not be listed, with the error."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which files are taken, by shell patterns (`*`, `?`, `[ab]`; `*` takes slashes too).
+    """A filter of files by shell patterns (`*`, `?`, `[ab]`; `*` matches slashes too).
 
-    A pattern without a slash is held against the name of a file and of each folder around it,
-    one with a slash against their paths, from the folder that was named.
+    A pattern without a slash is compared with the names of a file and of each folder around it, one
+    with a slash with their paths, relative to the folder that the user named.
 
     Attributes:
-        include: Where there are any, a file must match one.
-        exclude: A file must match none.
+        include: If there are any, a file must match one of these patterns.
+        exclude: A file must match none of these patterns.
     """
 
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
 
     def takes(self, file: PurePath) -> bool:
-        """Whether a file is taken; its path is given from the folder that was named."""
+        """Return whether a file passes the filter; its path is relative to the named folder."""
         return not self.shuts(file) and (not self.include or _matches(file, self.include))
 
     def shuts(self, path: PurePath) -> bool:
-        """Whether a file, or a folder with all that is in it, is left out."""
+        """Return whether a file, or a folder with all its contents, is excluded."""
         return _matches(path, self.exclude)
 
 
@@ -48,32 +48,32 @@ def _matches(path: PurePath, patterns: Iterable[str]) -> bool:
     around = [parent.as_posix() for parent in path.parents if parent.name]
     return any(
         fnmatchcase(name, pattern)
-        for pattern in (each.strip("/") for each in patterns)
+        for pattern in (raw.strip("/") for raw in patterns)
         for name in ((whole, *around) if "/" in pattern else path.parts)
     )
 
 
 def absolute(path: str | Path) -> Path:
-    """The path from the root, without `..`; links stay as they are named."""
+    """Return the path from the root, without `..`; links stay as they are named."""
     return Path(os.path.abspath(path))  # noqa: PTH100 - resolve() would follow links
 
 
 def check_paths(paths: Sequence[Path], wanted: Wanted, is_known: Callable[[Path], bool]) -> None:
-    """Accept files and folders with something to ingest, or to let go, in them.
+    """Check that the paths hold something to ingest, or something to remove from the index.
 
     Args:
         paths: Files and folders.
-        wanted: Which files are taken.
-        is_known: Whether something was read there before.
+        wanted: The filter of files.
+        is_known: Returns whether something was read at a path before.
 
     Raises:
-        UsageError: If one is missing, or there is no file below any of them.
+        UsageError: If a path is missing, or there is no file below any of them.
     """
     for path in paths:
         if not path.exists() and not is_known(path):
             raise UsageError(f"{path}: no such file or folder")
-    there = [path for path in paths if path.exists()]
-    if not any(True for _ in discover(there, wanted)) and not any(map(is_known, paths)):
+    existing = [path for path in paths if path.exists()]
+    if not any(True for _ in discover(existing, wanted)) and not any(map(is_known, paths)):
         places = ", ".join(str(path) for path in paths)
         chosen = wanted.include or wanted.exclude
         why = "--include and --exclude leave none" if chosen else "hidden ones are skipped"
@@ -86,17 +86,18 @@ def discover(
     *,
     on_error: OnError = lambda _folder, _error: None,
 ) -> Iterator[Path]:
-    """The regular files at and under `paths`, each once, in the order of their paths as text.
+    """Yield the regular files at and under `paths`, each once, in the order of their paths as text.
 
-    Hidden files and folders (`.fathom` among them), devices, pipes and sockets are left out. A
-    link is followed only if it leads to a file inside the folder that was named which is not given
-    anyway; linked folders are never entered. Of a folder that holds a corpus file only that file is
-    given. The names of the folders on the way are held; what has several hard links, on disk.
+    Hidden files and folders (`.fathom` among them), devices, pipes and sockets are left out. A link
+    is followed only if it leads to a file inside the named folder that is not yielded anyway;
+    linked folders are never entered. A folder that holds a corpus file yields only that file.
+    Memory holds the names of the folders on the way; files with several hard links are remembered
+    on disk.
 
     Args:
         paths: Files and folders.
-        wanted: Which files are taken; by default all.
-        on_error: Told of folders that could not be looked into.
+        wanted: The filter of files; by default it accepts all.
+        on_error: Called for each folder that could not be listed.
 
     Raises:
         UsageError: If one of `paths` does not exist.
@@ -105,60 +106,65 @@ def discover(
     for path in roots:
         if not os.path.lexists(path):
             raise UsageError(f"{path}: no such file or folder; check the path")
-    under = (_under(path, wanted or Wanted(), on_error) for path in roots)
+    branches = (_under(path, wanted or Wanted(), on_error) for path in roots)
     last = ""
     with DiskSet() as seen:
-        for file in merge(*under, key=shown):
+        for file in merge(*branches, key=shown):
             try:
-                found = file.stat()
+                status = file.stat()
             except OSError:
-                continue  # gone since it was listed
+                continue  # removed since it was listed
+            # Overlapping paths give a file twice; sorted, both stand side by side.
             if shown(file) == last:
                 continue
-            if found.st_nlink > 1 and not seen.add(f"{found.st_dev}:{found.st_ino}"):
+            if status.st_nlink > 1 and not seen.add(f"{status.st_dev}:{status.st_ino}"):
                 continue
             last = shown(file)
             yield file
 
 
 def shown(path: PurePath) -> str:
-    """The path as text that can be stored and shown, also where its name is not UTF-8."""
+    """Return the path as text that can be stored and shown, even if its name is not UTF-8."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
 def snapshot(paths: Iterable[Path], wanted: Wanted | None = None) -> dict[str, tuple[int, ...]]:
-    """What tells that a file has changed, by path, of those that `discover` finds now.
+    """Return a fingerprint of each file that `discover` finds now, by path.
 
-    A path that is not there is an empty folder.
+    A fingerprint is the inode, the size in bytes, and the times of modification and change. A path
+    that does not exist counts as an empty folder.
     """
-    found: dict[str, tuple[int, ...]] = {}
+    fingerprints: dict[str, tuple[int, ...]] = {}
     for file in discover((path for path in paths if os.path.lexists(path)), wanted):
         try:
-            now = file.stat()
+            status = file.stat()
         except OSError:
-            continue  # gone since it was listed
-        found[str(file)] = now.st_ino, now.st_size, now.st_mtime_ns, now.st_ctime_ns
-    return found
+            continue  # removed since it was listed
+        identity = status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
+        fingerprints[str(file)] = identity
+    return fingerprints
 
 
-def _under(path: Path, wanted: Wanted, on_error: OnError) -> Iterator[Path]:
+def _under(path: Path, file_filter: Wanted, on_error: OnError) -> Iterator[Path]:
     if path.is_dir():
         root = path.resolve()
-        for file in _files(path, root, wanted, on_error):
-            if wanted.takes(file.relative_to(path)) and not _given_anyway(file, root, wanted):
+        for file in _files(path, root, file_filter, on_error):
+            is_accepted = file_filter.takes(file.relative_to(path))
+            if is_accepted and not _given_anyway(file, root, file_filter):
                 yield file
-    elif _is_regular(path) and wanted.takes(PurePath(path.name)):
+    elif _is_regular(path) and file_filter.takes(PurePath(path.name)):
         yield path
 
 
-def _files(path: Path, root: Path, wanted: Wanted, on_error: OnError) -> Iterator[Path]:
+def _files(path: Path, root: Path, file_filter: Wanted, on_error: OnError) -> Iterator[Path]:
+    # A stack of iterators instead of recursion: no depth of folders can exhaust it.
     levels = [iter([(path, True)])]
     while levels:
-        for each, is_folder in levels[-1]:
+        for entry, is_folder in levels[-1]:
             if not is_folder:
-                yield each
-            elif each == path or not wanted.shuts(each.relative_to(path)):
-                levels.append(iter(_looked_into(each, root, on_error)))
+                yield entry
+            elif entry == path or not file_filter.shuts(entry.relative_to(path)):
+                levels.append(iter(_looked_into(entry, root, on_error)))
                 break
         else:
             levels.pop()
@@ -168,46 +174,47 @@ def _looked_into(folder: Path, root: Path, on_error: OnError) -> list[tuple[Path
     try:
         return _entries(folder, root)
     except FileNotFoundError:
-        return []  # gone since it was listed
+        return []  # removed since it was listed
     except OSError as error:
         on_error(folder, error)
         return []
 
 
 def _entries(folder: Path, root: Path) -> list[tuple[Path, bool]]:
-    """The files that may be wanted and the folders directly inside `folder`, and which is one.
+    """Return the candidate files and the folders directly inside `folder`; `True` marks a folder.
 
     Raises:
-        OSError: If the folder cannot be listed, or what it lists cannot be looked at.
+        OSError: If the folder or one of its entries cannot be read.
     """
     with os.scandir(folder) as scan:
         entries = [entry for entry in scan if not entry.name.startswith(".")]
     corpus = [folder / name for name in _CORPORA if _is_regular(folder / name)]
     if corpus:
         return [(corpus[0], False)]
-    found = []
+    sortable = []
     for entry in entries:
         path = folder / entry.name
         if entry.is_dir(follow_symlinks=False):
-            found.append((f"{shown(path)}/", path, True))
+            # With the slash, folders sort where their files' paths do.
+            sortable.append((f"{shown(path)}/", path, True))
         elif entry.is_file(follow_symlinks=False) or (_is_regular(path) and _inside(path, root)):
-            found.append((shown(path), path, False))
-    return [(path, is_folder) for _, path, is_folder in sorted(found)]
+            sortable.append((shown(path), path, False))
+    return [(path, is_folder) for _, path, is_folder in sorted(sortable)]
 
 
-def _given_anyway(file: Path, root: Path, wanted: Wanted) -> bool:
-    """Whether it is a link to a file that the folder `root` gives by itself."""
+def _given_anyway(file: Path, root: Path, file_filter: Wanted) -> bool:
+    """Return whether a file is a link to a file that the folder `root` yields by itself."""
     if not file.is_symlink():
         return False
     target = file.resolve()
     if target == root or not target.is_relative_to(root):
         return False
     inner = target.relative_to(root)
-    around = [root, *(root / each for each in reversed(inner.parents[:-1]))]
+    around = [root, *(root / parent for parent in reversed(inner.parents[:-1]))]
     corpora = [folder / name for folder in around for name in _CORPORA]
     shadowed = any(corpus != target and _is_regular(corpus) for corpus in corpora)
     hidden = any(part.startswith(".") for part in inner.parts)
-    return not shadowed and not hidden and wanted.takes(inner)
+    return not shadowed and not hidden and file_filter.takes(inner)
 
 
 def _is_regular(path: Path) -> bool:
@@ -215,7 +222,7 @@ def _is_regular(path: Path) -> bool:
         return stat.S_ISREG(path.stat().st_mode)
     except PermissionError:
         if path.is_symlink():
-            return False  # where it leads is not ours to know
+            return False  # the user may not see the link's target
         raise
     except (OSError, ValueError):
         return False  # a dangling or circular link
@@ -226,23 +233,23 @@ def _inside(file: Path, root: Path) -> bool:
 
 
 def content_digest(file: Path) -> str:
-    """The sha256 of a file's bytes, as 64 hexadecimal digits.
+    """Return the sha256 of a file's bytes, as 64 hexadecimal digits.
 
-    Where an extension reads such files, its package and version count too: what another version
-    may read differently is read again.
+    If an extension reads such files, the digest covers its package and version too: a file that
+    another version may read differently is read again.
 
     Raises:
-        OSError: If it cannot be read.
-        UsageError: If two packages bring an extension for it.
+        OSError: If the file cannot be read.
+        UsageError: If two packages bring an extension for the file.
     """
     with file.open("rb") as stream:
         digest = hashlib.file_digest(stream, "sha256")
-    reads = format_of(file)
-    if reads is not None:
-        digest.update(f"\0{reads}".encode())
+    extension = format_of(file)
+    if extension is not None:
+        digest.update(f"\0{extension}".encode())
     return digest.hexdigest()
 
 
 def document_id(digest: str) -> str:
-    """The id of the document that a file with this content gives; equal files give the same."""
+    """Return the id of the document with this content; equal files get the same id."""
     return digest[:16]

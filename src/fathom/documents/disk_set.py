@@ -6,43 +6,44 @@ from types import TracebackType
 from typing import Self
 
 AT_ONCE = 512
-"""So many texts are held while one goes over all of them."""
+"""The number of texts in memory during an iteration."""
 
 
 class DiskSet:
-    """Texts, each once, in their order; they lie in a file without a name that ends with this set.
+    """A sorted set of texts in an unnamed temporary file that ends with the set.
 
-    About two megabytes are in memory at most, however many there are. A context manager; what is
-    not closed is closed when nobody holds it any more.
+    It takes about two megabytes of memory at most, however many texts it holds. It is a context
+    manager; a set that is not closed is closed when it is garbage-collected.
     """
 
     def __init__(self) -> None:
-        """Nothing is in it."""
+        """Create an empty set."""
         self._database = sqlite3.connect("", isolation_level=None, check_same_thread=False)
         self._database.execute("PRAGMA journal_mode = OFF")
         self._database.execute("CREATE TABLE texts (text TEXT PRIMARY KEY) WITHOUT ROWID")
         self._size = 0
 
     def add(self, text: str) -> bool:
-        """Put a text into it; whether it was not in it."""
+        """Add a text and return whether it is new."""
         added = self._database.execute("INSERT OR IGNORE INTO texts VALUES (?)", (text,)).rowcount
         self._size += added
         return bool(added)
 
     def update(self, texts: Iterable[str]) -> None:
-        """Put texts into it."""
+        """Add several texts."""
         for text in texts:
             self.add(text)
 
     def __contains__(self, text: object) -> bool:
-        found = self._database.execute("SELECT 1 FROM texts WHERE text = ?", (text,))
-        return found.fetchone() is not None
+        rows = self._database.execute("SELECT 1 FROM texts WHERE text = ?", (text,))
+        return rows.fetchone() is not None
 
     def __len__(self) -> int:
         return self._size
 
     def __iter__(self) -> Iterator[str]:
-        """In order; what is added meanwhile comes too if its turn has not been."""
+        """Iterate in order; a text added meanwhile is yielded if its position is still ahead."""
+        # Each page starts after the last text: an open cursor would not allow additions meanwhile.
         query = "SELECT text FROM texts WHERE text > ? ORDER BY text LIMIT ?"
         page = self._database.execute("SELECT text FROM texts ORDER BY text LIMIT ?", (AT_ONCE,))
         while texts := [text for (text,) in page.fetchall()]:

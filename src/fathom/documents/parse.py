@@ -1,4 +1,4 @@
-"""From a file to its documents, by the right parser; called in the sandbox only."""
+"""Parsing of a file by the parser of its format; called in the sandbox only."""
 
 import os
 from collections.abc import Iterator
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from fathom.documents.formats.pdf.lines import Recogniser
 
 VERSION = "2"
-"""Raised when a parser gives other text or facts than before: old indexes are told apart by it."""
+"""Increased when a parser gives other text or facts than before, so that old indexes are known."""
 
-# Formats whose lines a reader of the file counts; JSON is read out of order.
+# Line numbers are kept for formats whose lines a person counts; JSON is read out of order.
 _TAGGED = frozenset({"html", "xml"})
 _PICTURED = frozenset({"docx", "odt", "pdf", "picture", "pptx"})
 _LINED = _TAGGED | {"csv", "manual", "markdown", "rst", "text"}
@@ -29,13 +29,13 @@ def parse_bytes(
     limits: ParseLimits | None = None,
     recogniser: "Recogniser | None" = None,
 ) -> Iterator[Parsed | Failure]:
-    """Parse a file's content; called in the sandbox only.
+    """Parse the content of a file; called in the sandbox only.
 
     Args:
         data: The whole file.
-        name: Its name, which decides between text formats only.
-        limits: What a document may give.
-        recogniser: What reads text off pictures, where that is wanted.
+        name: The file's name, which decides between text formats only.
+        limits: The most that a document may give.
+        recogniser: Reads text on pictures, if wanted.
 
     Raises:
         Refused: With the typed outcome.
@@ -50,20 +50,21 @@ def parse_stream(
     extension: Extension | None = None,
     recogniser: "Recogniser | None" = None,
 ) -> Iterator[Parsed | Failure]:
-    """Like `parse_bytes` on an open file: a corpus is read record by record.
+    """Parse an open file; a corpus is read record by record.
 
     Args:
         file: Open for reading bytes.
-        name: See `parse_bytes`.
-        limits: See `parse_bytes`.
-        extension: What reads files of this name, where Fathom itself does not.
-        recogniser: See `parse_bytes`.
+        name: As in `parse_bytes`.
+        limits: As in `parse_bytes`.
+        extension: Reads files of this name if Fathom itself does not.
+        recogniser: As in `parse_bytes`.
 
     Raises:
         Refused: With the typed outcome.
     """
     from fathom.documents.formats import corpus
 
+    # A corpus goes first: it may be larger than any file that is read as a whole.
     if corpus.recognise(file):
         yield from corpus.read(file, limits)
         return
@@ -114,7 +115,7 @@ def _lined(parsed: Parsed, kind: Format, data: bytes) -> Parsed:
 
 
 def checked(parsed: Parsed, limits: ParseLimits) -> Parsed:
-    """`parsed`, unless it has no text or too much.
+    """Return `parsed`, or refuse it if it has no text or too much.
 
     Raises:
         Refused: `empty` or `failed`.

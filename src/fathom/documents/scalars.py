@@ -1,4 +1,4 @@
-"""What people write for a number, a date or a truth, in the head of a file or in a filter."""
+"""Numbers, dates and truth values as people write them in the head of a file or in a filter."""
 
 import re
 from datetime import date
@@ -18,10 +18,10 @@ _QUOTES = "\"'"
 
 
 def typed(text: str) -> Scalar:
-    """The value that a text looks like: a truth, a number, a date, else the text.
+    """Return the value that a text looks like: a truth value, a number, a date, otherwise the text.
 
-    Dates become ISO 8601 texts (`2021-05-01`), which compare in the order of time. What is
-    quoted stays text, and so do numbers with leading zeros, which are codes.
+    Dates become ISO 8601 texts (`2021-05-01`), which compare in the order of time. Quoted text
+    stays text, and so do numbers with leading zeros, which are codes.
     """
     text = text.strip()
     if len(text) > 1 and text[0] == text[-1] and text[0] in _QUOTES:
@@ -34,21 +34,21 @@ def typed(text: str) -> Scalar:
 
 
 def iso_date(text: str) -> str:
-    """The date that a text is, as ISO 8601, with the time as written; `""` if it is none.
+    """Return the date that a text gives as ISO 8601, with the time as written; `""` without one.
 
-    Known are `2021-5-1`, `2021/05/01`, `1 May 2021` and `May 1, 2021`; forms that read
-    differently in two countries are not.
+    Accepted forms are `2021-5-1`, `2021/05/01`, `1 May 2021` and `May 1, 2021`; forms that two
+    countries read differently are not.
     """
-    found = _DATE.fullmatch(text)
-    if found:
-        month, day, time = int(found["m"]), int(found["d"]), found["time"] or ""
+    match = _DATE.fullmatch(text)
+    if match:
+        month, day, time = int(match["m"]), int(match["d"]), match["time"] or ""
     else:
-        found = _SPOKEN.fullmatch(text)
-        name = (found["m"] or found["m2"]).lower()[:3] if found else ""
-        if found is None or name not in _MONTHS:
+        match = _SPOKEN.fullmatch(text)
+        name = (match["m"] or match["m2"]).lower()[:3] if match else ""
+        if match is None or name not in _MONTHS:
             return ""
-        month, day, time = _MONTHS.index(name) + 1, int(found["d"] or found["d2"]), ""
+        month, day, time = _MONTHS.index(name) + 1, int(match["d"] or match["d2"]), ""
     try:
-        return f"{date(int(found['y']), month, day).isoformat()}{time.replace(' ', 'T', 1)}"
+        return f"{date(int(match['y']), month, day).isoformat()}{time.replace(' ', 'T', 1)}"
     except ValueError:
         return ""

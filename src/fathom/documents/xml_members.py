@@ -1,4 +1,4 @@
-"""Reads XML without network, entities or unbounded trees, and finds elements by plain name.
+"""XML without network, entities or unbounded trees, and look-up of elements by plain name.
 
 Names are compared without their namespace: the transitional and the ISO strict variant of an
 office file, and files with a wrong namespace prefix, then read the same.
@@ -17,11 +17,11 @@ Element: TypeAlias = etree._Element  # noqa: SLF001 - lxml gives its element typ
 
 
 def read_xml(data: bytes, name: str) -> Element:
-    """The root of an XML file; mild damage is mended.
+    """Return the root of an XML file; mild damage is repaired.
 
     Args:
         data: The file's bytes.
-        name: What to call it in a refusal.
+        name: The file's name in a refusal.
 
     Raises:
         Refused: `failed` when it declares entities, is no XML at all, or is nested more than
@@ -30,7 +30,7 @@ def read_xml(data: bytes, name: str) -> Element:
     try:
         root = etree.fromstring(data, _parser(recover=False))
     except etree.XMLSyntaxError as error:
-        if error.code == etree.ErrorTypes.ERR_RESOURCE_LIMIT:  # mending would cut the text short
+        if error.code == etree.ErrorTypes.ERR_RESOURCE_LIMIT:  # repair would cut the text short
             raise Refused("failed", f"{name} is nested too deep or expands too much") from error
         root = _mended(data, name, str(error))
     dtd = root.getroottree().docinfo.internalDTD
@@ -40,7 +40,7 @@ def read_xml(data: bytes, name: str) -> Element:
 
 
 def read_member(archive: zipfile.ZipFile, name: str) -> bytes | None:
-    """The bytes of a member, `None` when there is none of this name.
+    """Return the bytes of a member, or `None` without a member of this name.
 
     Raises:
         Refused: `failed` when the member is damaged.
@@ -54,7 +54,7 @@ def read_member(archive: zipfile.ZipFile, name: str) -> bytes | None:
 
 
 def member_xml(archive: zipfile.ZipFile, name: str) -> Element | None:
-    """The root of an XML member, `None` when there is none of this name.
+    """Return the root of an XML member, or `None` without a member of this name.
 
     Raises:
         Refused: `failed` when the member is damaged or declares entities.
@@ -64,13 +64,13 @@ def member_xml(archive: zipfile.ZipFile, name: str) -> Element | None:
 
 
 def local(element: Element) -> str:
-    """The element's name without namespace; empty for comments and processing instructions."""
+    """Return the element's name without namespace; empty for a comment or an instruction."""
     tag = element.tag
     return tag.rpartition("}")[2] if isinstance(tag, str) else ""
 
 
 def attribute(element: Element, name: str) -> str | None:
-    """The first attribute of this name in whatever namespace."""
+    """Return the first attribute of this name in any namespace."""
     for key, value in element.attrib.items():
         if key.rpartition("}")[2] == name:
             return str(value)
@@ -78,12 +78,12 @@ def attribute(element: Element, name: str) -> str | None:
 
 
 def children(element: Element, *names: str) -> Iterator[Element]:
-    """Direct children with one of these names."""
+    """Yield the direct children with one of these names."""
     return (child for child in element if local(child) in names)
 
 
 def child(element: Element | None, *path: str) -> Element | None:
-    """The first child along a path of names."""
+    """Return the first child along a path of names."""
     for name in path:
         if element is None:
             return None
@@ -92,17 +92,17 @@ def child(element: Element | None, *path: str) -> Element | None:
 
 
 def descendants(element: Element, *names: str) -> Iterator[Element]:
-    """All elements below with one of these names, in document order."""
+    """Yield all elements below with one of these names, in document order."""
     return (below for below in element.iterdescendants() if local(below) in names)
 
 
 def text_of(element: Element | None) -> str:
-    """All character data below an element."""
+    """Return all character data below an element."""
     return "" if element is None else "".join(str(part) for part in element.itertext())
 
 
 def number(value: str | None, default: int = 0) -> int:
-    """A whole number from an attribute; `default` when it is missing or is none."""
+    """Parse a whole number from an attribute; `default` if it is missing or not a number."""
     try:
         return default if value is None else int(value)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Looks at a zip's directory before anything is inflated, and refuses bombs.
+"""Checks of a zip's directory before anything is inflated, against bombs.
 
 Nothing is ever extracted to disk and archives inside archives are never opened, so a member's
 name can do no harm: members with unsafe names are simply taken out of the listing.
@@ -20,13 +20,13 @@ _DAMAGED = (zlib.error, lzma.LZMAError, EOFError, NotImplementedError, ValueErro
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ZipLimits:
-    """What a zip may hold; sizes in bytes.
+    """Limits for a zip; sizes in bytes.
 
     Attributes:
         members: Most entries in the directory.
         total: Most bytes after inflating everything.
-        ratio: Most inflated bytes per stored byte, looked at only above `ratio_from`.
-        ratio_from: Inflated size below which any ratio is fine.
+        ratio: Most inflated bytes per stored byte, checked only above `ratio_from`.
+        ratio_from: Inflated size below which any ratio is allowed.
     """
 
     members: int = 20_000
@@ -62,12 +62,12 @@ def open_zip(data: bytes, limits: ZipLimits = _DEFAULT) -> zipfile.ZipFile:
 
 
 def check_zip(members: list[zipfile.ZipInfo], size: int, limits: ZipLimits = _DEFAULT) -> None:
-    """Refuse what a zip's directory already gives away.
+    """Refuse a zip whose directory already shows that it is unsafe.
 
     Args:
         members: The directory's entries.
         size: Bytes of the zip itself.
-        limits: What is allowed.
+        limits: The most that is allowed.
 
     Raises:
         Refused: `encrypted` for protected members, `failed` for too many, too big, too dense or
@@ -79,6 +79,7 @@ def check_zip(members: list[zipfile.ZipInfo], size: int, limits: ZipLimits = _DE
         raise Refused("failed", f"zip holds more than {limits.members} members")
     stored = sum(info.compress_size for info in members)
     total = sum(info.file_size for info in members)
+    # Overlapping members store the same bytes many times: their sum exceeds the file.
     if stored > size:
         raise Refused("failed", "zip members overlap, as in a zip bomb")
     if total > limits.total:
@@ -91,26 +92,28 @@ def check_zip(members: list[zipfile.ZipInfo], size: int, limits: ZipLimits = _DE
 
 
 def unpack(archive: zipfile.ZipFile, member: str | zipfile.ZipInfo, most: int = -1) -> bytes:
-    """The first bytes of a member, or all of them.
+    """Return the first bytes of a member, or all of them.
 
     Raises:
-        zipfile.BadZipFile: If it is damaged, however it is packed.
-        KeyError: If there is none of this name.
-        OSError: If what the archive lies on cannot be read.
+        zipfile.BadZipFile: If the member is damaged, however it is packed.
+        KeyError: If there is no member of this name.
+        OSError: If the medium of the archive cannot be read.
     """
     try:
-        with archive.open(member) as opened:
-            return opened.read(most)
+        with archive.open(member) as stream:
+            return stream.read(most)
     except _DAMAGED as error:
         raise zipfile.BadZipFile(str(error)) from error
     except OSError as error:
         if error.errno is not None:
             raise
-        raise zipfile.BadZipFile(str(error)) from error  # bzip2 at damaged data
+        raise zipfile.BadZipFile(
+            str(error)
+        ) from error  # bzip2 raises OSError without errno on damage
 
 
 def safe_name(info: zipfile.ZipInfo) -> bool:
-    """Whether a member's name stays inside the archive: relative, no `..`, backslash or NUL."""
+    """Return whether a member's name stays in the archive: relative, no `..`, backslash or NUL."""
     name = info.orig_filename
     if not name or name.startswith("/") or "\\" in name or "\x00" in name or ":" in name[:2]:
         return False
