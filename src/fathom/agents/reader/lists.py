@@ -1,4 +1,4 @@
-"""Answers that are lists: the steps of what is to be done, the items of what is asked for."""
+"""Answers that are lists: the steps of a task, the items asked for, and their number."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -15,14 +15,15 @@ from fathom.text.quotable import blocks_of, unlabelled
 from fathom.types import Chunk, ChunkBlock, Evidence, Hit, Span
 
 _MOST = 24
-
+"""The largest number of items that an answer gives."""
 _FEWEST = 2
+"""The items that a list needs; a single item is a sentence."""
 _MOSTLY = 0.5
-"""An item with more than this share of its list's likelihood may be the answer alone."""
+"""The share of its list's likelihood above which an item may be the answer alone."""
 _SHORT = 60
-"""Characters of an item that may stand in a short answer."""
+"""The characters of an item that may stand in a short answer."""
 _BETWEEN = frozenset({"paragraph", "code"})
-"""What may stand between two items of a list; it belongs to the one before."""
+"""The kinds of blocks that may stand between two items; they belong to the item before."""
 _NUMBER = re.compile(r"\(?(\d{1,3}|[a-zA-Z])[.)]\s")
 _COUNTED = re.compile(
     r"\bhow many\s+(?P<en>.{1,200}?)\s+(?:are|is|were|was|do|does|did|has|have|had|can|could|may|"
@@ -39,11 +40,13 @@ class Steps:
     """A list of a document as the answer.
 
     Attributes:
-        evidence: One for each item, in reading order.
-        best: The list as a candidate: its score is that the answer stands anywhere in it.
-        led: Whether its heading or the line above it holds half of the question's words.
-        above: That heading and that line.
-        whole: Whether all its items are given: it ends within its hit, or in the next one.
+        evidence: One piece for each item, in reading order.
+        best: The list as a candidate; its score is the probability that the answer is anywhere in
+            it.
+        matches_question: Whether its heading or the line above it holds half of the question's
+            words.
+        lead_text: That heading and that line.
+        is_complete: Whether all its items are given: it ends within its hit, or in the next one.
     """
 
     evidence: tuple[Evidence, ...]
@@ -53,142 +56,171 @@ class Steps:
     whole: bool
 
     def answers(self, other: Candidate, share: float) -> bool:
-        """Whether the list is the answer rather than another candidate.
+        """Return whether the list is the answer rather than another candidate.
 
-        It is at least `share` times as likely, or stands in the same chunk below what is asked.
+        The list is at least `share` times as likely, or stands in the same chunk below what the
+        question asks for.
         """
-        own, its = self.evidence[0].hit.chunk.id, other.places[0].evidence.hit.chunk.id
-        return self.score >= share * other.score or (self.led and own == its)
+        chunk_id, other_chunk_id = (
+            self.evidence[0].hit.chunk.id,
+            other.places[0].evidence.hit.chunk.id,
+        )
+        return self.score >= share * other.score or (self.led and chunk_id == other_chunk_id)
 
     def holds(self, other: "Steps") -> bool:
-        """Whether another list, led in by what is asked, is a part of this one."""
-        inner = {(each.hit.chunk.id, each.span) for each in other.evidence}
-        own = {(each.hit.chunk.id, each.span) for each in self.evidence}
-        return other.led and inner < own
+        """Return whether another list, whose lead matches the question, is a part of this one."""
+        inner = {(item.hit.chunk.id, item.span) for item in other.evidence}
+        outer = {(item.hit.chunk.id, item.span) for item in self.evidence}
+        return other.led and inner < outer
 
     @property
     def score(self) -> float:
-        """Probability that the answer is in the list, times the trust in its hit."""
+        """The probability that the answer is in the list, times the trust in its hit."""
         return self.best.score
 
     @property
     def short(self) -> str:
-        """The items in one line; empty where they are long."""
-        items = [" ".join(each.quote.split()).rstrip(" .;,") for each in self.evidence]
+        """The items in one line; empty if one of them is long."""
+        items = [" ".join(item.quote.split()).rstrip(" .;,") for item in self.evidence]
         return ", ".join(items) if all(len(item) <= _SHORT for item in items) else ""
 
 
-def steps_of(question: str, seen: Sequence[ReadHit], terms: Terms) -> list[Steps]:
-    """The lists that may be the answer, likeliest first; of equal ones the first.
+def steps_of(question: str, read_hits: Sequence[ReadHit], terms: Terms) -> list[Steps]:
+    """Return the lists that may be the answer, likeliest first; of equal ones the first.
 
-    How likely one is is the sum over its own spans and those of the line that leads it in. A list
-    is meant as a whole if its heading or that line holds half of the question's words, or else if
-    no item has most of the likelihood; of rules of all sorts only one is the answer. A list that
-    goes on in another hit is taken with what stands there. Of a list within another one, what its
-    own item leads in is taken rather than the whole.
+    The likelihood of a list is the sum over its own spans and those of the line that leads to it. A
+    list counts as a whole if its heading or that line holds half of the question's words, or if no
+    item has most of the likelihood: of rules of all sorts only one is the answer. A list that
+    continues in another hit is taken with its rest. Of a list within another one, the inner list is
+    taken if its lead matches the question, rather than the outer one.
 
     Args:
-        question: What was asked.
-        seen: The hits that were read.
-        terms: The content words of a text.
+        question: The question.
+        read_hits: The hits that were read.
+        terms: The function that returns the content words of a text.
     """
-    asked = terms(question)
-    hits = [each.hit for each in seen]
+    question_terms = terms(question)
+    hits = [read_hit.hit for read_hit in read_hits]
 
     def is_led(above: str) -> bool:
-        return 2 * len(asked & terms(above)) >= max(len(asked), 1)
+        # At least one word, so that a question without content words matches no lead.
+        return 2 * len(question_terms & terms(above)) >= max(len(question_terms), 1)
 
-    found = [steps for each in seen for steps in _lists(each, hits, is_led)]
-    outer = {at for at, steps in enumerate(found) if any(steps.holds(other) for other in found)}
-    left = [steps for at, steps in enumerate(found) if at not in outer]
-    return sorted(left, key=lambda steps: -steps.score)
+    answers = [answer for read_hit in read_hits for answer in _lists(read_hit, hits, is_led)]
+    outer = {
+        at for at, answer in enumerate(answers) if any(answer.holds(other) for other in answers)
+    }
+    innermost = [answer for at, answer in enumerate(answers) if at not in outer]
+    return sorted(innermost, key=lambda answer: -answer.score)
 
 
 def list_around(
-    question: str, quote: Evidence, seen: Sequence[ReadHit], terms: Terms
+    question: str, quote: Evidence, read_hits: Sequence[ReadHit], terms: Terms
 ) -> Steps | None:
-    """The list below what is asked that a quote is, or stands in, an item of.
+    """Return the list below what the question asks for, of which the quote is an item or a part.
 
-    An item with a label of another kind than the first one's is of a list within it.
+    An item with a label of another kind than the first item's belongs to an inner list.
     """
 
     def holds(item: Evidence) -> bool:
-        same = item.hit.chunk.id == quote.hit.chunk.id
-        return same and item.span.start <= quote.span.start and quote.span.end <= item.span.end
+        is_same_chunk = item.hit.chunk.id == quote.hit.chunk.id
+        return (
+            is_same_chunk
+            and item.span.start <= quote.span.start
+            and quote.span.end <= item.span.end
+        )
 
-    def is_of(steps: Steps) -> bool:
-        held = next(filter(holds, steps.evidence), None)
-        return held is not None and _kind(held) == _kind(steps.evidence[0])
+    def is_of(answer: Steps) -> bool:
+        item_around = next(filter(holds, answer.evidence), None)
+        return item_around is not None and _kind(item_around) == _kind(answer.evidence[0])
 
-    lists = (steps for steps in steps_of(question, seen, terms) if steps.led)
+    lists = (answer for answer in steps_of(question, read_hits, terms) if answer.led)
     return next(filter(is_of, lists), None)
 
 
 def _kind(item: Evidence) -> str:
+    """Return the kind of an item's label."""
     chunk = item.hit.chunk
-    own = (block for block in blocks_of(chunk) if block.start <= item.span.start < block.end)
-    return next((_label(chunk, block) for block in own), "")
+    holding_blocks = (
+        block for block in blocks_of(chunk) if block.start <= item.span.start < block.end
+    )
+    return next((_label(chunk, block) for block in holding_blocks), "")
 
 
 def completed(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
-    """Evidence, each sentence that ends in a colon followed by the list or code it leads in."""
-    whole: list[Evidence] = []
-    for each in evidence:
-        led = _led_in(each) if each.quote.endswith(":") else []
-        for span in [each.span, *led]:
-            one = Evidence(hit=each.hit, span=span, support=each.support)
-            if one not in whole:
-                whole.append(one)
-    return tuple(whole)
+    """Return evidence in which what a sentence with a colon introduces follows that sentence.
+
+    A list or a block of code that it introduces is quoted too; each place comes once.
+    """
+    items: list[Evidence] = []
+    for item in evidence:
+        introduced = _led_in(item) if item.quote.endswith(":") else []
+        for span in [item.span, *introduced]:
+            piece = Evidence(hit=item.hit, span=span, support=item.support)
+            if piece not in items:
+                items.append(piece)
+    return tuple(items)
 
 
 def _led_in(evidence: Evidence) -> list[Span]:
+    """Return the items or the code right behind a sentence."""
     chunk = evidence.hit.chunk
     blocks = blocks_of(chunk)
-    after = next((at for at, b in enumerate(blocks) if b.start >= evidence.span.end), len(blocks))
-    if after == len(blocks) or chunk.text[evidence.span.end : blocks[after].start].strip():
+    next_block = next(
+        (at for at, b in enumerate(blocks) if b.start >= evidence.span.end), len(blocks)
+    )
+    # Text between the sentence and the block means that the sentence introduces that text.
+    if (
+        next_block == len(blocks)
+        or chunk.text[evidence.span.end : blocks[next_block].start].strip()
+    ):
         return []
-    if blocks[after].kind == "code":
-        return [Span(blocks[after].start, blocks[after].end)]
-    run = next((run for run in _runs(chunk) if run[0] == after), range(0))
+    if blocks[next_block].kind == "code":
+        return [Span(blocks[next_block].start, blocks[next_block].end)]
+    run = next((run for run in _runs(chunk) if run[0] == next_block), range(0))
     return _items(chunk, run)[:_MOST]
 
 
-def _lists(seen: ReadHit, hits: Sequence[Hit], is_led: Callable[[str], bool]) -> Iterator[Steps]:
-    chunk = seen.hit.chunk
+def _lists(
+    read_hit: ReadHit, hits: Sequence[Hit], is_led: Callable[[str], bool]
+) -> Iterator[Steps]:
+    """Yield the lists of a hit that may be the answer."""
+    chunk = read_hit.hit.chunk
     blocks = blocks_of(chunk)
     outer = _outer(chunk)
     for run in _runs(chunk):
         first, last = _lead(chunk.text, blocks, run[0]), blocks[run[-1]].end
-        spans = [s for s in seen.reading.spans if first <= s.span.start and s.span.end <= last]
-        items = [(seen.hit, span) for span in _items(chunk, run)]
-        own = len(items)
+        spans = [s for s in read_hit.reading.spans if first <= s.span.start and s.span.end <= last]
+        items = [(read_hit.hit, span) for span in _items(chunk, run)]
+        items_in_hit = len(items)
         if run[-1] == len(blocks) - 1:
-            items += _goes_on(seen.hit, hits, "" if run in outer else _label(chunk, blocks[run[0]]))
-        whole = fsum(span.score for span in spans)
-        lone = _largest(spans, _items(chunk, run)) > _MOSTLY * whole
+            items += _goes_on(
+                read_hit.hit, hits, "" if run in outer else _label(chunk, blocks[run[0]])
+            )
+        total = fsum(span.score for span in spans)
+        has_favourite = _largest(spans, _items(chunk, run)) > _MOSTLY * total
         above = _above(chunk, run[0])
-        led = is_led(above)
-        if len(items) < _FEWEST or not (led or (spans and not lone)):
+        matches = is_led(above)
+        if len(items) < _FEWEST or not (matches or (spans and not has_favourite)):
             continue
-        support = min(1.0, round(whole, 6))
+        support = min(1.0, round(total, 6))
         evidence = tuple(Evidence(hit=h, span=span, support=support) for h, span in items[:_MOST])
-        score = round(seen.trust * support, 6)
-        answerable = seen.reading.answerable
+        score = round(read_hit.trust * support, 6)
+        answerable = read_hit.reading.answerable
         place = Found(text="", score=score, answerable=answerable, evidence=evidence[0])
         best = Candidate(text="", score=score, places=(place,))
-        ends = run[-1] < len(blocks) - 1 or len(items) > own
+        is_ended = run[-1] < len(blocks) - 1 or len(items) > items_in_hit
         yield Steps(
             evidence=evidence,
             best=best,
-            led=led,
+            led=matches,
             above=above,
-            whole=ends and len(items) <= _MOST,
+            whole=is_ended and len(items) <= _MOST,
         )
 
 
 def _largest(spans: Sequence[ReadSpan], items: Sequence[Span]) -> float:
-    """The most that one item has of the scores of the spans."""
+    """Return the largest sum of span scores within a single item."""
     return max(
         fsum(s.score for s in spans if item.start <= s.span.start and s.span.end <= item.end)
         for item in items
@@ -196,78 +228,84 @@ def _largest(spans: Sequence[ReadSpan], items: Sequence[Span]) -> float:
 
 
 def _above(chunk: Chunk, first: int) -> str:
-    """The headings that a list stands under and the paragraph right above it."""
-    before = blocks_of(chunk)[:first]
-    own = [chunk.text[b.start : b.end] for b in before if b.kind == "heading"][-1:]
+    """Return the headings of a list and the paragraph right above it."""
+    earlier = blocks_of(chunk)[:first]
+    heading = [chunk.text[b.start : b.end] for b in earlier if b.kind == "heading"][-1:]
     lead = [
         text
-        for text, block in ((chunk.text[b.start : b.end], b) for b in before[-1:])
+        for text, block in ((chunk.text[b.start : b.end], b) for b in earlier[-1:])
         if block.kind == "paragraph" or (block.kind == "list_item" and _leads(text))
     ]
-    return "\n".join([*chunk.headings, *own, *lead])
+    return "\n".join([*chunk.headings, *heading, *lead])
 
 
 def _lead(text: str, blocks: Sequence[ChunkBlock], first: int) -> int:
-    """Where the line begins that leads in a list, else the list."""
-    before = blocks[first - 1] if first else None
-    if before is not None and _leads(text[before.start : before.end]):
-        return before.start
+    """Return the start of the line that leads to a list, else the start of the list."""
+    previous = blocks[first - 1] if first else None
+    if previous is not None and _leads(text[previous.start : previous.end]):
+        return previous.start
     return blocks[first].start
 
 
 def _leads(text: str) -> bool:
+    """Return whether a text ends in a colon."""
     return text.rstrip().endswith(":")
 
 
 def _goes_on(hit: Hit, hits: Sequence[Hit], label: str) -> list[tuple[Hit, Span]]:
-    """The items at the beginning of the next chunk, if that is one of the hits.
+    """Return the items of a list at the beginning of the next chunk, if that chunk is a hit.
 
-    Those up to the first of another kind, where a list within another one goes on: see `_label`.
+    If an inner list continues, only the items before the first label of another kind belong to it.
     """
     chunk = hit.chunk
+    # The reader has only the hits; the next chunk may not be among them.
     for other in hits:
         if (other.chunk.document_id, other.chunk.ordinal) == (chunk.document_id, chunk.ordinal + 1):
             run = next((run for run in _outer(other.chunk) if run[0] == 0), range(0))
-            own = run[: _count_of(label, other.chunk, run)]
-            return [(other, span) for span in _items(other.chunk, own)] if own else []
+            same_run = run[: _count_of(label, other.chunk, run)]
+            return [(other, span) for span in _items(other.chunk, same_run)] if same_run else []
     return []
 
 
 def _count_of(label: str, chunk: Chunk, run: range) -> int:
-    """How many of its first blocks go on with labels of this kind; all, where it is empty."""
+    """Return the number of first blocks with labels of this kind; all if the kind is empty."""
     blocks = blocks_of(chunk)
     kinds = (_label(chunk, blocks[at]) for at in run)
     return len(run) if not label else sum(1 for _ in takewhile(label.__eq__, kinds))
 
 
 def _runs(chunk: Chunk) -> list[range]:
-    """The lists among a chunk's blocks, each from its first item to its last, inner ones too."""
+    """Return the lists among a chunk's blocks, from first item to last, inner ones too."""
     outer = _outer(chunk)
     return [*outer, *(inner for run in outer for inner in _inner(chunk, run))]
 
 
 def _inner(chunk: Chunk, run: range) -> Iterator[range]:
-    """What an item that ends in a colon leads in: the items after it with labels of other kinds."""
+    """Yield the runs of items that an item with a colon introduces, by labels of other kinds."""
     blocks = blocks_of(chunk)
     labels = [_label(chunk, blocks[at]) for at in run]
     for place, at in enumerate(run):
         if _leads(chunk.text[blocks[at].start : blocks[at].end]):
-            rest = labels[place + 1 :]
-            count = rest.index(labels[place]) if labels[place] in rest else len(rest)
+            later_labels = labels[place + 1 :]
+            count = (
+                later_labels.index(labels[place])
+                if labels[place] in later_labels
+                else len(later_labels)
+            )
             if count and blocks[at + 1].kind == "list_item":
                 yield range(at + 1, at + 1 + count)
 
 
 def _label(chunk: Chunk, block: ChunkBlock) -> str:
-    """The kind of a label: "(1)" and "(2)" are of one, "a." and "1." of two."""
+    """Return the kind of a label: "(1)" and "(2)" have the same kind, "a." and "1." do not."""
     label = chunk.text[block.start : unlabelled(chunk.text, block).start]
     return re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "1", label)).strip()
 
 
 def _outer(chunk: Chunk) -> list[range]:
-    """The lists among a chunk's blocks, each from its first item to its last.
+    """Return the lists among a chunk's blocks, from first item to last, without inner ones.
 
-    Text and code between two items are inside if the numbering goes on after them.
+    Text and code between two items are inside the list if the numbering goes on after them.
     """
     blocks = blocks_of(chunk)
     items = [at for at, block in enumerate(blocks) if block.kind == "list_item"]
@@ -281,22 +319,26 @@ def _outer(chunk: Chunk) -> list[range]:
 
 
 def _joined(text: str, blocks: Sequence[ChunkBlock], run: range, at: int) -> bool:
-    between = blocks[run[-1] + 1 : at]
-    if not between:
+    """Return whether an item goes on with the list of a run."""
+    inner = blocks[run[-1] + 1 : at]
+    if not inner:
         return True
-    before, after = (_NUMBER.match(text, blocks[place].start) for place in (run[-1], at))
-    counted = before is not None and after is not None and _follows(before[1], after[1])
-    return counted and all(block.kind in _BETWEEN for block in between)
+    last_label, label = (_NUMBER.match(text, blocks[place].start) for place in (run[-1], at))
+    is_next_number = (
+        last_label is not None and label is not None and _follows(last_label[1], label[1])
+    )
+    return is_next_number and all(block.kind in _BETWEEN for block in inner)
 
 
 def _follows(before: str, after: str) -> bool:
+    """Return whether a number or letter comes right after another."""
     if before.isdigit() and after.isdigit():
         return int(after) == int(before) + 1
     return ord(after[0]) == ord(before[0]) + 1
 
 
 def _items(chunk: Chunk, run: range) -> list[Span]:
-    """The items of a list without their labels, each with the text or code that belongs to it."""
+    """Return the items of a list without labels, each with the text or code that belongs to it."""
     blocks = blocks_of(chunk)
     starts = [at for at in run if blocks[at].kind == "list_item"]
     ends = [*(start - 1 for start in starts[1:]), *run[-1:]]
@@ -307,24 +349,26 @@ def _items(chunk: Chunk, run: range) -> list[Span]:
 
 
 def counted(question: str) -> str:
-    """What a question asks the number of: "How many branches are there?"; empty if of nothing."""
-    found = _COUNTED.search(question)
-    return next((each for each in found.groups() if each), "") if found else ""
+    """Return what a question asks the number of: "How many branches are there?"; else empty."""
+    match = _COUNTED.search(question)
+    return next((group for group in match.groups() if group), "") if match else ""
 
 
 def listed(
-    question: str, seen: Sequence[ReadHit], terms: Callable[[str], frozenset[str]]
+    question: str, read_hits: Sequence[ReadHit], terms: Callable[[str], frozenset[str]]
 ) -> Steps | None:
-    """The list of what is to be counted, if it is whole; of several the likeliest.
+    """Return the complete list of the things to count; of several the likeliest.
 
-    Its heading, or the line above it, holds all words of what is counted.
+    The heading of the list, or the line above it, holds all words of what is counted.
     """
-    wanted = terms(counted(question))
-    lists = steps_of(question, seen, terms) if wanted else []
-    return next((each for each in lists if each.whole and wanted <= terms(each.above)), None)
+    noun_terms = terms(counted(question))
+    lists = steps_of(question, read_hits, terms) if noun_terms else []
+    return next(
+        (answer for answer in lists if answer.whole and noun_terms <= terms(answer.above)), None
+    )
 
 
 def stated(answer: str) -> float | None:
-    """The one number in a short answer."""
-    found = set(numbers(answer))
-    return found.pop() if len(found) == 1 else None
+    """Return the one number in a short answer; `None` if there is none or several."""
+    values = set(numbers(answer))
+    return values.pop() if len(values) == 1 else None

@@ -1,6 +1,7 @@
-"""What is known of an answer when it is given, in numbers; of these its sureness is reckoned.
+"""The signals of an answer: what is known when it is given, in numbers.
 
-Every strategy emits the same signals with its last step.
+The confidence is computed from these signals. Every strategy emits the same ones with its last
+step.
 """
 
 import math
@@ -51,23 +52,27 @@ COLUMNS: Mapping[str, str] = {
     "documents": "share of the hits that are of the cited document",
     "searches": "logarithm of the number of searches",
 }
-"""Name and meaning; log-odds are bounded to 10 either way. Without evidence all that is said of
-it is 0."""
+"""The names and meanings of the signals.
+
+Log-odds are bounded to 10 either way. Without evidence, all signals about the evidence are 0.
+"""
 
 _READ = 3
-"""So many of the best hits are read beside the cited one; the reader has read most of them."""
+"""The best hits that are read besides the cited one; the reader has read most of them."""
 _REQUIRED = 0.5
+"""The least weight of an anchor that the evidence should hold."""
 _FAR = 10.0
+"""The bound of log-odds either way."""
 _DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerSignals:
-    """Makes the signals of a draft; deterministic.
+    """The computation of a draft's signals; deterministic.
 
     Attributes:
-        pairs: Its readings of a question are kept, so most cost nothing here.
-        terms: The distinct content words of a text, stemmed.
+        pairs: The pair reader; it keeps its readings of a question, so most cost nothing here.
+        extract_terms: A function that returns the distinct content words of a text, stemmed.
     """
 
     pairs: CrossReader
@@ -76,56 +81,62 @@ class AnswerSignals:
     def __call__(
         self, question: str, draft: Draft, hits: Sequence[Hit], *, searches: int = 1
     ) -> dict[str, float]:
-        """One number for each of `COLUMNS`.
+        """Return one number for each of `COLUMNS`.
 
         Args:
-            question: What was asked.
-            draft: The last one.
-            hits: What it was made of, best first; where they are not known, those it cites.
-            searches: How many there were.
+            question: The question.
+            draft: The last draft.
+            hits: The hits that it was made of, best first; if they are unknown, those that it
+                cites.
+            searches: The number of searches.
         """
-        found = dict.fromkeys(COLUMNS, 0.0) | _of_question(question)
-        found["searches"] = math.log1p(searches)
+        signals = dict.fromkeys(COLUMNS, 0.0) | _of_question(question)
+        # Logarithms, because the first few of anything matter most.
+        signals["searches"] = math.log1p(searches)
         if draft.evidence:
-            hits = hits or tuple(dict.fromkeys(each.hit for each in draft.evidence))
-            found |= _of_draft(question, draft, hits)
-            found |= self._read(question, draft, hits)
-            found |= self._of_words(question, draft, hits)
-        return {name: round(float(value), _DIGITS) for name, value in found.items()}
+            hits = hits or tuple(dict.fromkeys(item.hit for item in draft.evidence))
+            signals |= _of_draft(question, draft, hits)
+            signals |= self._read(question, draft, hits)
+            signals |= self._of_words(question, draft, hits)
+        return {name: round(float(value), _DIGITS) for name, value in signals.items()}
 
     def _read(self, question: str, draft: Draft, hits: Sequence[Hit]) -> dict[str, float]:
-        """What the cross-reader makes of the cited chunk, of the quote, and of the other hits."""
+        """Return what the cross-reader finds in the cited chunk, the quote and other hits."""
         best, short = draft.evidence[0], draft.short_answer
         session = self.pairs.session(question)
-        (own,) = session.read([best.hit.chunk])
-        told = self.pairs.session(f"{question} {short}".strip(), spans=0)
+        (reading,) = session.read([best.hit.chunk])
+        claim_session = self.pairs.session(f"{question} {short}".strip(), spans=0)
         quote = cut_out(best.hit.chunk, best.span)
-        (says,) = told.read([quote])
-        spans = [logit_of(each.score) for each in own.spans[:2]]
-        found = {
-            "relevance": logit_of(own.relevance),
-            "answerable": logit_of(own.answerable),
-            "no_answer": max(-_FAR, min(_FAR, own.no_answer)),
+        (quote_reading,) = claim_session.read([quote])
+        spans = [logit_of(span.score) for span in reading.spans[:2]]
+        signals = {
+            "relevance": logit_of(reading.relevance),
+            "answerable": logit_of(reading.answerable),
+            "no_answer": max(-_FAR, min(_FAR, reading.no_answer)),
             "span": logit_of(session.score(best.hit.chunk, short)) if short else 0.0,
             "lead": spans[0] - spans[1] if len(spans) > 1 else _FAR,
-            "entailed": logit_of(says.supported),
+            "entailed": logit_of(quote_reading.supported),
         }
         others = [hit.chunk for hit in hits[:_READ] if hit.chunk.id != best.hit.chunk.id]
-        read = zip(others, session.read(others), strict=True)
-        return found | _beside(question, short, [(chunk.text, each) for chunk, each in read])
+        readings = zip(others, session.read(others), strict=True)
+        return signals | _beside(
+            question, short, [(chunk.text, other) for chunk, other in readings]
+        )
 
     def _of_words(self, question: str, draft: Draft, hits: Sequence[Hit]) -> dict[str, float]:
-        wanted, best = self.terms(question), draft.evidence[0]
-        held = [len(self.terms(hit.chunk.context) & wanted) for hit in hits]
-        own = len(self.terms(best.hit.chunk.context) & wanted)
+        """Return how many of the question's words the chunk and the quote hold."""
+        question_terms, best = self.terms(question), draft.evidence[0]
+        shared_counts = [len(self.terms(hit.chunk.context) & question_terms) for hit in hits]
+        cited_count = len(self.terms(best.hit.chunk.context) & question_terms)
         return {
-            "held": _share(own, len(wanted)),
-            "quoted": _share(len(self.terms(best.quote) & wanted), len(wanted)),
-            "lexical": own >= max(held, default=0),
+            "held": _share(cited_count, len(question_terms)),
+            "quoted": _share(len(self.terms(best.quote) & question_terms), len(question_terms)),
+            "lexical": cited_count >= max(shared_counts, default=0),
         }
 
 
 def _of_question(question: str) -> dict[str, float]:
+    """Return the signals of the question alone."""
     form = form_of(question)
     return {
         "indonesian": question_language(question) == "id",
@@ -137,13 +148,14 @@ def _of_question(question: str) -> dict[str, float]:
 
 
 def _of_draft(question: str, draft: Draft, hits: Sequence[Hit]) -> dict[str, float]:
+    """Return the signals of the draft and of the order of its hits."""
     best = draft.evidence[0]
     requirements = Requirements.of(question, least=_REQUIRED)
-    lacks = requirements.lacks(draft, hits)
+    gap = requirements.lacks(draft, hits)
     ids = [hit.chunk.id for hit in hits]
     place = ids.index(best.hit.chunk.id) if best.hit.chunk.id in ids else len(ids)
-    own = [hit for hit in hits if hit.chunk.document_id == best.hit.chunk.document_id]
-    wanted = len(requirements.anchors)
+    same_document = [hit for hit in hits if hit.chunk.document_id == best.hit.chunk.document_id]
+    anchor_count = len(requirements.anchors)
     return {
         "sure": logit_of(draft.confidence),
         "support": logit_of(best.support),
@@ -154,34 +166,41 @@ def _of_draft(question: str, draft: Draft, hits: Sequence[Hit]) -> dict[str, flo
         "found_by": best.hit.found_by,
         "agreement": _share(sum(hit.found_by > 1 for hit in hits), len(hits)),
         "margin": _margin([hit.score for hit in hits]),
-        "documents": _share(len(own), len(hits)),
-        "anchors": (wanted - len(lacks.missing)) / wanted if wanted else 1.0,
-        "fitting": not lacks.kind,
-        "conflict": any(not each.refuted for each in draft.alternatives),
+        "documents": _share(len(same_document), len(hits)),
+        "anchors": (anchor_count - len(gap.missing)) / anchor_count if anchor_count else 1.0,
+        "fitting": not gap.kind,
+        "conflict": any(not alternative.refuted for alternative in draft.alternatives),
     }
 
 
-def _beside(question: str, short: str, read: Sequence[tuple[str, Reading]]) -> dict[str, float]:
-    """Whether what else was found says the same."""
-    found = {"others": -_FAR, "agreeing": 0.0, "disagreeing": -_FAR}
-    if not read:
-        return found
-    found["others"] = max(logit_of(each.answerable) for _, each in read)
+def _beside(question: str, short: str, readings: Sequence[tuple[str, Reading]]) -> dict[str, float]:
+    """Return whether the other hits that were read give the same answer."""
+    signals = {"others": -_FAR, "agreeing": 0.0, "disagreeing": -_FAR}
+    if not readings:
+        return signals
+    signals["others"] = max(logit_of(reading.answerable) for _, reading in readings)
     firsts = [
-        (each.spans[0].span.cut(text), each.spans[0].score) for text, each in read if each.spans
+        (reading.spans[0].span.cut(text), reading.spans[0].score)
+        for text, reading in readings
+        if reading.spans
     ]
-    same = [bool(short) and answers_match(question, short, said) for said, _ in firsts]
-    found["agreeing"] = _share(sum(same), len(read))
-    other = [score for (_, score), agrees in zip(firsts, same, strict=True) if not agrees]
-    found["disagreeing"] = logit_of(max(other)) if other else -_FAR
-    return found
+    agreements = [bool(short) and answers_match(question, short, answer) for answer, _ in firsts]
+    signals["agreeing"] = _share(sum(agreements), len(readings))
+    other_scores = [
+        score for (_, score), does_agree in zip(firsts, agreements, strict=True) if not does_agree
+    ]
+    signals["disagreeing"] = logit_of(max(other_scores)) if other_scores else -_FAR
+    return signals
 
 
 def _margin(scores: Sequence[float]) -> float:
+    """Return how far the second score is behind the first, as a share of it."""
+    # Some retrievers give scores below 0, for which a share means nothing.
     if len(scores) < 2 or scores[0] <= 0:
         return 0.0
     return min(1.0, max(0.0, (scores[0] - scores[1]) / scores[0]))
 
 
 def _share(part: int, whole: int) -> float:
+    """Return a part as a share of the whole; 0 of nothing."""
     return part / whole if whole else 0.0
