@@ -1,4 +1,4 @@
-"""Whether an answer that a person tells is one to the question, by the sentence it stands in."""
+"""The check whether a user's correction answers the question, by the sentence that holds it."""
 
 from dataclasses import dataclass
 
@@ -8,37 +8,37 @@ from fathom.text.sentences import split
 from fathom.types import Chunk, Document, Span
 
 ENOUGH = 0.05
-"""Of the cross-reader's probability: a person corrects where it is unsure, so it need not be sure.
+"""The least probability by the cross-reader.
 
-On questions with the right sentence and with others, in experiments/LOG.md, "What a correction must
-be": most others have less, most right ones more.
+Users correct where the cross-reader is unsure, so it need not be sure. Most right sentences have
+more, most others less: experiments/LOG.md, "What a correction must be".
 """
 SUPPORTED = 0.5
-"""Of the local judge: rather said by the sentence than not."""
+"""The least support by the local judge: the sentence rather says it than not."""
 _SPANS = 10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerFit:
-    """Tells what answers a question from what only stands in the same document; deterministic.
+    """A check that tells an answer to the question from other text of the same document; deterministic.
 
     Attributes:
-        pairs: Reads the question with the sentence and its neighbours, among which an answer that
-            is none has to stand its ground against the right one.
-        judge: Says whether the sentence alone supports the question with the answer; it knows
-            answers that are longer than those that the reader looks for.
+        pairs: The pair reader, which reads the question with the sentence and its neighbours; a
+            wrong answer competes there with the right one.
+        judge: The judge of whether the sentence alone supports the question with the answer; it
+            accepts longer answers than those that the reader looks for.
     """
 
     pairs: CrossReader
     judge: LocalJudge
 
     def fits(self, question: str, document: Document, place: Span) -> bool:
-        """Tell whether what stands at a place of a document answers the question there."""
+        """Return whether the text at a place of a document answers the question there."""
         sentences = split(document.text)
         touched = [
             at
-            for at, each in enumerate(sentences)
-            if each.start < place.end and each.end > place.start
+            for at, sentence in enumerate(sentences)
+            if sentence.start < place.end and sentence.end > place.start
         ]
         if not touched:
             return False
@@ -51,21 +51,24 @@ class AnswerFit:
         )
 
     def _is_read(self, question: str, document: Document, around: Span, place: Span) -> bool:
-        # What a table's rows or a list's items are about stands in the headings above them.
+        """Return whether the pair reader finds an answer at the place."""
+        # The headings above a table or a list tell what its rows or items are about.
         chunk = _chunk_at(document, around, document.headings_at(place.start))
         (reading,) = self.pairs.session(question, spans=_SPANS).read([chunk])
         start, end = place.start - around.start, place.end - around.start
         return any(
-            each.score >= ENOUGH and each.span.start < end and each.span.end > start
-            for each in reading.spans
+            span.score >= ENOUGH and span.span.start < end and span.span.end > start
+            for span in reading.spans
         )
 
     def _is_supported(self, claim: str, quote: str) -> bool:
+        """Return whether the local judge finds the claim supported by the quote."""
         (score,) = self.judge.scores([(claim, quote)])
         return score >= SUPPORTED
 
 
 def _chunk_at(document: Document, span: Span, headings: tuple[str, ...]) -> Chunk:
+    """Return a part of a document as a chunk of its own."""
     return Chunk(
         id=f"{document.id}#told",
         document_id=document.id,

@@ -1,8 +1,10 @@
 """A language model's answer, sentence by sentence, each with what it names as its evidence.
 
-In one of two forms. By number: the sentences of the chunks are numbered, and a reply names numbers,
+There are two forms. By number: the sentences of the chunks are numbered and a reply names numbers,
 so its quotes are verbatim by construction and cost no tokens. By quote: a reply names chunks and
-copies the part that counts, which is looked for there.
+copies the part that counts, which is then located there. Whatever the model copied, the evidence is
+the document's own text: the whole sentences, list items or rows that hold the quote, so that
+nothing cut off can change what they say.
 """
 
 import json
@@ -21,8 +23,9 @@ from fathom.text.quote_match import find
 from fathom.types import HEADS, Evidence, Hit, Span
 
 _LONGEST_CHUNK = 6_000
+"""The characters of a chunk that the model is shown."""
 _FEWEST = 4
-"""Words of a quote that is looked for in other chunks than the one named."""
+"""The words that a quote needs to be located in other chunks than the one named."""
 _LANGUAGE = "- Write in the language of the question"
 _SHORT = "- short_answer is the bare answer: a name, a number, a date, yes or no, a few words."
 _FERRY = """\
@@ -64,7 +67,7 @@ ShortAnswer = Annotated[str, Field(max_length=300), AtMost(120)]
 
 
 class Quote(BaseModel):
-    """A part of a chunk, copied."""
+    """A copied part of a chunk."""
 
     chunk: Annotated[int, OneOf("chunk")]
     quote: Annotated[str, Field(max_length=2_000), AtMost(160, least=1)]
@@ -87,39 +90,39 @@ class NumberingSentence(BaseModel):
 
 
 class QuotingAnswer(BaseModel):
-    """An answer, at least one sentence long."""
+    """An answer by quote, at least one sentence long."""
 
     sentences: Annotated[list[QuotingSentence], Field(min_length=1), AtMost(3)]
     short_answer: ShortAnswer = ""
 
 
 class NumberingAnswer(BaseModel):
-    """An answer, at least one sentence long."""
+    """An answer by number, at least one sentence long."""
 
     sentences: Annotated[list[NumberingSentence], Field(min_length=1), AtMost(3)]
     short_answer: ShortAnswer = ""
 
 
 class ReaderReply(BaseModel):
-    """What a language model is asked for by quote; no answer where the chunks hold none."""
+    """The reply by quote that a model is asked for; no answer if the chunks hold none."""
 
     answer: QuotingAnswer | None
 
 
 class NumberedReply(BaseModel):
-    """What a language model is asked for by number; no answer where the chunks hold none."""
+    """The reply by number that a model is asked for; no answer if the chunks hold none."""
 
     answer: NumberingAnswer | None
 
 
 @dataclass(frozen=True, slots=True)
 class CitedSentence:
-    """A sentence of a model, and what it names that was found.
+    """A sentence of a model with the evidence that was located.
 
     Attributes:
-        text: In the model's words, without marks of its own.
-        named: How many quotes or numbers it gave.
-        evidence: Those that were found, each place once; support is 0 until judged.
+        text: The text in the model's words, without marks of its own.
+        named: The number of quotes or numbers that the model gave.
+        evidence: The located evidence, each place once; its support is 0 until judged.
     """
 
     text: str
@@ -128,11 +131,11 @@ class CitedSentence:
 
 
 class CitedForm(Protocol):
-    """How a model is asked to name its evidence, and what of its reply is found.
+    """A form in which a model names its evidence.
 
     Attributes:
-        kind: The reply, with an answer of sentences and a short answer, or none.
-        prompt: What the model is told.
+        kind: The type of the reply, with an answer of sentences and a short answer, or none.
+        prompt: The instructions for the model.
     """
 
     @property
@@ -142,40 +145,40 @@ class CitedForm(Protocol):
     def prompt(self) -> Prompt: ...  # noqa: D102
 
     def asked(self, question: str, hits: Sequence[Hit]) -> Asked:
-        """The question about the hits."""
+        """Build the request with the question about the hits."""
         ...
 
     def cited(self, sentence: Any, hits: Sequence[Hit]) -> CitedSentence:  # noqa: ANN401
-        """A sentence of a reply with its evidence."""
+        """Return a sentence of a reply with its evidence."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ByQuote:
-    """The model copies what counts."""
+    """The form in which the model copies the parts that count."""
 
     prompt: Prompt = QUOTES_PROMPT
     kind: type[ReaderReply] = ReaderReply
 
     def asked(self, question: str, hits: Sequence[Hit]) -> Asked:
-        """See `CitedForm.asked`."""
+        """Build the request with numbered chunks."""
         return about_chunks(self.prompt, question, hits, longest=_LONGEST_CHUNK)
 
     def cited(self, sentence: QuotingSentence, hits: Sequence[Hit]) -> CitedSentence:
-        """See `CitedForm.cited`."""
-        found = (located(each.quote, hits, chunk=each.chunk) for each in sentence.quotes)
-        return _cited(sentence.text, len(sentence.quotes), found)
+        """Return a sentence with the places of its quotes."""
+        evidence = (located(quote.quote, hits, chunk=quote.chunk) for quote in sentence.quotes)
+        return _cited(sentence.text, len(sentence.quotes), evidence)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ByNumber:
-    """The model names numbers of sentences."""
+    """The form in which the model names numbers of sentences."""
 
     prompt: Prompt = NUMBERS_PROMPT
     kind: type[NumberedReply] = NumberedReply
 
     def asked(self, question: str, hits: Sequence[Hit]) -> Asked:
-        """See `CitedForm.asked`."""
+        """Build the request with numbered sentences."""
         texts, places = numbered(hits)
         fence = fence_for(question, texts)
         return self.prompt.asking(
@@ -185,26 +188,29 @@ class ByNumber:
         )
 
     def cited(self, sentence: NumberingSentence, hits: Sequence[Hit]) -> CitedSentence:
-        """See `CitedForm.cited`."""
+        """Return a sentence with the sentences that its numbers name."""
+        # Numbered again instead of kept, because a form has no state of a run.
         _, places = numbered(hits)
-        found = (places[number - 1] for number in sentence.evidence if 1 <= number <= len(places))
-        return _cited(sentence.text, len(sentence.evidence), found)
+        evidence = (
+            places[number - 1] for number in sentence.evidence if 1 <= number <= len(places)
+        )
+        return _cited(sentence.text, len(sentence.evidence), evidence)
 
 
 MEASURED: Mapping[str, EvidenceForm] = {"local:": "numbers"}
-"""What did better with models whose names begin so; the figures are in docs/runs.md."""
+"""The form that did better with models whose names begin so; the figures are in docs/runs.md."""
 
 
 def form_for(model: str, chosen: Literal["auto", "numbers", "quotes"]) -> EvidenceForm:
-    """The form for a model called `provider:model`, where nothing else is chosen."""
+    """Return the form for a model called `provider:model`, unless the settings choose one."""
     if chosen != "auto":
         return chosen
-    found = (form for begin, form in MEASURED.items() if model.startswith(begin))
-    return next(found, "quotes")
+    forms = (form for prefix, form in MEASURED.items() if model.startswith(prefix))
+    return next(forms, "quotes")
 
 
 def numbered(hits: Sequence[Hit]) -> tuple[list[str], list[Evidence]]:
-    """The texts of hits with their sentences numbered from 1 through all of them, and those."""
+    """Return the texts of hits, sentences numbered from 1 through all hits, and the sentences."""
     texts: list[str] = []
     places: list[Evidence] = []
     for hit in hits:
@@ -212,99 +218,110 @@ def numbered(hits: Sequence[Hit]) -> tuple[list[str], list[Evidence]]:
         lines = [head] if head and hit.chunk.source == "web" else []
         for item in shown(hit):
             places.append(item)
-            said = head if item.heading else " ".join(item.quote.split())
-            lines.append(f"[{len(places)}] {said}")
+            text = head if item.heading else " ".join(item.quote.split())
+            lines.append(f"[{len(places)}] {text}")
         texts.append("\n".join(lines))
     return texts, places
 
 
 def shown(hit: Hit) -> tuple[Evidence, ...]:
-    """What of a hit has a number, in order, not yet judged.
+    """Return the parts of a hit that get a number, in order, not yet judged.
 
-    The nearest heading above its chunk, or else its title, comes first; then the chunk's units, its
-    headings and heads of tables.
+    The nearest heading above the chunk, or else its title, comes first; then the chunk's units, its
+    headings and the heads of tables.
     """
     chunk = hit.chunk
     heading = next(filter(None, [*reversed(chunk.headings), chunk.title]), "")
     first = [Evidence(hit=hit, span=Span(0, 0), support=0.0, heading=heading)] if heading else []
-    heads = [Span(each.start, each.end) for each in blocks_of(chunk) if each.kind in HEADS]
-    spans = sorted([*(each.span for each in units(chunk)), *heads], key=lambda span: span.start)
-    own = [
+    heads = [Span(block.start, block.end) for block in blocks_of(chunk) if block.kind in HEADS]
+    spans = sorted([*(unit.span for unit in units(chunk)), *heads], key=lambda span: span.start)
+    in_chunk = [
         Evidence(hit=hit, span=span, support=0.0)
         for span in spans
         if span.end <= _LONGEST_CHUNK and span.cut(chunk.text).strip()
     ]
-    return tuple(own if chunk.source == "web" else [*first, *own])
+    # A page's title is not part of the recorded text, so no quote of it could be verified.
+    return tuple(in_chunk if chunk.source == "web" else [*first, *in_chunk])
 
 
 _MARK = re.compile(r"\s*\[\d+\]")
 
 
-def _cited(text: str, named: int, found: Iterator[Evidence | None]) -> CitedSentence:
-    places = {(e.hit.chunk.id, e.span, e.heading): e for e in found if e is not None}
+def _cited(text: str, named: int, evidence: Iterator[Evidence | None]) -> CitedSentence:
+    """Return a sentence without marks of its own, with each place of its evidence once."""
+    places = {
+        (item.hit.chunk.id, item.span, item.heading): item for item in evidence if item is not None
+    }
     return CitedSentence(_MARK.sub("", text).strip(), named, tuple(places.values()))
 
 
 def located(quote: str, hits: Sequence[Hit], *, chunk: int) -> Evidence | None:
-    """What of the hits holds a quote; `None` where it stands nowhere.
+    """Return the part of the hits that holds a quote; `None` if no hit holds it.
 
-    Its support is 0 until a judge has seen it.
+    The support of the evidence is 0 until a judge has scored it.
 
     Args:
-        quote: As the model copied it.
-        hits: As they were numbered for it, from 1.
-        chunk: The one it named. A quote of at least four words that stands word for word in
-            another one is found there: numbers are easily confused.
+        quote: The quote as the model copied it.
+        hits: The hits as they were numbered for the model, from 1.
+        chunk: The number that the model named. A quote of at least four words that stands word for
+            word in another chunk is located there, because models easily confuse numbers.
     """
     if 1 <= chunk <= len(hits):
-        named = _within(quote, hits[chunk - 1]) or above(quote, hits[chunk - 1])
-        if named is not None:
-            return named
+        evidence = _within(quote, hits[chunk - 1]) or above(quote, hits[chunk - 1])
+        if evidence is not None:
+            return evidence
     if len(quote.split()) < _FEWEST:
         return None
-    found = (_within(quote, hit, exact=True) for hit in hits)
-    return next((each for each in found if each is not None), None)
+    others = (_within(quote, hit, exact=True) for hit in hits)
+    return next((other for other in others if other is not None), None)
 
 
 def _within(quote: str, hit: Hit, *, exact: bool = False) -> Evidence | None:
-    found = find(quote, hit.chunk.text)
-    if found is None or (exact and not found.exact):
+    """Return the units of a hit that hold a quote; `None` if the hit does not hold it."""
+    match = find(quote, hit.chunk.text)
+    if match is None or (exact and not match.exact):
         return None
-    return Evidence(hit=hit, span=whole(hit, found.span), support=0.0)
+    return Evidence(hit=hit, span=whole(hit, match.span), support=0.0)
 
 
 def above(quote: str, hit: Hit) -> Evidence | None:
-    """The nearest heading above a hit, or its title, that holds a quote."""
+    """Return the nearest heading above a hit, or its title, that holds a quote."""
     chunk = hit.chunk
     if chunk.source != "corpus":
-        return None  # of the web nothing is known but its text
+        return None  # a quote from the web is verified against the recorded text alone
     titles = dict.fromkeys([*reversed(chunk.headings), chunk.title])
-    held = (each for each in titles if (found := find(quote, each)) and found.exact)
-    heading = next(held, None)
+    holding = (title for title in titles if (match := find(quote, title)) and match.exact)
+    heading = next(holding, None)
     if heading is None:
         return None
     return Evidence(hit=hit, span=Span(0, 0), support=0.0, heading=heading)
 
 
 def whole(hit: Hit, span: Span) -> Span:
-    """From the beginning of the first unit that the span touches to the end of the last one.
+    """Return a span widened to whole units: sentences, list items or rows.
 
-    Of a heading, which is none, as much as the span holds.
+    A heading is no unit; of a heading, as much as the span holds.
     """
-    held = [
-        each.span
-        for each in units(hit.chunk)
-        if each.span.start < span.end and span.start < each.span.end
+    touched = [
+        unit.span
+        for unit in units(hit.chunk)
+        if unit.span.start < span.end and span.start < unit.span.end
     ]
-    starts, ends = [each.start for each in held], [each.end for each in held]
+    starts, ends = [unit.start for unit in touched], [unit.end for unit in touched]
     return Span(min([span.start, *starts]), max([span.end, *ends]))
 
 
 class SentenceStream:
-    """Finds the sentences in a reply that is still coming, and tells those with evidence."""
+    """A stream that finds the sentences of a growing reply and passes on those with evidence."""
 
     def __init__(self, form: CitedForm, hits: Sequence[Hit], tell: Callable[[str], None]) -> None:
-        """Nothing has come yet."""
+        """Start the stream without any text.
+
+        Args:
+            form: The form of the reply.
+            hits: The hits that the model was shown.
+            tell: The function that receives each sentence.
+        """
         self._form = form
         self._hits = hits
         self._tell = tell
@@ -312,28 +329,30 @@ class SentenceStream:
         self._at = 0
 
     def __call__(self, words: str) -> None:
-        """Add what has come."""
+        """Add a piece of the reply, and pass on the sentences that it completes."""
         self._text += words
-        while (found := self._next()) is not None:
-            sentence, self._at = found
+        while (parsed := self._next()) is not None:
+            sentence, self._at = parsed
             cited = self._form.cited(sentence, self._hits)
             if cited.evidence and cited.text:
                 self._tell(cited.text)
 
     def _next(self) -> tuple[QuotingSentence | NumberingSentence, int] | None:
-        """The next whole sentence, and where it ends."""
+        """Return the next complete sentence and its end in the text; `None` if there is none."""
         at = self._text.find("{", self._at)
         while at >= 0:
             try:
                 value, end = json.JSONDecoder().raw_decode(self._text, at)
                 return self._sentence(value), end
             except (ValueError, RecursionError):
-                at = self._text.find("{", at + 1)  # not whole yet, or no sentence
+                # The object is incomplete, or holds the sentences instead of being one.
+                at = self._text.find("{", at + 1)
         return None
 
     def _sentence(self, value: object) -> QuotingSentence | NumberingSentence:
+        """Return a JSON value as a sentence of the form's kind."""
         kind = QuotingSentence if self._form.kind is ReaderReply else NumberingSentence
         try:
             return kind.model_validate(value)
-        except ValidationError as wrong:
-            raise ValueError(str(wrong)) from None
+        except ValidationError as error:
+            raise ValueError(str(error)) from None

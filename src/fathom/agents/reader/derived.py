@@ -1,7 +1,7 @@
 """Short answers of a language model that its quotes bear out.
 
-They stand in a quote, or follow from what is quoted: yes or no, a count of what is listed, a
-difference, sum, mean or ratio of numbers or dates, each operand of which is quoted. English and
+An answer stands in a quote, or follows from what is quoted: yes or no, a count of listed things, or
+a difference, sum, mean or ratio of numbers or dates, each operand of which is quoted. English and
 Indonesian.
 """
 
@@ -41,98 +41,106 @@ _CUES: Mapping[Derivation, re.Pattern[str]] = {
 }
 _YEARS = re.compile(rf"\b{YEAR}\b")
 _MOST = 6
-"""Numbers of a kind that may be quoted: among more some pair gives anything."""
+"""The largest count of quoted numbers of a kind: among more, some pair gives anything."""
 _NEAR = 1e-6
+"""The relative difference up to which two numbers are equal."""
 
 
 def backed(question: str, short: str, quotes: Sequence[str]) -> str:
-    """The short answer as the quotes have it, or as it follows from them; empty where it does not.
+    """Return the short answer as the quotes have it, or as it follows from them; empty if neither.
 
     Args:
-        question: Decides what may be derived: a sum only where one is asked for.
-        short: What the model says.
-        quotes: All that its answer rests on, verbatim.
+        question: The question; it decides what may be derived, such as a sum only if it asks for
+            one.
+        short: The short answer of the model.
+        quotes: The quotes that the whole answer rests on, verbatim.
     """
-    plain = " ".join(short.split()).strip(" .")
-    if not plain or not quotes:
+    bare = " ".join(short.split()).strip(" .")
+    if not bare or not quotes:
         return ""
-    if plain.casefold() in _YES:
-        decided = form_of(question) == "yes or no"
-        return word_for(question, yes=_YES[plain.casefold()]) if decided else ""
-    stands = _standing(plain, quotes)
-    if stands:
-        return stands
-    parts = [part for part in _PARTS.split(plain) if part]
-    found = [_standing(part, quotes) for part in parts]
-    if len(parts) > 1 and all(found):
-        return ", ".join(found)
-    return plain if _counts(question, plain, quotes) or _derives(question, plain, quotes) else ""
+    if bare.casefold() in _YES:
+        # No quote says "yes", so it is accepted only if the question can be answered by it.
+        is_yes_no = form_of(question) == "yes or no"
+        return word_for(question, yes=_YES[bare.casefold()]) if is_yes_no else ""
+    quoted = _standing(bare, quotes)
+    if quoted:
+        return quoted
+    items = [item for item in _PARTS.split(bare) if item]
+    quoted_items = [_standing(item, quotes) for item in items]
+    if len(items) > 1 and all(quoted_items):
+        return ", ".join(quoted_items)
+    return bare if _counts(question, bare, quotes) or _derives(question, bare, quotes) else ""
 
 
 def derivation_of(question: str) -> Derivation | None:
-    """What is to be reckoned from numbers; `None` where nothing is."""
+    """Return what the question wants computed from numbers; `None` if nothing."""
     return next((name for name, cue in _CUES.items() if cue.search(question)), None)
 
 
 def _standing(short: str, quotes: Sequence[str]) -> str:
-    """The words of the first quote that holds it."""
+    """Return the answer in the words of the first quote that holds it; empty if none does."""
     for quote in quotes:
-        found = find(short, quote)
-        if found is not None and found.exact:
-            return " ".join(found.span.cut(quote).split())
+        match = find(short, quote)
+        if match is not None and match.exact:
+            return " ".join(match.span.cut(quote).split())
     return ""
 
 
 def _counts(question: str, short: str, quotes: Sequence[str]) -> bool:
-    """Whether so many things are quoted, each for itself or in one list, where a count is asked."""
+    """Return whether a count is asked for and the quotes hold so many things, or a list of them."""
     number = stated(short)
     if number is None or not counted(question):
         return False
-    listed = (len(_PARTS.split(run)) for quote in quotes for run in _ITEMS.findall(quote))
-    return number in {float(len(set(quotes))), *map(float, listed)}
+    lengths = (len(_PARTS.split(run)) for quote in quotes for run in _ITEMS.findall(quote))
+    return number in {float(len(set(quotes))), *map(float, lengths)}
 
 
 def _derives(question: str, short: str, quotes: Sequence[str]) -> bool:
-    """Whether a number is what the question wants reckoned from quoted ones of one kind."""
-    wanted = derivation_of(question)
-    said = quantities(short)
-    if wanted is None or len(said) != 1:
+    """Return whether a number is what the question wants computed from quoted numbers."""
+    derivation = derivation_of(question)
+    answer_amounts = quantities(short)
+    if derivation is None or len(answer_amounts) != 1:
         return False
-    if wanted == "difference" and _between(said[0], quotes):
+    if derivation == "difference" and _between(answer_amounts[0], quotes):
         return True
-    quoted = dict.fromkeys(each for quote in quotes for each in quantities(quote))
-    groups = [[each.value for each in quoted if each.kind == kind] for kind in _kinds(quoted)]
+    # A number that is quoted twice is one operand.
+    quoted = dict.fromkeys(amount for quote in quotes for amount in quantities(quote))
+    groups = [[amount.value for amount in quoted if amount.kind == kind] for kind in _kinds(quoted)]
     results = (
         result
         for values in groups
         if 2 <= len(values) <= _MOST
-        for result in _results(wanted, values)
+        for result in _results(derivation, values)
     )
-    return any(isclose(said[0].value, result, rel_tol=_NEAR) for result in results)
+    return any(isclose(answer_amounts[0].value, result, rel_tol=_NEAR) for result in results)
 
 
 def _kinds(quoted: Mapping[Quantity, None]) -> set[str]:
-    return {each.kind for each in quoted}
+    """Return the kinds of quoted numbers."""
+    return {amount.kind for amount in quoted}
 
 
-def _results(wanted: Derivation, values: Sequence[float]) -> Iterator[float]:
-    """What can be reckoned: of two numbers, and for sum and mean also of all."""
-    for one, other in combinations(values, 2):
-        if wanted == "difference":
-            yield abs(one - other)
-        elif wanted == "ratio" and one and other:
-            yield from (one / other, other / one)
-        elif wanted in {"sum", "mean"}:
-            yield (one + other) / (2 if wanted == "mean" else 1)
-    if wanted in {"sum", "mean"}:
-        yield fsum(values) / (len(values) if wanted == "mean" else 1)
+def _results(derivation: Derivation, values: Sequence[float]) -> Iterator[float]:
+    """Yield the values that follow from two numbers, and for sum and mean also from all."""
+    for first, second in combinations(values, 2):
+        if derivation == "difference":
+            yield abs(first - second)
+        elif derivation == "ratio" and first and second:
+            yield from (first / second, second / first)
+        elif derivation in {"sum", "mean"}:
+            yield (first + second) / (2 if derivation == "mean" else 1)
+    if derivation in {"sum", "mean"}:
+        yield fsum(values) / (len(values) if derivation == "mean" else 1)
 
 
-def _between(said: Quantity, quotes: Sequence[str]) -> bool:
-    """Whether a number is the years between two that are quoted."""
+def _between(amount: Quantity, quotes: Sequence[str]) -> bool:
+    """Return whether a number is the years between two quoted dates."""
     dates = [date for quote in quotes if (date := date_of(quote))]
     years = {date[0] for date in dates}
     years |= {float(year) for quote in quotes for year in _YEARS.findall(quote)}
-    apart = {abs(one - other) for one, other in combinations(sorted(years)[:_MOST], 2)}
-    bare = said.value if not said.kind else said.value / 31_557_600
-    return any(isclose(bare, each, rel_tol=0.01) for each in apart if each)
+    differences = {abs(first - second) for first, second in combinations(sorted(years)[:_MOST], 2)}
+    # Durations are in seconds; a year has 365.25 days.
+    years_stated = amount.value if not amount.kind else amount.value / 31_557_600
+    return any(
+        isclose(years_stated, difference, rel_tol=0.01) for difference in differences if difference
+    )
