@@ -107,9 +107,8 @@ def unpack(archive: zipfile.ZipFile, member: str | zipfile.ZipInfo, most: int = 
     except OSError as error:
         if error.errno is not None:
             raise
-        raise zipfile.BadZipFile(
-            str(error)
-        ) from error  # bzip2 raises OSError without errno on damage
+        # The bzip2 module raises OSError without errno on damaged data.
+        raise zipfile.BadZipFile(str(error)) from error
 
 
 def safe_name(info: zipfile.ZipInfo) -> bool:

@@ -1,1 +1,1 @@
-"""One file per format, with `parse(data) -> Parsed`; formats of several files have a folder."""
+"""One module per format with `parse(data) -> Parsed`; a large format has a folder."""

@@ -1,4 +1,4 @@
-"""A corpus file: one JSON record with `_id` and `text` a line, read without holding it all."""
+"""A corpus file: one JSON record with `_id` and `text` a line, read record by record."""
 
 import gzip
 import json
@@ -21,7 +21,7 @@ _BROKEN = (OSError, EOFError, zlib.error)
 
 
 def recognise(file: BinaryIO) -> bool:
-    """Whether one of the first lines of `file` (gzip or plain) is a record of a corpus."""
+    """Return whether one of the first lines of `file` (gzip or plain) is a record of a corpus."""
     source = _opened(file)
     try:
         lines = list(islice(iter(lambda: source.readline(_LOOK_BYTES), b""), _LOOKED_AT))
@@ -33,7 +33,7 @@ def recognise(file: BinaryIO) -> bool:
 
 
 def read(file: BinaryIO, limits: ParseLimits) -> Iterator[Parsed | Failure]:
-    """One value per line, in file order; blank lines are skipped.
+    """Yield one value per line, in file order; blank lines are skipped.
 
     Raises:
         Refused: `failed` when the file itself breaks off or unpacks to too much.
@@ -82,7 +82,7 @@ def _value(line: bytes, number: int, limits: ParseLimits) -> Parsed | Failure:
         return Failure(line=number, outcome="failed", reason=reason)
     try:
         check_record_id(name := name_record(str(row["_id"])))
-    except ValueError as error:  # no failure names it either: it would be a part of its place
+    except ValueError as error:  # the failure has no id: the id would become part of a place
         return Failure(line=number, outcome="failed", reason=f"line {number}: {error}")
     return _record(row, name, number, limits)
 
@@ -111,7 +111,7 @@ def _record(row: dict[str, Any], name: str, number: int, limits: ParseLimits) ->
 
 
 def _paragraphs(text: str) -> Iterator[Block]:
-    """The text stays as it is, so that offsets into it are offsets into the record."""
+    """Yield the paragraphs; the text is unchanged, so that offsets are offsets into the record."""
     start = 0
     for gap in _GAP.finditer(text):
         if text[start : gap.start()].strip():
@@ -121,8 +121,8 @@ def _paragraphs(text: str) -> Iterator[Block]:
         yield Block(kind="paragraph", span=Span(start, len(text)))
 
 
-def _metadata(found: object) -> dict[str, Scalar]:
-    """Flat values only: nested ones cannot be filtered by."""
-    if not isinstance(found, dict):
+def _metadata(value: object) -> dict[str, Scalar]:
+    """Return the flat values; nobody can filter by nested ones."""
+    if not isinstance(value, dict):
         return {}
-    return {str(k): v for k, v in found.items() if isinstance(v, str | int | float | bool)}
+    return {str(k): v for k, v in value.items() if isinstance(v, str | int | float | bool)}

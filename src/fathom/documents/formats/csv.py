@@ -1,4 +1,4 @@
-"""Tables as text: each row says its headers, so that it can be understood alone."""
+"""Tables as text: each row repeats its headers, so that it can be understood alone."""
 
 import csv
 import io
@@ -12,20 +12,21 @@ _FIELD_BYTES = 10_000_000
 
 
 def parse(data: bytes) -> Parsed:
-    """CSV, TSV and their kin; the first row names the columns if it holds no numbers.
+    """Parse CSV, TSV and similar files; the first row names the columns if it holds no numbers.
 
     Raises:
         Refused: For binary data, unknown encodings and tables without text.
     """
+    # The library's own limit, 131,072 characters, refuses long texts.
     csv.field_size_limit(_FIELD_BYTES)
     builder = Builder()
     headers: list[str] | None = None
     for cells in _rows(decode(data)):
         if headers is None:
             headers = [cell.strip() for cell in cells]
-            named = _names_columns(headers)
-            builder.row(cells, head=named)
-            if not named:
+            has_names = _names_columns(headers)
+            builder.row(cells, head=has_names)
+            if not has_names:
                 headers = []
         else:
             builder.row(labelled(cells, headers))
@@ -33,7 +34,7 @@ def parse(data: bytes) -> Parsed:
 
 
 def labelled(cells: list[str], headers: list[str]) -> list[str]:
-    """Each filled cell with its header before it; surplus cells stay bare."""
+    """Return each filled cell with its header before it; surplus cells stay without one."""
     names = headers + [""] * (len(cells) - len(headers))
     return [
         f"{name}: {cell.strip()}" if name else cell
@@ -43,12 +44,12 @@ def labelled(cells: list[str], headers: list[str]) -> list[str]:
 
 
 def recognise(text: str) -> bool:
-    """Whether the first rows agree on a delimiter and on at least three columns."""
+    """Return whether the first rows agree on a delimiter and on at least three columns."""
     lines = [line for line in text[:100_000].splitlines()[:_SAMPLE_ROWS] if line.strip()]
     if len(lines) < 3:
         return False
     counts = [{line.count(mark) for line in lines} for mark in _DELIMITERS]
-    return any(len(found) == 1 and min(found) >= 2 for found in counts)
+    return any(len(widths) == 1 and min(widths) >= 2 for widths in counts)
 
 
 def _rows(text: str) -> list[list[str]]:
@@ -57,7 +58,7 @@ def _rows(text: str) -> list[list[str]]:
 
 
 def _delimiter(text: str) -> str:
-    """The mark that splits the first rows most evenly into the most columns."""
+    """Return the mark that splits the first rows most evenly into the most columns."""
     sample = text[:200_000].splitlines()[:_SAMPLE_ROWS]
     best, best_score = ",", 0.0
     for mark in _DELIMITERS:

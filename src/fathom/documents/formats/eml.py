@@ -1,4 +1,4 @@
-"""Electronic mail: who wrote to whom when, the text, and readable attachments."""
+"""Electronic mail: sender, recipients, date, the text, and readable attachments."""
 
 import re
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ _PARAGRAPHS = re.compile(r"\n[ \t]*\n")
 
 
 def parse(data: bytes) -> Parsed:
-    """Parse an EML file; attachments inside attached messages are read to depth 2.
+    """Parse an EML file; attached messages are read down to depth 2.
 
     Raises:
         Refused: `empty`, or `failed` for more than 100 attachments.
@@ -38,26 +38,26 @@ def parse(data: bytes) -> Parsed:
 def _add_message(builder: Builder, message: EmailMessage, depth: int) -> None:
     """Add a message; `depth` is 1 for the file itself, 2 for a message attached to it."""
     builder.heading(_header(message, "Subject"), depth)
-    shown = [(name, _header(message, name)) for name in _SHOWN]
-    builder.paragraph("\n".join(f"{name}: {value}" for name, value in shown if value))
+    headers = [(name, _header(message, name)) for name in _SHOWN]
+    builder.paragraph("\n".join(f"{name}: {value}" for name, value in headers if value))
     body = message.get_body(("plain", "html"))
     if body is None and message.get_content_maintype() == "text":
         body = message  # RFC 2046, 4.1.4: text of an unknown kind, such as asciidoc, is plain
     if body is not None:
         _add_body(builder, cast("EmailMessage", body), depth)
-    for count, part in enumerate(_attachments(message), start=1):
+    for count, attachment in enumerate(_attachments(message), start=1):
         if count > _MOST_ATTACHMENTS:
             raise Refused("failed", f"more than {_MOST_ATTACHMENTS} attachments; save them alone")
-        _add_attachment(builder, part, depth)
+        _add_attachment(builder, attachment, depth)
 
 
 def _add_body(builder: Builder, body: EmailMessage, depth: int) -> None:
     if body.get_content_subtype() == "html":
         try:
             _add_file(builder, _payload(body), "body.html", depth)
-        except Refused as refused:
-            if refused.outcome != "empty":  # a message may consist of attachments only
-                builder.paragraph(f"The message's text is not read: {refused}")
+        except Refused as refusal:
+            if refusal.outcome != "empty":  # a message may consist of attachments only
+                builder.paragraph(f"The message's text is not read: {refusal}")
         return
     for paragraph in _PARAGRAPHS.split(_text(body)):
         builder.paragraph(paragraph)
@@ -68,18 +68,18 @@ def _attachments(message: EmailMessage) -> Iterator[EmailMessage]:
         yield from message.iter_attachments()
 
 
-def _add_attachment(builder: Builder, part: EmailMessage, depth: int) -> None:
-    kind = part.get_content_type()
-    name = part.get_filename() or kind
+def _add_attachment(builder: Builder, attachment: EmailMessage, depth: int) -> None:
+    kind = attachment.get_content_type()
+    name = attachment.get_filename() or kind
     builder.heading(f"Attachment: {name}", depth + 1)
-    inner = part.get_payload()
+    inner = attachment.get_payload()
     if kind == "message/rfc822" and isinstance(inner, list) and inner:
         _add_inner(builder, cast("EmailMessage", inner[0]), depth)
         return
     try:
-        _add_file(builder, _payload(part), name, depth + 1)
-    except Refused as refused:
-        builder.paragraph(f"{name} ({kind}) is not read: {refused}")
+        _add_file(builder, _payload(attachment), name, depth + 1)
+    except Refused as refusal:
+        builder.paragraph(f"{name} ({kind}) is not read: {refusal}")
 
 
 def _add_file(builder: Builder, data: bytes, name: str, depth: int) -> None:
@@ -106,8 +106,8 @@ def _add_inner(builder: Builder, message: EmailMessage, depth: int) -> None:
 
 
 def _header(message: EmailMessage, name: str) -> str:
-    """A header in one line, dates as ISO 8601; empty when it is missing or beyond repair."""
-    # The standard library stumbles over some malformed headers only when they are asked for.
+    """Return a header in one line, dates as ISO 8601; empty when it is missing or beyond repair."""
+    # The standard library fails on some malformed headers only when they are accessed.
     with suppress(ValueError, IndexError, AttributeError, TypeError, LookupError):
         value = " ".join(str(message[name] or "").split())
         return _iso(value) if name == "Date" else value
@@ -129,4 +129,5 @@ def _text(part: EmailMessage) -> str:
     charset = part.get_content_charset() or "utf-8"
     with suppress(LookupError, UnicodeDecodeError):
         return _payload(part).decode(charset).replace("\r\n", "\n")
+    # Mail with a wrong charset is mostly from Windows programs.
     return _payload(part).decode("cp1252", errors="replace").replace("\r\n", "\n")

@@ -45,15 +45,15 @@ def parse(data: bytes) -> Parsed:
 
 
 class _Blank(Exception):
-    """A page that holds no text."""
+    """Raised for a page that holds no text."""
 
 
 def _parse_page(page: bytes) -> Parsed:
     try:
         return parse_html(page)
-    except Refused as refused:
-        if refused.outcome in {"empty", "no_text_layer"}:
-            raise _Blank from refused
+    except Refused as refusal:
+        if refusal.outcome in {"empty", "no_text_layer"}:
+            raise _Blank from refusal
         raise
 
 
@@ -68,9 +68,9 @@ def _refuse_protected(archive: zipfile.ZipFile) -> None:
 def _package(archive: zipfile.ZipFile) -> tuple[str, Element]:
     container = member_xml(archive, "META-INF/container.xml")
     files = [] if container is None else list(descendants(container, "rootfile"))
-    listed = [file.get("full-path") or "" for file in files]
-    guessed = [name for name in archive.namelist() if name.endswith(".opf")]
-    for name in (*listed, *guessed):
+    declared = [file.get("full-path") or "" for file in files]
+    candidates = [name for name in archive.namelist() if name.endswith(".opf")]
+    for name in (*declared, *candidates):
         root = member_xml(archive, name)
         if root is not None:
             return name, root
@@ -79,10 +79,12 @@ def _package(archive: zipfile.ZipFile) -> tuple[str, Element]:
 
 def _chapters(package: Element, folder: str) -> Iterator[str]:
     manifest, spine = child(package, "manifest"), child(package, "spine")
-    items = {} if manifest is None else {it.get("id"): it for it in children(manifest, "item")}
+    items = (
+        {} if manifest is None else {entry.get("id"): entry for entry in children(manifest, "item")}
+    )
     for reference in [] if spine is None else children(spine, "itemref"):
         item = items.get(reference.get("idref"))
-        # The contents page says every heading a second time.
+        # The contents page repeats every heading.
         if item is not None and "nav" not in (item.get("properties") or "").split():
             target = unquote((item.get("href") or "").partition("#")[0])
             yield posixpath.normpath(posixpath.join(folder, target))
@@ -93,5 +95,5 @@ def _properties(package: Element) -> tuple[str, Mapping[str, Scalar]]:
     values: dict[str, str] = {}
     for item in [] if metadata is None else metadata:
         values.setdefault(local(item), text_of(item).strip())
-    known = {key: values[name] for name, key in _METADATA.items() if values.get(name)}
-    return values.get("title", ""), known
+    facts = {key: values[name] for name, key in _METADATA.items() if values.get(name)}
+    return values.get("title", ""), facts

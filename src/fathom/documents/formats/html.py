@@ -1,4 +1,4 @@
-"""HTML: what a reader sees, with headings, numbered lists and tables."""
+"""HTML: the text that a reader sees, with headings, numbered lists and tables."""
 
 import re
 from dataclasses import dataclass, field
@@ -41,7 +41,7 @@ class _List:
 
 @dataclass(slots=True)
 class Page:
-    """Walks an element tree without recursion, so that no depth can exhaust the stack."""
+    """A walk over an element tree without recursion, so that no depth can exhaust the stack."""
 
     builder: Builder
     _words: list[str] = field(default_factory=list)
@@ -50,8 +50,8 @@ class Page:
     _terms: list[str] = field(default_factory=list)
 
     def add(self, root: Any) -> None:  # noqa: ANN401 - lxml has no types
-        """Add everything visible under `root`."""
-        # Pairs of (element, entering?); text after an element comes when it is left.
+        """Add all visible text under `root`."""
+        # Pairs of (element, entering?); the text after an element is added when the walk leaves it.
         todo = [(root, True)]
         while todo:
             element, entering = todo.pop()
@@ -68,7 +68,7 @@ class Page:
         self._flush()
 
     def _whole(self, element: Any) -> bool:  # noqa: ANN401
-        """Elements that are read in one go; whether this was one."""
+        """Add an element that is read in one go; return whether `element` was one."""
         tag = element.tag
         if len(tag) == 2 and tag[0] == "h" and tag[1] in "123456":
             self._flush()
@@ -121,7 +121,7 @@ class Page:
 
     def _row(self, element: Any) -> None:  # noqa: ANN401
         cells = [cell for cell in element if cell.tag in {"td", "th"}]
-        # A table inside a cell is layout: what it holds is read as blocks of its own.
+        # A table inside a cell is layout: its contents are read as separate blocks.
         if any(next(cell.iter("table"), None) is not None for cell in cells):
             for cell in cells:
                 Page(self.builder).add(cell)
@@ -152,9 +152,9 @@ class Page:
 
 
 def is_seen(element: Any) -> bool:  # noqa: ANN401
-    """Whether a reader of the page sees the element."""
+    """Return whether a reader of the page sees the element."""
     tag = element.tag
-    if not isinstance(tag, str) or tag in _UNSEEN:  # comments have a function as their tag
+    if not isinstance(tag, str) or tag in _UNSEEN:  # a comment's tag is a function
         return False
     if element.get("hidden") is not None or element.get("aria-hidden") == "true":
         return False
@@ -162,7 +162,7 @@ def is_seen(element: Any) -> bool:  # noqa: ANN401
 
 
 def seen_text(root: Any, *, keep: bool = False) -> str:  # noqa: ANN401
-    """The visible text under one element.
+    """Return the visible text under one element.
 
     Args:
         root: The element.
@@ -192,7 +192,7 @@ def _before(tag: object, *, keep: bool) -> str:
 
 
 def _tidy(text: str) -> str:
-    """White space as a browser shows it; a forced line break stays one."""
+    """Collapse white space as a browser does; a forced line break stays one."""
     lines = (_SPACE.sub(" ", line).strip() for line in text.split("\x0b"))
     return "\n".join(line for line in lines if line)
 
@@ -211,7 +211,7 @@ _FACTS = {"author": "author", "description": "description", "keywords": "keyword
 
 
 def parse(data: bytes) -> Parsed:
-    """An HTML page or fragment in any encoding that can be told.
+    """Parse an HTML page or fragment in any detectable encoding.
 
     Raises:
         Refused: `failed` for pages built to exhaust a parser, `empty` for those without text.
@@ -233,6 +233,7 @@ def add_html(builder: Builder, text: str) -> tuple[str, dict[str, Scalar]]:
     """
     _check_size(text)
     try:
+        # lxml refuses a decoded text that still declares an encoding.
         root = html.document_fromstring(_ENCODING.sub("", text).replace("\x00", ""))
     except (ParserError, ValueError) as error:
         raise Refused("empty", f"holds no readable HTML: {error}") from error

@@ -14,7 +14,7 @@ _TITLES = ("title", "name", "judul", "nama", "heading", "subject", "id")
 
 
 def parse(data: bytes) -> Parsed:
-    """A JSON document, or one JSON value per line.
+    """Parse a JSON document, or one JSON value per line.
 
     Raises:
         Refused: `failed` when it is neither.
@@ -33,7 +33,7 @@ def parse(data: bytes) -> Parsed:
 
 
 def recognise(text: str) -> bool:
-    """Whether `text` is JSON, or its first lines each are."""
+    """Return whether `text` is JSON, or each of its first lines is."""
     lines = [line for line in text[:1_000_000].splitlines()[: _LOOKED_AT + 1] if line.strip()]
     if len(lines) > 1 and all(_loads(line) for line in lines[:_LOOKED_AT]):
         return True
@@ -75,7 +75,7 @@ def _add(builder: Builder, value: object, level: int) -> None:
 
 
 def _add_object(builder: Builder, value: dict[str, Any], level: int) -> None:
-    """Plain values first, as rows, so that none of them falls under a nested heading."""
+    """Add plain values first, as rows, so that none of them falls under a nested heading."""
     nested: list[tuple[str, Any]] = []
     for key, item in value.items():
         if isinstance(item, dict | list) and not _is_short_list(item):
@@ -114,8 +114,8 @@ def _add_record(builder: Builder, value: dict[str, Any]) -> None:
 
 
 def _title(value: dict[str, Any]) -> str:
-    found = (str(value[key]) for key in _TITLES if isinstance(value.get(key), str | int))
-    return next((title for title in found if 0 < len(title) <= _LONG), "")
+    titles = (str(value[key]) for key in _TITLES if isinstance(value.get(key), str | int))
+    return next((title for title in titles if 0 < len(title) <= _LONG), "")
 
 
 def _is_short_list(value: object) -> bool:

@@ -21,11 +21,11 @@ _SILENT = frozenset({
     "so", "ne", "in", "ta", "nr", "tr", "am", "rm", "rn", "ll", "ti", "UE", "br",
 })  # fmt: skip
 _LEADS = {"Nd": "- "}
-_MUTE = frozenset({"RS", "RE", "sp", "Bl", "El", "TP", "HP"})  # what they are given is a width
+_MUTE = frozenset({"RS", "RE", "sp", "Bl", "El", "TP", "HP"})  # their argument is a width
 _WIDTH = re.compile(r"(?:^|\s+)\d+n?$")
 _ESCAPES = (
     (re.compile(r"\\\".*"), ""),
-    (re.compile(r"^\\&(?=[.'])", re.MULTILINE), " "),  # what stands behind it is no macro
+    (re.compile(r"^\\&(?=[.'])", re.MULTILINE), " "),  # the text after it is no macro
     (re.compile(r"\\\*\(Aq|\\\*\[Aq\]"), "'"),
     (re.compile(r"\\[fF](?:\[[^]]*\]|\(..|.)|\\s[-+]?\d{1,2}|\\[&|^%/,)]|\\[mM]\[[^]]*\]"), ""),
     (re.compile(r"\\\(aq|\\\(cq|\\\(oq|\\\[aq\]"), "'"),
@@ -39,7 +39,7 @@ _ESCAPES = (
 
 
 def parse(data: bytes) -> Parsed:
-    """A manual page; it is called what it says of itself under NAME.
+    """Parse a manual page; its title is its description under NAME.
 
     Raises:
         Refused: For binary data, unknown encodings and mere white space.
@@ -51,29 +51,29 @@ def parse(data: bytes) -> Parsed:
 
 
 def recognise(text: str) -> bool:
-    """Whether a text is a manual page."""
+    """Return whether a text is a manual page."""
     return is_source(text) or is_printed(without_overstrikes(text[:10_000]))
 
 
 def is_printed(text: str) -> bool:
-    """Whether a text is a manual page as `man` prints it."""
+    """Return whether a text is a manual page as `man` prints it."""
     return _PRINTED.search(text, 0, 10_000) is not None
 
 
 def is_source(text: str) -> bool:
-    """Whether a text is the source of a manual page."""
+    """Return whether a text is the source of a manual page."""
     begins = text.startswith((".", "'")) and _SOURCE.search(text, 0, 20_000) is not None
     return begins and _SOURCE_SECTION.search(text) is not None
 
 
 def bare(text: str) -> str:
-    """The words of a text, line by line: without what a manual page has for its printer."""
+    """Return the words of a text, line by line, without a manual page's marks for the printer."""
     text = without_overstrikes(text)
     return plain_source(text) if is_source(text) else text
 
 
 def without_overstrikes(text: str) -> str:
-    """The text without the letters that a printer would have struck twice or underlined."""
+    """Remove the letters that a printer would have struck twice or underlined."""
     return _OVERSTRUCK.sub("", text) if "\x08" in text else text
 
 
@@ -81,7 +81,7 @@ def add_printed(builder: Builder, text: str) -> str:
     """Add a printed manual page; its sections are headings.
 
     Returns:
-        What it says of itself under NAME; empty if that cannot be told.
+        The page's description under NAME; empty without one.
     """
     lines = running_heads.bare(text).split("\n")
     title, body = "", list[str]()
@@ -90,8 +90,8 @@ def add_printed(builder: Builder, text: str) -> str:
         level = _level(lines, at)
         if not level:
             body.append(line)
-            named = _NAMED.match(line) if at_name and not title else None
-            title = named["title"].strip()[:_TITLE_CHARS] if named else title
+            match = _NAMED.match(line) if at_name and not title else None
+            title = match["title"].strip()[:_TITLE_CHARS] if match else title
             continue
         add_text(builder, "\n".join(body))
         body.clear()
@@ -102,24 +102,28 @@ def add_printed(builder: Builder, text: str) -> str:
 
 
 def _level(lines: list[str], at: int) -> int | None:
-    """The level of a line that is a section's title: less indented than what stands below it."""
-    found = _SECTION.fullmatch(lines[at].rstrip())
-    before = lines[at - 1] if at else ""
-    # Right below a section's title a subsection may begin.
-    if found is None or (before.strip() and (before[0] == " " or not found["indent"])):
+    """Return the level of a section's title, which is less indented than the text below it."""
+    match = _SECTION.fullmatch(lines[at].rstrip())
+    previous = lines[at - 1] if at else ""
+    # A subsection may begin right below a section's title, without a blank line.
+    if match is None or (previous.strip() and (previous[0] == " " or not match["indent"])):
         return None
     below = next((line for line in lines[at + 1 : at + 3] if line.strip()), "")
-    indent = len(found["indent"])
+    indent = len(match["indent"])
     inner = below[: len(below) - len(below.lstrip(" \t"))]
     if len(inner.expandtabs()) < indent + 3:
         return None
     if indent == 0:
-        return 1 if found["title"].isupper() or found["title"].istitle() else None
+        return 1 if match["title"].isupper() or match["title"].istitle() else None
     return 2 if indent >= 2 else None
 
 
 def add_source(builder: Builder, text: str) -> str:
-    """Add the source of a manual page; see `add_printed`."""
+    """Add the source of a manual page.
+
+    Returns:
+        The page's description under NAME; empty without one.
+    """
     title, body = "", list[str]()
     at_name = False
     for line in plain_source(text).split("\n"):
@@ -135,25 +139,25 @@ def add_source(builder: Builder, text: str) -> str:
         elif macro not in _SILENT:
             body.append(_said(line) if macro else line)
             if at_name and not title:
-                named = _NAMED.match(" ".join(body))
-                title = named["title"].strip()[:_TITLE_CHARS] if named else ""
+                match = _NAMED.match(" ".join(body))
+                title = match["title"].strip()[:_TITLE_CHARS] if match else ""
     add_text(builder, "\n".join(body))
     return title
 
 
 def plain_source(text: str) -> str:
-    """Roff without its escapes; each line stays itself."""
+    """Remove the escapes of roff; each line stays a line."""
     for escape, letters in _ESCAPES:
         text = escape.sub(letters, text)
     return text
 
 
 def _macro(line: str) -> str:
-    found = re.match(r"[.'][ \t]*([A-Za-z]*)", line)
-    return (found[1] or "ad") if found else ""
+    match = re.match(r"[.'][ \t]*([A-Za-z]*)", line)
+    return (match[1] or "ad") if match else ""
 
 
 def _said(line: str) -> str:
-    """What a macro prints, without quotes."""
+    """Return the text that a macro prints, without quotes."""
     name, _, rest = line[1:].strip().partition(" ")
     return _LEADS.get(name, "") + rest.replace('"', "").strip()

@@ -17,7 +17,7 @@ _MOST_NESTED = 60
 
 
 def parse(data: bytes) -> Parsed:
-    """A Markdown file: CommonMark, tables, and a block of `key: value` lines at its head.
+    """Parse a Markdown file: CommonMark, tables, and a block of `key: value` lines at its head.
 
     Raises:
         Refused: For binary data, unknown encodings and files without text.
@@ -41,14 +41,17 @@ def add_markdown(builder: Builder, text: str) -> None:
 
 @cache
 def _reader() -> MarkdownIt:
-    """Holds nothing of what it has read; to make one takes longer than to read a small file."""
+    """Return the shared Markdown parser.
+
+    It keeps nothing of a text; making one takes longer than reading a small file.
+    """
     return MarkdownIt("commonmark", {"maxNesting": _MOST_NESTED}).enable("table")
 
 
 def _facts(lines: str) -> dict[str, str]:
-    """Flat values only, as written; anything nested or without a value is left out."""
-    found = (_FRONT_LINE.fullmatch(line.rstrip()) for line in lines.split("\n"))
-    pairs = ((m["key"].lower(), _COMMENT.sub("", m["value"])) for m in found if m)
+    """Return the flat values as written; nested values and keys without a value are left out."""
+    matches = (_FRONT_LINE.fullmatch(line.rstrip()) for line in lines.split("\n"))
+    pairs = ((m["key"].lower(), _COMMENT.sub("", m["value"])) for m in matches if m)
     return {key: value for key, value in pairs if value.lower() not in {"", "null", "~"}}
 
 
@@ -99,17 +102,17 @@ def _add_html(builder: Builder, content: str) -> None:
 
 
 def _inline(node: Node) -> str:
-    """The words of a block, without marks; wrapped lines are joined."""
+    """Return the words of a block without marks; wrapped lines are joined."""
     words = []
-    for part in node.walk():
-        match part.type:
+    for child in node.walk():
+        match child.type:
             case "text" | "code_inline":
-                words.append(part.content)
+                words.append(child.content)
             case "softbreak":
                 words.append(" ")
             case "hardbreak":
                 words.append("\n")
-            case "html_inline" if part.content.lower().startswith("<br"):
+            case "html_inline" if child.content.lower().startswith("<br"):
                 words.append("\n")
             case _:
                 pass

@@ -11,13 +11,14 @@ _LONGEST_OUTPUT = 20_000
 
 
 def parse(data: bytes) -> Parsed:
-    """A notebook of format 3 or 4.
+    """Parse a notebook of format 3 or 4.
 
     Raises:
         Refused: `failed` when it is no notebook, `empty` when no cell holds text.
     """
     try:
         notebook = json.loads(decode(data))
+        # Format 3 has its cells in worksheets, format 4 at the top.
         sheets = notebook.get("worksheets") or [notebook]
         cells = [cell for sheet in sheets for cell in sheet["cells"]]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
@@ -54,8 +55,8 @@ def _output(output: dict[str, Any]) -> str:
 
 def _title(notebook: dict[str, Any]) -> str:
     metadata = notebook.get("metadata")
-    found = metadata.get("title") if isinstance(metadata, dict) else None
-    return found if isinstance(found, str) else ""
+    title = metadata.get("title") if isinstance(metadata, dict) else None
+    return title if isinstance(title, str) else ""
 
 
 def _joined(lines: object) -> str:

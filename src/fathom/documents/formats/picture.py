@@ -1,4 +1,4 @@
-"""PNG, JPEG and TIFF: the text that stands on pictures is recognised, each is a page."""
+"""PNG, JPEG and TIFF: the text on pictures is recognised; each picture is a page."""
 
 import io
 from collections.abc import Iterable, Iterator
@@ -13,25 +13,26 @@ if TYPE_CHECKING:
 
 KINDS = ("PNG", "JPEG", "TIFF")
 MOST_PIXELS = 80_000_000
-"""Of one picture as its file claims them, an A3 page at 600 dots an inch; more is not unpacked."""
+"""Most pixels that a file may claim for one picture: an A3 page at 600 dots an inch. More is
+refused before it is unpacked."""
 READ_PIXELS = 9_000_000
-"""A larger one is read smaller; an A4 page at 300 dots an inch has as many."""
-_ORIENTATION = 0x0112  # the tag by which a camera says how it was held
-_FEWEST_LETTERS = 12  # below it is a sign or a logo
+"""Most pixels to recognise, an A4 page at 300 dots an inch; a larger picture is scaled down."""
+_ORIENTATION = 0x0112  # the EXIF tag for how the camera was held
+_FEWEST_LETTERS = 12  # fewer are a sign or a logo
 
 
 def parse(data: bytes, recogniser: Recogniser | None = None) -> Parsed:
-    """The text of a picture; without a recogniser none is read.
+    """Parse a picture; without a recogniser every picture is refused.
 
     Raises:
-        Refused: `no_document` without recogniser and of pictures without text, `failed` for a
+        Refused: `no_document` without recogniser and for pictures without text, `failed` for a
             damaged or huge one.
     """
     if recogniser is None:
         raise Refused("no_document", f"is a picture; {NEEDS_OCR}")
     from PIL import Image
 
-    Image.MAX_IMAGE_PIXELS = None  # the size is looked at here, before anything is unpacked
+    Image.MAX_IMAGE_PIXELS = None  # `_pixels` checks the size before anything is unpacked
     try:
         with Image.open(io.BytesIO(data), formats=KINDS) as picture:
             frames = _frames(picture)
@@ -39,7 +40,7 @@ def parse(data: bytes, recogniser: Recogniser | None = None) -> Parsed:
             pages = list(_pages(picture, frames, recogniser))
     except (Refused, MemoryError):
         raise
-    except Exception as error:  # Pillow raises what its decoders come upon
+    except Exception as error:  # Pillow passes on the errors of all its decoders
         words = " ".join(str(error).split())[:200]
         raise Refused("failed", f"damaged picture ({type(error).__name__}: {words})") from error
     if sum(_letters(page.lines) for page in pages) < _FEWEST_LETTERS:
@@ -50,20 +51,20 @@ def parse(data: bytes, recogniser: Recogniser | None = None) -> Parsed:
 
 
 def lines_on(data: bytes, recogniser: Recogniser) -> tuple[Line, ...]:
-    """The lines on one picture, after `Recogniser.begin`; none where there is hardly any text.
+    """Return the lines on one picture, after `Recogniser.begin`; none with hardly any text.
 
     Raises:
         Refused: `failed` for a damaged or huge one.
     """
     from PIL import Image
 
-    Image.MAX_IMAGE_PIXELS = None  # see `parse`
+    Image.MAX_IMAGE_PIXELS = None  # `_pixels` checks the size, as for `parse`
     try:
         with Image.open(io.BytesIO(data), formats=KINDS) as picture:
             lines = recogniser.read(_pixels(picture))
     except (Refused, MemoryError):
         raise
-    except Exception as error:  # Pillow raises what its decoders come upon
+    except Exception as error:  # Pillow passes on the errors of all its decoders
         raise Refused("failed", f"damaged picture ({type(error).__name__})") from error
     return lines if _letters(lines) >= _FEWEST_LETTERS else ()
 
@@ -73,10 +74,10 @@ def _letters(lines: Iterable[Line]) -> int:
 
 
 def _frames(picture: "Image") -> int:
-    """How many pages a file has; a photograph may carry others beside it, such as its depth.
+    """Return how many pages a file has; a photograph may carry others, such as its depth.
 
     Raises:
-        Refused: If it moves.
+        Refused: If the picture is an animation.
     """
     frames = int(getattr(picture, "n_frames", 1))
     if picture.format == "PNG" and frames > 1:
@@ -90,11 +91,11 @@ def _pages(picture: "Image", frames: int, recogniser: Recogniser) -> Iterator[Pa
         yield PageLines(number=frame + 1, lines=recogniser.read(_pixels(picture)))
 
 
-def _pixels(picture: "Image") -> Any:  # noqa: ANN401 - an array; numpy comes with the extra's use
-    """Upright as the camera was held, on white, and no larger than is read.
+def _pixels(picture: "Image") -> Any:  # noqa: ANN401 - an array; numpy is imported below
+    """Return the pixels upright, on white, and no larger than `READ_PIXELS`.
 
     Raises:
-        Refused: If it claims to be larger than any page.
+        Refused: If the picture claims to be larger than any page.
     """
     import numpy as np
     from PIL import Image, ImageOps
@@ -105,21 +106,21 @@ def _pixels(picture: "Image") -> Any:  # noqa: ANN401 - an array; numpy comes wi
             "failed",
             f"claims {width} x {height} pixels, more than {MOST_PIXELS // 1_000_000} million",
         )
-    turned = picture.getexif().get(_ORIENTATION, 1)
+    orientation = picture.getexif().get(_ORIENTATION, 1)
     share = min(1.0, (READ_PIXELS / (width * height)) ** 0.5)
     size = max(1, int(width * share)), max(1, int(height * share))
     if share < 1 and picture.format == "JPEG":
-        picture.draft("RGB", size)  # unpacked at a half or a quarter of its size at once
+        picture.draft("RGB", size)  # decodes at a half or a quarter of the size, which is faster
     whole = _plain(picture)
     flat = _on_white(whole.resize(size, Image.Resampling.BOX) if share < 1 else whole)
-    flat.getexif()[_ORIENTATION] = turned
+    flat.getexif()[_ORIENTATION] = orientation
     upright = ImageOps.exif_transpose(flat)
     return np.ascontiguousarray(np.asarray(upright)[:, :, ::-1])
 
 
 def _plain(picture: "Image") -> "Image":
-    """In eight bits a colour, so that it can be made smaller."""
-    if picture.mode.startswith(("I", "F")):  # deep greys would be cut off instead of scaled
+    """Convert a picture to eight bits a colour, so that it can be scaled."""
+    if picture.mode.startswith(("I", "F")):  # convert() would cut off deep greys
         return picture.point(lambda value: value / 256).convert("L")
     return picture.convert("RGBA" if picture.has_transparency_data else "RGB")
 

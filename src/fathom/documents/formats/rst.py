@@ -19,7 +19,7 @@ _UNSEEN = (
 
 
 def parse(data: bytes) -> Parsed:
-    """A reStructuredText file; unknown roles and directives keep their text.
+    """Parse a reStructuredText file; unknown roles and directives keep their text.
 
     Raises:
         Refused: `failed` when it cannot be read at all.
@@ -41,18 +41,18 @@ def parse(data: bytes) -> Parsed:
     except SystemMessage as error:
         raise Refused("failed", f"damaged reStructuredText: {error}"[:200]) from error
     for complaint in list(tree.findall(nodes.system_message)):
-        complaint.parent.remove(complaint)  # some stand inside of what is read as one text
+        complaint.parent.remove(complaint)  # some stand inside a block that is read as one text
     builder = Builder()
     _add_all(builder, tree, 0)
     return builder.build(_title(tree))
 
 
 def _title(tree: nodes.document) -> str:
-    """What a `:title:` field at the head, or a directive of this name, calls the document."""
+    """Return the title that a `:title:` field at the head, or a directive of this name, gives."""
     head = next((child for child in tree.children if not isinstance(child, _UNSEEN)), None)
     fields = head.children if isinstance(head, nodes.docinfo | nodes.field_list) else ()
-    named = [each for each in fields if isinstance(each, nodes.field)]
-    titles = (field[1].astext() for field in named if field[0].astext().lower() == "title")
+    entries = [entry for entry in fields if isinstance(entry, nodes.field)]
+    titles = (field[1].astext() for field in entries if field[0].astext().lower() == "title")
     return next(titles, "") or str(tree.get("title", ""))
 
 
@@ -74,7 +74,7 @@ def _add(builder: Builder, node: nodes.Node, level: int) -> None:
 
 
 def _add_leaf(builder: Builder, node: nodes.Node, level: int) -> bool:
-    """Add a block without further blocks in it; whether `node` was one."""
+    """Add a block without further blocks in it; return whether `node` was one."""
     match node:
         case nodes.title() | nodes.rubric():
             builder.heading(node.astext(), max(level, 1))

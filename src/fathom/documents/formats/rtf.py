@@ -1,4 +1,4 @@
-"""RTF: the text of the document, without its tables of fonts, pictures and hidden parts."""
+"""RTF: the text of the document, without its tables of fonts, pictures and hidden text."""
 
 import codecs
 import re
@@ -27,14 +27,14 @@ _DEEPEST = 1_000
 
 @dataclass(slots=True)
 class _Group:
-    """What a group inherits from the one around it and forgets at its end."""
+    """The state that a group inherits from the one around it and forgets at its end."""
 
     hidden: bool = False
     stand_ins: int = 1  # bytes that follow each \\u for readers without Unicode
 
 
 def parse(data: bytes) -> Parsed:
-    """An RTF file.
+    """Parse an RTF file.
 
     Raises:
         Refused: `failed` when it nests too deeply, `empty` without text.
@@ -49,7 +49,7 @@ def parse(data: bytes) -> Parsed:
 
 
 class _Reader:
-    """Goes over the tokens once."""
+    """A single pass over the tokens of a file."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
@@ -71,7 +71,7 @@ class _Reader:
                 self._octets(bytes.fromhex(octet.decode("ascii")))
             elif plain:
                 self._octets(plain)
-        # A character beyond the basic plane comes as two surrogates.
+        # RTF writes a character beyond the basic plane as two surrogates.
         return "".join(self._pieces).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
     def _brace(self, brace: bytes) -> None:
@@ -81,6 +81,7 @@ class _Reader:
             self._groups.append(replace(self._groups[-1]))
         elif len(self._groups) > 1:
             self._groups.pop()
+        # A brace ends the stand-ins that an older reader would show.
         self._to_skip = 0
 
     def _word(self, word: bytes, number: int | None) -> None:
@@ -118,8 +119,8 @@ class _Reader:
 
 
 def _code_page(data: bytes) -> str:
-    found = re.search(rb"\\ansicpg(\d{3,5})", data[:2000])
-    name = f"cp{found[1].decode('ascii')}" if found else "cp1252"
+    match = re.search(rb"\\ansicpg(\d{3,5})", data[:2000])
+    name = f"cp{match[1].decode('ascii')}" if match else "cp1252"
     try:
         codecs.lookup(name)
     except LookupError:

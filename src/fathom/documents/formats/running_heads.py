@@ -1,4 +1,4 @@
-"""Running heads and feet: what is printed on every page and belongs to none."""
+"""Removal of running heads and feet, which are printed on every page and belong to none."""
 
 import re
 from collections import Counter
@@ -22,74 +22,79 @@ _ENDED = (".", "!", "?", ":", ";", '"')
 
 
 Places = list[list[int]]
-"""Of each page, the places of its lines."""
+"""The indices of lines, for each page."""
 
 
 def kept(pages: Sequence[Sequence[str]]) -> Places:
-    """The places of the lines of each page that are not running heads or feet.
+    """Return the places of the lines of each page that are not running heads or feet.
 
-    Those stand at the edges of most pages; numbers in them may differ, and page numbers are alike
-    however they are written, also where they stand below a letterhead. Of fewer than three pages
-    nothing can be told. Nor is a catchword kept: the first words of the next page at the foot of
-    the one before, followed by three dots.
+    Running heads and feet stand at the edges of most pages. Numbers in them may differ, and page
+    numbers count as equal however they are written, also below a letterhead. Fewer than three
+    pages prove nothing. A catchword is dropped too: the first words of the next page at the foot
+    of the one before, followed by three dots.
     """
-    left = [list(range(len(page))) for page in pages]
-    left = _peeled(pages, left, _repeated(_shown(pages, left)))
-    left = _peeled(pages, left, _repeated(_shown(pages, left)) & {_NUMBER})
-    return _without_catchwords(pages, left)
+    places = [list(range(len(page))) for page in pages]
+    places = _peeled(pages, places, _repeated(_shown(pages, places)))
+    # Once heads are gone, page numbers below them stand at the edge.
+    places = _peeled(pages, places, _repeated(_shown(pages, places)) & {_NUMBER})
+    return _without_catchwords(pages, places)
 
 
 def bare(text: str) -> str:
-    """A plain text without running heads and feet.
+    """Return a plain text without running heads and feet.
 
-    Its pages are told by form feeds; a sentence that runs over one is joined. Of a printed manual
-    page the lines with its name at the margin are left out.
+    Form feeds end its pages; a sentence that runs over a page's end is joined. The lines of a
+    printed manual page with its name at the margin are removed.
     """
     return _without_margins(_unpaged(text) if "\f" in text else text)
 
 
 def _repeated(pages: Sequence[Sequence[str]]) -> frozenset[str]:
     pages = [page for page in pages if page]
-    seen: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for page in pages:
-        seen.update({_shape(line) for at, line in enumerate(page) if _at_edge(page, at)})
+        counts.update({_shape(line) for at, line in enumerate(page) if _at_edge(page, at)})
     if len(pages) < _FEWEST_PAGES:
         return frozenset()
-    return frozenset(shape for shape, n in seen.items() if n >= _EDGE_SHARE * len(pages))
+    return frozenset(shape for shape, n in counts.items() if n >= _EDGE_SHARE * len(pages))
 
 
-def _shown(pages: Sequence[Sequence[str]], left: Places) -> list[list[str]]:
-    return [[page[at] for at in own] for page, own in zip(pages, left, strict=True)]
-
-
-def _peeled(pages: Sequence[Sequence[str]], left: Places, unwanted: Set[str]) -> Places:
-    """The places without those at an edge whose lines are unwanted."""
+def _shown(pages: Sequence[Sequence[str]], places: Places) -> list[list[str]]:
     return [
-        [
-            at
-            for place, at in enumerate(own)
-            if not (_at_edge(lines, place) and _shape(lines[place]) in unwanted)
-        ]
-        for own, lines in zip(left, _shown(pages, left), strict=True)
+        [page[at] for at in page_places] for page, page_places in zip(pages, places, strict=True)
     ]
 
 
-def _without_catchwords(pages: Sequence[Sequence[str]], left: Places) -> Places:
-    shown = _shown(pages, left)
-    follows = [*shown[1:], []]
+def _peeled(pages: Sequence[Sequence[str]], places: Places, unwanted: Set[str]) -> Places:
+    """Return the places without those of unwanted lines at an edge."""
     return [
-        own[:-1] if len(lines) > 1 and after and _announces(lines[-1], after[0]) else own
-        for own, lines, after in zip(left, shown, follows, strict=True)
+        [
+            at
+            for index, at in enumerate(page_places)
+            if not (_at_edge(lines, index) and _shape(lines[index]) in unwanted)
+        ]
+        for page_places, lines in zip(places, _shown(pages, places), strict=True)
+    ]
+
+
+def _without_catchwords(pages: Sequence[Sequence[str]], places: Places) -> Places:
+    remaining = _shown(pages, places)
+    following = [*remaining[1:], []]
+    return [
+        page_places[:-1]
+        if len(lines) > 1 and after and _announces(lines[-1], after[0])
+        else page_places
+        for page_places, lines, after in zip(places, remaining, following, strict=True)
     ]
 
 
 def _announces(foot: str, head: str) -> bool:
-    found = _CATCHWORD.fullmatch(foot)
-    return found is not None and head.casefold().startswith(found["words"].casefold())
+    match = _CATCHWORD.fullmatch(foot)
+    return match is not None and head.casefold().startswith(match["words"].casefold())
 
 
 def _at_edge(page: Sequence[str], at: int) -> bool:
-    """Whether a line may be head or foot: never all that a page holds."""
+    """Return whether a line may be a head or foot; the edges never cover a whole page."""
     depth = min(_EDGE_LINES, len(page) // 3)
     return not depth <= at < len(page) - depth
 
@@ -102,10 +107,10 @@ def _shape(line: str) -> str:
 def _unpaged(text: str) -> str:
     pages = [page.split("\n") for page in text.split("\f")]
     filled = [[at for at, line in enumerate(page) if line.strip()] for page in pages]
-    shown = [[page[at] for at in places] for page, places in zip(pages, filled, strict=True)]
+    filled_lines = [[page[at] for at in places] for page, places in zip(pages, filled, strict=True)]
     whole = ""
-    for page, places, left in zip(pages, filled, kept(shown), strict=True):
-        dropped = set(places) - {places[at] for at in left}
+    for page, places, body_places in zip(pages, filled, kept(filled_lines), strict=True):
+        dropped = set(places) - {places[at] for at in body_places}
         body = "\n".join(line for at, line in enumerate(page) if at not in dropped).strip("\n")
         runs_on = body.lstrip()[:1].islower() and not whole.endswith(_ENDED)
         whole = f"{whole}\n{body}" if runs_on else f"{whole}\n\n{body}"
@@ -114,7 +119,7 @@ def _unpaged(text: str) -> str:
 
 
 def _without_margins(text: str) -> str:
-    names = {found["name"] for found in _MANUAL_HEAD.finditer(text)}
+    names = {match["name"] for match in _MANUAL_HEAD.finditer(text)}
     if not names:
         return text
     lines = text.split("\n")

@@ -1,4 +1,4 @@
-"""Which format a file is, and its parser; the name decides between text formats only."""
+"""Detection of a file's format and its parser; the name decides between text formats only."""
 
 import importlib
 import re
@@ -24,7 +24,7 @@ Format = Literal[
     "pdf", "picture", "pptx", "rst", "rtf", "text", "xlsx", "xml",
 ]  # fmt: skip
 
-# Imported when the first file of the format comes: most runs need two or three of them.
+# A parser is imported with the first file of its format: most runs need two or three parsers.
 PARSERS: dict[Format, str] = {
     "csv": "csv",
     "docx": "office.docx",
@@ -96,22 +96,22 @@ _CELLS = re.compile(r'^\s*\{.*"cells"\s*:', re.DOTALL)
 
 
 def parser(kind: Format) -> Parser:
-    """The parser of a format, imported now."""
+    """Load the parser of a format."""
     module = importlib.import_module(f"fathom.documents.formats.{PARSERS[kind]}")
     return cast("Parser", module.parse)
 
 
 def picturing_parser(kind: Format) -> "PicturingParser":
-    """The parser of a format in which there may be pictures of text, imported now."""
+    """Load the parser of a format that may hold pictures of text."""
     return cast("PicturingParser", parser(kind))
 
 
 def sniff(data: bytes, name: str) -> Format:
-    """The format of `data`.
+    """Return the format of `data`.
 
     Args:
         data: The whole file.
-        name: Its name.
+        name: The file's name.
 
     Raises:
         Refused: `empty`, `encrypted`, `unsupported` or `no_document`; `failed` for a damaged zip.
@@ -126,13 +126,17 @@ def sniff(data: bytes, name: str) -> Format:
 
 
 def by_name(refusal: Refused, name: str) -> Refused:
-    """What is no document is an unsupported one where its name says that it should be one."""
+    """Return the refusal as `unsupported` if the file's name says that it should be a document.
+
+    Other refusals are returned unchanged.
+    """
     if refusal.outcome == "no_document" and PurePath(name).suffix[1:].lower() in FORMATS:
         return Refused("unsupported", refusal.reason)
     return refusal
 
 
 def _binary(data: bytes) -> Format | None:
+    # Readers accept a PDF header within the first kilobyte, so some files have bytes before it.
     at = data.find(b"%PDF-", 0, 1024)
     if at == 0 or (at > 0 and b" obj" in data):
         return "pdf"
@@ -144,9 +148,9 @@ def _binary(data: bytes) -> Format | None:
         return "rtf"
     if data.startswith(_PICTURES):
         return "picture"
-    for magic, what in _KNOWN_BINARY:
+    for magic, description in _KNOWN_BINARY:
         if data.startswith(magic):
-            raise Refused("no_document", f"is {what}")
+            raise Refused("no_document", f"is {description}")
     return None
 
 
@@ -177,12 +181,12 @@ def _zip(data: bytes) -> Format:
 
 def _mimetype(archive: zipfile.ZipFile) -> Format | None:
     try:
-        found = unpack(archive, "mimetype", 200).strip()
+        declared = unpack(archive, "mimetype", 200).strip()
     except zipfile.BadZipFile:
         return None
-    if found.startswith(b"application/vnd.oasis") and found not in _MIMETYPES:
+    if declared.startswith(b"application/vnd.oasis") and declared not in _MIMETYPES:
         raise Refused("unsupported", "is an OpenDocument file but no text; save it as .odt")
-    return _MIMETYPES.get(found)
+    return _MIMETYPES.get(declared)
 
 
 def _text(data: bytes, suffix: str) -> Format:
@@ -207,13 +211,13 @@ def _text(data: bytes, suffix: str) -> Format:
 
 
 def _end_of_comments(text: str) -> int:
-    found = _COMMENTS.match(text)
-    return found.end() if found else 0
+    match = _COMMENTS.match(text)
+    return match.end() if match else 0
 
 
 def _markup(start: str, suffix: str) -> Format | None:
     if suffix in _BY_NAME:
-        # Markdown and text may begin with a tag; only a whole page is worth overruling the name.
+        # Markdown and text may begin with a tag; only a whole page overrules the name.
         whole = re.match(r"<(?:!doctype\s+html|html)\b", start, re.IGNORECASE)
         return "html" if whole else None
     if _HTML_START.match(start):
@@ -251,7 +255,7 @@ def _unnamed(text: str) -> Format:
     from fathom.documents.formats import csv, manual
 
     if manual.is_source(text):
-        return "manual"  # its examples may look like anything
+        return "manual"  # first, since its examples may look like any other format
     if len(_ATX.findall(text, 0, 100_000)) >= 2:
         return "markdown"
     return "csv" if csv.recognise(text) else "text"

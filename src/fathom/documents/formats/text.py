@@ -9,7 +9,7 @@ from fathom.documents.formats.running_heads import bare
 _PARAGRAPHS = re.compile(r"\n[ \t]*\n\s*")
 _LABEL = r"[-*\u2022\u00b7\u25aa\u25cf\u25e6\u2023]|\(?\d{1,3}[.)]|\(?[a-z][.)]|\(?[ivx]{2,5}[.)]"
 ITEM_LABEL = re.compile(rf"{_LABEL}|o")
-"""What stands before a list item; a lone `o` only where white space sets it apart."""
+"""The label of a list item; a lone `o` counts only with wide white space after it."""
 ITEM = re.compile(rf"(?P<label>{_LABEL}|o(?=[ \t]{{2}}))[ \t]+(?P<text>\S.*)", re.DOTALL)
 _STARTSITEM = re.compile(rf"\n(?=[ \t]*(?:{_LABEL}|o(?=[ \t]{{2}}))[ \t]+\S)")
 _CHAPTER = re.compile(
@@ -26,7 +26,7 @@ _SENTENCE_END = (".", ",", ";", ":", "?", "!")
 
 
 def parse(data: bytes) -> Parsed:
-    """Plain text in any encoding that can be told.
+    """Parse plain text in any detectable encoding.
 
     Raises:
         Refused: For binary data, unknown encodings and mere white space.
@@ -44,7 +44,7 @@ def add_text(builder: Builder, text: str) -> None:
 
 
 def heading_level(line: str) -> int | None:
-    """The level of a line that is certainly a heading (`BAB I`, `Pasal 3`, `1.2 Title`)."""
+    """Return the level of a line that is certainly a heading (`BAB I`, `Pasal 3`, `1.2 Title`)."""
     line = line.strip()
     chapter = _CHAPTER.fullmatch(line)
     if chapter:
@@ -59,7 +59,7 @@ def heading_level(line: str) -> int | None:
 
 
 def _runs_in(first: str, rest: str) -> bool:
-    """Whether a numbered line stands right above its text, instead of being its beginning."""
+    """Return whether a numbered line is a title right above its text, not the text's beginning."""
     is_deep = re.match(r"\s*\d{1,2}\.\d", first) is not None
     return is_deep and len(first.strip()) <= _SHORT and rest.lstrip()[:1].isupper()
 
@@ -69,7 +69,7 @@ def _add_paragraph(builder: Builder, paragraph: str) -> None:
         builder.code(paragraph)
         return
     first, _, rest = paragraph.partition("\n")
-    # A numbered line alone may be a list item, unless it is longer numbered (`1.2`).
+    # A numbered line may be a list item, unless its number has several levels (`1.2`).
     level = heading_level(first)
     if level and (not rest.strip() or _CHAPTER.fullmatch(first.strip()) or _runs_in(first, rest)):
         builder.heading(first, level)

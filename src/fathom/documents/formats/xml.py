@@ -1,4 +1,4 @@
-"""Any XML, feeds among it: the text of the elements in order."""
+"""Any XML, including feeds: the text of the elements in order."""
 
 import re
 from typing import Any
@@ -14,7 +14,7 @@ _MARKUP = re.compile(r"</?[a-zA-Z][^>]{0,500}>")
 
 
 def parse(data: bytes) -> Parsed:
-    """An XML file; entities, document type definitions and the network stay untouched.
+    """Parse an XML file; entities, document type definitions and the network are never used.
 
     Raises:
         Refused: `failed` when it is no XML, `empty` when no element holds text.
@@ -27,12 +27,15 @@ def parse(data: bytes) -> Parsed:
         raise Refused("failed", "damaged XML")
     builder = Builder()
     _add(builder, root)
-    title = next((_text(e) for e in root.iter() if _name(e) in _TITLES and _text(e)), "")
+    title = next(
+        (_text(element) for element in root.iter() if _name(element) in _TITLES and _text(element)),
+        "",
+    )
     return builder.build(title)
 
 
 def _add(builder: Builder, root: Any) -> None:  # noqa: ANN401 - lxml has no types
-    """Leaves become paragraphs; an element with text of its own is one paragraph as a whole."""
+    """Add leaves as paragraphs; an element with text between its children is one paragraph."""
     todo = [root]
     while todo:
         element = todo.pop()
@@ -51,7 +54,7 @@ def _add(builder: Builder, root: Any) -> None:  # noqa: ANN401 - lxml has no typ
 
 
 def _add_escaped(builder: Builder, text: str) -> None:
-    """Feeds carry HTML as text."""
+    """Add HTML that a feed carries as text."""
     try:
         add_html(builder, text)
     except Refused as refusal:
@@ -60,8 +63,8 @@ def _add_escaped(builder: Builder, text: str) -> None:
 
 
 def _mixed(element: Any) -> bool:  # noqa: ANN401
-    own = [element.text, *(child.tail for child in element)]
-    return any(part and part.strip() for part in own)
+    texts = [element.text, *(child.tail for child in element)]
+    return any(text and text.strip() for text in texts)
 
 
 def _text(element: Any) -> str:  # noqa: ANN401
