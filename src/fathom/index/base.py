@@ -1,4 +1,4 @@
-"""What an index promises, whatever engine is underneath."""
+"""The protocol of an index, whatever engine implements it."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -17,12 +17,13 @@ Vector = NDArray[np.float32]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """A document ready to be stored: its chunks and their vectors, (chunks, dimension) float32.
+    """A document ready to be stored, with its chunks and their vectors.
 
     Attributes:
-        vectors: `None` where they follow: until then the chunks are found by their words.
-        digest: sha256 of the bytes (or of the record) the document was made from.
-        more: Vectors of the chunks in further spaces, by the names of these.
+        vectors: (chunks, dimension) float32; `None` if they follow later. Until then the chunks are
+            found by their words.
+        digest: sha256 of the bytes (or of the record) that the document was made from.
+        more: Vectors of the chunks in further spaces, by the names of the spaces.
     """
 
     document: Document
@@ -34,10 +35,10 @@ class Entry:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Space:
-    """A vector space beside the one that every index has: the vectors of one more embedder.
+    """A further vector space, for the vectors of one more embedder.
 
     Attributes:
-        identity: Of the embedder; vectors of another one are not comparable.
+        identity: The identity of the embedder; vectors of another embedder are not comparable.
     """
 
     name: str
@@ -46,7 +47,11 @@ class Space:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SpaceStatus:
-    """The state of a further vector space; `chunks` have their vectors in it."""
+    """The state of a further vector space.
+
+    Attributes:
+        chunks: The number of chunks that have their vectors in the space.
+    """
 
     name: str
     identity: Mapping[str, str]
@@ -56,16 +61,17 @@ class SpaceStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceRecord:
-    """What the index knows of one place it was asked to read: a file or a record of a corpus.
+    """The record that an index keeps of one place: a file or a record of a corpus.
 
     Attributes:
         path: `file` or `file#_id`.
-        digest: sha256 of what was read there; where that is `stale`, of what was read last.
-        outcome: `ok`, `stale` (what was read there before is kept, because it cannot be read any
-            more or is gone), or why there is no document.
+        digest: sha256 of the content that was read there; if `stale`, of the content that was read
+            last.
+        outcome: `ok`, `stale` (the earlier content is kept, because the place cannot be read any
+            more or is gone), or the reason why there is no document.
         reason: One line; empty when `ok`.
-        document_id: The document read there; `None` where there is none, and for the file of a
-            corpus, whose records are places of their own. Equal files share one document.
+        document_id: The document read there; `None` if there is none, and for the file of a corpus,
+            whose records are places themselves. Equal files share one document.
     """
 
     path: str
@@ -76,12 +82,12 @@ class SourceRecord:
 
     @property
     def is_corpus(self) -> bool:
-        """Whether it is a file of records."""
+        """Return whether the place is a file of records."""
         return self.document_id is None and self.outcome in {"ok", "stale"}
 
 
 class Match(NamedTuple):
-    """A chunk found by one leg of the index; `score` grows with likeness."""
+    """A chunk that a search found; a higher `score` is a closer match."""
 
     chunk_id: str
     score: float
@@ -89,7 +95,7 @@ class Match(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DocumentSummary:
-    """A document as listed: `updated` is ISO 8601 in UTC."""
+    """The entry of a document in a list; `updated` is ISO 8601 in UTC."""
 
     id: str
     path: str
@@ -101,7 +107,7 @@ class DocumentSummary:
 
 @dataclass(frozen=True, slots=True)
 class MetadataKey:
-    """A metadata key: `kinds` are of `text`, `date`, `number`, `bool`, the commonest first."""
+    """A metadata key; `kinds` are of `text`, `date`, `number`, `bool`, the commonest first."""
 
     kinds: tuple[str, ...]
     documents: int
@@ -112,16 +118,18 @@ class IndexStatus:
     """The state of an index.
 
     Attributes:
-        revision: Grows by one with every published change.
-        failed: Places that gave no document.
-        stale: Places whose document is kept although it cannot be read there any more.
-        content: sha256 over all documents, chunks and vectors, independent of the order in
-            which they came; without further spaces, which are made of the chunks.
-        keys: What documents can be filtered by, beside the columns that all have: each key with
-            the kinds of its values and the number of documents that have one.
-        bytes_on_disk: By part (`sqlite`, `tantivy`, `usearch`).
-        spaces: Further vector spaces, in the order in which they came.
-        lacking: Chunks without a vector in the space that every index has; found by words only.
+        revision: A number that grows by one with every published change.
+        failed: The number of places that gave no document.
+        stale: The number of places whose document is kept although it cannot be read there any
+            more.
+        content: sha256 over all documents, chunks and vectors, independent of the order in which
+            they were added. Further spaces do not count, because they are derived from the chunks.
+        keys: The metadata keys that filters may use, in addition to the columns that all documents
+            have: each key with the kinds of its values and the number of documents that have one.
+        bytes_on_disk: Sizes by component (`sqlite`, `tantivy`, `usearch`).
+        spaces: Further vector spaces, in the order in which they were added.
+        lacking: The number of chunks without a vector in the space that every index has; only their
+            words find them.
     """
 
     revision: int
@@ -139,56 +147,58 @@ class IndexStatus:
 
 
 def check_k(k: int) -> None:
-    """Accept how many hits are asked for.
+    """Accept a number of hits.
 
     Raises:
-        UsageError: If it is none.
+        UsageError: If the number is below 1.
     """
     if k < 1:
         raise UsageError(f"k = {k}: ask for at least 1 hit")
 
 
 MOST_ASKED = 1_000_000
-"""Nobody reads more hits than this; room is made for as many as are asked for."""
+"""The largest number of hits. Engines allocate memory for as many hits as they search."""
 
 
 def bounded(k: int) -> int:
-    """How many hits are looked for where so many are asked for.
+    """Return a number of hits, limited to `MOST_ASKED`.
 
     Raises:
-        UsageError: If it is none.
+        UsageError: If the number is below 1.
     """
     check_k(k)
+    # Every engine sets memory aside for k hits, so a huge k would exhaust it.
     return min(k, MOST_ASKED)
 
 
 def check_dimension(vector: Vector, dimension: int) -> None:
-    """Accept a query's vector.
+    """Accept the vector of a query.
 
     Raises:
-        IndexMismatch: If it has another dimension than those stored.
+        IndexMismatch: If the vector has another dimension than the stored ones.
     """
     if vector.shape != (dimension,):
         raise IndexMismatch(
-            f"the query's vector has {vector.size} numbers, those of the index {dimension}; use "
+            f"the query's vector has {vector.size} numbers, vectors of the index {dimension}; use "
             "the embedder that made the index, or `fathom ingest --rebuild PATH...`"
         )
 
 
 class IndexReader(Protocol):
-    """A consistent view: each document wholly or not at all, also while another process writes.
+    """A consistent view of an index, also while another process writes.
 
-    Every implementation passes `testing.IndexConformance`.
+    A reader sees each document wholly or not at all. Every implementation passes
+    `testing.IndexConformance`.
     """
 
     def snapshot(self) -> AbstractContextManager[None]:
-        """All calls inside the `with` block see one state, the last that was published before it.
+        """Show all calls inside the `with` block one state, the last one published before it.
 
-        Also those of threads that carry the block's context; see `index.held`. Inside another such
-        block nothing changes. What is written does not wait for it.
+        This holds also for threads that carry the context of the block (`index.held`). Nested
+        blocks keep the state of the outer block. Writers do not wait for the block.
 
         Raises:
-            RunError: By a call inside, if the state cannot be read any more.
+            RunError: From a call inside, if the state cannot be read any more.
         """
         ...
 
@@ -200,105 +210,115 @@ class IndexReader(Protocol):
         filters: Sequence[Filter] = (),
         space: Space | None = None,
     ) -> list[Match]:
-        """The `k` chunks with the highest cosine to the unit vector, ties by chunk id.
+        """Return the `k` chunks with the highest cosine to the unit vector, ties by chunk id.
 
-        Chunks that have no vector there yet are passed over; see `lacking_vectors`.
+        Chunks without a vector in the space are skipped; `lacking_vectors` counts them.
 
         Args:
-            vector: Of unit length.
-            k: At most so many.
-            filters: Only of documents that pass.
-            space: In which of the further spaces; by default in the one that every index has.
+            vector: A vector of unit length.
+            k: The largest number of matches.
+            filters: Conditions that the documents must meet.
+            space: The further space to search; by default the space that every index has.
 
         Raises:
-            IndexMismatch: If that space is not there or was made otherwise.
+            IndexMismatch: If the space is missing or was made with another embedder.
         """
         ...
 
     def keyword_search(self, text: str, *, k: int, filters: Sequence[Filter] = ()) -> list[Match]:
-        """The `k` chunks with the highest BM25 score for any of the words, ties by chunk id."""
+        """Return the `k` chunks with the highest BM25 score for any word, ties by chunk id."""
         ...
 
     def lacking_vectors(self) -> int:
-        """How many chunks lack a vector: of all spaces that which lacks most. Quick."""
+        """Return the number of chunks without a vector, in the space that lacks most.
+
+        The call is quick.
+        """
         ...
 
     def word_counts(self, words: Sequence[str]) -> list[int]:
-        """In how many chunks each word stands, in any form that keyword search takes for it.
+        """Return for each word the number of chunks that contain it.
 
-        Exact up to a thousand; more may be told as a thousand.
+        Every form that keyword search accepts for a word counts. Numbers up to a thousand are
+        exact; larger numbers may be returned as a thousand.
         """
         ...
 
     def chunks(self, ids: Sequence[str]) -> list[Chunk]:
-        """The chunks with these ids, in this order; ids that are gone are left out."""
+        """Return the chunks with these ids, in this order; missing ids are left out."""
         ...
 
     def document(self, document_id: str) -> Document | None:
-        """The document with this id."""
+        """Return the document with this id, or `None`."""
         ...
 
     def paths(self, ids: Sequence[str]) -> dict[str, str]:
-        """The paths of those documents that are there, by id; quicker than to read them."""
+        """Return the paths of the existing documents among these, by id.
+
+        This is quicker than reading the documents.
+        """
         ...
 
     def entry(self, document_id: str) -> Entry | None:
-        """The document with this id as it can be stored elsewhere, with its vectors.
+        """Return the document with this id and its vectors, ready to be stored elsewhere.
 
-        Those of a space are left out where a chunk lacks one.
+        The vectors of a space are left out if any chunk lacks one.
         """
         ...
 
     def documents(self) -> Iterator[DocumentSummary]:
-        """All documents, ordered by path."""
+        """Return the summaries of all documents, ordered by path."""
         ...
 
     def is_empty(self) -> bool:
-        """Whether there is no document."""
+        """Return whether the index has no document."""
         ...
 
     def source(self, path: str) -> SourceRecord | None:
-        """What is known of this place."""
+        """Return the record of this place, or `None`."""
         ...
 
     def sources(
         self, below: str = "/", *, after: str = "", most: int | None = None
     ) -> Iterator[SourceRecord]:
-        """Known places at `below`: itself, what is in it, its records; ordered by path.
+        """Return the records of a place, of all places in it and of its records, by path.
 
         Args:
-            below: By default all that are known.
-            after: Only those behind this path.
-            most: So many at most; by default all.
+            below: The place; by default all places.
+            after: Only places whose path comes after this path.
+            most: The largest number of records; by default all.
         """
         ...
 
     def places(self, document_id: str) -> list[SourceRecord]:
-        """All places that hold this document, ordered by path."""
+        """Return the records of all places that hold this document, ordered by path."""
         ...
 
     def roots(self) -> list[str]:
-        """The files and folders that the index was asked to hold, as they were named."""
+        """Return the files and folders that the index shall hold, as the user named them."""
         ...
 
     def calibrations(self) -> dict[str, str]:
-        """What was kept of calibrations, as JSON by strategy; no document stands in it."""
+        """Return the stored calibrations, as JSON by strategy.
+
+        They contain no document.
+        """
         ...
 
     def revision(self) -> str:
-        """Names the state of the index; another one after every published change."""
+        """Return the name of the index's state; every published change gives another one."""
         ...
 
     def keys(self) -> Mapping[str, MetadataKey]:
-        """What documents can be filtered by; see `IndexStatus.keys`. Quicker than all of that."""
+        """Return `IndexStatus.keys`, quicker than `status` does."""
         ...
 
     def status(self) -> IndexStatus:
-        """Counts, sizes and identity."""
+        """Return counts, sizes and identity."""
         ...
 
     def close(self) -> None:
-        """Let go of files and memory; calling it twice is fine."""
+        """Release files and memory; a second call does nothing."""
         ...
 
     def __enter__(self) -> Self: ...
@@ -307,95 +327,100 @@ class IndexReader(Protocol):
 
 
 class IndexWriter(IndexReader, Protocol):
-    """The one process that may change an index.
+    """The write access of a process to an index.
 
-    A call that has returned is durable: no kill afterwards loses it, and a kill during it
-    leaves each document wholly in its old or wholly in its new state.
+    A call that has returned is durable: no kill afterwards loses the change, and a kill during the
+    call leaves each document wholly in its old or wholly in its new state.
     """
 
     def put(self, entries: Sequence[Entry], sources: Sequence[SourceRecord]) -> None:
-        """Store documents and note the places, in one step.
+        """Store documents and the records of their places, in one step.
 
-        A place that pointed to another document lets go of it; a document that no place points
-        to any more is removed with all its chunks. What `keep_vectors` kept goes as soon as it
-        is stored.
+        A place that pointed to another document releases it. A document that no place points to any
+        more is removed with all its chunks. Vectors from `keep_vectors` are dropped as soon as
+        their chunk is stored.
         """
         ...
 
     def forget(self, paths: Sequence[str], *, purge: bool = True) -> int:
-        """Remove these places and the documents that only they held; returns how many went.
+        """Remove these places and the documents that only they held.
 
         Args:
             paths: The places.
-            purge: Also let go of the words of what went, as `purge` does. That takes a while:
-                whoever forgets in several steps does it once, behind the last.
+            purge: Also drop the words of the removed documents, as `purge` does. This takes a
+                while: a caller that forgets in several steps purges once, after the last step.
+
+        Returns:
+            The number of removed documents.
         """
         ...
 
     def purge(self) -> None:
-        """Let go of the words of removed documents, which are found by nobody.
+        """Drop the words of removed documents, which no search finds any more.
 
-        Where searches read any of them it is a change like any other, so a new revision: scores may
-        change where they counted. Documents, chunks and `IndexStatus.content` stay.
-        What is left to do after a kill is done by the next `forget` that removes a document.
+        If searches still read some of these words, this is a change like any other, with a new
+        revision: scores may change where the words counted. Documents, chunks and
+        `IndexStatus.content` stay the same. The next `forget` that removes a document finishes a
+        purge that a kill interrupted.
         """
         ...
 
     def set_roots(self, roots: Sequence[str]) -> None:
-        """Note which files and folders the index is asked to hold."""
+        """Store which files and folders the index shall hold."""
         ...
 
     def keep_calibration(self, strategy: str, data: str) -> None:
-        """Keep the calibration of a strategy, instead of an older one; empty removes that.
+        """Store the calibration of a strategy in place of the older one; empty data removes it.
 
-        The documents stay as they are, and so does the revision.
+        Documents and revision stay the same.
         """
         ...
 
     def keep_vectors(self, vectors: Mapping[str, Vector], *, space: str = "") -> None:
-        """Keep vectors, by the text they are of, until a chunk with it is stored."""
+        """Keep vectors by their texts, until a chunk with the text is stored."""
         ...
 
     def kept_vectors(self, texts: Sequence[str], *, space: str = "") -> dict[str, Vector]:
-        """Those of the vectors that are kept."""
+        """Return the vectors that are kept of these texts, by text."""
         ...
 
     def lay_out(self, spaces: Sequence[Space]) -> None:
-        """Make these further spaces where they are missing or were made otherwise, empty.
+        """Create these further spaces, empty, if they are missing or were made otherwise.
 
-        What is put from then on has its vectors in all of them.
+        Documents that are put from then on have their vectors in all of them.
         """
         ...
 
     def lacking(self, space: str, *, most: int, after: str = "") -> list[Chunk]:
-        """Of the chunks that have no vector in a space the first ones, as they came.
+        """Return the first chunks that have no vector in a space, in the order of their arrival.
 
         Args:
-            space: Its name; `""` is the one that every index has.
-            most: At most so many.
-            after: Of those behind the chunk with this id.
+            space: The name of the space; `""` is the space that every index has.
+            most: The largest number of chunks.
+            after: Only chunks after the chunk with this id.
         """
         ...
 
     def fill(self, space: str, vectors: Mapping[str, Vector]) -> None:
-        """Store vectors in a space, by chunk id; a change like any other, so a new revision.
+        """Store vectors in a space, by chunk id; this is a change with a new revision.
 
-        Ids that are gone, or have a vector there, are left out. Once all chunks of a document
-        have theirs, `IndexStatus.content` is what it were had they come with the document.
+        Ids that are gone, or that have a vector there, are skipped. Once all chunks of a document
+        have their vectors, `IndexStatus.content` is the same as if they had been stored with the
+        document.
 
         Args:
-            space: Its name; `""` is the one that every index has.
-            vectors: Of unit length.
+            space: The name of the space; `""` is the space that every index has.
+            vectors: Vectors of unit length.
         """
         ...
 
     def drop_space(self, name: str) -> bool:
-        """Remove a further space with its vectors and its graph; whether it was there."""
+        """Remove a further space with its vectors and graph; return whether it existed."""
         ...
 
     def optimize(self) -> None:
-        """Bring the derived parts into their fastest form.
+        """Bring the derived files into their fastest form.
 
-        Changes no result, unless it does what `purge` does, as it may where much was removed.
+        This changes no search, except where it also purges, as it may after many removals.
         """
         ...

@@ -1,4 +1,4 @@
-"""Which engine keeps an index: the one place that knows of it, and of its URL."""
+"""The index engines and their URLs; no other module knows which engine an index uses."""
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
@@ -16,7 +16,7 @@ from fathom.index.embedded.database import FileDatabase
 from fathom.index.embedded.traces import FILE, move_traces, open_traces, trace_findings
 from fathom.index.traces import MAX_BYTES, TraceStore
 
-if TYPE_CHECKING:  # whoever asks the embedded index knows no other
+if TYPE_CHECKING:  # users of the embedded index need no other engine's libraries
     from fathom.index.postgres.address import Address
     from fathom.index.postgres.legs import Legs
     from fathom.index.postgres.room import Shared
@@ -31,49 +31,49 @@ Rebuilding = AbstractContextManager[tuple[IndexWriter, IndexReader | None]]
 
 
 class Index(Protocol):
-    """Where an index lies, and what opens it; `str` names it as it may be shown."""
+    """The place of an index and the ways to open it; `str` gives its name without secrets."""
 
     def open_reader(self, expected_identity: Mapping[str, str] | None = None) -> IndexReader:
-        """See `testing.IndexConformance.open_reader`."""
+        """Open the index for reading, as `testing.IndexConformance.open_reader` tells."""
         ...
 
     def open_writer(self, identity: Mapping[str, str] | None) -> IndexWriter:
-        """See `testing.IndexConformance.open_writer`."""
+        """Open the index for writing, as `testing.IndexConformance.open_writer` tells."""
         ...
 
     def rebuilding(self, identity: Mapping[str, str], roots: Sequence[str]) -> Rebuilding:
-        """A writer of a new index, which takes the place of the old at the end of the block.
+        """Open a writer of a new index, which replaces the old one at the end of the block.
 
         Args:
-            identity: What makes it.
-            roots: What it is to hold.
+            identity: The identity of the new index.
+            roots: The files and folders that the index shall hold.
 
         Returns:
-            The writer, and a reader of the old one, where that can be read.
+            The writer, and a reader of the old index if that can be read.
         """
         ...
 
     def stamp(self) -> Hashable:
-        """What tells the index from one that has taken its place since; quick."""
+        """Return a value that changes when another index takes this place; quick."""
         ...
 
     def writer(self) -> str:
-        """Who is alone in writing to it now, in words; `""` for nobody."""
+        """Return a description of the process that holds the write lock; `""` for none."""
         ...
 
     def verify(self, *, fix: bool = False) -> list[str]:
-        """What is wrong with it, in words; with `fix` what is derived is made anew first."""
+        """Return a line for each fault; with `fix` make all derived data anew first."""
         ...
 
     def has_traces(self) -> bool:
-        """Whether traces may be there: where not, `open_traces` would make their store."""
+        """Return whether traces may exist; if not, `open_traces` would create their store."""
         ...
 
     def open_traces(self, *, max_bytes: int) -> TraceStore:
-        """What was asked of it, and what people said of it; see `TraceStore.sweep`.
+        """Open the store of traces and of feedback on them.
 
         Args:
-            max_bytes: Beyond it the oldest traces go.
+            max_bytes: The size in bytes beyond which the oldest traces are dropped.
 
         Raises:
             RunError: If the store cannot be opened.
@@ -81,34 +81,34 @@ class Index(Protocol):
         ...
 
     def trace_findings(self) -> list[str]:
-        """What is wrong with its traces, in words; empty when they are sound."""
+        """Return a line for each fault of the traces; empty when they are sound."""
         ...
 
     @property
     def trace_place(self) -> str:
-        """Where its traces are, as it may be shown."""
+        """The place of the traces, without secrets."""
         ...
 
     def database(self, file: str, tables: Sequence[str]) -> Database:
-        """Tables for what a server keeps beside it.
+        """Open the tables of a server beside the index.
 
         Args:
-            file: Of an embedded index: the file in its folder.
-            tables: Likewise: what makes them, where they are not there yet.
+            file: For an embedded index, the file in its folder.
+            tables: For an embedded index, the statements that create missing tables.
         """
         ...
 
     @property
     def is_shared(self) -> bool:
-        """Whether several machines may fill and ask it."""
+        """Return whether several machines may fill and search the index."""
         ...
 
     def uploads(self) -> "Uploads | None":
-        """Files that were sent to it; `None` where they lie in a folder of this machine."""
+        """Return the store of uploaded files; `None` if they lie in a folder of this machine."""
         ...
 
     def sent_on_disk(self) -> AbstractContextManager[None]:
-        """Have them on this disk while all that is known is read.
+        """Keep the uploaded files on this disk while the block reads the sources again.
 
         Raises:
             RunError: If they cannot be written there.
@@ -125,13 +125,13 @@ class EmbeddedIndex:
     ann_from_chunks: int = 20_000
 
     def open_reader(self, expected_identity: Mapping[str, str] | None = None) -> IndexReader:
-        """See `Index.open_reader`."""
+        """Open the index in the directory for reading."""
         from fathom.index.embedded.opening import open_reader
 
         return open_reader(self.directory, expected_identity)
 
     def open_writer(self, identity: Mapping[str, str] | None) -> IndexWriter:
-        """See `Index.open_writer`."""
+        """Open the index in the directory for writing."""
         from fathom.index.embedded.opening import open_writer
 
         return open_writer(
@@ -145,7 +145,7 @@ class EmbeddedIndex:
     def rebuilding(
         self, identity: Mapping[str, str], roots: Sequence[str]
     ) -> Iterator[tuple[IndexWriter, IndexReader | None]]:
-        """See `Index.rebuilding`."""
+        """Open a writer of a new index, which replaces the old one at the end of the block."""
         from fathom.index.embedded.opening import open_writer
         from fathom.index.embedded.rebuild import rebuilding
         from fathom.index.embedded.writer import EmbeddedWriter
@@ -158,59 +158,59 @@ class EmbeddedIndex:
                 ann_from_chunks=self.ann_from_chunks,
             )
 
-        with rebuilding(self.directory, roots, open_at) as made:
-            yield made.writer, made.before
+        with rebuilding(self.directory, roots, open_at) as session:
+            yield session.writer, session.before
 
     def stamp(self) -> Hashable:
-        """See `Index.stamp`."""
+        """Return a value that changes when another index takes this place."""
         from fathom.index.embedded.opening import stamp_of
 
         return stamp_of(self.directory)
 
     def writer(self) -> str:
-        """See `Index.writer`."""
+        """Return a description of the process that holds the write lock; `""` for none."""
         from fathom.index.embedded.opening import writer_at
 
         return writer_at(self.directory)
 
     def verify(self, *, fix: bool = False) -> list[str]:
-        """See `Index.verify`."""
+        """Return a line for each fault; with `fix` make all derived data anew first."""
         from fathom.index.embedded.opening import verify
 
         return verify(self.directory, fix=fix)
 
     def has_traces(self) -> bool:
-        """See `Index.has_traces`."""
+        """Return whether the file of the traces exists."""
         return (self.directory / FILE).is_file()
 
     def open_traces(self, *, max_bytes: int) -> TraceStore:
-        """See `Index.open_traces`."""
+        """Open the store of traces and of feedback on them."""
         return open_traces(self.directory, max_bytes=max_bytes)
 
     def trace_findings(self) -> list[str]:
-        """See `Index.trace_findings`."""
+        """Return a line for each fault of the traces."""
         return trace_findings(self.directory / FILE)
 
     def database(self, file: str, tables: Sequence[str]) -> Database:
-        """See `Index.database`."""
+        """Open a SQLite file of tables in the directory."""
         return FileDatabase(self.directory / file, tables)
 
     @property
     def is_shared(self) -> bool:
-        """See `Index.is_shared`."""
+        """Return False: an embedded index belongs to one machine."""
         return False
 
     def uploads(self) -> "Uploads | None":
-        """See `Index.uploads`."""
+        """Return `None`: uploaded files lie in a folder of this machine."""
         return None
 
     def sent_on_disk(self) -> AbstractContextManager[None]:
-        """See `Index.sent_on_disk`."""
+        """Do nothing: uploaded files lie on this disk already."""
         return nullcontext()
 
     @property
     def trace_place(self) -> str:
-        """See `Index.trace_place`."""
+        """The file of the traces."""
         return str(self.directory / FILE)
 
     def __str__(self) -> str:
@@ -222,9 +222,10 @@ class PostgresIndex:
     """An index on a PostgreSQL server.
 
     Attributes:
-        shared: The connections for all but the index itself.
-        beside: Where traces were kept on this machine, before they were kept on the server.
-        qdrant: What finds its chunks, where that is not the server itself.
+        shared: The connections for everything but the index itself.
+        beside: The folder on this machine where older versions kept the traces.
+        qdrant: The address of the Qdrant server that searches the chunks; `None` if PostgreSQL
+            searches them.
     """
 
     address: "Address"
@@ -233,19 +234,19 @@ class PostgresIndex:
     qdrant: "QdrantAddress | None" = None
 
     def open_reader(self, expected_identity: Mapping[str, str] | None = None) -> IndexReader:
-        """See `Index.open_reader`."""
+        """Open the index on the server for reading."""
         from fathom.index.postgres.opening import open_reader
 
         return open_reader(self.address, expected_identity, self._legs())
 
     def open_writer(self, identity: Mapping[str, str] | None) -> IndexWriter:
-        """See `Index.open_writer`."""
+        """Open the index on the server for writing."""
         from fathom.index.postgres.opening import open_writer
 
         return open_writer(self.address, identity, self._legs())
 
     def rebuilding(self, identity: Mapping[str, str], roots: Sequence[str]) -> Rebuilding:
-        """See `Index.rebuilding`."""
+        """Open a writer of a new index, which replaces the old one at the end of the block."""
         from fathom.index.postgres.opening import rebuilding
 
         return rebuilding(self.address, identity, roots, self._legs())
@@ -259,17 +260,17 @@ class PostgresIndex:
         return QdrantLegs(QdrantClient(self.qdrant))
 
     def stamp(self) -> Hashable:
-        """See `Index.stamp`."""
+        """Return a value that changes when another index takes this place."""
         from fathom.index.postgres.opening import stamp_of
 
         return stamp_of(self.shared.to(self.address), self.address.workspace)
 
     def writer(self) -> str:
-        """See `Index.writer`: here several write at once."""
+        """Return `""`: several processes may write at once."""
         return ""
 
     def verify(self, *, fix: bool = False) -> list[str]:
-        """See `Index.verify`."""
+        """Return a line for each fault; with `fix` make all derived data anew first."""
         from fathom.index.postgres.opening import open_reader, open_writer
 
         if fix:
@@ -279,17 +280,20 @@ class PostgresIndex:
             return reader.findings()
 
     def has_traces(self) -> bool:
-        """See `Index.has_traces`."""
+        """Return whether the server has tables of traces."""
         from fathom.index.postgres.traces import has_traces
 
         return has_traces(self.shared.to(self.address))
 
     def open_traces(self, *, max_bytes: int) -> TraceStore:
-        """See `Index.open_traces`."""
-        opened = self._traces(max_bytes)
+        """Open the store of traces and of feedback on them.
+
+        Traces that an older version kept on this machine move to the server.
+        """
+        store = self._traces(max_bytes)
         if self.beside is not None:
-            move_traces(self.beside, opened)
-        return opened
+            move_traces(self.beside, store)
+        return store
 
     def _traces(self, max_bytes: int = MAX_BYTES) -> "PostgresTraces":
         from fathom.index.postgres.room import open_room
@@ -299,22 +303,22 @@ class PostgresIndex:
         return PostgresTraces(room, max_bytes=max_bytes)
 
     def trace_findings(self) -> list[str]:
-        """See `Index.trace_findings`."""
+        """Return a line for each fault of the traces."""
         return list(self._traces().findings())
 
-    def database(self, file: str, tables: Sequence[str]) -> Database:  # noqa: ARG002 - they are there
-        """See `Index.database`."""
+    def database(self, file: str, tables: Sequence[str]) -> Database:  # noqa: ARG002 - the server has the tables
+        """Open the server's tables of the workspace."""
         from fathom.index.postgres.database import ServerDatabase
 
         return ServerDatabase(self.shared.to(self.address), self.address)
 
     @property
     def is_shared(self) -> bool:
-        """See `Index.is_shared`."""
+        """Return True: several machines may use a server."""
         return True
 
     def uploads(self) -> "Uploads":
-        """See `Index.uploads`."""
+        """Return the uploaded files of the workspace."""
         from fathom.index.postgres.database import ServerDatabase
         from fathom.index.postgres.uploads import Uploads
 
@@ -322,14 +326,14 @@ class PostgresIndex:
 
     @contextmanager
     def sent_on_disk(self) -> Iterator[None]:
-        """See `Index.sent_on_disk`."""
+        """Keep the uploaded files on this disk while the block lasts."""
         uploads = self.uploads()
-        with uploads.on_disk({each.name: Path(each.path) for each in uploads.all()}):
+        with uploads.on_disk({upload.name: Path(upload.path) for upload in uploads.all()}):
             yield
 
     @property
     def trace_place(self) -> str:
-        """See `Index.trace_place`."""
+        """The address of the server, without its password."""
         return str(self.address)
 
     def __str__(self) -> str:
@@ -345,72 +349,81 @@ def index_at(
     offline: bool = False,
     shared: "Callable[[], Shared] | None" = None,
 ) -> Index:
-    """The index that a URL names.
+    """Return the index that a URL names.
 
     Args:
         url: `postgresql://...`, `postgresql://...+qdrant:https://...`, `embedded:DIR`, a plain
             path, or empty for `directory`.
-        directory: Where the embedded one lies.
-        embedded: Makes the embedded one of its folder.
-        qdrant_key_env: Name of the variable that holds the API key of Qdrant.
+        directory: The folder of the embedded index.
+        embedded: Builds the embedded index of a folder.
+        qdrant_key_env: The name of the environment variable that holds the API key of Qdrant.
         offline: Open no socket to another machine.
-        shared: Gives the connections that several workspaces of a server have in common.
+        shared: Returns the connections that several workspaces of a server share.
 
     Raises:
-        UsageError: If the URL is malformed, needs what is not installed, or a connection that
-            must not be opened.
+        UsageError: If the URL is malformed, needs a package that is not installed, or needs a
+            connection that must not be opened.
     """
     if not url.startswith(SERVERS):
         return embedded(Path(url.removeprefix(EMBEDDED)) if url else directory)
+    # Imported here, so that embedded indexes load nothing of PostgreSQL.
     from fathom.index.postgres.address import Address
 
     address = Address.of(url)
     if offline and not address.is_near:
         raise UsageError(f"offline: {address} would need a connection; choose another --index")
+    # Checked before the import, so that the message can name the command that installs the driver.
     if find_spec("psycopg") is None:
         extra = "qdrant" if address.legs else "postgres"
         raise UsageError(f"{address} needs more: pip install 'fathom-qa[{extra}]'")
-    beside, common = side_directory(url, directory), shared() if shared else new_shared()
+    old_traces, connections = side_directory(url, directory), shared() if shared else new_shared()
     if not address.legs:
-        return PostgresIndex(address, common, beside)
+        return PostgresIndex(address, connections, old_traces)
     from fathom.index.qdrant.address import qdrant_address
 
     qdrant = qdrant_address(address.legs, key_env=qdrant_key_env, offline=offline)
-    return PostgresIndex(address, common, beside, qdrant)
+    return PostgresIndex(address, connections, old_traces, qdrant)
 
 
 def new_shared() -> "Shared":
-    """Connections that several workspaces of a server have in common, none yet."""
+    """Return an empty set of connections for the workspaces of a server to share."""
     from fathom.index.postgres.room import Shared
 
     return Shared()
 
 
-def place_of(named: str) -> dict[str, object]:
-    """The settings of an index that is named by its URL or its folder."""
-    if named.startswith(SERVERS):
-        return {"url": named}
-    return {"url": "", "directory": Path(named.removeprefix(EMBEDDED))}
+def place_of(name: str) -> dict[str, object]:
+    """Return the settings of an index that is named by its URL or its folder."""
+    if name.startswith(SERVERS):
+        return {"url": name}
+    return {"url": "", "directory": Path(name.removeprefix(EMBEDDED))}
 
 
 def side_directory(url: str, directory: Path) -> Path:
-    """The folder of an embedded index; of one on a server that of what is kept beside it here."""
+    """Return the folder for an index's files on this machine.
+
+    For an embedded index that is its own folder. An index on a server has one below `directory`.
+    """
     if not url.startswith(SERVERS):
         return Path(url.removeprefix(EMBEDDED)) if url else directory
-    own, _, _ = url.partition(LEGS)
-    return directory / "servers" / sha256(shown(own).encode()).hexdigest()[:16]
+    server_url, _, _ = url.partition(LEGS)
+    # The hash leaves out the password, so that a new password keeps the folder, and it leaves out
+    # Qdrant, which traces and tables do not depend on.
+    return directory / "servers" / sha256(shown(server_url).encode()).hexdigest()[:16]
 
 
 def in_workspace(url: str, name: str) -> str:
-    """The URL of another workspace of the same server."""
-    own, mark, legs = url.partition(LEGS)
-    parts = urlsplit(own)
-    query = [(key, value) for key, value in parse_qsl(parts.query) if key != "workspace"]
-    return urlunsplit(parts._replace(query=urlencode([*query, ("workspace", name)]))) + mark + legs
+    """Return the URL of another workspace of the same server."""
+    server_url, mark, legs = url.partition(LEGS)
+    split_url = urlsplit(server_url)
+    query = [(key, value) for key, value in parse_qsl(split_url.query) if key != "workspace"]
+    return (
+        urlunsplit(split_url._replace(query=urlencode([*query, ("workspace", name)]))) + mark + legs
+    )
 
 
 def shown(url: str) -> str:
-    """A URL as it may be shown, without its password."""
-    from fathom.index.postgres.address import shown as of_server
+    """Return a URL without its password."""
+    from fathom.index.postgres.address import shown as redact_server_url
 
-    return of_server(url)
+    return redact_server_url(url)
