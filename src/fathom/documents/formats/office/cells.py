@@ -1,4 +1,4 @@
-"""Turns the rows of sheets into text in which each row can be understood alone."""
+"""Text from the rows of sheets, in which each row can be understood alone."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ class SheetCell:
 
     Attributes:
         text: Empty for an empty cell.
-        is_text: Whether it holds words rather than a number, a date or a truth value.
+        is_text: Whether it holds words and not a number, a date or a truth value.
         bold: Whether it is set in bold type.
     """
 
@@ -33,7 +33,7 @@ SheetRow = Sequence[SheetCell]
 def add_rows(builder: Builder, rows: Sequence[SheetRow]) -> None:
     """Add the tables of a sheet; an empty row ends a table.
 
-    Where a table has a clear header, each row below it reads `header: value | header: value`.
+    Below a clear header, each row of a table reads `header: value | header: value`.
     """
     for filled, group in groupby(rows, lambda row: any(cell.text for cell in row)):
         if filled:
@@ -41,13 +41,13 @@ def add_rows(builder: Builder, rows: Sequence[SheetRow]) -> None:
 
 
 def plain(value: object) -> str:
-    """A cell's value as text: dates as ISO 8601, numbers with all their digits, no exponent."""
+    """Format a cell's value: dates as ISO 8601, numbers with all their digits, no exponent."""
     if value is None:
         return ""
     if isinstance(value, bool):
         return str(value).upper()
     if isinstance(value, float):
-        # 15 significant digits is what a sheet keeps; more shows the noise of binary fractions.
+        # A sheet keeps 15 significant digits; more would show the noise of binary fractions.
         return format(Decimal(f"{value:.15g}"), "f")
     if isinstance(value, datetime):
         return value.date().isoformat() if value.time() == time() else value.isoformat(" ")
@@ -67,7 +67,7 @@ def _add_table(builder: Builder, rows: list[SheetRow]) -> None:
 
 
 def _is_header(row: SheetRow, below: list[SheetRow]) -> bool:
-    """Whether the row names the columns of the rows below it, with little doubt."""
+    """Return whether the row names the columns of the rows below it, with little doubt."""
     names = [cell.text for cell in row if cell.text]
     if not below or len(names) < 2 or len(set(names)) < len(names):
         return False
@@ -81,13 +81,13 @@ def _is_header(row: SheetRow, below: list[SheetRow]) -> bool:
 
 
 def _alike(width: int, below: list[SheetRow]) -> bool:
-    """Whether full rows of one width follow, wider than a list of names and values."""
+    """Return whether full rows of one width follow, wider than a list of names and values."""
     filled = [sum(bool(cell.text) for cell in row) for row in below]
     return width > 2 and len(below) > 1 and all(count == width for count in filled)
 
 
 def _trimmed(row: SheetRow) -> list[str]:
-    """The row's texts from the first to the last that is not empty."""
+    """Return the row's texts from the first to the last that is not empty."""
     texts = [cell.text for cell in row]
     filled = [at for at, text in enumerate(texts) if text]
     return texts[filled[0] : filled[-1] + 1] if filled else []

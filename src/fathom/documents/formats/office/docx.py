@@ -1,6 +1,6 @@
 """Word processing documents, transitional and ISO strict, by a walk over their XML.
 
-The walk sees what a reading library leaves out: text boxes, tracked insertions, list labels,
+The walk reads text that common libraries leave out: text boxes, tracked insertions, list labels,
 notes, headers and footers, equations.
 """
 
@@ -40,10 +40,10 @@ _SYMBOL_FONTS = 0xF000
 
 @dataclass(slots=True)
 class Inline:
-    """What a paragraph holds.
+    """The contents of a paragraph.
 
     Attributes:
-        text: Its runs, joined without separator.
+        text: The runs, joined without separator.
         boxes: The contents of text boxes anchored in it.
         notes: The marks and bodies of foot- and endnotes referred to in it.
     """
@@ -61,7 +61,7 @@ def read_inline(paragraph: Element, note: Note) -> Inline:
 
     Args:
         paragraph: The `w:p`.
-        note: Gives mark and body for a foot- or endnote reference.
+        note: Returns mark and body for a foot- or endnote reference.
     """
     inline = Inline()
     inline.text = "".join(_pieces(paragraph, inline, note))
@@ -85,14 +85,14 @@ def _pieces(element: Element, into: Inline, note: Note) -> Iterator[str]:
 
 def _special(element: Element, name: str, into: Inline, note: Note) -> Iterator[str]:
     if name == "AlternateContent":
-        one = chosen(element)
-        if one is not None:
-            yield from _pieces(one, into, note)
+        alternative = chosen(element)
+        if alternative is not None:
+            yield from _pieces(alternative, into, note)
     elif name in {"footnoteReference", "endnoteReference"}:
-        found = note(element)
-        if found is not None:
-            into.notes.append(found)
-            yield f"[{found[0]}]"
+        found_note = note(element)
+        if found_note is not None:
+            into.notes.append(found_note)
+            yield f"[{found_note[0]}]"
     elif name == "sym":
         yield _symbol(attribute(element, "char"))
     else:
@@ -100,7 +100,7 @@ def _special(element: Element, name: str, into: Inline, note: Note) -> Iterator[
 
 
 def _wrapped(element: Element, name: str, inner: str) -> str:
-    """What stands around the text of an element in an equation; elsewhere nothing."""
+    """Return the text of an element with its signs in an equation; elsewhere unchanged."""
     if name in _SCRIPTS:
         return _script(name, inner)
     if name == "d":
@@ -116,7 +116,7 @@ def _sign(element: Element | None, usual: str) -> str:
 
 
 def _script(name: str, inner: str) -> str:
-    """Fractions, powers and indices in one line: `a/b`, `x^2`, `a_(n+1)`."""
+    """Format fractions, powers and indices in one line: `a/b`, `x^2`, `a_(n+1)`."""
     if not inner.strip():
         return "√" if name == "deg" else ""
     simple = inner.isalnum() or len(inner) == 1
@@ -128,7 +128,7 @@ def _symbol(code: str | None) -> str:
         value = int(code or "", 16)
     except ValueError:
         return ""
-    # Symbol fonts live in the private use area; without the font the sign has no meaning.
+    # Symbol fonts use the private use area; without the font the sign has no meaning.
     return "" if _SYMBOL_FONTS <= value <= _SYMBOL_FONTS + 0xFF else chr(value)
 
 
@@ -138,7 +138,7 @@ _BODY = 9
 
 
 class Styles:
-    """The paragraph styles of a document; a style without a value asks the one it is based on.
+    """The paragraph styles of a document; a style without a value takes it from its base style.
 
     Args:
         root: Root of `styles.xml`; `None` when the document has none.
@@ -158,7 +158,7 @@ class Styles:
         )
 
     def heading(self, paragraph: Element) -> int | None:
-        """The level of a heading from 1; `None` for body text."""
+        """Return the level of a heading from 1; `None` for body text."""
         for owner in self._owners(paragraph):
             outline = _value(child(owner, "pPr", "outlineLvl"))
             if outline is not None:
@@ -173,11 +173,11 @@ class Styles:
         return None
 
     def is_code(self, paragraph: Element) -> bool:
-        """Whether the style is meant for program text."""
+        """Return whether the style is meant for program text."""
         return any(_CODE.search(name) for name in self._names(paragraph))
 
     def numbered(self, paragraph: Element) -> tuple[str, int] | None:
-        """List and level (from 0) of a numbered or bulleted paragraph."""
+        """Return list and level (from 0) of a numbered or bulleted paragraph."""
         num: str | None = None
         level: str | None = None
         for owner in self._owners(paragraph):
@@ -187,7 +187,7 @@ class Styles:
         return (num, number(level)) if num not in {None, "0"} and num else None
 
     def _owners(self, paragraph: Element) -> Iterator[Element]:
-        """The paragraph, its style, the style that one is based on, and so on."""
+        """Yield the paragraph, its style, the base of that style, and so on."""
         yield paragraph
         yield from self._chain(paragraph)
 
@@ -200,9 +200,10 @@ class Styles:
             name = _value(child(self._styles[name], "basedOn")) or ""
 
     def _names(self, paragraph: Element) -> list[str]:
-        own = _value(child(paragraph, "pPr", "pStyle"))
+        style_id = _value(child(paragraph, "pPr", "pStyle"))
         chain = [_value(child(style, "name")) or "" for style in self._chain(paragraph)]
-        return chain or ([re.sub(r"(\d)$", r" \1", own)] if own else [])
+        # A file without the style's definition still has its id, such as `Heading1`.
+        return chain or ([re.sub(r"(\d)$", r" \1", style_id)] if style_id else [])
 
 
 def _value(element: Element | None) -> str | None:
@@ -215,7 +216,7 @@ _SEPARATORS = {"separator", "continuationSeparator", "continuationNotice"}
 
 
 def parse(data: bytes, recogniser: "Recogniser | None" = None) -> Parsed:
-    """Parse a DOCX file; the recogniser reads the pictures in it, where there is one.
+    """Parse a DOCX file; the recogniser, if given, reads the pictures in it.
 
     Raises:
         Refused: `no_text_layer` when it holds pictures only, `empty`, `failed`, `encrypted`.
@@ -234,7 +235,7 @@ def parse(data: bytes, recogniser: "Recogniser | None" = None) -> Parsed:
 
 
 class _Walk:
-    """One pass over a document's body in reading order."""
+    """A pass over a document's body in reading order."""
 
     def __init__(self, package: Package, name: str, builder: Builder, pictures: Pictures) -> None:
         self._package = package
@@ -248,7 +249,7 @@ class _Walk:
         self._marks: dict[str, dict[str, str]] = {kind: {} for kind in _NOTES.values()}
 
     def margins(self) -> None:
-        """Headers and footers, equal ones once, bare page numbers not at all."""
+        """Add headers and footers, equal ones once, bare page numbers not at all."""
         seen: set[str] = set()
         for link in self._package.relations(self._name):
             root = self._package.part(link.target) if link.kind in {"header", "footer"} else None
@@ -258,9 +259,9 @@ class _Walk:
                 seen.add(text)
 
     def blocks(self, container: Element) -> None:
-        """Everything in a body, cell, note or text box."""
+        """Add everything in a body, cell, note or text box."""
         for is_code, group in groupby(_contents(container), self._is_code):
-            if is_code:  # one listing, though each of its lines is a paragraph
+            if is_code:  # each line of a listing is a paragraph; the listing is one block
                 lines = [read_inline(line, self._note).text for line in group]
                 self._builder.code("\n".join(lines))
                 continue
@@ -284,11 +285,11 @@ class _Walk:
         else:
             self._builder.paragraph(inline.text)
         self._aside(inline)
-        for shown in descendants(paragraph, "blip", "imagedata"):
-            self._pictures.add(self._builder, self._targets.get(relation_id(shown), ""))
+        for picture in descendants(paragraph, "blip", "imagedata"):
+            self._pictures.add(self._builder, self._targets.get(relation_id(picture), ""))
 
     def _aside(self, inline: Inline) -> None:
-        """What a paragraph anchors but does not hold in its own line."""
+        """Add the notes and boxes that a paragraph anchors outside of its own line."""
         for mark, body in inline.notes:
             self._builder.footnote(" ".join(self._lines(body)), mark)
         for box in inline.boxes:
@@ -311,7 +312,7 @@ class _Walk:
         self._aside(late)
 
     def _cell(self, cell: Element, late: Inline) -> str:
-        """A cell's own text; a continued vertical merge shows its text once, at its start."""
+        """Return a cell's own text; a vertical merge shows its text once, at its start."""
         merge = child(cell, "tcPr", "vMerge")
         if merge is not None and attribute(merge, "val") != "restart":
             return ""
@@ -325,14 +326,14 @@ class _Walk:
         return "\n".join(lines)
 
     def _lines(self, container: Element) -> list[str]:
-        """The text of every paragraph below, notes and labels left out."""
+        """Return the text of every paragraph below, without notes and labels."""
         lines = [_flat(read_inline(p, lambda _: None)) for p in descendants(container, "p")]
         return [line for line in lines if line]
 
     def _label(self, paragraph: Element, inline: Inline) -> str:
-        numbered = self._styles.numbered(paragraph)
-        # Word counts an empty numbered paragraph; a blank one that holds a picture too.
-        label = self._numbering.label(*numbered) if numbered else ""
+        numbering = self._styles.numbered(paragraph)
+        # Word counts empty numbered paragraphs too, so the label is made even if it is not printed.
+        label = self._numbering.label(*numbering) if numbering else ""
         return label if inline.text.strip() else ""
 
     def _note(self, reference: Element) -> tuple[str, Element] | None:
@@ -360,7 +361,7 @@ def _flat(inline: Inline) -> str:
 
 
 def _contents(container: Element) -> Iterator[Element]:
-    """Paragraphs and tables, looking through wrappers, without what was deleted."""
+    """Yield paragraphs and tables, also those inside wrappers, without deleted ones."""
     for element in container:
         name = local(element)
         if name in {"p", "tbl"}:
@@ -368,9 +369,9 @@ def _contents(container: Element) -> Iterator[Element]:
         elif name in _WRAPPERS:
             yield from _contents(element)
         elif name == "AlternateContent":
-            one = chosen(element)
-            if one is not None:
-                yield from _contents(one)
+            alternative = chosen(element)
+            if alternative is not None:
+                yield from _contents(alternative)
 
 
 def _rows(table: Element) -> Iterator[Element]:

@@ -13,13 +13,13 @@ BULLET = "-"
 
 
 def spell(value: int, style: str) -> str:
-    """A number as a list prints it.
+    """Format a number as a list prints it.
 
     Args:
-        value: From 0; letters and roman numbers start at 1 and fall back to digits below and
-            beyond 4000.
-        style: `decimal`, `decimalZero`, `lowerLetter`, `upperLetter`, `lowerRoman`,
-            `upperRoman`; anything else counts as decimal.
+        value: From 0; letters and roman numbers start at 1 and fall back to digits below 1 and
+            from 4000 on.
+        style: `decimal`, `decimalZero`, `lowerLetter`, `upperLetter`, `lowerRoman`, `upperRoman`;
+            anything else counts as decimal.
     """
     if style == "decimalZero":
         return f"{value:02d}"
@@ -30,21 +30,21 @@ def spell(value: int, style: str) -> str:
 
 
 def _letters(value: int) -> str:
-    # Word goes on with aa, bb, cc after z, not with aa, ab, ac.
+    # Word continues with aa, bb, cc after z, not with aa, ab, ac.
     return chr(ord("a") + (value - 1) % 26) * ((value - 1) // 26 + 1)
 
 
 def _roman(value: int) -> str:
-    parts = []
+    signs = []
     for worth, sign in _ROMAN:
         count, value = divmod(value, worth)
-        parts.append(sign * count)
-    return "".join(parts)
+        signs.append(sign * count)
+    return "".join(signs)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Level:
-    """How one level of a list counts and prints; `%1` in `text` is the first level's number."""
+    """The counting and printing of one list level; `%1` in `text` is the first level's number."""
 
     style: str = "decimal"
     text: str = ""
@@ -62,7 +62,7 @@ class _List:
 
 
 class Numbering:
-    """The lists of a word processing document; labels must be asked for in document order.
+    """The lists of a word processing document; request labels in document order.
 
     Args:
         root: Root of `numbering.xml`; `None` when the document has no lists.
@@ -79,43 +79,46 @@ class Numbering:
                 self._read_instance(num)
 
     def label(self, num: str, level: int) -> str:
-        """Count one item on and give its printed label; empty where nothing is printed.
+        """Count one item and return its printed label; empty if none is printed.
 
         Args:
             num: The `w:numId` of the item.
             level: The `w:ilvl` of the item, from 0.
         """
-        listed = self._lists.get(self._of.get(num, ""))
-        if listed is None:
+        state = self._lists.get(self._of.get(num, ""))
+        if state is None:
             return BULLET
-        levels = listed.levels | self._overrides[num]
-        self._count(listed, levels, num, level)
-        return _printed(levels, listed.counts, level)
+        levels = state.levels | self._overrides[num]
+        self._count(state, levels, num, level)
+        return _printed(levels, state.counts, level)
 
-    def _count(self, listed: _List, levels: dict[int, Level], num: str, level: int) -> None:
+    def _count(self, state: _List, levels: dict[int, Level], num: str, level: int) -> None:
         restart = self._restarts[num].pop(level, None)
         if restart is not None:
-            listed.counts.pop(level, None)
+            state.counts.pop(level, None)
             levels[level] = replace(levels.get(level, Level()), start=restart)
+        # Word prints levels that were skipped with their first number.
         for above in range(level):
-            listed.counts.setdefault(above, levels.get(above, Level()).start)
+            state.counts.setdefault(above, levels.get(above, Level()).start)
         start = levels.get(level, Level()).start
-        listed.counts[level] = listed.counts.get(level, start - 1) + 1
-        for below in [deeper for deeper in listed.counts if deeper > level]:
+        state.counts[level] = state.counts.get(level, start - 1) + 1
+        for below in [deeper for deeper in state.counts if deeper > level]:
             if levels.get(below, Level()).restarts:
-                del listed.counts[below]
+                del state.counts[below]
 
     def _read_lists(self, root: Element) -> None:
-        linked: dict[str, str] = {}
+        names_by_style: dict[str, str] = {}
         for abstract in children(root, "abstractNum"):
             name = attribute(abstract, "abstractNumId") or ""
             self._lists[name] = _List(_levels(abstract))
             style = child(abstract, "styleLink")
             if style is not None:
-                linked[attribute(style, "val") or ""] = name
+                names_by_style[attribute(style, "val") or ""] = name
         for abstract in children(root, "abstractNum"):
             style = child(abstract, "numStyleLink")
-            source = linked.get(attribute(style, "val") or "") if style is not None else None
+            source = (
+                names_by_style.get(attribute(style, "val") or "") if style is not None else None
+            )
             if source is not None:
                 self._lists[attribute(abstract, "abstractNumId") or ""] = self._lists[source]
 
@@ -149,20 +152,20 @@ def _level(lvl: Element) -> Level:
 
 
 def _value(parent: Element, name: str) -> str | None:
-    found = child(parent, name)
-    return None if found is None else attribute(found, "val")
+    element = child(parent, name)
+    return None if element is None else attribute(element, "val")
 
 
 def _printed(levels: dict[int, Level], counts: dict[int, int], level: int) -> str:
-    own = levels.get(level, Level())
-    if own.style == "bullet":
+    definition = levels.get(level, Level())
+    if definition.style == "bullet":
         return BULLET
-    if own.style == "none":
-        return re.sub(r"%\d", "", own.text).strip()
+    if definition.style == "none":
+        return re.sub(r"%\d", "", definition.text).strip()
 
-    def one(match: re.Match[str]) -> str:
+    def substitute(match: re.Match[str]) -> str:
         at = int(match.group(1)) - 1
-        style = "decimal" if own.legal else levels.get(at, Level()).style
+        style = "decimal" if definition.legal else levels.get(at, Level()).style
         return spell(counts.get(at, 1), style)
 
-    return re.sub(r"%([1-9])", one, own.text).strip()
+    return re.sub(r"%([1-9])", substitute, definition.text).strip()

@@ -31,7 +31,7 @@ _STYLES = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "uppe
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Level:
-    """How one level prints; `style` is empty for a bullet."""
+    """The printing of one list level; `style` is empty for a bullet."""
 
     style: str = ""
     prefix: str = ""
@@ -50,7 +50,7 @@ class Counter:
     values: list[int] = field(default_factory=list)
 
     def next(self, item: Element) -> str:
-        """Count one item on and give its printed label."""
+        """Count one item and return its printed label."""
         if not _counts(item):
             return ""
         start = attribute(item, "start-value")
@@ -59,16 +59,16 @@ class Counter:
         if not level.style:
             return BULLET
         first = max(0, self.depth - level.shown)
-        spelled = [
-            spell(value, self.levels.get(at + 1, _Level()).style)
-            for at, value in enumerate(self.values)
-            if at >= first
+        numbers = [
+            spell(value, self.levels.get(index + 1, _Level()).style)
+            for index, value in enumerate(self.values)
+            if index >= first
         ]
-        return f"{level.prefix}{'.'.join(spelled)}{level.suffix}".strip()
+        return f"{level.prefix}{'.'.join(numbers)}{level.suffix}".strip()
 
 
 class Lists:
-    """The list styles of a document and where each list stopped counting."""
+    """The list styles of a document and the last number of each list."""
 
     def __init__(self, roots: Sequence[Element]) -> None:
         self._styles: dict[str, dict[int, _Level]] = {}
@@ -79,36 +79,36 @@ class Lists:
                 levels = {number(attribute(lvl, "level"), 1): _level(lvl) for lvl in style}
                 self._styles.setdefault(attribute(style, "name") or "", levels)
 
-    def open(self, listed: Element, inherited: str, depth: int) -> Counter:
-        """Begin a list.
+    def open(self, element: Element, inherited: str, depth: int) -> Counter:
+        """Open a list and return its counter.
 
         Args:
-            listed: The `text:list`.
+            element: The `text:list`.
             inherited: Style of the list around it.
             depth: From 1.
         """
-        style = attribute(listed, "style-name") or inherited
+        style = attribute(element, "style-name") or inherited
         levels = self._styles.get(style, {})
         del self._open[depth - 1 :]
         above = self._open[-1].values if self._open else []
         start = levels.get(depth, _Level()).start - 1
-        if attribute(listed, "continue-numbering") == "true":
+        if attribute(element, "continue-numbering") == "true":
             start = self._last_of(style, depth, start)
         counter = Counter(style, depth, levels, [*above, start])
         self._open.append(counter)
-        self._remember(listed, counter, style, depth)
+        self._remember(element, counter, style, depth)
         return counter
 
     def _last_of(self, style: str, depth: int, start: int) -> int:
         return self._last.get((style, depth), start)
 
-    def _remember(self, listed: Element, counter: Counter, style: str, depth: int) -> None:
-        count = sum(_counts(item) for item in children(listed, "list-item"))
+    def _remember(self, element: Element, counter: Counter, style: str, depth: int) -> None:
+        count = sum(_counts(item) for item in children(element, "list-item"))
         self._last[(style, depth)] = counter.values[-1] + count
 
 
 def _counts(item: Element) -> bool:
-    """Whether an item has a number: one that only holds a deeper list has none."""
+    """Return whether an item has a number; an item that only holds a deeper list has none."""
     return local(item) == "list-item" and any(True for _ in children(item, "p", "h"))
 
 
@@ -135,7 +135,7 @@ def read_rows(table: Element, text: Callable[[Element], str]) -> list[list[Sheet
 
     Args:
         table: The `table:table`.
-        text: Gives the text of a cell.
+        text: Returns the text of a cell.
 
     Raises:
         Refused: `failed` when it unfolds to more than a million cells.
@@ -143,13 +143,13 @@ def read_rows(table: Element, text: Callable[[Element], str]) -> list[list[Sheet
     rows: list[list[SheetCell]] = []
     cells = 0
     for row in _rows(table):
-        one = _cells(row, text)
+        row_cells = _cells(row, text)
         # An empty row may be repeated a million times down to the sheet's end.
-        times = _repeats(row, "number-rows-repeated") if one else 1
-        cells += len(one) * times
+        times = _repeats(row, "number-rows-repeated") if row_cells else 1
+        cells += len(row_cells) * times
         if cells > _MOST_CELLS:
             raise Refused("failed", f"table unfolds to more than {_MOST_CELLS} cells")
-        rows.extend([one] * times)
+        rows.extend([row_cells] * times)
     return rows
 
 
@@ -162,12 +162,12 @@ def _rows(parent: Element) -> Iterator[Element]:
 
 
 def _cells(row: Element, text: Callable[[Element], str]) -> list[SheetCell]:
-    """The row's cells up to the last that is not empty; covered ones of a merge are empty."""
+    """Return the cells up to the last that is not empty; covered ones of a merge are empty."""
     cells: list[SheetCell] = []
     for element in children(row, "table-cell", "covered-table-cell"):
-        shown = "" if local(element) == "covered-table-cell" else text(element).strip()
+        printed = "" if local(element) == "covered-table-cell" else text(element).strip()
         kind = attribute(element, "value-type")
-        cell = SheetCell(_value(element, kind) or shown, is_text=kind in {None, "string"})
+        cell = SheetCell(_value(element, kind) or printed, is_text=kind in {None, "string"})
         cells.extend([cell] * _repeats(element, "number-columns-repeated"))
     while cells and not cells[-1].text:
         cells.pop()
@@ -175,7 +175,7 @@ def _cells(row: Element, text: Callable[[Element], str]) -> list[SheetCell]:
 
 
 def _value(cell: Element, kind: str | None) -> str:
-    """A date as ISO 8601; other values as they are printed."""
+    """Return a date as ISO 8601; other values are empty, so that the printed text is used."""
     return (attribute(cell, "date-value") or "") if kind == "date" else ""
 
 
@@ -190,7 +190,7 @@ _MOST_SPACES = 1_000
 
 @dataclass(slots=True)
 class OdtInline:
-    """What a paragraph holds: its text, text boxes and pictures in it, notes with their marks."""
+    """The contents of a paragraph: text, text boxes and pictures, notes with their marks."""
 
     text: str = ""
     asides: list[Element] = field(default_factory=list)
@@ -205,7 +205,7 @@ def read_inline(paragraph: Element, mark: Mark) -> OdtInline:
 
     Args:
         paragraph: A `text:p` or `text:h`.
-        mark: Gives mark and body of a note.
+        mark: Returns mark and body of a note.
     """
     inline = OdtInline()
     inline.text = "".join(_pieces(paragraph, inline, mark)).strip()
@@ -213,7 +213,7 @@ def read_inline(paragraph: Element, mark: Mark) -> OdtInline:
 
 
 def paragraph_styles(roots: Sequence[Element]) -> Mapping[str, tuple[str, ...]]:
-    """Each paragraph style with the styles it is based on, itself first."""
+    """Return each paragraph style with the styles it is based on, itself first."""
     parents: dict[str, str] = {}
     for root in roots:
         for style in descendants(root, "style"):
@@ -240,10 +240,10 @@ def _pieces(element: Element, into: OdtInline, mark: Mark) -> Iterator[str]:
         elif name == "s":
             yield " " * min(number(attribute(below, "c"), 1), _MOST_SPACES)
         elif name == "note":
-            found = mark(below)
-            if found is not None:
-                into.notes.append(found)
-                yield f"[{found[0]}]"
+            found_note = mark(below)
+            if found_note is not None:
+                into.notes.append(found_note)
+                yield f"[{found_note[0]}]"
         elif name in {"text-box", "image"}:
             into.asides.append(below)
         elif name not in _SKIPPED:
@@ -252,7 +252,7 @@ def _pieces(element: Element, into: OdtInline, mark: Mark) -> Iterator[str]:
 
 
 def _collapsed(text: str | None) -> str:
-    """White space as the format means it: any run of it is one space."""
+    """Collapse white space as the format defines it: any run of it is one space."""
     if not text:
         return ""
     words = " ".join(text.split())
@@ -267,7 +267,7 @@ _META = {"initial-creator": "author", "creation-date": "created", "date": "modif
 
 
 def parse(data: bytes, recogniser: "Recogniser | None" = None) -> Parsed:
-    """Parse an ODT, ODS or ODP file; the recogniser reads its pictures, where there is one.
+    """Parse an ODT, ODS or ODP file; the recogniser, if given, reads its pictures.
 
     Raises:
         Refused: `encrypted`, `failed`, `empty`, `no_text_layer` when it holds pictures only.
@@ -290,17 +290,17 @@ def parse(data: bytes, recogniser: "Recogniser | None" = None) -> Parsed:
 def _properties(root: Element | None) -> tuple[str, Mapping[str, Scalar]]:
     meta = None if root is None else child(root, "meta")
     values = {} if meta is None else {local(item): text_of(item).strip() for item in meta}
-    known = {key: values[name] for name, key in _META.items() if values.get(name)}
-    return values.get("title", ""), known
+    metadata = {key: values[name] for name, key in _META.items() if values.get(name)}
+    return values.get("title", ""), metadata
 
 
 class _Walk:
-    """One pass over a document's body in reading order.
+    """A pass over a document's body in reading order.
 
     Args:
-        builder: Where the text goes.
-        pictures: Of the document.
-        sources: Roots that define styles; later ones count only where earlier ones are silent.
+        builder: Receives the text.
+        pictures: The pictures of the document.
+        sources: Roots that define styles; later ones count only for styles that earlier ones lack.
     """
 
     def __init__(self, builder: Builder, pictures: Pictures, sources: list[Element | None]) -> None:
@@ -313,7 +313,7 @@ class _Walk:
         self._page = 0
 
     def blocks(self, container: Iterable[Element]) -> None:
-        """Everything in a body, section, frame or cell, or beside a paragraph."""
+        """Add everything in a body, section, frame or cell, or anchored in a paragraph."""
         for element in container:
             name = local(element)
             if name in _TEXT:
@@ -347,15 +347,15 @@ class _Walk:
         self.blocks(inline.asides)
 
     def _heading(self, paragraph: Element) -> int:
-        """The level of a heading from 1; 0 for body text."""
+        """Return the level of a heading from 1; 0 for body text."""
         if local(paragraph) == "h":
             return max(1, number(attribute(paragraph, "outline-level"), 1))
         chain = self._styles.get(attribute(paragraph, "style-name") or "", ())
         return 1 if "Title" in chain else 0
 
-    def _list(self, listed: Element, style: str, depth: int) -> None:
-        counter = self._lists.open(listed, style, depth)
-        for item in children(listed, "list-header", "list-item"):
+    def _list(self, list_element: Element, style: str, depth: int) -> None:
+        counter = self._lists.open(list_element, style, depth)
+        for item in children(list_element, "list-header", "list-item"):
             label = counter.next(item)
             for element in item:
                 name = local(element)
@@ -378,7 +378,7 @@ class _Walk:
 
     def _cell(self, cell: Element) -> str:
         paragraphs = descendants(cell, *_TEXT)
-        return "\n".join(read_inline(one, self._mark).text for one in paragraphs)
+        return "\n".join(read_inline(paragraph, self._mark).text for paragraph in paragraphs)
 
     def _slide(self, page: Element) -> None:
         self._page += 1
@@ -393,7 +393,7 @@ class _Walk:
                 self.blocks(frame)
 
     def _mark(self, note: Element) -> tuple[str, Element] | None:
-        """The mark and body of a foot- or endnote."""
+        """Return the mark and body of a foot- or endnote."""
         body = child(note, "note-body")
         if body is None:
             return None

@@ -1,4 +1,4 @@
-"""The package around every Office Open XML file: parts, relationships, core properties."""
+"""The package of every Office Open XML file: parts, relationships, core properties."""
 
 import posixpath
 import zipfile
@@ -26,7 +26,7 @@ class Relation:
     """A link from one part to another.
 
     Attributes:
-        id: What the linking part's XML calls it.
+        id: The link's name in the XML of the linking part.
         kind: Last word of the relationship's type, such as `footnotes` or `slide`.
         target: Name of the part inside the package.
     """
@@ -37,7 +37,7 @@ class Relation:
 
 
 class Package:
-    """An opened file of parts.
+    """An opened package of parts.
 
     Args:
         data: The bytes of the file.
@@ -51,18 +51,19 @@ class Package:
 
     @property
     def archive(self) -> zipfile.ZipFile:
-        """What the parts lie in."""
+        """The archive that holds the parts."""
         return self._archive
 
     def main(self, usual: str) -> tuple[str, Element]:
-        """Name and root of the part that holds the document.
+        """Return name and root of the part that holds the document.
 
         Args:
-            usual: Its name where the package's relationships do not tell.
+            usual: Its name if the package's relationships do not give one.
 
         Raises:
             Refused: `failed` when there is no such part.
         """
+        # Programs may give the main part any name; only the relationship is certain.
         linked = [link.target for link in self.relations("") if link.kind == "officeDocument"]
         for name in (*linked, usual):
             root = self.part(name)
@@ -71,7 +72,7 @@ class Package:
         raise Refused("failed", f"no part {usual}; save the file anew in its own program")
 
     def part(self, name: str) -> Element | None:
-        """The root of a part, `None` when it is missing.
+        """Return the root of a part, `None` when it is missing.
 
         Raises:
             Refused: `failed` when the part is damaged or declares entities.
@@ -92,7 +93,7 @@ class Package:
                     raise Refused("failed", f"{name} declares XML entities, as in an entity bomb")
 
     def relations(self, part: str) -> list[Relation]:
-        """The links of a part to others inside the package, in file order."""
+        """Return the links of a part to others inside the package, in file order."""
         folder, name = posixpath.split(part)
         root = self.part(posixpath.join(folder, "_rels", f"{name}.rels"))
         links = [] if root is None else list(children(root, "Relationship"))
@@ -107,24 +108,24 @@ class Package:
         ]
 
     def related(self, part: str, kind: str) -> Element | None:
-        """The root of the first part that `part` links to as `kind`."""
+        """Return the root of the first part that `part` links to as `kind`."""
         for link in self.relations(part):
             if link.kind == kind:
                 return self.part(link.target)
         return None
 
     def properties(self) -> tuple[str, Mapping[str, Scalar]]:
-        """Title, and author and dates as far as they are known."""
+        """Return the title, and author and dates if the package has them."""
         root = self.related("", "core-properties")
         if root is None:
             root = self.part("docProps/core.xml")
         values = {} if root is None else {local(item): text_of(item).strip() for item in root}
-        known = {key: values[name] for name, key in _PROPERTIES.items() if values.get(name)}
-        return values.get("title", ""), known
+        metadata = {key: values[name] for name, key in _PROPERTIES.items() if values.get(name)}
+        return values.get("title", ""), metadata
 
 
 def relation_id(element: Element) -> str:
-    """The id of the relationship an element points to (`r:id`, `r:embed`), else empty."""
+    """Return the id of the relationship an element points to (`r:id`, `r:embed`), or `""`."""
     for key, value in element.attrib.items():
         if "/relationships}" in key:
             return str(value)
@@ -132,10 +133,10 @@ def relation_id(element: Element) -> str:
 
 
 def chosen(element: Element) -> Element | None:
-    """The one alternative of an `mc:AlternateContent` to read."""
+    """Return the alternative of an `mc:AlternateContent` to read."""
     return next(children(element, "Choice"), next(children(element, "Fallback"), None))
 
 
 def truth(element: Element | None) -> bool:
-    """The value of an on/off property; an element without a value means on."""
+    """Return the value of an on/off property; an element without a value means on."""
     return element is not None and attribute(element, "val") not in {"0", "false", "off", "none"}

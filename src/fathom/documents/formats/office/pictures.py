@@ -1,4 +1,4 @@
-"""Pictures inside office files: their text is recognised where somebody can, else it is told."""
+"""Pictures inside office files: their text is recognised, or they are counted if that fails."""
 
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -10,13 +10,13 @@ from fathom.documents.xml_members import read_member
 from fathom.documents.zipguard import unpack
 from fathom.types import Scalar
 
-if TYPE_CHECKING:  # what reads pictures is loaded where there is one
+if TYPE_CHECKING:  # modules for pictures are loaded with the first picture
     from fathom.documents.formats.pdf.lines import Line, PageLines, Recogniser
 
 FEWEST_BYTES = 4_000
-"""Smaller ones are signs and lines, no pictures of text."""
+"""The least bytes of a picture of text; smaller pictures are signs and lines."""
 CAPTION_CHARS = 60
-"""A picture with less text than this is a scan with a caption: what it says is in the picture."""
+"""The least characters of a file with pictures; with less, the file is a scan with a caption."""
 _BEGINNINGS = (b"\x89PNG\r\n", b"\xff\xd8\xff", b"II*\0", b"MM\0*")  # PNG, JPEG, TIFF
 
 
@@ -24,12 +24,12 @@ class Pictures:
     """The pictures of one file; each is read once, however often it is shown.
 
     Args:
-        archive: Where they are.
-        folder: What their names have in them.
+        archive: The archive that holds them.
+        folder: A part of all their names.
         recogniser: Reads them; without one they are only counted.
 
     Raises:
-        Refused: If they are more than may be read of a file.
+        Refused: If a file has more pictures than may be read.
     """
 
     def __init__(
@@ -40,34 +40,37 @@ class Pictures:
         self._recogniser = recogniser
         self._left = dict.fromkeys(self._large())
         self._may_be_scan = any(
-            folder in each.filename and each.file_size >= FEWEST_BYTES
-            for each in archive.infolist()
+            folder in member.filename and member.file_size >= FEWEST_BYTES
+            for member in archive.infolist()
         )
         self._pages: list[PageLines] = []
         if recogniser is not None and self._left:
             recogniser.begin(len(self._left))
 
     def _large(self) -> Iterator[str]:
-        """Names of those of a known kind that are not small, in order."""
+        """Yield the names of pictures of a known kind that are not small, in order."""
         for member in self._archive.infolist():
             is_large = self._folder in member.filename and member.file_size >= FEWEST_BYTES
             if is_large and self._beginning(member).startswith(_BEGINNINGS):
                 yield member.filename
 
     def _beginning(self, member: zipfile.ZipInfo) -> bytes:
-        """Of a picture that cannot be unpacked nothing: the text around it is read all the same."""
+        """Return the first bytes of a picture; empty if it cannot be unpacked.
+
+        A damaged picture does not keep the text around it away.
+        """
         try:
             return unpack(self._archive, member, 8)
         except zipfile.BadZipFile:
             return b""
 
     def add(self, builder: Builder, name: str, below: int = 0) -> None:
-        """The text on a picture, where it has not been added yet.
+        """Add the text on a picture, unless it has been added.
 
         Args:
-            builder: Where to.
-            name: The picture's part.
-            below: See `add_parsed`.
+            builder: The builder that receives the text.
+            name: The name of the picture's member.
+            below: Level of the heading above, as for `add_parsed`.
         """
         if self._recogniser is None or name not in self._left:
             return
@@ -88,10 +91,10 @@ class Pictures:
         try:
             return lines_on(read_member(self._archive, name) or b"", recogniser)
         except Refused:
-            return ()  # a broken picture does not keep the text around it away
+            return ()  # a damaged picture must not keep the text around it away
 
     def add_rest(self, builder: Builder) -> None:
-        """The text on those that nothing showed so far."""
+        """Add the text on the pictures that nothing showed so far."""
         for name in list(self._left):
             self.add(builder, name)
 
@@ -103,28 +106,28 @@ class Pictures:
         *,
         fewest_chars: int = CAPTION_CHARS,
     ) -> Parsed:
-        """What was built, with what is known of its pictures.
+        """Build the document, with facts about its pictures.
 
         Args:
-            builder: Has all the text.
-            title: See `Builder.build`.
-            metadata: See `Builder.build`.
+            builder: Holds all the text.
+            title: As for `Builder.build`.
+            metadata: As for `Builder.build`.
             fewest_chars: A file with less text, and large pictures that were not read, is refused.
 
         Raises:
             Refused: `no_text_layer` when it holds pictures and no text, or hardly any; `empty`.
         """
-        scanned = None if self._pages else self._only()
+        refusal_of_scan = None if self._pages else self._only()
         try:
             parsed = builder.build(title, {**metadata, **self._facts()})
         except Refused as refusal:
-            raise scanned or refusal from None
-        if len(parsed.text) < fewest_chars and scanned is not None and self._may_be_scan:
-            raise scanned
+            raise refusal_of_scan or refusal from None
+        if len(parsed.text) < fewest_chars and refusal_of_scan is not None and self._may_be_scan:
+            raise refusal_of_scan
         return self._told(parsed)
 
     def _facts(self) -> dict[str, Scalar]:
-        """What is known of recognised pictures; see `recognised_facts`."""
+        """Return the facts about recognised pictures, as `recognised_facts` gives them."""
         if not self._pages:
             return {}
         from fathom.documents.formats.pdf.lines import recognised_facts
@@ -132,14 +135,14 @@ class Pictures:
         return recognised_facts(self._pages)
 
     def _told(self, parsed: Parsed) -> Parsed:
-        """The document, which tells how many pictures were not read."""
+        """Return the document with a note of how many pictures were not read."""
         if self._recogniser is not None or not self._left:
             return parsed
         pictures = "1 picture" if len(self._left) == 1 else f"{len(self._left)} pictures"
         return replace(parsed, unread=f"{pictures} in it not looked into; {NEEDS_OCR}")
 
     def _only(self) -> Refused | None:
-        """Why a file without text, or with hardly any, gives none; `None` without a picture."""
+        """Return the refusal of a file with hardly any text; `None` without a picture."""
         if not any(self._folder in name for name in self._archive.namelist()):
             return None
         if self._recogniser is None and self._left:

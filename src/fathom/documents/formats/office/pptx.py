@@ -1,4 +1,4 @@
-"""Presentations: each slide is a page, its title a heading; tables, charts, diagrams and notes."""
+"""Presentations: each slide is a page, its title a heading; tables, charts, diagrams, notes."""
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -37,8 +37,8 @@ def add_chart(builder: Builder, root: Element) -> None:
         for at in values:
             categories.setdefault(at, names.get(at, ""))
     for at in sorted(categories):
-        named = [(name, values[at]) for name, _, values in series if at in values]
-        cells = [f"{name}: {value}" if name else value for name, value in named]
+        pairs = [(name, values[at]) for name, _, values in series if at in values]
+        cells = [f"{name}: {value}" if name else value for name, value in pairs]
         builder.row([categories[at], *cells])
 
 
@@ -55,7 +55,7 @@ def _words(element: Element) -> str:
 
 
 def _series(ser: Element) -> tuple[str, dict[int, str], dict[int, str]]:
-    """Name, categories and values; those two by the index of the point."""
+    """Return name, categories and values of a series; the latter two by the index of the point."""
     name = child(ser, "tx")
     return (
         "" if name is None else " ".join(_points(name).values()),
@@ -65,8 +65,8 @@ def _series(ser: Element) -> tuple[str, dict[int, str], dict[int, str]]:
 
 
 def _first_points(ser: Element, *names: str) -> dict[int, str]:
-    found = next(children(ser, *names), None)
-    return {} if found is None else _points(found)
+    source = next(children(ser, *names), None)
+    return {} if source is None else _points(source)
 
 
 def _points(element: Element) -> dict[int, str]:
@@ -94,7 +94,7 @@ _STYLES = {
 
 
 def parse(data: bytes, recogniser: "Recogniser | None" = None) -> Parsed:
-    """Parse a PPTX file; the recogniser reads the pictures on its slides, where there is one.
+    """Parse a PPTX file; the recogniser, if given, reads the pictures on its slides.
 
     Raises:
         Refused: `no_text_layer` when it holds pictures only, `empty`, `failed`, `encrypted`.
@@ -105,17 +105,20 @@ def parse(data: bytes, recogniser: "Recogniser | None" = None) -> Parsed:
     slides = [targets.get(relation_id(item), "") for item in descendants(root, "sldId")]
     builder = Builder()
     pictures = Pictures(package.archive, "/media/", recogniser)
-    titled = False
+    has_title = False
     for page, slide in enumerate(slides, start=1):
         builder.page(page)
-        titled = _Slide(package, slide, builder).add(f"Slide {page}" if titled else "") or titled
+        # Only after a titled slide does a slide without title need one of its own.
+        has_title = (
+            _Slide(package, slide, builder).add(f"Slide {page}" if has_title else "") or has_title
+        )
         for link in package.relations(slide):
             pictures.add(builder, link.target, below=1)
     return pictures.document(builder, *package.properties(), fewest_chars=0)
 
 
 class _Slide:
-    """One slide and what it links to."""
+    """One slide and the parts that it links to."""
 
     def __init__(self, package: Package, name: str, builder: Builder) -> None:
         self._package = package
@@ -124,14 +127,14 @@ class _Slide:
         self._targets = {link.id: link.target for link in package.relations(name)}
 
     def add(self, usual_title: str) -> bool:
-        """Title, shapes from top to bottom and left to right, notes.
+        """Add the title, the shapes from top to bottom and left to right, and the notes.
 
         Args:
-            usual_title: Heading of a slide without title, which otherwise would seem to belong
+            usual_title: The heading of a slide without title, which otherwise would seem to belong
                 to the slide before.
 
         Returns:
-            Whether the slide has a title of its own.
+            Whether the slide has its own title.
         """
         root = self._package.part(self._name)
         tree = None if root is None else child(root, "cSld", "spTree")
@@ -157,9 +160,9 @@ class _Slide:
 
     def _add_text(self, shape: Element) -> None:
         paragraphs = [p for p in _paragraphs(shape) if _text(p).strip()]
-        holder = _placeholder(shape)
-        listed = holder is not None and holder not in _PLAIN and len(paragraphs) > 1
-        for paragraph, label in zip(paragraphs, _labels(paragraphs, listed), strict=True):
+        placeholder = _placeholder(shape)
+        is_list = placeholder is not None and placeholder not in _PLAIN and len(paragraphs) > 1
+        for paragraph, label in zip(paragraphs, _labels(paragraphs, is_list), strict=True):
             if label:
                 self._builder.item(_text(paragraph), label)
             else:
@@ -193,21 +196,21 @@ def _shapes(tree: Element) -> Iterator[Element]:
         if local(element) in {"sp", "grpSp", "graphicFrame"}:
             yield element
         elif local(element) == "AlternateContent":
-            one = chosen(element)
-            if one is not None:
-                yield from _shapes(one)
+            alternative = chosen(element)
+            if alternative is not None:
+                yield from _shapes(alternative)
 
 
 def _placeholder(shape: Element) -> str | None:
-    """The role a shape has in its layout; `None` for a free shape."""
+    """Return the role of a shape in its layout; `None` for a free shape."""
     for properties in children(shape, "nvSpPr", "nvGraphicFramePr"):
-        holder = child(properties, "nvPr", "ph")
-        return None if holder is None else attribute(holder, "type") or "obj"
+        placeholder = child(properties, "nvPr", "ph")
+        return None if placeholder is None else attribute(placeholder, "type") or "obj"
     return None
 
 
 def _place(shape: Element) -> tuple[int, int]:
-    """Row and left edge; a shape whose place is the layout's comes first, in file order."""
+    """Return row and left edge; a shape placed by the layout comes first, in file order."""
     for properties in (*children(shape, "spPr", "grpSpPr"), shape):
         offset = child(properties, "xfrm", "off")
         if offset is not None:
@@ -222,23 +225,24 @@ def _paragraphs(shape: Element) -> list[Element]:
 
 
 def _text(paragraph: Element) -> str:
-    """Runs and fields without separator; equations by their letters."""
+    """Return the text of runs and fields without separator; equations by their letters."""
     pieces = descendants(paragraph, "t", "br")
-    return "".join("\n" if local(one) == "br" else one.text or "" for one in pieces)
+    return "".join("\n" if local(piece) == "br" else piece.text or "" for piece in pieces)
 
 
-def _labels(paragraphs: list[Element], listed: bool) -> list[str]:
-    """The printed label of each paragraph; empty for prose."""
+def _labels(paragraphs: list[Element], is_list: bool) -> list[str]:
+    """Return the printed label of each paragraph; empty for prose."""
     counts: dict[int, int] = {}
     labels = []
     for paragraph in paragraphs:
         properties = child(paragraph, "pPr")
         level = 0 if properties is None else number(attribute(properties, "lvl"))
+        # A shallower paragraph restarts the numbering of the levels below it.
         counts = {at: count for at, count in counts.items() if at <= level}
         numbered = child(properties, "buAutoNum")
         if numbered is None:
             counts.pop(level, None)
-            labels.append(_bullet(properties, listed))
+            labels.append(_bullet(properties, is_list))
             continue
         start = number(attribute(numbered, "startAt"), 1)
         counts[level] = counts.get(level, start - 1) + 1
@@ -246,15 +250,15 @@ def _labels(paragraphs: list[Element], listed: bool) -> list[str]:
     return labels
 
 
-def _bullet(properties: Element | None, listed: bool) -> str:
+def _bullet(properties: Element | None, is_list: bool) -> str:
     if child(properties, "buNone") is not None:
         return ""
-    drawn = child(properties, "buChar") is not None or child(properties, "buBlip") is not None
-    return BULLET if drawn or listed else ""
+    has_mark = child(properties, "buChar") is not None or child(properties, "buBlip") is not None
+    return BULLET if has_mark or is_list else ""
 
 
 def _auto_number(value: int, kind: str) -> str:
-    """`arabicPeriod` gives `1.`, `alphaLcParenBoth` gives `(a)`."""
+    """Format a number by its scheme: `arabicPeriod` gives `1.`, `alphaLcParenBoth` gives `(a)`."""
     name = next((name for name in _STYLES if kind.startswith(name)), "arabic")
     printed = spell(value, _STYLES[name])
     if kind.endswith("ParenBoth"):
@@ -271,5 +275,5 @@ def _continues(cell: Element, merge: str) -> bool:
 
 
 def _data_id(content: Element) -> str:
-    """The relationship to a chart's part or, of a diagram's four, to its data."""
+    """Return the relationship to a chart's part or, from a diagram's four, to its data."""
     return attribute(content, "dm") or relation_id(content)

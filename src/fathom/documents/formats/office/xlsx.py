@@ -16,7 +16,7 @@ from fathom.documents.formats.office.package import Package
 
 _MOST_CELLS = 1_000_000
 _MOST_EMPTY_ROWS = 1_000
-# What spreadsheet programs call a sheet that nobody named; it says nothing as a heading.
+# The names that programs give to sheets without a name; they are no headings.
 _UNNAMED = re.compile(r"(Sheet|Lembar|Tabelle|Feuil|Hoja|Blad|Foglio|Planilha) ?\d+")
 
 
@@ -34,7 +34,7 @@ def parse(data: bytes) -> Parsed:
         _read(data, builder)
     except Refused:
         raise
-    except Exception as error:  # the library raises whatever a damaged part makes it stumble over
+    except Exception as error:  # the library lets any error of a damaged part through
         raise Refused("failed", f"damaged workbook: {error}") from error
     return builder.build(title, metadata, opening=False)
 
@@ -52,7 +52,7 @@ def _read(data: bytes, builder: Builder) -> None:
 
 def _open(data: bytes, *, cached: bool) -> Any:  # noqa: ANN401 - the library has no types
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # what it cannot keep on saving is nothing to readers
+        warnings.simplefilter("ignore")  # they concern saving, and nothing is saved here
         return openpyxl.load_workbook(
             io.BytesIO(data), read_only=True, data_only=cached, keep_links=False
         )
@@ -81,13 +81,13 @@ def _rows(sheet: Any, formulas: Any | None) -> list[SheetRow]:  # noqa: ANN401 -
 
 
 def _joined(sheet: Any, formulas: Any | None) -> Iterator[SheetRow]:  # noqa: ANN401 - see _open
-    """Rows of printed cells; a formula's own text stands where its value was never computed."""
+    """Yield rows of printed cells; a formula's text replaces a value that was never computed."""
     sheet.reset_dimensions()  # the stored dimension is often wrong
     if formulas is not None:
         formulas.reset_dimensions()
     sources = iter(()) if formulas is None else formulas.iter_rows()
     for row, source in zip_longest(sheet.iter_rows(), sources, fillvalue=()):
-        cells = [_cell(one, two) for one, two in zip_longest(row, source)]
+        cells = [_cell(cell, formula) for cell, formula in zip_longest(row, source)]
         while cells and not cells[-1].text:
             cells.pop()
         yield cells
@@ -97,7 +97,7 @@ def _cell(cell: Any, formula: Any | None) -> SheetCell:  # noqa: ANN401 - see _o
     value = cell.value
     if value is None and formula is not None and formula.value is not None:
         return SheetCell(str(getattr(formula.value, "text", formula.value)), is_text=False)
-    if not getattr(cell, "has_style", False):  # an empty cell does not even know
+    if not getattr(cell, "has_style", False):  # an empty cell lacks the attribute
         return SheetCell(plain(value).strip(), isinstance(value, str))
     if isinstance(value, float | int) and not isinstance(value, bool) and "%" in _format(cell):
         return SheetCell(f"{plain(value * 100.0)}%", is_text=False)
