@@ -28,7 +28,7 @@ def verdict(question: str, text: str, short: str, progress: GateProgress = LAST)
     draft = Draft(evidence=(evidence,), short_answer=short, confidence=0.95)
     required = Requirements.of(question, least=AnchorSettings().required_score)
     seen = RoundEvidence(
-        requirements=required, hits=[hit], known=frozenset(), before=None, progress=progress
+        requirements=required, hits=[hit], read_ids=frozenset(), before=None, progress=progress
     )
     return decide(signals_of(question, draft, seen, like_weight=0.9), Thresholds()).reason
 

@@ -250,7 +250,7 @@ def test_nor_does_one_that_never_comes_back() -> None:
 
 def test_where_both_break_something_is_broken() -> None:
     bad = Finds([], breaks=99)
-    with pytest.raises(RunError, match="every retriever broke off"):
+    with pytest.raises(RunError, match="every retriever failed"):
         ran(hybrid(Reads(), bad.search("k"), bad.search("s")))
 
 

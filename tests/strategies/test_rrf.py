@@ -98,7 +98,7 @@ def test_nor_does_one_that_never_comes_back() -> None:
 
 
 def test_where_all_break_something_is_broken() -> None:
-    with pytest.raises(RunError, match="every retriever broke off"):
+    with pytest.raises(RunError, match="every retriever failed"):
         ran(rrf(Reads(), one=Finds([], breaks=9).search()))
 
 

@@ -22,7 +22,7 @@ DRAFT = Draft(evidence=(EVIDENCE,), confidence=0.7)
 def seen(question: str, hits: Sequence[Hit] = (HIT,), **values: Any) -> RoundEvidence:
     own = {
         "requirements": Requirements.of(question, least=0.6),
-        "known": frozenset(),
+        "read_ids": frozenset(),
         "before": None,
     }
     return RoundEvidence(hits=hits, progress=GateProgress(), **{**own, **values})
@@ -37,7 +37,7 @@ def test_support_coverage_and_new_hits() -> None:
     assert (found.answered, found.support, found.coverage, found.new_hits) == (True, 0.7, 1, 1)
     assert signals("How much was a permit in Rome?").coverage == 0
     assert signals("How much was it in Oslo for Rome?").coverage == 0.5
-    assert signals("How much?", known=frozenset({HIT.chunk.id})).new_hits == 0
+    assert signals("How much?", read_ids=frozenset({HIT.chunk.id})).new_hits == 0
     assert signals("How much?", Draft(), hits=()).new_hits == 0
     assert not signals("How much?", Draft()).answered
 

@@ -1,4 +1,4 @@
-"""Ways of answering, one graph per file; the only room that knows LangGraph."""
+"""Strategies: ways of answering, one graph per file; the only room that knows LangGraph."""
 
 from fathom.strategies.light import import_langgraph
 

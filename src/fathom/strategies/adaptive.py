@@ -43,7 +43,7 @@ class AdaptiveState:
     Attributes:
         pool: What was found, best first; its beginning is what is read.
         read: What the local reader made of that.
-        known: Ids of the chunks that were read.
+        read_ids: Ids of the chunks that were read.
         situation: The question and the first look, in numbers.
         agreement: See `Observation`, as for the next two.
         new_hits: See above.
@@ -60,7 +60,7 @@ class AdaptiveState:
     query: Query
     pool: tuple[Hit, ...] = ()
     read: Draft = field(default_factory=Draft)
-    known: frozenset[str] = frozenset()
+    read_ids: frozenset[str] = frozenset()
     situation: Situation | None = None
     agreement: float = 0.0
     new_hits: float = 1.0
@@ -163,7 +163,7 @@ class Adaptive(GraphStrategy):
             state,
             pool=pool,
             read=draft,
-            known=_ids(hits),
+            read_ids=_ids(hits),
             situation=self.observer(state.query.text, hits, first=True),
             agreement=_agreement(hits),
             draft=draft,
@@ -275,12 +275,12 @@ class Adaptive(GraphStrategy):
         """The state after an executor that ends in reading the best of a pool."""
         hits = self.to_read(pool)
         draft = await self.reader.read(state.query.text, hits, context)
-        fresh = _ids(hits) - state.known
+        fresh = _ids(hits) - state.read_ids
         return replace(
             state,
             pool=pool,
             read=draft,
-            known=state.known | fresh,
+            read_ids=state.read_ids | fresh,
             new=draft,
             new_hits=round(len(fresh) / len(hits), 6) if hits else 0.0,
             tried=(*state.tried, executor),

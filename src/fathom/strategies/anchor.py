@@ -1,10 +1,11 @@
-"""Anchors, context selection and the budget-aware uncertainty gate."""
+"""The strategy `anchor`: anchors, context selection and the budget-aware uncertainty gate."""
 
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
+from typing_extensions import override
 
 from fathom.agents.editor import Editor, is_better, within
 from fathom.agents.finalizer import Finalizer
@@ -31,14 +32,14 @@ from fathom.types import Answer, Draft, Hit, Query
 
 @dataclass(frozen=True, kw_only=True)
 class AnchorState:
-    """What is known of a question so far.
+    """The state of a question so far.
 
     Attributes:
         pool: The rough ranking.
-        hits: What is read of it.
-        known: Ids of the chunks that earlier rounds read.
-        signals: Of the draft.
-        verdict: Of the gate about the draft.
+        hits: The hits of it that are read.
+        read_ids: Ids of the chunks that earlier rounds read.
+        signals: The signals of the draft.
+        verdict: The gate's verdict on the draft.
         judged: The draft that the judge was last asked about.
     """
 
@@ -46,7 +47,7 @@ class AnchorState:
     anchors: tuple[Anchor, ...] = ()
     pool: tuple[Hit, ...] = ()
     hits: tuple[Hit, ...] = ()
-    known: frozenset[str] = frozenset()
+    read_ids: frozenset[str] = frozenset()
     draft: Draft = field(default_factory=Draft)
     judged: Draft | None = None
     signals: Signals | None = None
@@ -55,7 +56,7 @@ class AnchorState:
     answer: Answer | None = None
 
     @property
-    def again(self) -> bool:
+    def is_later_round(self) -> bool:
         """Whether a round after the first is going on."""
         return self.progress.round > 1 or self.progress.retried
 
@@ -65,11 +66,11 @@ class AnchorGate(GraphStrategy):
     """The study's agent with its configurations A, B and C.
 
     Attributes:
-        multihop: Anchors' workers, and one for the whole question.
-        search: For later rounds.
-        reranker: Config C; `None` otherwise.
-        context_selector: From the pool to what is read.
-        hypothesis: What config B searches for in its second round.
+        multihop: The workers for anchors, and the one for the whole question.
+        search: The search of later rounds.
+        reranker: The reranker of config C; `None` otherwise.
+        context_selector: Selects the hits to read from the pool.
+        hypothesis: Writes the query of config B's second round.
     """
 
     multihop: MultiHop
@@ -87,49 +88,49 @@ class AnchorGate(GraphStrategy):
 
     @classmethod
     def of(cls, assembly: Assembly) -> Self:
-        """Made of these parts."""
-        own = assembly.settings.anchor
+        """Build the strategy from the assembly."""
+        settings = assembly.settings.anchor
         ask, search = assembly.settings.ask, assembly.search("hybrid")
         allowance = TokenAllowance(
             metered=assembly.models.language_models.of("reader") is not None,
             count=assembly.embedder.count,
             chunks=ask.chunks,
-            overhead=own.prompt_tokens + own.answer_tokens,
-            ceiling=own.ceiling,
+            overhead=settings.prompt_tokens + settings.answer_tokens,
+            ceiling=settings.ceiling,
         )
         return cls(
             multihop=assembly.multihop(search),
             search=search,
-            reranker=assembly.reranker if own.config == "C" else None,
+            reranker=assembly.reranker if settings.config == "C" else None,
             context_selector=assembly.context_selector,
             reader=assembly.reader,
             hypothesis=assembly.hypothesis,
             judge=assembly.judge,
             finalizer=assembly.finalizer(cls.name),
             allowance=allowance,
-            thresholds=Thresholds.of(own, None if allowance.metered else ask.min_confidence),
-            settings=own,
+            thresholds=Thresholds.of(settings, None if allowance.metered else ask.min_confidence),
+            settings=settings,
         )
 
     def start(self, query: Query) -> AnchorState:
-        """See `Strategy.start`."""
+        """Return the state in which the graph begins."""
         return AnchorState(query=query)
 
     def graph(self) -> StateGraph[AnchorState, RunContext, AnchorState, AnchorState]:
-        """See `Strategy.graph`; the gate allows at most `Thresholds.most_decisions` decisions."""
-        figure = StateGraph(AnchorState, context_schema=RunContext)
+        """Build the graph; the gate allows at most `Thresholds.most_decisions` decisions."""
+        builder = StateGraph(AnchorState, context_schema=RunContext)
         for node in (self.anchor, self.retrieve, self.rerank, self.select, self.read):
-            figure.add_node(node.__name__, node)
+            builder.add_node(node.__name__, node)
         for later in (self.weigh, self.gate, self.retrieve_more, self.reflect, self.finalize):
-            figure.add_node(later.__name__, later)
-        figure.add_edge(START, "anchor")
-        figure.add_edge("anchor", "retrieve")
-        figure.add_edge("retrieve", "rerank")
-        figure.add_edge("rerank", "select")
-        figure.add_edge("select", "read")
-        figure.add_edge("read", "weigh")
-        figure.add_edge("weigh", "gate")
-        figure.add_conditional_edges(
+            builder.add_node(later.__name__, later)
+        builder.add_edge(START, "anchor")
+        builder.add_edge("anchor", "retrieve")
+        builder.add_edge("retrieve", "rerank")
+        builder.add_edge("rerank", "select")
+        builder.add_edge("select", "read")
+        builder.add_edge("read", "weigh")
+        builder.add_edge("weigh", "gate")
+        builder.add_conditional_edges(
             "gate",
             _decision,
             {
@@ -139,26 +140,35 @@ class AnchorGate(GraphStrategy):
                 "ABSTAIN": "finalize",
             },
         )
-        figure.add_edge("retrieve_more", "rerank")
-        figure.add_edge("reflect", "weigh")
-        figure.add_edge("finalize", END)
-        return figure
+        builder.add_edge("retrieve_more", "rerank")
+        builder.add_edge("reflect", "weigh")
+        builder.add_edge("finalize", END)
+        return builder
 
     async def anchor(self, state: AnchorState, runtime: Runtime[RunContext]) -> AnchorState:
-        with runtime.context.step("anchor", agent="anchors") as here:
-            found = anchors(state.query.text, most=self.settings.anchors)
-            here.done(outputs={"anchors": [[a.kind, a.text, a.score] for a in found]})
-        return replace(state, anchors=found)
+        """Find the anchors of the question."""
+        with runtime.context.step("anchor", agent="anchors") as step:
+            question_anchors = anchors(state.query.text, most=self.settings.anchors)
+            step.done(
+                outputs={
+                    "anchors": [
+                        [anchor.kind, anchor.text, anchor.score] for anchor in question_anchors
+                    ]
+                }
+            )
+        return replace(state, anchors=question_anchors)
 
     async def retrieve(self, state: AnchorState, runtime: Runtime[RunContext]) -> AnchorState:
-        own = self.settings
-        strong = [each.text for each in state.anchors if each.score >= own.min_score]
+        """Retrieve the pool with one worker per strong anchor, and one for the whole question."""
+        settings = self.settings
+        strong = [anchor.text for anchor in state.anchors if anchor.score >= settings.min_score]
         pool = await self.multihop(
-            state.query, strong[: own.workers], k=own.pool, context=runtime.context
+            state.query, strong[: settings.workers], k=settings.pool, context=runtime.context
         )
         return replace(state, pool=pool)
 
     async def rerank(self, state: AnchorState, runtime: Runtime[RunContext]) -> AnchorState:
+        """Rerank the pool in config C."""
         if self.reranker is None:
             return state
         question, keep = state.query.text, self.settings.pool
@@ -166,7 +176,13 @@ class AnchorGate(GraphStrategy):
         return replace(state, pool=pool)
 
     async def select(self, state: AnchorState, runtime: Runtime[RunContext]) -> AnchorState:
-        left = self._left(state, runtime.context) if state.again else self.settings.context
+        """Select the hits to read from the pool."""
+        left = (
+            self._count_tokens_left(state, runtime.context)
+            if state.is_later_round
+            else self.settings.context
+        )
+        # Later rounds get only the tokens that the allowance still has.
         tokens = int(min(self.settings.context, left))
         form = form_of(state.query.text)
         hits = await self.context_selector(
@@ -180,58 +196,68 @@ class AnchorGate(GraphStrategy):
         return replace(state, hits=hits)
 
     async def read(self, state: AnchorState, runtime: Runtime[RunContext]) -> AnchorState:
+        """Read the hits; the better of the new and the old draft stays."""
         new = await self.reader.read(state.query.text, state.hits, runtime.context)
         new = within(new, self.settings.answer_tokens, self.allowance.count)
         bar = self.thresholds.tau_overlap
-        better = is_better(new, state.draft, self._required(state), state.hits, bar=bar)
-        return replace(state, draft=new if better else state.draft)
+        is_new_better = is_better(new, state.draft, self._required(state), state.hits, bar=bar)
+        return replace(state, draft=new if is_new_better else state.draft)
 
     async def weigh(self, state: AnchorState, runtime: Runtime[RunContext]) -> AnchorState:
-        seen = self._seen(state, runtime.context)
+        """Measure the signals of the draft, and ask the judge where the gate wants it."""
+        evidence = self._gather_evidence(state, runtime.context)
         signals = signals_of(
-            state.query.text, state.draft, seen, like_weight=self.settings.like_weight
+            state.query.text, state.draft, evidence, like_weight=self.settings.like_weight
         )
+        # A draft that did not change keeps its verdict: the judge is not paid twice for it.
         if state.judged == state.draft and state.signals:
             signals = replace(signals, judge=state.signals.judge)
         elif wants_judge(signals, self.thresholds):
-            word = await judged(state.query.text, state.draft, self.judge, runtime.context)
+            support = await judged(state.query.text, state.draft, self.judge, runtime.context)
             progress = signals.progress.after_judge()
-            signals = replace(signals, judge=word, progress=progress)
+            signals = replace(signals, judge=support, progress=progress)
             state = replace(state, judged=state.draft)
         return replace(state, signals=signals, progress=signals.progress)
 
     async def gate(self, state: AnchorState, runtime: Runtime[RunContext]) -> AnchorState:
+        """Decide: stop, search again, edit or abstain."""
         assert state.signals is not None
-        with runtime.context.step("gate", agent="gate") as here:
+        with runtime.context.step("gate", agent="gate") as step:
             verdict = decide(state.signals, self.thresholds)
-            told = {
+            outputs = {
                 "support": state.signals.support,
                 "coverage": state.signals.coverage,
                 "contradicted": state.signals.contradicted,
                 "new_hits": state.signals.new_hits,
                 "judge": state.signals.judge,
             }
-            here.done(outputs=told, verdict=verdict.action, reason=verdict.reason)
+            step.done(outputs=outputs, verdict=verdict.action, reason=verdict.reason)
         return replace(state, verdict=verdict, progress=state.progress.after(verdict))
 
     async def retrieve_more(self, state: AnchorState, runtime: Runtime[RunContext]) -> AnchorState:
-        known = state.known | {hit.chunk.id for hit in state.hits}
-        found = await self._more(state, runtime.context)
-        pool = fuse_hits((state.pool, found), (1.0, 1.0), WeightedSum(), self.name)
-        return replace(state, pool=pool[: self.settings.pool], known=known)
+        """Add the hits of another search to the pool."""
+        read_ids = state.read_ids | {hit.chunk.id for hit in state.hits}
+        more = await self._more(state, runtime.context)
+        pool = fuse_hits((state.pool, more), (1.0, 1.0), WeightedSum(), self.name)
+        return replace(state, pool=pool[: self.settings.pool], read_ids=read_ids)
 
     async def _more(self, state: AnchorState, context: RunContext) -> tuple[Hit, ...]:
-        """Hits of round 1b, all of which hold a missing anchor, or of the second round."""
+        """Return the hits of round 1b, each with a missing anchor, or of the second round."""
         question, k = state.query.text, self.settings.pool
         if state.verdict is None or state.verdict.reason != "RETRY_MISSING_ANCHOR":
             text = await self.hypothesis.text(question, state.pool, context)
             return await self.search(replace(state.query, text=text), k=k, context=context)
-        lost = self._required(state).lacks(state.draft, state.hits).missing
-        text = " ".join([question, *(each.text for each in lost)])
+        missing_anchors = self._required(state).lacks(state.draft, state.hits).missing
+        text = " ".join([question, *(anchor.text for anchor in missing_anchors)])
         hits = await self.search(replace(state.query, text=text), k=k, context=context)
-        return tuple(hit for hit in hits if len(missing(lost, hit.chunk.context)) < len(lost))
+        return tuple(
+            hit
+            for hit in hits
+            if len(missing(missing_anchors, hit.chunk.context)) < len(missing_anchors)
+        )
 
     async def reflect(self, state: AnchorState, runtime: Runtime[RunContext]) -> AnchorState:
+        """Edit the draft once."""
         bar = self.thresholds.tau_overlap
         editor = Editor(reader=self.reader, faith=self.settings.faith, bar=bar)
         required = self._required(state)
@@ -240,8 +266,8 @@ class AnchorGate(GraphStrategy):
             state, draft=within(draft, self.settings.answer_tokens, self.allowance.count)
         )
 
+    @override
     async def finish(self, state: AnchorState, context: RunContext) -> Answer:
-        """See `Strategy.finish`."""
         progress = state.progress
         phase = f"round {progress.round}" + ("b" if progress.retried else "")
         return await self.finalizer(
@@ -254,20 +280,23 @@ class AnchorGate(GraphStrategy):
         )
 
     def _required(self, state: AnchorState) -> Requirements:
+        """Return what the question requires of a draft."""
         least = self.settings.required_score
         return Requirements.of(state.query.text, state.anchors, least=least)
 
-    def _left(self, state: AnchorState, context: RunContext) -> float:
+    def _count_tokens_left(self, state: AnchorState, context: RunContext) -> float:
+        """Return the tokens that the chunks of one more call may take."""
         return self.allowance.left(
             self.allowance.baseline(state.pool), self.allowance.spent(context)
         )
 
-    def _seen(self, state: AnchorState, context: RunContext) -> RoundEvidence:
+    def _gather_evidence(self, state: AnchorState, context: RunContext) -> RoundEvidence:
+        """Return the facts of this round for the signals."""
         baseline, spent = self.allowance.baseline(state.pool), self.allowance.spent(context)
         return RoundEvidence(
             requirements=self._required(state),
             hits=state.hits,
-            known=state.known,
+            read_ids=state.read_ids,
             before=state.signals,
             progress=state.progress,
             baseline=baseline,
@@ -279,4 +308,5 @@ class AnchorGate(GraphStrategy):
 
 
 async def _decision(state: AnchorState) -> str:
+    """Return the gate's action, which leads to the next node."""
     return state.verdict.action if state.verdict else "STOP"

@@ -1,4 +1,4 @@
-"""What a strategy promises, and which there are."""
+"""The protocol of strategies, and Fathom's own strategies by name."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -14,50 +14,50 @@ from fathom.runs.context import RunContext
 from fathom.types import Answer, Query
 
 CompiledGraph = Any
-"""A graph of LangGraph over a strategy's own state, compiled."""
+"""A compiled graph of LangGraph over a strategy's own state."""
 
 
 class Strategy(Protocol):
-    """Answers a question as one graph; every one passes `StrategyConformance`.
+    """The protocol of strategies, which answer a question as one graph.
 
-    It keeps nothing from one question to the next, and may answer several at once.
-    Its state is a frozen dataclass with at least the fields `query`, `draft` (the best so far)
-    and `answer` (`None` until the last node has set it).
+    Every strategy passes `StrategyConformance`. A strategy keeps nothing from one question to the
+    next, and may answer several at once. Its state is a frozen dataclass with at least the fields
+    `query`, `draft` (the best draft so far) and `answer` (`None` until the last node has set it).
     """
 
     @property
     def name(self) -> str:
-        """As in `--strategy`."""
+        """The name of the strategy for `--strategy`."""
         ...
 
     def graph(self) -> Any:  # noqa: ANN401 - a StateGraph of the strategy's own state
-        """The graph, not compiled; its context is the `RunContext`.
+        """Build the graph, not compiled; its context is the `RunContext`.
 
-        Its nodes, and what chooses the next one, are coroutines: of others LangGraph makes threads
-        of the loop, which are few and may be waiting for a name server.
+        Its nodes, and the functions that choose the next node, must be coroutines. LangGraph runs
+        other functions in threads of the loop, which are few and may be waiting for a name server.
         """
         ...
 
     def start(self, query: Query) -> Any:  # noqa: ANN401 - the strategy's own state
-        """The state in which the graph begins."""
+        """Return the state in which the graph begins."""
         ...
 
     async def finish(self, state: Any, context: RunContext) -> Answer:  # noqa: ANN401
-        """Answer from a state, also one in which the graph was cut; costs nothing but time."""
+        """Return an answer from a state, also one in which the graph was cut; costs only time."""
         ...
 
 
 class GraphStrategy:
-    """What the graphs share: they end with a draft, of which the finalizer makes the answer."""
+    """The base of strategies whose graph ends with a draft, from which the finalizer answers."""
 
     finalizer: Finalizer
 
     async def finalize(self, state: Any, runtime: Runtime[RunContext]) -> Any:  # noqa: ANN401
-        """The last node."""
+        """Set the answer of the state; this is the last node."""
         return replace(state, answer=await self.finish(state, runtime.context))
 
     async def finish(self, state: Any, context: RunContext) -> Answer:  # noqa: ANN401
-        """See `Strategy.finish`."""
+        """Return the finalizer's answer from the draft of a state, also of a graph that was cut."""
         return await self.finalizer(
             state.query.text,
             state.draft,
@@ -68,11 +68,11 @@ class GraphStrategy:
 
 
 def _made(name: str, kind: str) -> Callable[[Assembly], Strategy]:
-    """Makes the strategy of a class; imported then, as a question needs but one of them."""
+    """Return a factory that imports the class on first use, as a question needs only one."""
 
     def make(assembly: Assembly) -> Strategy:
-        made: Strategy = getattr(import_module(f"fathom.strategies.{name}"), kind).of(assembly)
-        return made
+        strategy: Strategy = getattr(import_module(f"fathom.strategies.{name}"), kind).of(assembly)
+        return strategy
 
     return make
 
@@ -80,16 +80,17 @@ def _made(name: str, kind: str) -> Callable[[Assembly], Strategy]:
 STRATEGIES: Mapping[str, Callable[[Assembly], Strategy]] = {
     name: _made(name, kind) for name, kind in extensions.STRATEGIES.items()
 }
-"""How Fathom's own strategies are made, by name."""
+"""The factories of Fathom's own strategies, by name."""
 
 
 def make_strategy(name: str, assembly: Assembly) -> Strategy:
-    """The strategy of this name, Fathom's own or what a package adds.
+    """Build the strategy of this name, Fathom's own or one that a package adds.
 
     Raises:
-        UsageError: If there is none, or it cannot be used; see `Assembly.extension`.
+        UsageError: If there is no such strategy, or it cannot be used, as `Assembly.extension`
+            says.
     """
     if name in STRATEGIES:
         return STRATEGIES[name](assembly)
-    added: Strategy = assembly.extension("strategy", name)
-    return added
+    extension: Strategy = assembly.extension("strategy", name)
+    return extension

@@ -1,4 +1,4 @@
-"""The bus: what agents that work side by side tell each other, also that one of them failed."""
+"""The bus: the messages of agents that work side by side, failures included."""
 
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
@@ -13,13 +13,13 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentMessage:
-    """What one agent tells the others.
+    """The message of one agent to the others.
 
     Attributes:
-        hits: Partial scores: what it ranked or kept, best first.
-        flags: The context it worked in.
-        failed: The error signal; its step says why.
-        final: Whether it failed for want of budget, so that it is of no use to ask it again.
+        hits: The partial scores: hits that it ranked or kept, best first.
+        flags: The context in which it worked.
+        failed: Whether it failed; the reason is in its step.
+        final: Whether it failed for want of budget, so that asking it again is of no use.
     """
 
     hits: tuple[Hit, ...] = ()
@@ -33,20 +33,29 @@ AgentMessages = Mapping[str, AgentMessage]
 
 
 def merged(old: AgentMessages, new: AgentMessages) -> AgentMessages:
-    """Both, the newer message of an agent instead of the older; the same whoever came first."""
+    """Merge two sets of messages; the newer message of an agent replaces the older.
+
+    The order is by name, so that the merged messages do not depend on which branch came first.
+    """
     return dict(sorted({**old, **new}.items()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt(Generic[T]):
-    """What an agent's work came to; see `AgentMessage` for what is said of a failure."""
+    """The outcome of an agent's work.
+
+    Attributes:
+        value: What the agent returned; `None` after a failure.
+        failed: Whether it failed.
+        final: Whether it failed for want of budget.
+    """
 
     value: T | None
     failed: bool
     final: bool
 
     def message(self: "Attempt[tuple[Hit, ...]]", **flags: Scalar) -> AgentMessage:
-        """What the others are told."""
+        """Return the message about the outcome to the other agents."""
         return AgentMessage(
             hits=self.value or (), flags=flags, failed=self.failed, final=self.final
         )
@@ -55,24 +64,25 @@ class Attempt(Generic[T]):
 async def attempt(
     name: str, work: Callable[[RunContext], Awaitable[T]], context: RunContext
 ) -> Attempt[T]:
-    """Let an agent work, as one step of the run that it cannot end: a branch of its own.
+    """Let an agent work as one step of the run, in a branch of its own that cannot end the run.
 
     Raises:
-        FathomError: See `RunContext.branches`.
+        FathomError: As from `RunContext.branches`.
     """
-    own = replace(context, refusals=[])
-    found = await own.branches({name: work})
-    context.refusals.extend(own.refusals)
-    return Attempt(value=found.get(name), failed=name not in found, final=bool(own.refusals))
+    # Refusals of its own show whether this agent failed for want of budget.
+    branch = replace(context, refusals=[])
+    values = await branch.branches({name: work})
+    context.refusals.extend(branch.refusals)
+    return Attempt(value=values.get(name), failed=name not in values, final=bool(branch.refusals))
 
 
 def check_heard(messages: AgentMessages) -> None:
-    """Accept messages of which at least one brought something, or failed for want of budget.
+    """Accept messages of which at least one brought hits, or failed for want of budget.
 
     Raises:
-        RunError: If all failed: then something is broken that no other agent makes good.
+        RunError: If all failed otherwise: something is broken that no other agent can replace.
     """
     broken = [name for name, message in messages.items() if message.failed and not message.final]
     if broken and len(broken) == len(messages):
         names = ", ".join(broken)
-        raise RunError(f"every retriever broke off ({names}); the log has the reason")
+        raise RunError(f"every retriever failed ({names}); the log has the reason")

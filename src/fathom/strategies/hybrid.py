@@ -1,4 +1,4 @@
-"""Branches of agents side by side, compared and reordered."""
+"""The strategy `hybrid`: branches of agents side by side, compared and reordered."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -31,13 +31,13 @@ BranchWeights = Mapping[str, float]
 
 @dataclass(frozen=True, kw_only=True)
 class HybridState:
-    """What is known of a question so far.
+    """The state of a question so far.
 
     Attributes:
-        weights: Of each branch, as the supervisor left them.
-        messages: The last one of each agent, by `search` or `filter` and its branch.
-        rounds: How often the supervisor has decided.
-        orders: Which of them, and what they are to do anew.
+        weights: The weight of each branch, as the supervisor left it.
+        messages: The last message of each agent, by `search` or `filter` and its branch.
+        rounds: The number of the supervisor's decisions.
+        orders: The branches that run again, each with its order.
     """
 
     query: Query
@@ -52,12 +52,12 @@ class HybridState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Branch:
-    """A retrieval agent and its filter; another one plugs in by standing beside the two.
+    """A retrieval agent with its filter; further branches stand beside the paper's two.
 
     Attributes:
-        filter: `None` keeps everything.
-        weight: How much it counts where no analyser says so, as of the two that the paper has.
-            With 0 it stands by until another branch brings nothing.
+        filter: The filter of its hits; `None` keeps every hit.
+        weight: The weight where no analyser decides it; the paper's two branches have an analyser.
+            A branch of weight 0 stands by until another branch brings nothing.
     """
 
     name: str
@@ -67,33 +67,35 @@ class Branch:
 
     @property
     def begins(self) -> str:
-        """The node of its search; LangGraph keeps colons for itself."""
+        """The node of the search; LangGraph reserves colons in its name."""
         return f"search_{re.sub(r'[^0-9A-Za-z]', '_', self.name)}"
 
     @property
     def ends(self) -> str:
-        """The node of its filter."""
+        """The node of the filter."""
         return self.begins.replace("search", "filter", 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Weighing:
-    """Who says how much the paper's two branches count; see `HybridSettings.weights`."""
+    """The weighing of the paper's two branches, as `HybridSettings.weights` selects it."""
 
     analyser: ComplexityAnalyser
     settings: HybridSettings
 
     async def __call__(self, question: str, context: RunContext) -> BranchWeights:
-        """The weights by branch; the paper's prior where the analyser fails."""
+        """Return the weights by branch; the paper's prior where the analyser fails."""
         return dict(zip((KEYWORD, SEMANTIC), await self._pair(question, context), strict=True))
 
     async def _pair(self, question: str, context: RunContext) -> tuple[float, float]:
+        """Return the weights of the keyword branch and of the semantic branch."""
         if self.settings.weights != "complexity":
             return FIXED[self.settings.weights]
-        done = await attempt("analyse", partial(self.analyser.analyse, question), context)
+        outcome = await attempt("analyse", partial(self.analyser.analyse, question), context)
+        # The embedder was not made for this language, whatever the complexity of the question.
         if detect(question) not in {"en", "und"}:
             return self.settings.foreign
-        return done.value.weights if done.value else self.settings.prior
+        return outcome.value.weights if outcome.value else self.settings.prior
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,11 +103,11 @@ class Hybrid(GraphStrategy):
     """Multi-agent hybrid retrieval (the paper's figure 1 and its steps 1 to 8).
 
     Attributes:
-        branches: Work at the same time, any number of them; those without weight stand by.
-        reorderer: `None` leaves the order of the comparison.
-        candidates: Hits of each branch.
-        k: How many hits are read.
-        positions: In which order: best first, or the best at both ends.
+        branches: Any number of branches, which work at the same time; those of weight 0 stand by.
+        reorderer: The reorderer; `None` leaves the order of the comparison.
+        candidates: The number of hits of each branch.
+        k: The number of hits to read.
+        positions: The order of the hits: best first, or the best at both ends.
     """
 
     weighing: Weighing
@@ -122,126 +124,142 @@ class Hybrid(GraphStrategy):
 
     @classmethod
     def of(cls, assembly: Assembly) -> Self:
-        """Made of these parts."""
-        own = assembly.settings.hybrid
-        keeps = (assembly.keyword_filter, assembly.semantic_filter)
-        two = (KEYWORD, "keyword"), (SEMANTIC, "vector")
-        filters = keeps if own.filters else (None, None)
+        """Build the strategy from the assembly."""
+        settings = assembly.settings.hybrid
+        both = (assembly.keyword_filter, assembly.semantic_filter)
+        pairs = (KEYWORD, "keyword"), (SEMANTIC, "vector")
+        filters = both if settings.filters else (None, None)
         branches = [
-            Branch(name=name, search=assembly.search(retriever), filter=keep)
-            for (name, retriever), keep, weight in zip(two, filters, own.static, strict=True)
+            Branch(name=name, search=assembly.search(retriever), filter=hit_filter)
+            for (name, retriever), hit_filter, weight in zip(
+                pairs, filters, settings.static, strict=True
+            )
             if weight
         ]
         branches += [
             Branch(name=name, search=assembly.search(name), weight=weight)
-            for name, weight in own.agents_weighed
+            for name, weight in settings.agents_weighed
         ]
         return cls(
-            weighing=Weighing(analyser=assembly.complexity, settings=own),
+            weighing=Weighing(analyser=assembly.complexity, settings=settings),
             branches=branches,
-            supervisor=Supervisor(own.retries, own.relax),
+            supervisor=Supervisor(settings.retries, settings.relax),
             comparer=Comparer(),
-            reorderer=assembly.reorderer if own.reorder else None,
-            reader=assembly.reader if own.read else NullReader(),
+            reorderer=assembly.reorderer if settings.reorder else None,
+            reader=assembly.reader if settings.read else NullReader(),
             finalizer=assembly.finalizer(cls.name),
-            candidates=own.candidates,
-            k=own.k,
-            positions=own.positions,
+            candidates=settings.candidates,
+            k=settings.k,
+            positions=settings.positions,
         )
 
     def start(self, query: Query) -> HybridState:
-        """See `Strategy.start`."""
+        """Return the state in which the graph begins."""
         return HybridState(query=query)
 
     def graph(self) -> StateGraph[HybridState, RunContext, HybridState, HybridState]:
-        """See `Strategy.graph`."""
-        figure = StateGraph(HybridState, context_schema=RunContext)
+        """Build the graph."""
+        builder = StateGraph(HybridState, context_schema=RunContext)
         for node in (self.analyse, self.supervise, self.compare, self.reorder, self.read):
-            figure.add_node(node.__name__, node)
-        figure.add_node("finalize", self.finalize)
-        begins = [branch.begins for branch in self.branches]
+            builder.add_node(node.__name__, node)
+        builder.add_node("finalize", self.finalize)
+        search_nodes = [branch.begins for branch in self.branches]
         for branch in self.branches:
-            figure.add_node(branch.begins, partial(self.search, branch))
-            figure.add_node(branch.ends, partial(self.filter, branch))
-            figure.add_edge(branch.begins, branch.ends)
-            figure.add_edge(branch.ends, "supervise")
-        figure.add_edge(START, "analyse")
-        figure.add_conditional_edges("analyse", self.begins, begins)
-        figure.add_conditional_edges("supervise", self.goes_on, [*begins, "compare"])
-        for one, other in _LAST_EDGES:
-            figure.add_edge(one, other)
-        return figure
+            builder.add_node(branch.begins, partial(self.search, branch))
+            builder.add_node(branch.ends, partial(self.filter, branch))
+            builder.add_edge(branch.begins, branch.ends)
+            builder.add_edge(branch.ends, "supervise")
+        builder.add_edge(START, "analyse")
+        builder.add_conditional_edges("analyse", self.begins, search_nodes)
+        builder.add_conditional_edges("supervise", self.goes_on, [*search_nodes, "compare"])
+        for source, target in _LAST_EDGES:
+            builder.add_edge(source, target)
+        return builder
 
     async def analyse(self, state: HybridState, runtime: Runtime[RunContext]) -> HybridState:
-        own = {branch.name: branch.weight for branch in self.branches}
-        weighed = await self.weighing(state.query.text, runtime.context)
-        return replace(state, weights={name: weighed.get(name, own[name]) for name in own})
+        """Weigh the branches for the question."""
+        default_weights = {branch.name: branch.weight for branch in self.branches}
+        weights = await self.weighing(state.query.text, runtime.context)
+        return replace(
+            state,
+            weights={name: weights.get(name, default_weights[name]) for name in default_weights},
+        )
 
     async def begins(self, state: HybridState) -> list[str]:
-        """The branches with a weight."""
+        """Return the search nodes of the branches with a weight."""
         return [branch.begins for branch in self.branches if state.weights[branch.name]]
 
     async def search(
         self, branch: Branch, state: HybridState, runtime: Runtime[RunContext]
     ) -> dict[str, AgentMessages]:
+        """Search with one branch."""
         if state.orders.get(branch.name) == "filter":
-            return {}  # what it found is still there
+            # Its hits are still in the messages.
+            return {}
         ask = partial(branch.search, state.query, k=self.candidates)
         name = f"search {branch.name}"
-        done = await attempt(name, lambda context: ask(context=context), runtime.context)
-        return {"messages": {name: done.message()}}
+        outcome = await attempt(name, lambda context: ask(context=context), runtime.context)
+        return {"messages": {name: outcome.message()}}
 
     async def filter(
         self, branch: Branch, state: HybridState, runtime: Runtime[RunContext]
     ) -> dict[str, AgentMessages]:
-        found = state.messages[f"search {branch.name}"].hits
+        """Filter the hits of one branch; all of them stay if the filter fails."""
+        hits = state.messages[f"search {branch.name}"].hits
         name = f"filter {branch.name}"
-        if branch.filter is None or not found:
-            return {"messages": {name: AgentMessage(hits=found)}}
+        if branch.filter is None or not hits:
+            return {"messages": {name: AgentMessage(hits=hits)}}
+        # Each round of the supervisor makes the filter laxer.
         strictness = self.supervisor.relax**state.rounds
-        keep = partial(branch.filter.keep, state.query.text, found, strictness=strictness)
-        done = await attempt(name, lambda context: keep(context=context), runtime.context)
-        told = done.message(strictness=strictness)
-        return {"messages": {name: replace(told, hits=found) if done.failed else told}}
+        filter_hits = partial(branch.filter.keep, state.query.text, hits, strictness=strictness)
+        outcome = await attempt(name, lambda context: filter_hits(context=context), runtime.context)
+        message = outcome.message(strictness=strictness)
+        return {"messages": {name: replace(message, hits=hits) if outcome.failed else message}}
 
     async def supervise(self, state: HybridState, runtime: Runtime[RunContext]) -> HybridState:
-        asked = [branch.name for branch in self._asked(state)]
-        idle = [branch.name for branch in self.branches if branch.name not in asked]
-        verdict = self.supervisor([_report(name, state) for name in asked], idle, state.rounds)
+        """Decide which branches run again, and how much each counts."""
+        sent = [branch.name for branch in self._list_sent_branches(state)]
+        idle = [branch.name for branch in self.branches if branch.name not in sent]
+        verdict = self.supervisor([_report(name, state) for name in sent], idle, state.rounds)
         weights = {**state.weights, **verdict.weights}
-        with runtime.context.step("supervise", agent="supervisor") as here:
-            here.done(outputs={"orders": verdict.orders, "weights": weights}, reason=verdict.reason)
+        with runtime.context.step("supervise", agent="supervisor") as step:
+            step.done(outputs={"orders": verdict.orders, "weights": weights}, reason=verdict.reason)
         return replace(state, rounds=state.rounds + 1, orders=verdict.orders, weights=weights)
 
     async def goes_on(self, state: HybridState) -> list[str]:
-        """The branches that were sent out; without any, the comparison."""
+        """Return the search nodes of the branches that run again; without any, the comparison."""
         sent = [branch.begins for branch in self.branches if branch.name in state.orders]
         return sent or ["compare"]
 
     async def compare(self, state: HybridState, runtime: Runtime[RunContext]) -> HybridState:
-        asked = self._asked(state)
-        check_heard({b.name: state.messages[f"search {b.name}"] for b in asked})
-        lists = {branch.name: state.messages[f"filter {branch.name}"].hits for branch in asked}
+        """Fuse the hits of all branches that were sent out, by their weights."""
+        sent = self._list_sent_branches(state)
+        check_heard({branch.name: state.messages[f"search {branch.name}"] for branch in sent})
+        lists = {branch.name: state.messages[f"filter {branch.name}"].hits for branch in sent}
         hits = await self.comparer.compare(lists, state.weights, runtime.context)
         return replace(state, hits=hits)
 
     async def reorder(self, state: HybridState, runtime: Runtime[RunContext]) -> HybridState:
+        """Reorder the best hits, and put them in the order in which they are read."""
         hits = await self._reordered(state, runtime.context)
         return replace(state, hits=ends_first(hits) if self.positions == "ends" else hits)
 
     async def read(self, state: HybridState, runtime: Runtime[RunContext]) -> HybridState:
+        """Read the hits into a draft."""
         draft = await self.reader.read(state.query.text, state.hits, runtime.context)
         return replace(state, draft=draft)
 
     async def _reordered(self, state: HybridState, context: RunContext) -> tuple[Hit, ...]:
+        """Return the best hits as the reorderer ranks them; in their order if it fails."""
         best = state.hits[: self.k]
         if self.reorderer is None or len(state.hits) < 2:
             return best
-        order = partial(self.reorderer, state.query.text, state.hits, keep=self.k)
-        done = await attempt("reorder", lambda context: order(context=context), context)
-        return best if done.value is None else done.value
+        reorder = partial(self.reorderer, state.query.text, state.hits, keep=self.k)
+        outcome = await attempt("reorder", lambda context: reorder(context=context), context)
+        return best if outcome.value is None else outcome.value
 
-    def _asked(self, state: HybridState) -> list[Branch]:
+    def _list_sent_branches(self, state: HybridState) -> list[Branch]:
+        """Return the branches that were sent out."""
         return [branch for branch in self.branches if f"search {branch.name}" in state.messages]
 
 
@@ -254,12 +272,13 @@ _LAST_EDGES = (
 
 
 def _report(branch: str, state: HybridState) -> BranchReport:
-    searched, kept = state.messages[f"search {branch}"], state.messages[f"filter {branch}"]
+    """Return the report of a branch for the supervisor."""
+    search, filtered = state.messages[f"search {branch}"], state.messages[f"filter {branch}"]
     return BranchReport(
         name=branch,
         weight=state.weights[branch],
-        failed=searched.failed,
-        final=searched.final,
-        hit_count=len(searched.hits),
-        kept_count=len(kept.hits),
+        failed=search.failed,
+        final=search.final,
+        hit_count=len(search.hits),
+        kept_count=len(filtered.hits),
     )

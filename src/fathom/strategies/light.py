@@ -1,8 +1,8 @@
-"""LangGraph without the client of its server.
+"""The import of LangGraph without the client of its server.
 
-`langgraph.runtime` takes one type from `langgraph_sdk`, and importing that package means an HTTP
-client and websockets: a fifth of a second of every first question, for what no graph in this
-process uses.
+`langgraph.runtime` takes one type from `langgraph_sdk`, and importing that package means importing
+an HTTP client and websockets: a fifth of a second before every first question, for code that no
+graph in this process uses.
 """
 
 import sys
@@ -13,18 +13,20 @@ SDK = "langgraph_sdk"
 
 
 def import_langgraph() -> None:
-    """Import LangGraph so that its SDK stays unimported; whoever wants it later gets it whole."""
-    found = find_spec(SDK)
-    known = SDK in sys.modules or "langgraph.runtime" in sys.modules
-    if known or found is None or found.submodule_search_locations is None:
+    """Import LangGraph without its SDK; a later import of the SDK gets all of it."""
+    spec = find_spec(SDK)
+    is_imported = SDK in sys.modules or "langgraph.runtime" in sys.modules
+    if is_imported or spec is None or spec.submodule_search_locations is None:
         return
-    bare = ModuleType(SDK)  # its modules are found there, but its `__init__` is not run
-    bare.__path__ = list(found.submodule_search_locations)
+    # Modules of the SDK can be imported below the bare package, but its `__init__` does not run.
+    bare = ModuleType(SDK)
+    bare.__path__ = list(spec.submodule_search_locations)
     sys.modules[SDK] = bare
     try:
         import langgraph.runtime  # noqa: F401
     except ImportError:
-        pass  # a version that needs more of it imports all of it, later
+        # A version that needs more of the SDK imports all of it, later.
+        pass
     finally:
-        for name in [each for each in list(sys.modules) if each.split(".")[0] == SDK]:
+        for name in [module for module in list(sys.modules) if module.split(".")[0] == SDK]:
             del sys.modules[name]

@@ -1,4 +1,4 @@
-"""A ladder of confidence: vector search, enhanced search, debate, web."""
+"""The strategy `maf`, a ladder of confidence: vector search, enhanced search, debate, web."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -6,6 +6,7 @@ from typing import ClassVar, Self
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
+from typing_extensions import override
 
 from fathom.agents.classifier import Classifier
 from fathom.agents.debate.debate import Debate
@@ -23,20 +24,20 @@ from fathom.text.language import detect
 from fathom.types import AbstentionReason, Answer, Draft, Hit, Query
 
 NOT_ACCEPTED = ", not accepted"
-"""Behind the phase of the surest draft, where no rung of the ladder accepted any."""
+"""The suffix of the phase where no phase was accepted and the surest draft is used."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MafState:
-    """What is known of a question so far.
+    """The state of a question so far.
 
     Attributes:
-        cascade: With the thresholds of the question's class.
-        hits: Of the last search that found any, best first.
-        draft: The surest so far.
-        phase: Where it comes from.
+        cascade: The ladder, with the thresholds of the question's class.
+        hits: The hits of the last search that had any, best first.
+        draft: The surest draft so far.
+        phase: The phase that it comes from.
         conflict: Whether the documents of the hits give different answers, where that matters.
-        verdict: Of the ladder, about the last phase.
+        verdict: The ladder's verdict on the last phase.
     """
 
     query: Query
@@ -56,7 +57,7 @@ class Maf(GraphStrategy):
     Attributes:
         search: Vector search.
         foreign: The search for questions in a language that the embedder was not made for.
-        web: `None` where there is none.
+        web: The web search; `None` where there is none.
     """
 
     classifier: Classifier
@@ -73,82 +74,89 @@ class Maf(GraphStrategy):
 
     @classmethod
     def of(cls, assembly: Assembly) -> Self:
-        """Made of these parts."""
-        own = assembly.settings.maf
+        """Build the strategy from the assembly."""
+        settings = assembly.settings.maf
         return cls(
             classifier=assembly.classifier,
             search=assembly.search("vector"),
-            foreign=assembly.search(own.foreign_retriever),
+            foreign=assembly.search(settings.foreign_retriever),
             enhanced=EnhancedScore(
-                terms=assembly.terms, weight=own.evr_weight, floor=own.evr_floor
+                terms=assembly.terms, weight=settings.evr_weight, floor=settings.evr_floor
             ),
             reader=assembly.reader,
             debate=assembly.debate,
             web=assembly.web,
             finalizer=assembly.finalizer(cls.name),
-            cascade=Cascade.of(own, web=assembly.web is not None),
-            settings=own,
+            cascade=Cascade.of(settings, web=assembly.web is not None),
+            settings=settings,
         )
 
     def start(self, query: Query) -> MafState:
-        """See `Strategy.start`."""
+        """Return the state in which the graph begins."""
         return MafState(query=query, cascade=self.cascade)
 
     def graph(self) -> StateGraph[MafState, RunContext, MafState, MafState]:
-        """See `Strategy.graph`; every edge leads up the ladder."""
-        figure = StateGraph(MafState, context_schema=RunContext)
-        figure.add_node("classify", self.classify)
-        figure.add_edge(START, "classify")
-        figure.add_edge("classify", self.cascade.phases[0])
+        """Build the graph; every edge leads up the ladder."""
+        builder = StateGraph(MafState, context_schema=RunContext)
+        builder.add_node("classify", self.classify)
+        builder.add_edge(START, "classify")
+        builder.add_edge("classify", self.cascade.phases[0])
         for phase in self.cascade.phases:
-            figure.add_node(phase, getattr(self, f"in_{phase}"))
-            figure.add_conditional_edges(
+            builder.add_node(phase, getattr(self, f"run_{phase}"))
+            builder.add_conditional_edges(
                 phase, self.climbs, [*self.cascade.leads_to(phase), "finalize"]
             )
-        figure.add_node("finalize", self.finalize)
-        figure.add_edge("finalize", END)
-        return figure
+        builder.add_node("finalize", self.finalize)
+        builder.add_edge("finalize", END)
+        return builder
 
     async def climbs(self, state: MafState) -> str:
-        """The phase that the ladder leads to, or the end."""
+        """Return the phase that the ladder leads to, or the end."""
         return (state.verdict and state.verdict.to) or "finalize"
 
     async def classify(self, state: MafState, runtime: Runtime[RunContext]) -> MafState:
-        found = await self.classifier.classify(state.query.text, runtime.context)
-        return replace(state, cascade=state.cascade.overridden(found.thresholds))
+        """Classify the question, and set the thresholds of its class."""
+        question_class = await self.classifier.classify(state.query.text, runtime.context)
+        return replace(state, cascade=state.cascade.overridden(question_class.thresholds))
 
-    async def in_vor(self, state: MafState, runtime: Runtime[RunContext]) -> MafState:
-        with runtime.context.step("vor", agent="maf") as here:
-            hits = await self._search(state.query, self.settings.vor_k, here)
-            return await self._read(state, "vor", hits, self.settings.vor_read, here)
+    async def run_vor(self, state: MafState, runtime: Runtime[RunContext]) -> MafState:
+        """Search by vectors and read the best hits."""
+        with runtime.context.step("vor", agent="maf") as step:
+            hits = await self._search(state.query, self.settings.vor_k, step)
+            return await self._read(state, "vor", hits, self.settings.vor_read, step)
 
-    async def in_evr(self, state: MafState, runtime: Runtime[RunContext]) -> MafState:
-        with runtime.context.step("evr", agent="maf") as here:
+    async def run_evr(self, state: MafState, runtime: Runtime[RunContext]) -> MafState:
+        """Search with the question's synonyms, score the hits anew and read the best."""
+        with runtime.context.step("evr", agent="maf") as step:
             text = expanded(state.query.text, self.classifier.domain.synonyms)
             query = replace(state.query, text=text)
-            found = await self._search(query, self.settings.evr_k, here)
-            hits = self.enhanced(text, found)
-            return await self._read(state, "evr", hits, self.settings.evr_read, here)
+            candidates = await self._search(query, self.settings.evr_k, step)
+            hits = self.enhanced(text, candidates)
+            return await self._read(state, "evr", hits, self.settings.evr_read, step)
 
-    async def in_debate(self, state: MafState, runtime: Runtime[RunContext]) -> MafState:
-        with runtime.context.step("debate phase", agent="maf") as here:
+    async def run_debate(self, state: MafState, runtime: Runtime[RunContext]) -> MafState:
+        """Let one agent per document debate the answer."""
+        with runtime.context.step("debate phase", agent="maf") as step:
             hits = spoken_for(state.hits, self.settings.agents)
-            done = await self.debate.hold(state.query.text, hits, here)
-            draft, reached = done.draft, done.share
+            outcome = await self.debate.hold(state.query.text, hits, step)
+            draft, confidence = outcome.draft, outcome.share
             if self.settings.confidence == "reader":
-                draft, reached = replace(draft, confidence=done.confidence), done.verdict
-            if state.conflict and draft.evidence:  # what one of them says is no longer the surest
+                draft, confidence = replace(draft, confidence=outcome.confidence), outcome.verdict
+            # A draft from one side of a conflict is no longer the surest.
+            if state.conflict and draft.evidence:
                 state = replace(state, draft=Draft())
-            return self._weighed(state, "debate", draft, reached, here)
+            return self._apply_verdict(state, "debate", draft, confidence, step)
 
-    async def in_web(self, state: MafState, runtime: Runtime[RunContext]) -> MafState:
-        with runtime.context.step("web phase", agent="maf") as here:
-            hits = await self.web(state.query.text, here) if self.web else ()
-            draft = await self.reader.read(state.query.text, hits, here)
-            return self._weighed(state, "web", draft, draft.confidence, here)
+    async def run_web(self, state: MafState, runtime: Runtime[RunContext]) -> MafState:
+        """Search the web and read its hits."""
+        with runtime.context.step("web phase", agent="maf") as step:
+            hits = await self.web(state.query.text, step) if self.web else ()
+            draft = await self.reader.read(state.query.text, hits, step)
+            return self._apply_verdict(state, "web", draft, draft.confidence, step)
 
+    @override
     async def finish(self, state: MafState, context: RunContext) -> Answer:
-        """See `Strategy.finish`; what the ladder did not accept the finalizer judges."""
+        """Answer from a draft that the ladder accepted; the finalizer judges any other."""
         verdict, finalizer, phase = state.verdict, self.finalizer, str(state.phase)
         withheld: AbstentionReason | None = None
         if verdict and verdict.action == "accept":
@@ -168,12 +176,14 @@ class Maf(GraphStrategy):
         )
 
     async def _search(self, query: Query, k: int, context: RunContext) -> tuple[Hit, ...]:
-        foreign = detect(query.text) not in {"en", "und"}
-        return await (self.foreign if foreign else self.search)(query, k=k, context=context)
+        """Search with the retriever that fits the language of the query."""
+        is_foreign = detect(query.text) not in {"en", "und"}
+        return await (self.foreign if is_foreign else self.search)(query, k=k, context=context)
 
     async def _read(
         self, state: MafState, phase: Phase, hits: tuple[Hit, ...], most: int, context: RunContext
     ) -> MafState:
+        """Read the best hits, look for conflict where it matters, and return the state after."""
         draft = await self.reader.read(state.query.text, hits[:most], context)
         confidence = draft.confidence
         if self.settings.confidence == "top1":
@@ -183,18 +193,21 @@ class Maf(GraphStrategy):
             agents = spoken_for(state.hits, self.settings.agents)
             conflict = await self.debate.differ(state.query.text, agents, context)
             state = replace(state, conflict=conflict)
-        return self._weighed(state, phase, draft, confidence, context)
+        return self._apply_verdict(state, phase, draft, confidence, context)
 
-    def _weighed(
+    def _apply_verdict(
         self, state: MafState, phase: Phase, draft: Draft, confidence: float, context: RunContext
     ) -> MafState:
-        """The state with the ladder's verdict; the surest draft stays, unless this is accepted."""
-        by_hits = phase in {"vor", "evr"} and self.settings.confidence == "top1"
-        unknown = by_hits and draft.confidence < self.settings.known_from
+        """Return the state with the ladder's verdict on a phase.
+
+        The surest draft stays, unless the new one is accepted.
+        """
+        is_by_hits = phase in {"vor", "evr"} and self.settings.confidence == "top1"
+        is_unknown = is_by_hits and draft.confidence < self.settings.known_from
         verdict = state.cascade.decide(
             phase,
             confidence,
-            known=bool(draft.evidence) and not unknown,
+            known=bool(draft.evidence) and not is_unknown,
             conflict=state.conflict,
         )
         context.done(
@@ -209,7 +222,7 @@ class Maf(GraphStrategy):
 
 
 def spoken_for(hits: Sequence[Hit], agents: int) -> tuple[Hit, ...]:
-    """The best hit of each of the first `agents` documents."""
+    """Return the best hit of each of the first `agents` documents."""
     best: dict[str, Hit] = {}
     for hit in hits:
         best.setdefault(hit.chunk.document_id, hit)

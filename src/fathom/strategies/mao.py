@@ -48,7 +48,7 @@ class Turn:
         number: 0 is the question itself.
         question: As it stands now: slots filled, perhaps rewritten.
         look: What the first look found; `None` before it.
-        looked_for: The question of that look.
+        look_question: The question of that look.
         coverage: Share of the question's terms that the best hit of the look holds.
         plan: The workflow that was chosen; empty before it.
         todo: What remains of it.
@@ -60,7 +60,7 @@ class Turn:
     number: int
     question: str
     look: tuple[Hit, ...] | None = None
-    looked_for: str = ""
+    look_question: str = ""
     coverage: float = 0.0
     plan: Workflow = ()
     todo: Workflow = ()
@@ -109,13 +109,13 @@ class MaoState:
     Attributes:
         turns: The first is the question itself; sub-questions follow in their order.
         manner: How the question was split, if it was.
-        asked: The sub-questions of the split, with slots.
+        sub_questions: The sub-questions of the split, with slots.
     """
 
     query: Query
     turns: tuple[Turn, ...]
     manner: Manner | None = None
-    asked: tuple[str, ...] = ()
+    sub_questions: tuple[str, ...] = ()
     draft: Draft = field(default_factory=Draft)
     answer: Answer | None = None
 
@@ -126,7 +126,7 @@ class MaoState:
 
     def waiting(self, most: int) -> tuple[str, ...]:
         """The sub-questions that have no turn yet, as far as turns are left."""
-        return self.asked[len(self.subs) : most - 1]
+        return self.sub_questions[len(self.subs) : most - 1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -303,7 +303,7 @@ class Mao(GraphStrategy):
 
     async def _look(self, turn: Turn, query: Query, context: RunContext) -> Turn:
         hits = await self._search(turn, query, context)
-        return replace(turn, look=hits, looked_for=turn.question)
+        return replace(turn, look=hits, look_question=turn.question)
 
     async def _plan(
         self, tried: Sequence[Tried], turn: Turn, _: Query, context: RunContext
@@ -332,7 +332,7 @@ class Mao(GraphStrategy):
         """What cannot be split is answered as it is."""
         state = await _execute(executor, state, partial(self._divide, executor, manner), context)
         questions = state.turns[0].questions
-        return replace(state, manner=manner, asked=questions) if questions else state
+        return replace(state, manner=manner, sub_questions=questions) if questions else state
 
     async def _divide(
         self, executor: Executor, manner: Manner, turn: Turn, _: Query, context: RunContext
@@ -348,7 +348,7 @@ class Mao(GraphStrategy):
         if self.following and turn.number == 0 and turn.coverage < self.coverage_threshold:
             asked = replace(query, text=turn.question)
             return replace(turn, hits=await self.following(asked, k=self.hits, context=context))
-        if turn.look is not None and turn.looked_for == turn.question:
+        if turn.look is not None and turn.look_question == turn.question:
             return replace(turn, hits=turn.look)
         return replace(turn, hits=await self._search(turn, query, context))
 

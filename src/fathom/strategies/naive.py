@@ -1,4 +1,4 @@
-"""Retrieve, then read: the baseline that every table needs."""
+"""The strategy `naive`, retrieve and read: the baseline of every table."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +18,7 @@ from fathom.types import Answer, Draft, Hit, Query
 
 @dataclass(frozen=True, kw_only=True)
 class NaiveState:
-    """What is known of a question so far."""
+    """The state of a question so far."""
 
     query: Query
     hits: tuple[Hit, ...] = ()
@@ -28,11 +28,11 @@ class NaiveState:
 
 @dataclass(frozen=True, kw_only=True)
 class Naive(GraphStrategy):
-    """Reads the best hits for the question as it was asked.
+    """The strategy that reads the best hits for the question as it was asked.
 
     Attributes:
-        chunks: How many hits are looked for.
-        to_read: Those of them that are read.
+        chunks: The number of hits to retrieve.
+        to_read: Selects the hits to read.
     """
 
     search: Search
@@ -44,7 +44,7 @@ class Naive(GraphStrategy):
 
     @classmethod
     def of(cls, assembly: Assembly) -> Self:
-        """Made of these parts."""
+        """Build the strategy from the assembly."""
         return cls(
             search=assembly.search(assembly.settings.retrieval.retriever),
             reader=assembly.reader,
@@ -54,24 +54,26 @@ class Naive(GraphStrategy):
         )
 
     def start(self, query: Query) -> NaiveState:
-        """See `Strategy.start`."""
+        """Return the state in which the graph begins."""
         return NaiveState(query=query)
 
     def graph(self) -> StateGraph[NaiveState, RunContext, NaiveState, NaiveState]:
-        """See `Strategy.graph`."""
-        figure = StateGraph(NaiveState, context_schema=RunContext)
+        """Build the graph."""
+        builder = StateGraph(NaiveState, context_schema=RunContext)
         for node in (self.retrieve, self.read, self.finalize):
-            figure.add_node(node.__name__, node)
-        figure.add_edge(START, "retrieve")
-        figure.add_edge("retrieve", "read")
-        figure.add_edge("read", "finalize")
-        figure.add_edge("finalize", END)
-        return figure
+            builder.add_node(node.__name__, node)
+        builder.add_edge(START, "retrieve")
+        builder.add_edge("retrieve", "read")
+        builder.add_edge("read", "finalize")
+        builder.add_edge("finalize", END)
+        return builder
 
     async def retrieve(self, state: NaiveState, runtime: Runtime[RunContext]) -> NaiveState:
+        """Retrieve hits for the question and select those to read."""
         hits = await self.search(state.query, k=self.chunks, context=runtime.context)
         return replace(state, hits=self.to_read(hits))
 
     async def read(self, state: NaiveState, runtime: Runtime[RunContext]) -> NaiveState:
+        """Read the hits into a draft."""
         draft = await self.reader.read(state.query.text, state.hits, runtime.context)
         return replace(state, draft=draft)

@@ -1,4 +1,4 @@
-"""Several retrievers at once, fused by reciprocal rank; the best hit is read."""
+"""The strategy `rrf`: several retrievers at once, fused by reciprocal rank; the best are read."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -22,7 +22,7 @@ from fathom.types import Answer, Draft, Hit, Query
 
 @dataclass(frozen=True, kw_only=True)
 class RrfState:
-    """What is known of a question so far; `messages` by retriever."""
+    """The state of a question so far; `messages` by retriever."""
 
     query: Query
     messages: Annotated[AgentMessages, merged] = field(default_factory=dict)
@@ -36,10 +36,10 @@ class Rrf(GraphStrategy):
     """Multi-retrieval integration by reciprocal rank fusion (the paper's figure 3).
 
     Attributes:
-        searches: By retriever.
-        weights: Of each list; 1 where none is named.
-        k: Candidates of each retriever.
-        contexts: How many of the fused hits are read.
+        searches: The search of each retriever, by name.
+        weights: The weight of each list, by retriever; 1 where none is given.
+        k: The number of candidates of each retriever.
+        contexts: The number of fused hits to read.
     """
 
     searches: Mapping[str, Search]
@@ -53,7 +53,7 @@ class Rrf(GraphStrategy):
 
     @classmethod
     def of(cls, assembly: Assembly) -> Self:
-        """Made of these parts."""
+        """Build the strategy from the assembly."""
         rrf = assembly.settings.rrf
         return cls(
             searches={name: assembly.search(name) for name in rrf.retrievers},
@@ -66,37 +66,41 @@ class Rrf(GraphStrategy):
         )
 
     def start(self, query: Query) -> RrfState:
-        """See `Strategy.start`."""
+        """Return the state in which the graph begins."""
         return RrfState(query=query)
 
     def graph(self) -> StateGraph[RrfState, RunContext, RrfState, RrfState]:
-        """See `Strategy.graph`."""
-        figure = StateGraph(RrfState, context_schema=RunContext)
+        """Build the graph."""
+        builder = StateGraph(RrfState, context_schema=RunContext)
         for node in (self.fuse, self.read, self.finalize):
-            figure.add_node(node.__name__, node)
+            builder.add_node(node.__name__, node)
         for name in self.searches:
-            own = f"retrieve_{name.replace(':', ' ')}"  # LangGraph keeps colons for itself
-            figure.add_node(own, partial(self.retrieve, name))
-            figure.add_edge(START, own)
-            figure.add_edge(own, "fuse")
-        figure.add_edge("fuse", "read")
-        figure.add_edge("read", "finalize")
-        figure.add_edge("finalize", END)
-        return figure
+            # LangGraph reserves colons in the names of nodes.
+            search_node = f"retrieve_{name.replace(':', ' ')}"
+            builder.add_node(search_node, partial(self.retrieve, name))
+            builder.add_edge(START, search_node)
+            builder.add_edge(search_node, "fuse")
+        builder.add_edge("fuse", "read")
+        builder.add_edge("read", "finalize")
+        builder.add_edge("finalize", END)
+        return builder
 
     async def retrieve(
         self, name: str, state: RrfState, runtime: Runtime[RunContext]
     ) -> dict[str, AgentMessages]:
+        """Retrieve candidates with one retriever; a failure does not end the run."""
         search = partial(self.searches[name], state.query, k=self.k)
-        done = await attempt(name, lambda context: search(context=context), runtime.context)
-        return {"messages": {name: done.message()}}
+        outcome = await attempt(name, lambda context: search(context=context), runtime.context)
+        return {"messages": {name: outcome.message()}}
 
     async def fuse(self, state: RrfState, runtime: Runtime[RunContext]) -> RrfState:
+        """Fuse the lists of all retrievers that answered."""
         check_heard(state.messages)
         lists = {name: message.hits for name, message in state.messages.items()}
         hits = await self.comparer.compare(lists, self.weights, runtime.context)
         return replace(state, hits=hits[: self.contexts])
 
     async def read(self, state: RrfState, runtime: Runtime[RunContext]) -> RrfState:
+        """Read the best fused hits into a draft."""
         draft = await self.reader.read(state.query.text, state.hits, runtime.context)
         return replace(state, draft=draft)

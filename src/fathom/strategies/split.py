@@ -1,4 +1,4 @@
-"""Answering a question by answering the questions that it can be split into."""
+"""The executor `split`: answer a question by answering its sub-questions."""
 
 from dataclasses import dataclass, replace
 from typing import Self
@@ -16,16 +16,18 @@ from fathom.runs.ledger import BudgetRefused
 from fathom.types import Draft, Hit, Query
 
 _MOST = 4
+"""The largest number of things that a comparison may compare."""
 _LISTED = "; "
+"""The separator of several answers in a summary."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SubAnswered:
-    """What the sub-answers come to.
+    """The draft that the sub-answers lead to.
 
     Attributes:
-        compared: Whether one answer to a comparison follows from what was found of each side;
-            `None` where nothing is compared.
+        compared: Whether one answer to a comparison follows from the findings on each side; `None`
+            where nothing is compared.
     """
 
     draft: Draft
@@ -34,11 +36,11 @@ class SubAnswered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Splitter:
-    """Splits a question once: what `mao` plans turn by turn, as one executor.
+    """The executor that splits a question once, as `mao` plans it turn by turn.
 
     Attributes:
-        rules: Tell whether sub-questions need each other's answers.
-        hits: So many are read for a sub-question.
+        rules: The rules that tell whether sub-questions need each other's answers.
+        hits: The number of hits to read for a sub-question.
     """
 
     decomposer: Decomposer
@@ -50,7 +52,7 @@ class Splitter:
 
     @classmethod
     def of(cls, assembly: Assembly, search: Search) -> Self:
-        """Made of these parts."""
+        """Build the splitter from the assembly, with this search."""
         return cls(
             decomposer=assembly.decomposer,
             rules=assembly.local_decomposer,
@@ -61,57 +63,65 @@ class Splitter:
         )
 
     async def __call__(self, query: Query, context: RunContext) -> SubAnswered | None:
-        """The draft that the sub-answers come to; `None` where there is nothing to split.
+        """Return the draft that the sub-answers lead to; `None` where the question cannot be split.
 
         Raises:
-            BudgetRefused: If there was no time for it.
+            BudgetRefused: If no time was left for it.
         """
-        side_by_side = len(self.rules.parts(query.text, "parallel")) > 1
-        manner: Manner = "parallel" if side_by_side else "serial"
-        asked = await self.decomposer.split(query.text, manner, context)
-        if len(asked) < 2:
+        is_parallel = len(self.rules.parts(query.text, "parallel")) > 1
+        manner: Manner = "parallel" if is_parallel else "serial"
+        questions = await self.decomposer.split(query.text, manner, context)
+        if len(questions) < 2:
             return None
-        turns = await self._turns(query, asked, manner, context)
-        found = [SubAnswer(question=turn.question, draft=turn.draft) for turn in turns]
+        turns = await self._turns(query, questions, manner, context)
+        sub_answers = [SubAnswer(question=turn.question, draft=turn.draft) for turn in turns]
         hits = fuse_hits(
             [turn.hits for turn in turns], [1.0] * len(turns), ReciprocalRank(0), "split"
         )
-        draft = await self.summarizer.summarize(query.text, manner, found, hits, context)
+        draft = await self.summarizer.summarize(query.text, manner, sub_answers, hits, context)
         if manner == "serial" or comparison(query.text, _MOST) is None:
             return SubAnswered(draft=draft)
-        one = bool(draft.short_answer) and _LISTED not in draft.short_answer
-        return SubAnswered(draft=draft, compared=one)
+        # A list means that the sides were found but not compared.
+        has_one_answer = bool(draft.short_answer) and _LISTED not in draft.short_answer
+        return SubAnswered(draft=draft, compared=has_one_answer)
 
     async def _turns(
-        self, query: Query, asked: tuple[str, ...], manner: Manner, context: RunContext
+        self, query: Query, questions: tuple[str, ...], manner: Manner, context: RunContext
     ) -> list["_Turn"]:
+        """Return a turn for each sub-question; serial ones get the answers before them."""
         if manner == "parallel":
-            jobs = (self._turn(query, text, n, context) for n, text in enumerate(asked, start=1))
+            jobs = (
+                self._turn(query, text, n, context) for n, text in enumerate(questions, start=1)
+            )
             return await side_by_side(jobs)
         turns: list[_Turn] = []
-        for number, text in enumerate(asked, start=1):
+        for number, text in enumerate(questions, start=1):
             earlier = [(turn.question, turn.answer) for turn in turns]
             turns.append(await self._turn(query, filled(text, earlier), number, context))
         return turns
 
     async def _turn(self, query: Query, text: str, number: int, context: RunContext) -> "_Turn":
-        with context.step(f"turn {number}", agent="decomposer") as here:
+        """Search and read for one sub-question, as one step of the run."""
+        with context.step(f"turn {number}", agent="decomposer") as step:
             try:
-                hits = await self.search(replace(query, text=text), k=self.hits, context=here)
+                hits = await self.search(replace(query, text=text), k=self.hits, context=step)
             except BudgetRefused:
+                # A refused search leaves this turn empty; the others still count.
                 hits = ()
-            draft = await self.reader.read(text, hits, here)
-            here.done(outputs={"question": text, "answer": draft.short_answer})
+            draft = await self.reader.read(text, hits, step)
+            step.done(outputs={"question": text, "answer": draft.short_answer})
         return _Turn(question=text, hits=hits, draft=draft)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Turn:
+    """A sub-question with its hits and its draft."""
+
     question: str
     hits: tuple[Hit, ...]
     draft: Draft
 
     @property
     def answer(self) -> str:
-        """What later questions get for it."""
+        """The answer that later questions get in place of a slot."""
         return bridge(self.question, self.draft, self.hits)
