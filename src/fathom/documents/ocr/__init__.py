@@ -1,1 +1,1 @@
-"""Text that stands on pictures only is read off them, where the extra `ocr` is installed."""
+"""Recognition of text on pictures, if the extra `ocr` is installed."""

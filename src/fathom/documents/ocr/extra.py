@@ -1,4 +1,4 @@
-"""Whether the extra `ocr` is there; nothing of it is loaded to tell."""
+"""Checks whether the extra `ocr` is installed, without loading it."""
 
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -9,27 +9,27 @@ from fathom.documents.base import NEEDS_OCR
 
 PACKAGE = "rapidocr"
 MODELS = {"Det": "PP-OCRv6_det_small.onnx", "Rec": "PP-OCRv6_rec_small.onnx"}
-"""What finds the lines of a page and what reads one, in the package's folder of models."""
+"""The files that detect the lines of a page and that read one, in the package's models folder."""
 
 
 @cache
 def models() -> dict[str, Path] | None:
-    """The files of the models; `None` where the extra, or one of them, is not installed."""
-    found = find_spec(PACKAGE)
-    if found is None or not found.submodule_search_locations:
+    """Return the files of the models; `None` if the extra, or one of them, is not installed."""
+    spec = find_spec(PACKAGE)
+    if spec is None or not spec.submodule_search_locations:
         return None
-    folder = Path(found.submodule_search_locations[0]) / "models"
+    folder = Path(spec.submodule_search_locations[0]) / "models"
     files = {role: folder / name for role, name in MODELS.items()}
     return files if all(file.is_file() for file in files.values()) else None
 
 
 def mended(reason: str) -> bool:
-    """Whether a reason says that only the extra is missing, and it is there by now."""
+    """Return whether a reason says that only the extra is missing, and it is installed by now."""
     return reason.endswith(NEEDS_OCR) and models() is not None
 
 
 def told() -> str:
-    """What there is, in one line."""
+    """Describe the installed recogniser in one line."""
     if find_spec(PACKAGE) is None:
         return "none; pip install 'fathom-qa[ocr]' to read scans and pictures"
     try:

@@ -1,4 +1,4 @@
-"""PP-OCRv6 by RapidOCR: the pieces of text on a picture, however it is turned."""
+"""PP-OCRv6 by RapidOCR: the segments of text on a picture, however it is turned."""
 
 from collections.abc import Callable, Sequence
 from math import atan2, cos, hypot, sin
@@ -15,20 +15,20 @@ from fathom.documents.ocr.reading_order import Segment, lines_of
 
 Picture = NDArray[np.uint8]
 
-_FINDING_SIDE = 1280  # pixels of the longer side of the picture on which lines are looked for
+_FINDING_SIDE = 1280  # pixels of the longer side of the picture on which lines are detected
 _THREADS = 1  # the same sums in the same order everywhere; files are read side by side
-_LEAST_SURE = 0.5  # of a piece of text; below it patterns and dirt are read as letters
-_UNSURE = 0.8  # of a page: it may stand on its head
+_LEAST_SURE = 0.5  # of a segment; below it, patterns and dirt are read as letters
+_UNSURE = 0.8  # of a page: below it, the page may be upside down
 _TALL = 1.5  # times as high as wide: a line that runs up or down the page
-_WIDE = 3.0  # times as wide as high: its slope tells that of the page
+_WIDE = 3.0  # times as wide as high: such a line has the slope of the page
 
 
 class RapidRecogniser:
-    """See `Recogniser`; the models are loaded when the first picture comes.
+    """A recogniser with models that are loaded with the first picture.
 
     Args:
-        most_pages: More of one file are refused.
-        on_page: Told how many of a file's pictures have been read, of how many.
+        most_pages: A file with more pictures is refused.
+        on_page: Called with how many of a file's pictures have been read, and of how many.
     """
 
     def __init__(self, most_pages: int, on_page: Callable[[int, int], None]) -> None:
@@ -38,7 +38,7 @@ class RapidRecogniser:
         self._done, self._pages = 0, 0
 
     def begin(self, pages: int) -> None:
-        """See `Recogniser`."""
+        """Begin a file with this number of pictures."""
         if pages > self._most:
             raise Refused(
                 "failed",
@@ -50,39 +50,39 @@ class RapidRecogniser:
         self._on_page(0, pages)
 
     def read(self, picture: Picture) -> tuple[Line, ...]:
-        """See `Recogniser`."""
+        """Return the lines of a picture in reading order."""
         lines = lines_of(_straight(self._upright(picture)))
         self._done += 1
         self._on_page(self._done, self._pages)
         return lines
 
     def _upright(self, picture: Picture) -> "list[_Found]":
-        """What is found on a picture, after it was turned as it has to be read."""
-        found = self._found(picture)
-        if not found:
-            return found
-        if sum(len(each.text) if each.is_tall else -len(each.text) for each in found) > 0:
+        """Return the segments on a picture, after it was turned upright."""
+        boxes = self._found(picture)
+        if not boxes:
+            return boxes
+        if sum(len(box.text) if box.is_tall else -len(box.text) for box in boxes) > 0:
             turns: tuple[int, ...] = (1, 3)
-        elif _sure(found) < _UNSURE:
+        elif _sure(boxes) < _UNSURE:
             turns = (2,)
         else:
-            return found
+            return boxes
         others = [self._found(np.ascontiguousarray(np.rot90(picture, turn))) for turn in turns]
-        return max([found, *others], key=lambda each: (_level(each), _sure(each)))
+        return max([boxes, *others], key=lambda turned: (_level(turned), _sure(turned)))
 
     def _found(self, picture: Picture) -> "list[_Found]":
-        result = self._engine(picture)
-        if result.boxes is None:
+        output = self._engine(picture)
+        if output.boxes is None:
             return []
         return [
             _Found(text.strip(), float(sure), [(float(x), float(y)) for x, y in box])
-            for box, text, sure in zip(result.boxes, result.txts, result.scores, strict=True)
+            for box, text, sure in zip(output.boxes, output.txts, output.scores, strict=True)
             if text.strip()
         ]
 
 
 class _Found:
-    """A piece of text and the corners of its frame, the first where it begins."""
+    """A segment of text and the corners of its frame, the first where the text begins."""
 
     def __init__(self, text: str, sure: float, corners: list[tuple[float, float]]) -> None:
         self.text, self.sure, self.corners = text, sure, corners
@@ -95,34 +95,34 @@ class _Found:
         return self.height > _TALL * self.width and len(self.text) > 1
 
 
-def _sure(found: Sequence[_Found]) -> float:
-    letters = sum(len(each.text) for each in found)
-    return sum(each.sure * len(each.text) for each in found) / letters if letters else 0.0
+def _sure(boxes: Sequence[_Found]) -> float:
+    letters = sum(len(box.text) for box in boxes)
+    return sum(box.sure * len(box.text) for box in boxes) / letters if letters else 0.0
 
 
-def _level(found: Sequence[_Found]) -> bool:
-    """Whether most of the text runs across the page."""
-    return sum(-len(each.text) if each.is_tall else len(each.text) for each in found) > 0
+def _level(boxes: Sequence[_Found]) -> bool:
+    """Return whether most of the text runs across the page."""
+    return sum(-len(box.text) if box.is_tall else len(box.text) for box in boxes) > 0
 
 
-def _straight(found: Sequence[_Found]) -> list[Segment]:
-    """The pieces where they would stand on a page that lies straight.
+def _straight(boxes: Sequence[_Found]) -> list[Segment]:
+    """Return the segments as they would stand on a page that lies straight.
 
-    What runs up or down beside the text is left out: it belongs to no line.
+    Text that runs up or down beside the other text is dropped: it belongs to no line.
     """
-    slopes = [each.slope for each in found if each.width > _WIDE * each.height]
+    slopes = [box.slope for box in boxes if box.width > _WIDE * box.height]
     slope = median(slopes) if slopes else 0.0
     turn, lift = cos(slope), sin(slope)
     segments = []
-    for each in found:
-        if each.is_tall:
+    for box in boxes:
+        if box.is_tall:
             continue
-        across = [x * turn + y * lift for x, y in each.corners]
-        down = [y * turn - x * lift for x, y in each.corners]
+        across = [x * turn + y * lift for x, y in box.corners]
+        down = [y * turn - x * lift for x, y in box.corners]
         segments.append(
             Segment(
-                text=each.text,
-                sure=each.sure,
+                text=box.text,
+                sure=box.sure,
                 left=min(across),
                 right=max(across),
                 top=min(down),
@@ -140,7 +140,7 @@ def _engine() -> Any:  # noqa: ANN401 - rapidocr is not typed
     from rapidocr import RapidOCR
 
     cv2.setNumThreads(_THREADS)
-    # A model that is named by its file is never looked for on the network.
+    # RapidOCR never looks for a model on the network if its file is given.
     return RapidOCR(
         params={
             "Global.log_level": "critical",

@@ -109,9 +109,8 @@ def parse(data: bytes, recogniser: "Recogniser | None" = None) -> Parsed:
     for page, slide in enumerate(slides, start=1):
         builder.page(page)
         # Only after a titled slide does a slide without title need one of its own.
-        has_title = (
-            _Slide(package, slide, builder).add(f"Slide {page}" if has_title else "") or has_title
-        )
+        usual_title = f"Slide {page}" if has_title else ""
+        has_title = _Slide(package, slide, builder).add(usual_title) or has_title
         for link in package.relations(slide):
             pictures.add(builder, link.target, below=1)
     return pictures.document(builder, *package.properties(), fewest_chars=0)

@@ -1,1 +1,1 @@
-"""PDF, by the places of its letters."""
+"""PDF, read by the positions of its letters."""

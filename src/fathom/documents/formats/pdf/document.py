@@ -1,4 +1,4 @@
-"""PDF: PDFium first, pypdf where PDFium gives up; pages, lines and paragraphs by position."""
+"""PDF: PDFium first, pypdf if PDFium fails; pages, lines and paragraphs by position."""
 
 import contextlib
 import io
@@ -25,14 +25,14 @@ from fathom.types import Scalar
 
 _MOST_PAGES = 20_000
 _MOST_BOOKMARKS = 2_000
-_NO_TITLE = re.compile(r"[\W\d_]*|.{1,3}")  # numbers of programs, among others
+_NO_TITLE = re.compile(r"[\W\d_]*|.{1,3}")  # such as the numbers that programs write
 _DATE = re.compile(r"D:(\d{4})(\d{2})(\d{2})")
 _MOST_NAMED = 5
 _LOCKED = "protected by a password; save it without one"
 
 
 def parse(data: bytes, recogniser: Recogniser | None = None) -> Parsed:
-    """A PDF; the recogniser reads its pages that are pictures, where there is one.
+    """Parse a PDF; the recogniser, if given, reads its pages that are pictures.
 
     A file locked with the empty password is opened, any other is refused.
 
@@ -60,8 +60,8 @@ def parse(data: bytes, recogniser: Recogniser | None = None) -> Parsed:
 def _counted(unread: Sequence[int], pages: Sequence[PageLines]) -> str:
     if len(unread) == len(pages):
         return "pages are pictures without text"
-    named = ", ".join(map(str, unread[:_MOST_NAMED])) + (", ..." if unread[_MOST_NAMED:] else "")
-    return f"page{'s' if unread[1:] else ''} {named} of {len(pages)} without text of its own"
+    numbers = ", ".join(map(str, unread[:_MOST_NAMED])) + (", ..." if unread[_MOST_NAMED:] else "")
+    return f"page{'s' if unread[1:] else ''} {numbers} of {len(pages)} without text of its own"
 
 
 def _with_pdfium(
@@ -76,12 +76,12 @@ def _with_pdfium(
             pages = list(_recognised(document, pages, recogniser))
         if not any(page.lines or page.is_scan for page in pages):
             raise _textless(document)
-        found = document.get_metadata_dict()
-        return pages, found.get("Title", ""), _facts(found)
+        metadata = document.get_metadata_dict()
+        return pages, metadata.get("Title", ""), _facts(metadata)
 
 
 def _opened(data: bytes) -> Any:  # noqa: ANN401
-    """The document.
+    """Open the document.
 
     Raises:
         Refused: `encrypted`.
@@ -92,20 +92,20 @@ def _opened(data: bytes) -> Any:  # noqa: ANN401
     except pdfium.PdfiumError as error:
         if getattr(error, "err_code", None) != native.FPDF_ERR_PASSWORD:
             raise
-    # PDFium says so, too, of files whose kinds of encryption it cannot mix.
+    # PDFium reports a wrong password also for files that mix kinds of encryption.
     return pdfium.PdfDocument(_unlocked(data))
 
 
 def _unlocked(data: bytes) -> bytes:
-    """The file without its encryption.
+    """Return the file without its encryption.
 
     Raises:
-        Refused: `encrypted` where the empty password does not open it.
+        Refused: `encrypted` if the empty password does not open it.
     """
     from pypdf import PdfReader, PdfWriter
 
     bare = io.BytesIO()
-    # pypdf raises a dozen unrelated kinds, among them that a cipher is unknown to it.
+    # pypdf raises a dozen unrelated kinds of errors, also for a cipher that it does not know.
     with contextlib.suppress(Exception):
         reader = PdfReader(io.BytesIO(data))
         if reader.decrypt(""):
@@ -125,8 +125,8 @@ def _pages(document: Any, titles: dict[int, list[tuple[int, str]]]) -> Iterator[
             with contextlib.closing(page), contextlib.closing(page.get_textpage()) as text_page:
                 lines = read_lines(text_page)
                 scan = is_scan(page, lines)
-        found = tuple(titles.get(index, ()))
-        yield PageLines(number=index + 1, lines=lines, titles=found, is_scan=scan)
+        page_titles = tuple(titles.get(index, ()))
+        yield PageLines(number=index + 1, lines=lines, titles=page_titles, is_scan=scan)
 
 
 def _recognised(
@@ -134,21 +134,21 @@ def _recognised(
     pages: Sequence[PageLines],
     recogniser: Recogniser,
 ) -> Iterator[PageLines]:
-    """The pages, those that are pictures as they are recognised."""
+    """Yield the pages; those that are pictures with their recognised lines."""
     recogniser.begin(sum(page.is_scan for page in pages))
     for page in pages:
         if not page.is_scan:
             yield page
             continue
-        with contextlib.closing(document[page.number - 1]) as drawn:
-            lines = recogniser.read(picture_of(drawn))
-        # A few words over a picture without any are the page's text.
-        fuller = max(page.lines, lines, key=lambda each: sum(len(line.text) for line in each))
+        with contextlib.closing(document[page.number - 1]) as drawn_page:
+            lines = recogniser.read(picture_of(drawn_page))
+        # A few words of the file over a picture without text are the page's text.
+        fuller = max(page.lines, lines, key=lambda some: sum(len(line.text) for line in some))
         yield replace(page, lines=fuller, is_scan=False)
 
 
 def _outline(document: Any) -> dict[int, list[tuple[int, str]]]:  # noqa: ANN401
-    """Bookmarks by page index, as (level from 1, title)."""
+    """Return the bookmarks by page index, as (level from 1, title)."""
     titles: dict[int, list[tuple[int, str]]] = {}
     with contextlib.suppress(pdfium.PdfiumError, ValueError):
         for count, mark in enumerate(document.get_toc(max_depth=6)):
@@ -175,28 +175,28 @@ def _with_pypdf(data: bytes, trouble: str) -> tuple[list[PageLines], str, dict[s
         reader = PdfReader(io.BytesIO(data))
         locked = reader.is_encrypted and not reader.decrypt("")
         pages = [] if locked else [_plain_page(page, n) for n, page in enumerate(reader.pages, 1)]
-        found = {key.strip("/"): str(value) for key, value in (reader.metadata or {}).items()}
+        metadata = {key.strip("/"): str(value) for key, value in (reader.metadata or {}).items()}
     except MemoryError:
         raise
-    except Exception as error:  # pypdf raises a dozen unrelated kinds
+    except Exception as error:  # pypdf raises a dozen unrelated kinds of errors
         raise Refused("failed", f"damaged PDF: {trouble.rstrip('.')}; {error}") from error
     if locked:
         raise Refused("encrypted", _LOCKED)
     if not any(page.lines for page in pages):
         raise Refused("failed", f"damaged PDF: {trouble}")
-    return pages, found.get("Title", ""), _facts(found)
+    return pages, metadata.get("Title", ""), _facts(metadata)
 
 
 def _plain_page(page: Any, number: int) -> PageLines:  # noqa: ANN401
     return PageLines(number=number, lines=plain_lines(page.extract_text()))
 
 
-def _facts(found: dict[str, str]) -> dict[str, Scalar]:
+def _facts(metadata: dict[str, str]) -> dict[str, Scalar]:
     facts: dict[str, Scalar] = {}
-    author = " ".join(found.get("Author", "").split())
+    author = " ".join(metadata.get("Author", "").split())
     if author:
         facts["author"] = author[:500]
-    created = _DATE.match(found.get("CreationDate", ""))
+    created = _DATE.match(metadata.get("CreationDate", ""))
     if created:
         facts["created"] = "-".join(created.groups())
     return facts

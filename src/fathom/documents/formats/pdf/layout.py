@@ -1,4 +1,4 @@
-"""From printed lines to headings, list items and paragraphs."""
+"""Headings, list items and paragraphs from printed lines."""
 
 import re
 from collections import Counter
@@ -14,15 +14,15 @@ from fathom.documents.formats.text import ITEM, heading_level
 
 _WIDE_GAP = 1.45
 _FULL = 0.85
-_SMALL_SHARE = 0.2  # of the lines of prose about half start with a small letter
+_SMALL_SHARE = 0.2  # least share in prose, where about half of the lines start with a small letter
 _SENTENCE_ENDS = (".", "!", "?", ":", ";", "\u201d", '"')
 _CHAPTER_ALONE = re.compile(r"(?:BAB|CHAPTER|PART|BAGIAN)\s+[\dIVXLC]+\.?")
 _TORN = re.compile(r"\w[-\u2013/]$|//$")
 _HEADING_CHARS = 120
 _MOST_CARRIED = 12  # lines
 _HEADING_LINES = 3
-_LARGE = 1.15  # times the size of the most text
-_MOST_LARGE = 0.3  # of the lines; where more are large, size tells no heading
+_LARGE = 1.15  # times the size of most text
+_MOST_LARGE = 0.3  # most of the lines; with more large lines, size marks no heading
 _LEVELS = 4
 _INDENT = 9.0  # points
 _TITLE_LINES = 12
@@ -30,7 +30,7 @@ _TITLE_WITHIN = 40  # lines: above the company's name a form may have a dozen of
 _TITLE_LARGE = 1.25  # times the median size of its page
 _CONTENTS = re.compile(r"(?i)(table of )?contents|daftar isi|index|abstract|appendix")
 _CAPITALS = re.compile(r"[A-Z][A-Z &/'\u2019-]{3,59}")
-# Words that stand above or below the title of every Indonesian law.
+# Phrases that stand above or below the title of every Indonesian law.
 _FORMULA = re.compile(r"DENGAN RAHMAT|PRES ?I ?DEN|REPUBLIK INDONESIA$|SALINAN$|MENIMBANG")
 _TITLE_CHARS = 200
 
@@ -38,39 +38,40 @@ _TITLE_CHARS = 200
 def add_pages(builder: Builder, pages: Sequence[PageLines]) -> None:
     """Add all pages; repeated page heads and feet are left out."""
     sizes = _heading_sizes(pages)
-    left = kept([[line.text for line in page.lines] for page in pages])
+    places = kept([[line.text for line in page.lines] for page in pages])
     bodies = [
-        in_rows([page.lines[at] for at in places]) for page, places in zip(pages, left, strict=True)
+        in_rows([page.lines[at] for at in page_places])
+        for page, page_places in zip(pages, places, strict=True)
     ]
-    for before, after in pairwise(bodies):
-        _carry_over(before, after)
+    for above, below in pairwise(bodies):
+        _carry_over(above, below)
     for page, lines in zip(pages, bodies, strict=True):
         builder.page(page.number)
         _Layout(builder, page, lines, sizes).add()
 
 
 def opening_title(page: PageLines) -> str:
-    """What a first page calls its document: its largest lines, else its first in capitals."""
+    """Return the title on a first page: its largest lines, otherwise its first in capitals."""
     return _largest(page.lines[:_TITLE_WITHIN]) or _in_capitals(page)
 
 
 def _largest(lines: Sequence[Line]) -> str:
-    """The first lines of the largest size, if that is clearly larger than the others."""
-    kept = [line for line in lines if line.text and not _FORMULA.match(line.text)]
-    if not kept:
+    """Return the first lines of the largest size, if it is clearly larger than the others."""
+    candidates = [line for line in lines if line.text and not _FORMULA.match(line.text)]
+    if not candidates:
         return ""
-    size = max(line.size for line in kept)
-    if size < _TITLE_LARGE * median(line.size for line in kept):
+    size = max(line.size for line in candidates)
+    if size < _TITLE_LARGE * median(line.size for line in candidates):
         return ""
-    first = next(at for at, line in enumerate(kept) if line.size == size)
-    run = takewhile(lambda line: line.size == size, kept[first : first + _HEADING_LINES])
+    first = next(at for at, line in enumerate(candidates) if line.size == size)
+    run = takewhile(lambda line: line.size == size, candidates[first : first + _HEADING_LINES])
     title = " ".join(line.text for line in run)
     fits = len(title) <= _TITLE_CHARS and any(c.isalpha() for c in title)
     return title if fits and not title[0].islower() and not _CONTENTS.fullmatch(title) else ""
 
 
 def _heading_sizes(pages: Sequence[PageLines]) -> dict[float, int]:
-    """Levels of headings by the size of their letters; empty where size tells none."""
+    """Return levels of headings by the size of their letters; empty if size marks no headings."""
     printed: Counter[float] = Counter()
     lines: Counter[float] = Counter()
     for page in pages:
@@ -87,7 +88,7 @@ def _heading_sizes(pages: Sequence[PageLines]) -> dict[float, int]:
 
 
 def _in_capitals(page: PageLines) -> str:
-    """The first run of lines in capitals near the top of a page, as official papers have it."""
+    """Return the first run of lines in capitals near the top of a page, as in official papers."""
     title: list[str] = []
     for line in page.lines[:_TITLE_LINES]:
         formula = _FORMULA.match(line.text) is not None
@@ -95,24 +96,25 @@ def _in_capitals(page: PageLines) -> str:
             title.append(line.text)
         elif title:
             break
-    joined = " ".join(title)
-    return joined if " " in joined and len(joined) <= _TITLE_CHARS else ""
+    text = " ".join(title)
+    return text if " " in text and len(text) <= _TITLE_CHARS else ""
 
 
 def _carry_over(before: list[Line], after: list[Line]) -> None:
-    """Move the rest of a sentence that runs over the end of a page to where it begins."""
+    """Move the rest of a sentence that runs over the end of a page to the page where it begins."""
     if not before or not after or not _runs_on(before[-1], after[0]):
         return
     ends = (at for at, line in enumerate(after, start=1) if line.text.endswith(_SENTENCE_ENDS))
-    taken = next(ends, 0)
-    if taken <= _MOST_CARRIED:
-        before += after[:taken]
-        del after[:taken]
+    count = next(ends, 0)
+    if count <= _MOST_CARRIED:
+        before += after[:count]
+        del after[:count]
 
 
 def _runs_on(above: Line, below: Line) -> bool:
-    ended = not above.text or above.text.endswith(_SENTENCE_ENDS) or above.cells
-    return not ended and below.text[:1].islower() and ITEM.match(below.text) is None
+    """Return whether a line continues the sentence of the line above it."""
+    is_complete = not above.text or above.text.endswith(_SENTENCE_ENDS) or above.cells
+    return not is_complete and below.text[:1].islower() and ITEM.match(below.text) is None
 
 
 class _Layout:
@@ -129,6 +131,7 @@ class _Layout:
         pitches = [a.baseline - b.baseline for a, b in pairwise(lines) if a.baseline > b.baseline]
         self._pitch = median(pitches) if pitches else 0.0
         widths = sorted(line.right - line.left for line in lines)
+        # The 90th percentile: a few lines that stick out must not make all others look short.
         self._width = widths[-1 - len(widths) // 10] if widths else 0.0
         small = sum(1 for line in lines if line.text[:1].islower())
         self._is_prose = small >= _SMALL_SHARE * len(lines)
@@ -164,23 +167,23 @@ class _Layout:
         if level := self._titles.get(_key(text)):
             return level
         level = heading_level(text)
-        # A number alone proves little: only a line that stands apart is taken for a heading.
+        # A number alone proves little: only a line with gaps around it is taken for a heading.
         if level and not (text[0].isdigit() and not self._stands_apart(at)):
             return level
         return self._size_level(at) or self._margin_level(at)
 
     def _size_level(self, at: int) -> int | None:
-        """By the size of the letters, unless the large lines are many: those are set large."""
+        """Return the level by the size of the letters, unless many lines are large."""
         line = self._lines[at]
         level = self._sizes.get(line.size)
         if level is None or not self._is_titled(line):
             return None
         before = self._lines[at - 1] if at else None
-        apart = before is None or before.size in self._sizes or self._gap(before, line)
-        return level if apart and len(self._run(at)) <= _HEADING_LINES else None
+        has_gap = before is None or before.size in self._sizes or self._gap(before, line)
+        return level if has_gap and len(self._run(at)) <= _HEADING_LINES else None
 
     def _is_titled(self, line: Line) -> bool:
-        """Whether a line may be a heading by its words: no sentence, nor what stands on any law."""
+        """Return whether a line may be a heading: no sentence, and no phrase of every law."""
         text = line.text
         ends = text.endswith((*_SENTENCE_ENDS, ","))
         words = any(c.isalpha() for c in text) and text[0].isalnum() and not text[0].islower()
@@ -188,14 +191,14 @@ class _Layout:
         return words and not ends and not flows and not _FORMULA.match(text)
 
     def _run(self, at: int) -> list[Line]:
-        """The lines of one size around a line, as far as they matter."""
+        """Return the lines of one size around a line, as many as matter."""
         size = self._lines[at].size
         before = takewhile(lambda line: line.size == size, reversed(self._lines[:at]))
         after = takewhile(lambda line: line.size == size, self._lines[at:])
         return [*islice(before, _HEADING_LINES), *islice(after, _HEADING_LINES + 1)]
 
     def _margin_level(self, at: int) -> int | None:
-        """In capitals at the margin above an indented text, as in manual pages."""
+        """Return the level of capitals at the margin above an indented text, as in manual pages."""
         line = self._lines[at]
         after = self._lines[at + 1] if at + 1 < len(self._lines) else None
         if after is None or not _CAPITALS.fullmatch(line.text) or _FORMULA.match(line.text):
@@ -204,7 +207,7 @@ class _Layout:
         return 1 if below and line.left < self._left + _INDENT / 3 else None
 
     def _add_heading(self, at: int, level: int) -> int:
-        """Returns how many lines it took: `BAB I` stands above its own title."""
+        """Add a heading and return how many lines it takes: `BAB I` stands above its own title."""
         lines = [self._lines[at]]
         for line in self._lines[at + 1 : at + 1 + _HEADING_LINES]:
             if not self._goes_on(lines, line):
@@ -215,7 +218,7 @@ class _Layout:
         return len(lines)
 
     def _goes_on(self, heading: list[Line], line: Line) -> bool:
-        """Whether a line is still part of a heading."""
+        """Return whether a line is still part of a heading."""
         if heading_level(line.text):
             return False
         if _CHAPTER_ALONE.fullmatch(heading[0].text):
@@ -236,16 +239,16 @@ class _Layout:
         return pitch < 0 or pitch > _WIDE_GAP * self._pitch or not (above.text and below.text)
 
     def _parts(self, above: Line, below: Line) -> bool:
-        """Whether a new paragraph starts at `below`."""
+        """Return whether a new paragraph starts at `below`."""
         if not below.text or not above.text or ITEM.match(below.text):
             return True
         pitch = above.baseline - below.baseline
         if pitch > _WIDE_GAP * self._pitch:
             return True
-        ended = above.text.endswith(_SENTENCE_ENDS)
-        if pitch < 0:  # the next column: a sentence may go on there
-            return ended or not below.text[0].islower()
-        return ended and not self._full(above)
+        is_complete = above.text.endswith(_SENTENCE_ENDS)
+        if pitch < 0:  # the next column, in which the sentence may continue
+            return is_complete or not below.text[0].islower()
+        return is_complete and not self._full(above)
 
     def _full(self, line: Line) -> bool:
         return line.right - line.left >= _FULL * self._width
@@ -262,7 +265,7 @@ class _Layout:
             group.clear()
 
     def _joined(self, group: list[Line]) -> str:
-        """Wrapped lines become one; lines that end early (tables, addresses) stay lines."""
+        """Join wrapped lines to one; lines that end early (tables, addresses) stay lines."""
         pieces = [group[0].text]
         for above, below in pairwise(group):
             flows = (self._is_prose and self._full(above)) or below.text[:1].islower()
@@ -272,5 +275,5 @@ class _Layout:
 
 
 def _key(text: str) -> str:
-    """A title without its number, case and spacing, so that bookmark and print agree."""
+    """Return a title without number, case and spacing, so that bookmark and print agree."""
     return re.sub(r"^[\d.\s]+|\W+", "", text).lower()

@@ -1,4 +1,4 @@
-"""The lines of a PDF page with their places, word breaks mended."""
+"""The lines of a PDF page with their places; words broken at line ends are mended."""
 
 import ctypes
 import re
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-_BREAK = "\ufffe"  # what PDFium puts for a hyphen at a line's end, instead of the line break
+_BREAK = "\ufffe"  # PDFium's sign for a hyphen at a line's end, in place of the line break
 _WORD = re.compile(r"\S+")
-_WIDE = 1.8  # times the width of a letter; between words it is about half of one
+_WIDE = 1.8  # times the width of a letter; a gap between words is about half a letter
 _LINE_ENDS = re.compile(r"\r\n|\r|\n")
 _MENDED = re.compile(rf"(?P<before>\w+)[{_BREAK}\u00ad]\s?(?P<after>\w+)")
 
@@ -32,12 +32,13 @@ class PdfCell(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """A printed line; all numbers in points, `baseline` grows upwards. All zero when unknown.
+    """A printed line; all numbers in points, `baseline` grows upwards. All are zero when unknown.
 
     Attributes:
-        size: Of the letters, as the file says: some files scale later and say 1 everywhere.
-        cells: The words between wide gaps; empty where there is no such gap.
-        sure: How surely it was recognised; `None` where the file holds the text.
+        size: Size of the letters by the file; some files scale later and state 1 everywhere.
+        cells: The words between wide gaps; empty for a line without such a gap.
+        sure: Share in [0, 1] of how surely the line was recognised; `None` if the file holds the
+            text.
     """
 
     text: str
@@ -51,12 +52,12 @@ class Line:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageLines:
-    """A page's lines in reading order.
+    """The lines of a page in reading order.
 
     Attributes:
         number: From 1.
-        titles: Bookmarks that point here, as (level from 1, title).
-        is_scan: Whether it is a picture of text, of which the lines hold little or nothing.
+        titles: Bookmarks that point to the page, as (level from 1, title).
+        is_scan: Whether the page is a picture of text that the lines hold hardly or not at all.
     """
 
     number: int
@@ -66,33 +67,33 @@ class PageLines:
 
 
 class Recogniser(Protocol):
-    """Reads text off pictures of pages."""
+    """A reader of text on pictures of pages."""
 
     def begin(self, pages: int) -> None:
-        """So many pictures of one file come now.
+        """Begin a file with this number of pictures.
 
         Raises:
-            Refused: If they are more than may be read of a file.
+            Refused: If a file may not have so many.
         """
         ...
 
     def read(self, picture: "NDArray[np.uint8]") -> tuple[Line, ...]:
-        """The lines of a picture (height, width, 3; blue first) in reading order.
+        """Return the lines of a picture (height, width, 3; blue first) in reading order.
 
-        Their places are in units in which most lines are as high as one of ten points.
+        The places are in units in which most lines are as high as a line of ten points.
         """
         ...
 
 
 def sureness(lines: Sequence[Line]) -> float | None:
-    """How surely lines were recognised, by the letter; `None` where none was."""
+    """Return how surely lines were recognised, averaged by letter; `None` if none was."""
     read = [(line.sure, len(line.text)) for line in lines if line.sure is not None]
     letters = sum(count for _, count in read)
     return sum(sure * count for sure, count in read) / letters if letters else None
 
 
 def recognised_facts(pages: Sequence[PageLines]) -> dict[str, Scalar]:
-    """Of how many pages the text was recognised, and how surely; empty where of none."""
+    """Return how many pages were recognised, and how surely; empty if none was."""
     read = [line for page in pages for line in page.lines if line.sure is not None]
     sure = sureness(read)
     if sure is None:
@@ -102,38 +103,39 @@ def recognised_facts(pages: Sequence[PageLines]) -> dict[str, Scalar]:
 
 
 def read_lines(text_page: Any) -> tuple[Line, ...]:  # noqa: ANN401 - pypdfium2 has no types
-    """The lines of a PDFium text page that hold more than white space."""
+    """Return the lines of a PDFium text page that hold more than white space."""
     text = text_page.get_text_range()
     lines = []
     start = 0
     for end in [*_LINE_ENDS.finditer(text), None]:
         stop = end.start() if end else len(text)
-        shown = text[start:stop]
-        if shown.strip():
-            first = start + len(shown) - len(shown.lstrip())
-            last = start + len(shown.rstrip()) - 1
-            lines.append(_line(text_page, shown, first, last))
+        printed = text[start:stop]
+        if printed.strip():
+            first = start + len(printed) - len(printed.lstrip())
+            last = start + len(printed.rstrip()) - 1
+            lines.append(_line(text_page, printed, first, last))
         start = end.end() if end else stop
     return tuple(lines)
 
 
 def plain_lines(text: str) -> tuple[Line, ...]:
-    """Lines without places; an empty line stays one, since it parts paragraphs."""
+    """Return lines without places; an empty line stays one, since it separates paragraphs."""
     lines = tuple(Line(text=_mended(undoubled(line))) for line in _LINE_ENDS.split(text))
     return lines if text.strip() else ()
 
 
 def undoubled(line: str) -> str:
-    """`line` with each character once, if every one of them is drawn twice (`HHii`)."""
+    """Return `line` with each character once if every character is drawn twice (`HHii`)."""
     words = line.split()
+    # Short words may have double letters by chance; eight letters rarely do.
     if sum(map(len, words)) < 8 or any(word[::2] != word[1::2] for word in words):
         return line
     return " ".join(word[::2] for word in words)
 
 
-def _line(text_page: Any, shown: str, first: int, last: int) -> Line:  # noqa: ANN401
+def _line(text_page: Any, printed: str, first: int, last: int) -> Line:  # noqa: ANN401
     left, baseline = _origin(text_page, first)
-    text = undoubled(shown.strip())
+    text = undoubled(printed.strip())
     right = max(_edges(text_page, last)[1], left)
     return Line(
         text=_mended(text),
@@ -141,7 +143,7 @@ def _line(text_page: Any, shown: str, first: int, last: int) -> Line:  # noqa: A
         right=right,
         baseline=baseline,
         size=_size(text_page, first),
-        cells=_cells(text_page, text, first, (left, right)) if text == shown.strip() else (),
+        cells=_cells(text_page, text, first, (left, right)) if text == printed.strip() else (),
     )
 
 
@@ -151,15 +153,15 @@ def _cells(
     first: int,
     edges: tuple[float, float],
 ) -> tuple[PdfCell, ...]:
-    """The parts of a line between wide gaps.
+    """Return the words of a line between wide gaps.
 
     Args:
-        text_page: Where it stands.
-        text: Of the line.
-        first: The place of its first letter in the page's text.
-        edges: Where it begins and ends.
+        text_page: The page of the line.
+        text: The text of the line.
+        first: The place of the line's first letter in the page's text.
+        edges: The left and right end of the line.
     """
-    words = [(found.start(), found.end()) for found in _WORD.finditer(text)]
+    words = [(match.start(), match.end()) for match in _WORD.finditer(text)]
     places = [
         (_edges(text_page, first + start)[0], _edges(text_page, first + end - 1)[1])
         for start, end in words
@@ -198,10 +200,10 @@ def _edges(text_page: Any, at: int) -> tuple[float, float]:  # noqa: ANN401
 
 
 def _mended(line: str) -> str:
-    """Words broken at a line's end in one piece; doubled words (`anak-anak`) keep the hyphen."""
+    """Join words broken at a line's end; doubled words (`anak-anak`) keep the hyphen."""
 
-    def join(found: re.Match[str]) -> str:
-        before, after = found["before"], found["after"]
+    def join(match: re.Match[str]) -> str:
+        before, after = match["before"], match["after"]
         keeps = before.lower() == after.lower() or not after[0].islower()
         return f"{before}-{after}" if keeps else before + after
 

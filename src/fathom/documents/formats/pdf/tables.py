@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from fathom.documents.formats.pdf.lines import Line, PdfCell
 from fathom.documents.formats.text import ITEM, ITEM_LABEL
 
-_FEWEST_ROWS = {2: 3}  # of two columns; of more, two rows do
-_LONGEST_CELL = 60  # characters, on average: longer ones are two columns of prose
+_FEWEST_ROWS = {2: 3}  # for two columns; with more columns, two rows suffice
+_LONGEST_CELL = 60  # characters, on average: longer cells are two columns of prose
 _LONGEST_ENTRY = 25
-_LONGEST_ALONE = 60  # characters of any cell of a table that was printed by columns
+_LONGEST_ALONE = 60  # characters of any cell in a table that was printed by columns
 _FEWEST_LEVELS = 3
-_SMALL = 0.2  # of the lines of prose, which may be set in columns too, begin with a small letter
-_UNORDERED = 0.2  # of the lines stand above the one before them
-_SHARED = 0.8  # of the baselines of two columns
+_SMALL = 0.2  # least share of small first letters in prose, which may be in columns too
+_UNORDERED = 0.2  # most of an ordered page's lines that stand above the one before them
+_SHARED = 0.8  # least share of baselines that two columns have in common
 _TOUCH = 2.0  # points by which cells of neighbouring columns may overlap
 
 
@@ -22,8 +22,8 @@ class PdfTable:
     """Lines that are a table.
 
     Attributes:
-        lines: So many lines it takes.
-        rows: The cells of each row by column, empty where there is none.
+        lines: The number of lines that the table takes.
+        rows: The cells of each row by column, empty for a missing cell.
     """
 
     lines: int
@@ -31,28 +31,28 @@ class PdfTable:
 
 
 def table_at(lines: Sequence[Line]) -> PdfTable | None:
-    """The table that begins with the first of these lines, if one does.
+    """Return the table that begins with the first of these lines, or `None`.
 
-    A table is a run of lines of two cells or more that stand in common columns: three lines at
-    least, two where there are more than two columns. A line with nothing in the first column and
-    in half of the columns goes on with the row above it.
+    A table is a run of lines of two cells or more that stand in common columns: at least three
+    lines, two with more than two columns. A line with nothing in the first column and in half of
+    the columns continues the row above it.
     """
-    taken = list(_aligned(lines))
-    columns = _columns(taken)
-    rows = [_row(_cells(line), columns) for line in taken]
+    table_lines = list(_aligned(lines))
+    columns = _columns(table_lines)
+    rows = [_row(_cells(line), columns) for line in table_lines]
     full = [row for row in rows if row[0]]
     if len(columns) < 2 or len(full) < _FEWEST_ROWS.get(len(columns), 2):
         return None
     if _is_prose([cell for row in full for cell in row if cell]):
         return None
-    return PdfTable(lines=len(taken), rows=tuple(tuple(row) for row in _merged(rows)))
+    return PdfTable(lines=len(table_lines), rows=tuple(tuple(row) for row in _merged(rows)))
 
 
 def in_rows(lines: Sequence[Line]) -> list[Line]:
-    """The lines, those of tables that were printed column by column joined to rows.
+    """Return the lines, with tables that were printed column by column joined to rows.
 
-    Such columns stand side by side, hold short texts and have most of their baselines in common.
-    A page whose lines go up and down was printed in no order, and is read from its top.
+    Such columns stand side by side, hold short texts and have most of their baselines in common. A
+    page whose lines go up and down was printed in no order, and is read from its top.
     """
     runs = _runs_down(lines)
     if len(runs) > max(_FEWEST_LEVELS, len(lines) * _UNORDERED):
@@ -72,12 +72,12 @@ def in_rows(lines: Sequence[Line]) -> list[Line]:
 
 
 def _above(lines: Sequence[Line], column: Sequence[Line]) -> int:
-    """How many of the first lines stand above a column's first one."""
+    """Count how many of the first lines stand above a column's first one."""
     return sum(line.baseline > column[0].baseline + 1 for line in lines)
 
 
 def _runs_down(lines: Sequence[Line]) -> list[list[Line]]:
-    """The lines, cut wherever the next one stands higher."""
+    """Split the lines wherever the next one stands higher."""
     runs: list[list[Line]] = []
     for line in lines:
         if runs and line.baseline < runs[-1][-1].baseline:
@@ -88,10 +88,11 @@ def _runs_down(lines: Sequence[Line]) -> list[list[Line]]:
 
 
 def _beside(columns: Sequence[Sequence[Line]], column: Sequence[Line]) -> bool:
-    """Whether a run of lines is the next column of a table."""
+    """Return whether a run of lines is the next column of a table."""
     first, last = columns[0], columns[-1]
     level = {round(line.baseline) for line in first}
-    shared = sum(any(round(x.baseline) + by in level for by in (-1, 0, 1)) for x in column)
+    # Rounding may put two equal baselines one point apart.
+    shared = sum(any(round(line.baseline) + by in level for by in (-1, 0, 1)) for line in column)
     texts = [line.text for line in (*first, *column)]
     small = sum(text[:1].islower() for text in texts)
     return (
@@ -104,12 +105,12 @@ def _beside(columns: Sequence[Sequence[Line]], column: Sequence[Line]) -> bool:
 
 
 def _across(columns: Sequence[Sequence[Line]]) -> Sequence[Line]:
-    """The rows of several columns; of one its lines."""
-    return _by_height([line for each in columns for line in each]) if columns[1:] else columns[0]
+    """Return the rows of several columns; for one column its lines."""
+    return _by_height([line for lines in columns for line in lines]) if columns[1:] else columns[0]
 
 
 def _by_height(lines: Sequence[Line]) -> list[Line]:
-    """The lines from the top, those of one height joined from left to right."""
+    """Return the lines from the top; lines of one height are joined from left to right."""
     rows: list[list[Line]] = []
     for line in sorted(lines, key=lambda line: -line.baseline):
         if rows and rows[-1][0].baseline - line.baseline <= 1:
@@ -131,44 +132,44 @@ def _joined(row: Sequence[Line]) -> Line:
 
 
 def _is_prose(cells: Sequence[str]) -> bool:
-    """Whether the cells are lines of text in columns: long, or half-long and going on."""
+    """Return whether the cells are lines of text in columns: long, or half-long and continuing."""
     mean = sum(map(len, cells)) / len(cells)
     small = sum(cell[0].islower() for cell in cells)
     return mean > _LONGEST_CELL or (mean > _LONGEST_ENTRY and small > _SMALL * len(cells))
 
 
 def _aligned(lines: Sequence[Line]) -> Iterator[Line]:
-    """The first lines, as long as each has cells that fit into the columns of those before."""
-    taken: list[Line] = []
+    """Yield the first lines, as long as each has cells that fit into the columns before it."""
+    table_lines: list[Line] = []
     for line in lines:
-        if taken and line.baseline >= taken[-1].baseline:
+        if table_lines and line.baseline >= table_lines[-1].baseline:
             return
-        if not _is_row(line) and not (taken and _goes_on(line, taken)):
+        if not _is_row(line) and not (table_lines and _goes_on(line, table_lines)):
             return
-        if taken and not _fits(_cells(line), _columns(taken)):
+        if table_lines and not _fits(_cells(line), _columns(table_lines)):
             return
-        taken.append(line)
+        table_lines.append(line)
         yield line
 
 
 def _cells(line: Line) -> tuple[PdfCell, ...]:
-    """The cells of a line; a line without wide gaps is one."""
+    """Return the cells of a line; a line without wide gaps is one cell."""
     return line.cells or (PdfCell(line.text, line.left, line.right),)
 
 
 def _is_row(line: Line) -> bool:
-    listed = any(ITEM.match(cell.text) and len(cell.text) > _LONGEST_ENTRY for cell in line.cells)
-    return len(line.cells) > 1 and not listed and not ITEM_LABEL.fullmatch(line.cells[0].text)
+    has_item = any(ITEM.match(cell.text) and len(cell.text) > _LONGEST_ENTRY for cell in line.cells)
+    return len(line.cells) > 1 and not has_item and not ITEM_LABEL.fullmatch(line.cells[0].text)
 
 
-def _goes_on(line: Line, taken: Sequence[Line]) -> bool:
-    """Whether a line of one cell is the rest of a cell above it, right of the first column."""
-    apart = line.left > _columns(taken)[0].right
-    return not line.cells and apart and not ITEM.match(line.text)
+def _goes_on(line: Line, table_lines: Sequence[Line]) -> bool:
+    """Return whether a line of one cell continues a cell above it, right of the first column."""
+    is_right = line.left > _columns(table_lines)[0].right
+    return not line.cells and is_right and not ITEM.match(line.text)
 
 
 def _columns(lines: Sequence[Line]) -> list[PdfCell]:
-    """Where the columns stand, from left to right: what overlaps is one column."""
+    """Return where the columns stand, from left to right; cells that overlap are one column."""
     columns: list[PdfCell] = []
     cells = sorted((cell for line in lines for cell in _cells(line)), key=lambda cell: cell.left)
     for cell in cells:
@@ -180,14 +181,14 @@ def _columns(lines: Sequence[Line]) -> list[PdfCell]:
 
 
 def _fits(cells: Sequence[PdfCell], columns: Sequence[PdfCell]) -> bool:
-    """Whether each cell stands in one column that no other cell of the line stands in.
+    """Return whether each cell stands in one column that no other cell of the line stands in.
 
-    One may stand in a column of its own, as where the lines before had it empty.
+    One cell may stand in a new column, for example one that was empty in the lines before.
     """
     places = [_touched(cell, columns) for cell in cells]
-    known = [place[0] for place in places if place]
-    alone = all(len(place) <= 1 for place in places) and len(set(known)) == len(known)
-    return alone and len(known) >= min(2, len(cells))
+    occupied = [place[0] for place in places if place]
+    alone = all(len(place) <= 1 for place in places) and len(set(occupied)) == len(occupied)
+    return alone and len(occupied) >= min(2, len(cells))
 
 
 def _touched(cell: PdfCell, columns: Sequence[PdfCell]) -> list[int]:
@@ -207,14 +208,14 @@ def _row(cells: Sequence[PdfCell], columns: Sequence[PdfCell]) -> list[str]:
 
 
 def _merged(rows: Sequence[list[str]]) -> Iterator[list[str]]:
-    """The rows, each with the lines that go on with it."""
-    whole: list[str] = []
+    """Yield the rows, each joined with the lines that continue it."""
+    merged: list[str] = []
     for row in rows:
-        if whole and not row[0] and 2 * sum(map(bool, row)) <= len(row):
-            whole = [f"{above} {below}".strip() for above, below in zip(whole, row, strict=True)]
+        if merged and not row[0] and 2 * sum(map(bool, row)) <= len(row):
+            merged = [f"{above} {below}".strip() for above, below in zip(merged, row, strict=True)]
             continue
-        if whole:
-            yield whole
-        whole = row
-    if whole:
-        yield whole
+        if merged:
+            yield merged
+        merged = row
+    if merged:
+        yield merged
