@@ -1,8 +1,8 @@
-"""BM25 as tantivy counts it, for engines that have no tantivy: the same scores to six digits.
+"""BM25 as tantivy computes it, for engines without tantivy: the same scores to six digits.
 
 A chunk's score for a query is the sum over the query's terms of `query weight * f / (f + norm)`,
-with `f` how often the chunk has the term. Source: Robertson and Zaragoza (2009), with tantivy's
-lengths of one byte.
+where `f` is the number of times that the chunk has the term. Source: Robertson and Zaragoza (2009),
+with tantivy's lengths of one byte.
 """
 
 from collections.abc import Mapping
@@ -23,12 +23,13 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class Statistics:
-    """What BM25 has to know of all chunks of an index at one revision.
+    """The statistics that BM25 needs of all chunks of an index at one revision.
 
     Attributes:
-        chunks: How many there are.
-        tokens: How many terms they have together, repetitions counted.
-        frequencies: In how many chunks each of the query's terms occurs; without those in none.
+        chunks: The number of chunks.
+        tokens: The number of terms in all chunks, repetitions counted.
+        frequencies: The number of chunks in which each of the query's terms occurs; terms that
+            occur nowhere are left out.
     """
 
     chunks: int
@@ -37,30 +38,33 @@ class Statistics:
 
     @property
     def average(self) -> float:
-        """The mean length."""
+        """The mean number of terms in a chunk."""
         return max(self.tokens, 1) / max(self.chunks, 1)
 
 
 def quantised(lengths: Numbers) -> Numbers:
-    """Lengths as tantivy keeps them in a byte: exact below 40, then 3 bits after the first."""
+    """Round lengths as tantivy stores them in a byte.
+
+    Lengths are exact below 40; above, the first bit and the 3 bits after it are kept.
+    """
     beyond = np.maximum(lengths - _OFFSET, 1)
-    # Exact: doubles hold every length that a chunk can have.
+    # Doubles hold every length that a chunk can have exactly.
     shift = np.maximum(np.frexp(beyond.astype(np.float64))[1] - 4, 0)
     coarse = ((beyond >> shift) << shift) + _OFFSET
     return np.where(lengths < _EXACT, lengths, coarse)
 
 
 def norms(lengths: Numbers, average: float) -> Floats:
-    """What a chunk's length adds below the fraction; of quantised lengths."""
+    """Compute the term that each quantised length adds to the denominator of the score."""
     return np.asarray(K1 * (1 - B + B * lengths / average), dtype=np.float64)
 
 
 def query_weights(terms: Mapping[str, int], statistics: Statistics) -> dict[str, float]:
-    """Of each term that occurs somewhere, how much it can give at most; all are positive.
+    """Compute the largest share that each occurring term can give to a score; all are positive.
 
     Args:
-        terms: How often the query has each.
-        statistics: Of the whole index, whatever part of it is searched.
+        terms: The number of times that the query has each term.
+        statistics: The statistics of the whole index, whatever part of it is searched.
     """
     return {
         term: terms[term] * (K1 + 1) * _inverse_frequency(statistics, count)
@@ -71,5 +75,5 @@ def query_weights(terms: Mapping[str, int], statistics: Statistics) -> dict[str,
 
 def _inverse_frequency(statistics: Statistics, count: int) -> float:
     rarity = (statistics.chunks - count + 0.5) / (count + 0.5)
-    # Tantivy adds in single precision, which tells for terms that are nearly everywhere.
+    # Tantivy adds in single precision, which changes the sum for terms that are nearly everywhere.
     return float(np.log(np.float32(1) + np.float32(rarity)))

@@ -1,4 +1,4 @@
-"""An index moves from one engine to another."""
+"""Copy of an index from one engine to another."""
 
 from collections.abc import Callable, Iterator, Mapping
 from itertools import islice
@@ -15,53 +15,56 @@ AT_ONCE = 256
 def copy(
     source: IndexReader, target: IndexWriter, beside: Callable[[], None] = lambda: None
 ) -> IndexStatus:
-    """Store all that one index holds in another; returns what is there then.
+    """Copy all content of one index to another and return the status of the copy.
 
-    Documents, chunks, vectors, places, roots and calibrations; nothing is read or embedded again.
-    The other one is empty or holds a part of it, as after a copy that broke off: what is lacking
-    is added then, and calibrations that it has are kept.
+    Documents, chunks, vectors, places, roots and calibrations are copied; nothing is read from its
+    source or embedded again. The target is empty or holds a part of the source, as after an
+    interrupted copy: missing content is added then, and calibrations of the target stay.
 
     Args:
-        source: The one.
-        target: The other.
-        beside: Done first, once the other is known to hold nothing else.
+        source: The index to copy from.
+        target: The index to copy to.
+        beside: Called before the copy, once the target is known to hold nothing else.
 
     Raises:
-        UsageError: If the other one holds a document that the one does not hold just so.
-        RunError: If what is there then is not the same, as another process wrote meanwhile.
+        UsageError: If the target holds a document that the source does not hold in the same form.
+        RunError: If the copy differs from the source, because another process wrote meanwhile.
     """
     _check_is_part(target, source)
     beside()
     state = source.status()
-    target.lay_out([Space(name=each.name, identity=each.identity) for each in state.spaces])
+    target.lay_out([Space(name=item.name, identity=item.identity) for item in state.spaces])
     ids = (summary.id for summary in source.documents())
     while batch := list(islice(ids, AT_ONCE)):
-        places = [place for each in batch for place in source.places(each)]
+        places = [place for item in batch for place in source.places(item)]
         target.put(list(_lacking(source, target, batch)), places)
+    # Places without a document (failures, files of corpora) belong to no batch.
     target.put([], [place for place in source.sources("/") if place.document_id is None])
     _rest(source, target)
     copied = target.status()
     if copied.content != state.content:
-        raise RunError("what was copied is not the same: somebody wrote meanwhile; copy again")
+        raise RunError(
+            "the copy differs from the original: another process wrote meanwhile; copy again"
+        )
     return copied
 
 
 def copy_traces(source: TraceStore, target: TraceStore) -> None:
-    """Copy traces and feedback that the other store does not hold yet."""
-    known = {each.trace_id for each in target.feedback()}
+    """Copy traces and feedback that the target does not hold yet."""
+    judged = {feedback.trace_id for feedback in target.feedback()}
     target.take(
-        kept
-        for kept in source.records()
-        if isinstance(kept, KeptTrace) or kept.feedback.trace_id not in known
+        record
+        for record in source.records()
+        if isinstance(record, KeptTrace) or record.feedback.trace_id not in judged
     )
 
 
 def _check_is_part(target: IndexReader, source: IndexReader) -> None:
     for summary in target.documents():
-        there, here = target.entry(summary.id), source.entry(summary.id)
-        if there is not None and (here is None or _text(there) != _text(here)):
+        copied, original = target.entry(summary.id), source.entry(summary.id)
+        if copied is not None and (original is None or _text(copied) != _text(original)):
             raise UsageError(
-                "the index to copy to holds documents already that the other one does not hold, or "
+                "the index to copy to already holds documents that the other one does not hold, or "
                 f"not just so ({summary.path}); choose another one"
             )
 
@@ -71,27 +74,27 @@ def _text(entry: Entry) -> tuple[object, ...]:
 
 
 def _lacking(source: IndexReader, target: IndexReader, ids: list[str]) -> Iterator[Entry]:
-    """Of these documents those that the other one does not hold, with all their vectors."""
-    for each in ids:
-        here, there = source.entry(each), target.entry(each)
-        if here is not None and (there is None or not _has_vectors(there, here)):
-            yield here
+    """Yield the entries of these documents that the target lacks, with all their vectors."""
+    for document_id in ids:
+        original, copied = source.entry(document_id), target.entry(document_id)
+        if original is not None and (copied is None or not _has_vectors(copied, original)):
+            yield original
 
 
-def _has_vectors(there: Entry, here: Entry) -> bool:
-    mine, its = _vectors(here), _vectors(there)
-    return all(name in its and np.array_equal(its[name], mine[name]) for name in mine)
+def _has_vectors(copied: Entry, original: Entry) -> bool:
+    needed, present = _vectors(original), _vectors(copied)
+    return all(name in present and np.array_equal(present[name], needed[name]) for name in needed)
 
 
 def _vectors(entry: Entry) -> Mapping[str, Matrix]:
-    own = {} if entry.vectors is None else {"": entry.vectors}
-    return {**own, **entry.more}
+    main = {} if entry.vectors is None else {"": entry.vectors}
+    return {**main, **entry.more}
 
 
 def _rest(source: IndexReader, target: IndexWriter) -> None:
     target.set_roots(list(dict.fromkeys([*target.roots(), *source.roots()])))
-    known = target.calibrations()
+    existing = target.calibrations()
     for strategy, data in source.calibrations().items():
-        if strategy not in known:
+        if strategy not in existing:
             target.keep_calibration(strategy, data)
     target.optimize()

@@ -1,32 +1,33 @@
-"""Tables beside an index, for what a server keeps of its own: keys, jobs, conversations."""
+"""The protocol of the tables that a server keeps beside an index: keys, jobs, conversations."""
 
 from collections.abc import Sequence
 from typing import Any, Protocol
 
 
 class Database(Protocol):
-    """Runs statements one by one, each durable when it returns; safe from threads and processes.
+    """A connection that runs statements one by one, each durable when it returns.
 
-    Statements are of the SQL that all engines have in common, with `?` for values and plain names
-    of tables. Where an index lies on a server its workspace sees rows of its own alone.
+    The connection is safe for threads and processes. Statements use the SQL that all engines have
+    in common, with `?` for values and plain names of tables. On a server a workspace sees its own
+    rows only.
     """
 
     @property
     def clock(self) -> str:
-        """The seconds since 1970 as an expression, the same for all who use the tables."""
+        """The seconds since 1970 as an SQL expression, the same for all users of the tables."""
         ...
 
     @property
     def is_near(self) -> bool:
-        """Whether it is on this disk, so that looking at it takes no time to speak of."""
+        """Return whether the database is on this disk, so that reading it takes almost no time."""
         ...
 
     def is_there(self) -> bool:
-        """Whether anything may have been kept yet."""
+        """Return whether the database may already hold anything."""
         ...
 
     def ask(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """Run one statement; gives its rows.
+        """Run one statement and return its rows.
 
         Raises:
             RunError: If the tables cannot be used.
@@ -34,5 +35,5 @@ class Database(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of it; it may be used again."""
+        """Close the connection; the next statement opens it again."""
         ...

@@ -1,4 +1,4 @@
-"""What people said of answers; kept beside the traces, for as long as the documents cited stand."""
+"""Feedback of people on answers, stored with the traces while the cited documents stand."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
@@ -12,21 +12,23 @@ Said = Literal["right", "wrong", "answer"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feedback:
-    """What a person said of an answer.
+    """Feedback of a person on an answer.
 
     Attributes:
-        trace_id: Of the run.
-        key: See `key_of`.
-        said: That it was right, that it was wrong, or what the right answer is.
-        answer: The right answer, where it was told.
-        right: Whether the run's answer was right; `None` where it gave none.
-        signals: Those of the run.
-        made_for: The hash of what the run's strategy depended on; see `assembly.calibrations`.
-        again: The answer to be given to the same question, as JSON; `None` where there is none
-            that stands in the documents.
-        note: What else they said, for people.
-        counts: Whether it may change what others are answered. What does not is an opinion, kept
-            for people: never given again, never learned from, and no other word gives way to it.
+        trace_id: The id of the run's trace.
+        key: The key of the question, from `key_of`.
+        said: The kind of feedback: the answer was right, it was wrong, or another answer is right.
+        answer: The right answer, if the person gave it.
+        right: Whether the run's answer was right; `None` if the run gave none.
+        signals: The signals of the run.
+        made_for: The hash of everything that the run's strategy depended on, from
+            `assembly.calibrations`.
+        again: The answer to give to the same question from now on, as JSON; `None` if no answer
+            stands in the documents.
+        note: Further remarks, for people.
+        counts: Whether the feedback may change the answers that others get. Feedback that does not
+            count is an opinion, kept for people: it is never given as an answer, nothing is learned
+            from it, and it replaces no other feedback.
     """
 
     trace_id: str
@@ -43,17 +45,17 @@ class Feedback:
     counts: bool = True
 
     def to_json(self) -> Json:
-        """As `from_json` takes it."""
+        """Return the feedback as an object that `from_json` reads."""
         return asdict(self)
 
     @classmethod
-    def from_json(cls, given: Json) -> Self:
-        """The feedback of an object."""
-        return cls(**given)
+    def from_json(cls, fields: Json) -> Self:
+        """Build the feedback from an object."""
+        return cls(**fields)
 
 
 def key_of(question: str, filters: Sequence[Filter] = ()) -> str:
-    """The same for the same question, whatever its capitals, spaces and last mark."""
+    """Compute the key of a question, which ignores capitals, spaces and the last mark."""
     words = " ".join(question.casefold().split()).rstrip(" ?.!")
-    conditions = sorted(canonical([each.key, each.op, each.value]) for each in filters)
+    conditions = sorted(canonical([filter_.key, filter_.op, filter_.value]) for filter_ in filters)
     return digest(canonical([words, conditions]))[:32]

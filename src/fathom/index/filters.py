@@ -1,4 +1,4 @@
-"""Conditions on documents become SQL with bound parameters, in the dialect of an engine."""
+"""Compilation of filters on documents to SQL with bound values, for each SQL dialect."""
 
 import logging
 import re
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from fathom.index.base import IndexReader
 
 COLUMNS = ("path", "file", "folder", "title", "language", "document")
-"""What every document has; all of it is text."""
+"""The columns that every document has; all of them are text."""
 COMPARISONS = frozenset({"=", "!=", "<", "<=", ">", ">="})
 
 KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}", re.ASCII)
@@ -25,55 +25,55 @@ _DATE = re.compile(r"\d{4}-\d\d(-\d\d)?", re.ASCII)
 Kind = Literal["text", "number", "bool"]
 Bound = str | int | float
 Part = tuple[str, list[Bound]]
-"""A condition, and the values it binds."""
+"""A condition in SQL and the values that it binds."""
 Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
 class Allowed:
-    """What filters let through: the numbers of chunks and documents, ascending."""
+    """The numbers of the chunks and documents that filters let through, ascending."""
 
     chunks: Numbers
     documents: Numbers
 
 
 class Dialect(Protocol):
-    """How an engine writes conditions over its table `documents`; keys were checked before."""
+    """The SQL conditions of an engine over its table `documents`; keys are checked before."""
 
     def compared(self, key: str, kind: Kind, op: str, value: Bound) -> Part:
-        """The stored value is of this kind and compares so."""
+        """Write the condition that the stored value is of this kind and compares so."""
         ...
 
     def dated(self, key: str, op: str, value: str, *, or_text: bool) -> Part:
-        """The stored date, cut to the length of the value, compares so.
+        """Write the condition that the stored date, cut to the value's length, compares so.
 
         Args:
-            key: Of the metadata.
+            key: A key of the metadata.
             op: One of `COMPARISONS`.
             value: A year, a month or a day.
-            or_text: Whether texts that are no dates compare too, as they are.
+            or_text: Also compare texts that are no dates, as texts.
         """
         ...
 
     def prefixed(self, key: str, value: str) -> Part:
-        """The stored value is a text that begins so."""
+        """Write the condition that the stored value is a text that begins so."""
         ...
 
 
 def compile_filters(filters: Sequence[Filter], dialect: Dialect) -> tuple[str, list[Bound]]:
-    """A condition over the table `documents`, and the values it binds.
+    """Compile filters to a condition over the table `documents` and its bound values.
 
-    Texts compare by code point, numbers by value whatever their kind, `False < True`. A stored
-    date compares with a day, a month or a year (`2021-05`, the number 2021) as exactly as that
-    is given. Else a value of another type than the stored one never matches, nor does a missing
-    one, also for `!=`.
+    Texts compare by code point, numbers by value whatever their kind, `False < True`. A stored date
+    compares with a day, a month or a year (`2021-05`, the number 2021) with the precision of that
+    value. Otherwise a value of another type than the stored one never matches, nor does a missing
+    value, also for `!=`.
 
     Raises:
         UsageError: If a key, an operator or a value is malformed.
     """
-    parts = [_compile(one, dialect) for one in filters]
-    condition = " AND ".join(part for part, _ in parts) or "TRUE"
-    return condition, [value for _, values in parts for value in values]
+    conditions = [_compile(filter_, dialect) for filter_ in filters]
+    condition = " AND ".join(sql for sql, _ in conditions) or "TRUE"
+    return condition, [value for _, values in conditions for value in values]
 
 
 def _compile(condition: Filter, dialect: Dialect) -> Part:
@@ -95,9 +95,9 @@ def _compile(condition: Filter, dialect: Dialect) -> Part:
 def _any_of(condition: Filter, dialect: Dialect) -> Part:
     if not isinstance(condition.value, tuple):
         raise UsageError(f"filter {condition.key} in {condition.value!r}: give several values")
-    parts = [_compare(condition.key, "=", value, dialect) for value in condition.value]
-    joined = " OR ".join(part for part, _ in parts) or "FALSE"
-    return f"({joined})", [value for _, values in parts for value in values]
+    conditions = [_compare(condition.key, "=", value, dialect) for value in condition.value]
+    joined = " OR ".join(sql for sql, _ in conditions) or "FALSE"
+    return f"({joined})", [value for _, values in conditions for value in values]
 
 
 def _prefix(condition: Filter, dialect: Dialect) -> Part:
@@ -111,10 +111,12 @@ def _compare(key: str, op: str, value: Scalar, dialect: Dialect) -> Part:
     if isinstance(value, bool):
         return dialect.compared(key, "bool", op, int(value))
     if isinstance(value, str):
+        # A value in the form of a date compares with stored dates of any precision.
         if _DATE.fullmatch(value):
             return dialect.dated(key, op, value, or_text=True)
         return dialect.compared(key, "text", op, value)
     plain, bound = dialect.compared(key, "number", op, value)
+    # A number of four digits may be a year, so that it also compares with stored dates.
     if not (isinstance(value, int) and 1000 <= value <= 9999):
         return plain, bound
     dated, years = dialect.dated(key, op, str(value), or_text=False)
@@ -130,7 +132,7 @@ def _scalar(condition: Filter) -> Scalar:
 def unmet_filters(
     filters: Iterable[Filter], open_reader: Callable[[], "IndexReader"]
 ) -> tuple[str, ...]:
-    """Return a line for each condition that no document can meet, as none has such a key.
+    """Return a line for each condition whose key no document has, so that none can meet it.
 
     Args:
         filters: The conditions.
@@ -140,6 +142,6 @@ def unmet_filters(
     try:
         missing = sorted(keys and keys.difference(open_reader().keys()))
     except RunError as error:
-        logging.getLogger("fathom").warning("keys were not looked up: %s", error)
+        logging.getLogger("fathom").warning("the filter keys were not checked: %s", error)
         return ()
     return tuple(f"no document has {key!r}; `fathom status` lists the keys" for key in missing)

@@ -1,7 +1,7 @@
-"""What a question holds of an index while it lasts, found by every thread that carries its context.
+"""A value that a question keeps of an index, visible to every thread with the question's context.
 
-Threads carry it where they are started with `contextvars.copy_context`, as `asyncio.to_thread` and
-`RunContext.thread` do.
+Threads carry the context if they are started with `contextvars.copy_context`, as
+`asyncio.to_thread` and `RunContext.thread` do.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,19 +11,20 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
-_HELD: ContextVar[Mapping[object, object]] = ContextVar("held", default={})  # noqa: B039 - never changed
+_HELD: ContextVar[Mapping[object, object]] = ContextVar("held", default={})  # noqa: B039 - the mapping is never mutated
 
 
 class Held(Generic[T]):
-    """At most one value of each context, for one owner."""
+    """A slot of one owner, with at most one value in each context."""
 
     def get(self) -> T | None:
-        """What is held here, if anything is."""
+        """Return the value of this context, if there is one."""
         return _HELD.get().get(self)  # type: ignore[return-value]
 
     @contextmanager
     def holding(self, value: T | None) -> Iterator[None]:
-        """Hold a value while the `with` block lasts."""
+        """Set the value while the `with` block lasts."""
+        # A new mapping each time: other contexts still hold the old one.
         token = _HELD.set({**_HELD.get(), self: value})
         try:
             yield

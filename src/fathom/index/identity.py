@@ -1,4 +1,4 @@
-"""What made an index, against what wants to use it."""
+"""The identity of an index, compared with the identity that a caller expects."""
 
 from collections.abc import Mapping
 
@@ -7,23 +7,24 @@ from fathom.index.base import Space
 
 
 def missing(place: object) -> IndexMissing:
-    """That there is no index at a place."""
+    """Return the error for a place that has no index."""
     return IndexMissing(f"no index at {place}; run `fathom ingest PATH` first")
 
 
 def named(stored: Mapping[str, str], expected: Mapping[str, str]) -> dict[str, str]:
-    """Of what made an index that which whoever reads it names."""
+    """Return the entries of the stored identity that the expected identity names."""
     return {name: stored[name] for name in expected if name in stored}
 
 
 def check_identity(place: object, stored: Mapping[str, str], expected: Mapping[str, str]) -> None:
-    """Compare what made an index with what wants to use it.
+    """Compare the identity of an index with the expected one.
 
     Raises:
-        IndexMismatch: Naming what differs and the way out.
+        IndexMismatch: If they differ; the message names the differences and the way out.
     """
     differing = [
         f"{key} {stored.get(key, 'none')!r} (now {expected.get(key, 'none')!r})"
+        # Keys of either side: an entry that only one of them has is a difference too.
         for key in sorted({*stored, *expected})
         if stored.get(key) != expected.get(key)
     ]
@@ -34,21 +35,22 @@ def check_identity(place: object, stored: Mapping[str, str], expected: Mapping[s
         )
 
 
-def check_space(place: object, wanted: Space, found: Mapping[str, str] | None) -> None:
-    """See that a further space is there, and what made it.
+def check_space(place: object, space: Space, identity: Mapping[str, str] | None) -> None:
+    """Check that a further space exists and was made as expected.
 
     Raises:
-        IndexMismatch: If it is not there or was made otherwise; says how to make it.
+        IndexMismatch: If the space is missing or was made otherwise; the message says how to make
+            it.
     """
-    if found is None:
+    if identity is None:
         raise IndexMismatch(
-            f"the index at {place} has no vectors of {wanted.name!r}; run `fathom ingest` "
+            f"the index at {place} has no vectors of {space.name!r}; run `fathom ingest` "
             "with it in retrieval.embedders"
         )
-    if found != wanted.identity:
-        keys = sorted({*found, *wanted.identity})
-        differing = [key for key in keys if found.get(key) != wanted.identity.get(key)]
+    if identity != space.identity:
+        keys = sorted({*identity, *space.identity})
+        differing = [key for key in keys if identity.get(key) != space.identity.get(key)]
         raise IndexMismatch(
-            f"the index at {place} has vectors of another {wanted.name!r} (another "
+            f"the index at {place} has vectors of another {space.name!r} (another "
             f"{', '.join(differing)}); run `fathom ingest` to make them anew"
         )

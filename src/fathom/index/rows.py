@@ -1,4 +1,4 @@
-"""Nouns to rows and back: blocks, metadata, vectors."""
+"""Conversion of documents, chunks and vectors to table rows and back."""
 
 import hashlib
 import json
@@ -20,11 +20,11 @@ from fathom.types import Block, BlockKind, Chunk, ChunkBlock, Document, Scalar, 
 
 HalfMatrix = NDArray[np.float16]
 LARGEST = 127
-"""Of the bytes as which vectors are compared."""
+"""The largest absolute value of the bytes that stand for a vector's numbers."""
 
 
 class Damaged(Exception):
-    """What is read is not what was stored."""
+    """Stored data differs from the data that was written."""
 
 
 class Row(Protocol):
@@ -38,7 +38,7 @@ _KINDS: tuple[BlockKind, ...] = get_args(BlockKind)
 
 
 def pack_structure(document: Document) -> bytes:
-    """Blocks and lines as compressed JSON; each distinct heading path is kept once."""
+    """Pack blocks and lines as compressed JSON, with each distinct heading path once."""
     paths: dict[tuple[str, ...], int] = {}
     flat = [
         (
@@ -57,13 +57,15 @@ def pack_structure(document: Document) -> bytes:
 
 
 class Structure(Sequence[Block]):
-    """What `pack_structure` packed; each block is made when it is looked at, as books have many.
+    """The blocks and lines that `pack_structure` packed.
+
+    A book has many blocks, so each block is built only when it is accessed.
 
     Attributes:
-        lines: See `Document`; older rows hold blocks only.
+        lines: The lines of the `Document`; older rows hold blocks only.
 
     Raises:
-        Damaged: If it is not what was packed.
+        Damaged: If the data cannot be unpacked.
     """
 
     def __init__(self, packed: bytes) -> None:
@@ -84,51 +86,59 @@ class Structure(Sequence[Block]):
     def __getitem__(self, at: slice) -> Sequence[Block]: ...
     def __getitem__(self, at: int | slice) -> Block | Sequence[Block]:
         if isinstance(at, slice):
-            return tuple(self[each] for each in range(*at.indices(len(self))))
-        kind, start, length, path, page, *sure = self._flat[at]
+            return tuple(self[position] for position in range(*at.indices(len(self))))
+        kind, start, length, path, page, *confidence = self._flat[at]
         return Block(
             kind=_KINDS[kind],
             span=Span(start, start + length),
             headings=self._paths[path],
             page=page,
-            recognised=sure[0] if sure else None,
+            recognised=confidence[0] if confidence else None,
         )
 
     def within(self, span: Span) -> tuple[ChunkBlock, ...]:
-        """See `blocks.within`; without making the blocks, as every hit asks for this."""
+        """Return the blocks of a span, relative to its start.
+
+        The method builds no `Block`, because every hit calls it.
+        """
+        # The block that starts last before the span may reach into it.
         first = bisect_right(self._flat, span.start, key=_start) - 1
-        found = []
+        blocks = []
         for kind, start, length, *_ in islice(self._flat, max(first, 0), None):
             if start >= span.end:
                 break
             begin, end = max(start, span.start), min(start + length, span.end)
             if begin < end:
-                found.append(ChunkBlock(_KINDS[kind], begin - span.start, end - span.start))
-        return tuple(found)
+                blocks.append(ChunkBlock(_KINDS[kind], begin - span.start, end - span.start))
+        return tuple(blocks)
 
 
 _start = itemgetter(1)
 
 
 def pack_metadata(metadata: Mapping[str, Scalar]) -> str:
-    """Metadata as JSON; values that are not finite numbers are left out, as JSON has none."""
+    """Pack metadata as JSON, without numbers that are not finite.
+
+    JSON has no form for those numbers.
+    """
     if not metadata:
         return "{}"
-    kept = {
+    finite = {
         key: value
         for key, value in metadata.items()
         if not isinstance(value, float) or math.isfinite(value)
     }
-    return json.dumps(kept, ensure_ascii=False, sort_keys=True)
+    return json.dumps(finite, ensure_ascii=False, sort_keys=True)
 
 
 def pack_headings(headings: Sequence[str]) -> str:
-    """Headings as JSON; most chunks of short documents have none."""
+    """Pack headings as JSON."""
+    # Most chunks of short documents have no heading, and the constant is quicker.
     return json.dumps(headings, ensure_ascii=False) if headings else "[]"
 
 
 def checksum(*parts: bytes) -> int:
-    """CRC-32 over the parts; finds flipped bits, not forgery."""
+    """Compute CRC-32 over the parts; the sum reveals flipped bits, not forgery."""
     value = 0
     for part in parts:
         value = zlib.crc32(part, value)
@@ -136,34 +146,34 @@ def checksum(*parts: bytes) -> int:
 
 
 def file_checksum(file: Path, size: int = sys.maxsize) -> int:
-    """CRC-32 over the first `size` bytes of a file, however many it has."""
+    """Compute CRC-32 over the first `size` bytes of a file, or over all if it is shorter."""
     value = 0
-    with file.open("rb") as parts:
-        while part := parts.read(min(size, 1 << 20)):
-            value = zlib.crc32(part, value)
-            size -= len(part)
+    with file.open("rb") as stream:
+        while block := stream.read(min(size, 1 << 20)):
+            value = zlib.crc32(block, value)
+            size -= len(block)
     return value
 
 
 def fingerprint(
     document: Sequence[str], chunks: Sequence[tuple[str, int, int]], vectors: bytes
 ) -> bytes:
-    """sha256 over a document, its chunks' places and their vectors as stored.
+    """Compute sha256 over a document, the places of its chunks and their stored vectors.
 
     Args:
-        document: Its id, title, language, packed metadata and text.
-        chunks: Of each the id and where it begins and ends, in order.
-        vectors: Of all chunks, in order; nothing as long as one is lacking.
+        document: The id, title, language, packed metadata and text of the document.
+        chunks: The id, start and end of each chunk, in order.
+        vectors: The vectors of all chunks, in order; empty as long as one is missing.
     """
-    parts = [*document, [list(chunk) for chunk in chunks]]
-    return hashlib.sha256(json.dumps(parts).encode() + vectors).digest()
+    content = [*document, [list(chunk) for chunk in chunks]]
+    return hashlib.sha256(json.dumps(content).encode() + vectors).digest()
 
 
 def to_document(row: Row) -> Document:
-    """A row of documents joined with contents.
+    """Build a document from a row of documents joined with contents.
 
     Raises:
-        Damaged: If the content is not what was stored.
+        Damaged: If the content differs from the content that was stored.
     """
     if checksum(row["text"].encode(), row["blocks"]) != row["checksum"]:
         raise Damaged(f"document number {row['no']} differs from what was stored")
@@ -181,12 +191,12 @@ def to_document(row: Row) -> Document:
 
 
 def to_chunk(row: Row, text: str, blocks: Sequence[Block]) -> Chunk:
-    """A row of chunks joined with its document's id, title and path.
+    """Build a chunk from a row of chunks joined with its document's id, title and path.
 
     Args:
-        row: Of the table.
-        text: Of the whole document.
-        blocks: Likewise.
+        row: A row of the table.
+        text: The text of the whole document.
+        blocks: The blocks of the whole document.
     """
     span = Span(row["start"], row["end"])
     return Chunk(
@@ -204,12 +214,12 @@ def to_chunk(row: Row, text: str, blocks: Sequence[Block]) -> Chunk:
 
 
 def to_matrix(vectors: Iterable[bytes], dimension: int) -> HalfMatrix:
-    """Stored vectors as (n, dimension) float16."""
+    """Return stored vectors as an (n, dimension) float16 matrix."""
     return np.frombuffer(b"".join(vectors), dtype=np.float16).reshape(-1, dimension)
 
 
 def cosines(vectors: HalfMatrix, vector: NDArray[np.float32]) -> NDArray[np.float64]:
-    """The exact ones of unit vectors with one of them."""
-    # Row by row: a matrix product may round a row differently in different company.
+    """Compute the exact cosines of unit vectors with one unit vector."""
+    # Row by row: a matrix product may round a row differently when its neighbours differ.
     products: NDArray[np.float64] = vectors.astype(np.float64) * vector.astype(np.float64)
     return np.asarray(products.sum(axis=1))

@@ -1,4 +1,4 @@
-"""Texts of documents that are held elsewhere, and whether the documents still hold them."""
+"""Texts of documents that traces hold, and the check whether the documents still contain them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from fathom.types import Document, Span
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Where a text stood in a document, and the hash of the document's title and of the text."""
+    """The place of a text in a document, and a hash of the document's title and of the text."""
 
     document: str
     start: int
@@ -21,11 +21,11 @@ class Held:
 
     @classmethod
     def of(cls, document: str, title: str, span: Span, text: str) -> Self:
-        """What stood at a place."""
+        """Record the text at a place of a document."""
         return cls(document, span.start, span.end, digest(f"{title}\n{text}")[:32])
 
     def still_in(self, document: Document | None) -> bool:
-        """Whether the document holds it now."""
+        """Return whether the document still contains the text at this place."""
         if document is None:
             return False
         span = Span(self.start, self.end)
@@ -33,15 +33,19 @@ class Held:
 
 
 class Looked:
-    """Looks texts up in an index, each once."""
+    """A lookup of texts in an index that checks each text once."""
 
     def __init__(self, index: IndexReader) -> None:
-        """Nothing is looked up yet."""
+        """Prepare the lookup without reading anything."""
+        # One document is enough, because the texts come in the order of their documents.
         self._document = lru_cache(1)(index.document)
         self._stands: dict[Held, bool] = {}
 
     def gone(self, held: Sequence[Held]) -> list[Held]:
-        """Those that their documents do not hold; best given in the order of these."""
+        """Return the texts that their documents no longer contain.
+
+        The call is quickest for texts in the order of their documents.
+        """
         for text in held:
             if text not in self._stands:
                 self._stands[text] = text.still_in(self._document(text.document))

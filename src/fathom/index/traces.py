@@ -1,7 +1,7 @@
-"""Traces beside an index, and what people said of them: what a store of them keeps.
+"""The protocol of a store of traces and of feedback on them, beside an index.
 
-A trace stays as long as the documents hold every text that it holds: what is removed from the
-index, or changed in it, does not live on here.
+A trace stays as long as the documents still contain every text that the trace holds: text that is
+removed from the index, or changed in it, does not live on in the traces.
 """
 
 import json
@@ -21,7 +21,7 @@ from fathom.runs.trace import Trace
 MAX_BYTES = 256 << 20
 MAX_TRACE_BYTES = 64 << 20
 QUESTION_CHARS = 1_000
-"""So much of a question is listed."""
+"""The number of a question's characters in a list of traces."""
 
 
 class TraceMissing(UsageError):
@@ -29,12 +29,12 @@ class TraceMissing(UsageError):
 
 
 class Outranked(UsageError):
-    """An opinion on an answer of which somebody has said already what counts."""
+    """An opinion on an answer that already has feedback that counts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceSummary:
-    """A trace as listed; `size` is in bytes as stored."""
+    """The entry of a trace in a list; `size` is in bytes as stored."""
 
     id: str
     started_at: str
@@ -46,14 +46,15 @@ class TraceSummary:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeptTrace:
-    """A trace as it is stored, with all that goes when it goes.
+    """A trace as it is stored, with all data that is deleted together with it.
 
     Attributes:
-        data: Its lines, compressed.
-        revision: Of the index that was asked; empty where that is another one now.
-        signals: Those of its answer, as JSON; empty where there are none.
-        warnings: What its answer was given with, likewise.
-        held: The texts of documents in it.
+        data: The lines of the trace, compressed.
+        revision: The revision of the index that was searched; empty if the index has another one
+            now.
+        signals: The signals of the answer, as JSON; empty if there are none.
+        warnings: The warnings of the answer, as JSON; empty if there are none.
+        held: The texts of documents in the trace.
     """
 
     summary: TraceSummary
@@ -66,7 +67,7 @@ class KeptTrace:
 
 @dataclass(frozen=True, slots=True)
 class KeptFeedback:
-    """What was said of an answer, with the texts of documents that it cites."""
+    """Feedback on an answer, with the texts of documents that it cites."""
 
     feedback: Feedback
     held: tuple[Held, ...] = ()
@@ -76,97 +77,98 @@ Kept = KeptTrace | KeptFeedback
 
 
 LISTED = "id, started_at, question, strategy, status, size"
-"""The columns of a summary, in the order of `listed`."""
+"""The columns of a summary, in the order that `listed` takes."""
 
 
 def listed(row: Sequence[Any]) -> TraceSummary:
-    """The summary of a row."""
+    """Build a summary from a row of `LISTED`."""
     return TraceSummary(**dict(zip(LISTED.split(", "), row, strict=True)))
 
 
 class TraceStore(Protocol):
-    """The traces of one index; safe from threads, and from several processes at once.
+    """The traces of one index, safe for several threads and several processes at once.
 
-    Capped in size: beyond it the oldest traces go.
+    The store is capped in size: beyond the cap the oldest traces are dropped.
     """
 
     def put(self, trace: Trace, *, held: Iterable[Held] = (), warnings: Sequence[str] = ()) -> None:
         """Store a trace, and drop the oldest ones beyond the cap; the newest always stays.
 
         Args:
-            trace: A sealed trace; one that is there already is not stored again.
-            held: The texts of documents in it, for `sweep`.
-            warnings: What its answer was given with.
+            trace: A sealed trace; a trace that is stored already is not stored again.
+            held: The texts of documents in the trace, for `sweep`.
+            warnings: The warnings of its answer.
         """
         ...
 
     def get(self, trace_id: str) -> Trace:
-        """The trace with this id, or the only one whose id starts so; verified.
+        """Return the verified trace with this id, or the only one whose id starts so.
 
         Raises:
             TraceMissing: If there is none or more than one.
-            TraceTampered: If it is not what was stored.
+            TraceTampered: If it differs from the trace that was stored.
         """
         ...
 
     def warnings(self, trace_id: str) -> tuple[str, ...]:
-        """What the answer of the trace with this whole id was given with."""
+        """Return the warnings of the answer of the trace with this whole id."""
         ...
 
     def list(self, limit: int = 50) -> tuple[TraceSummary, ...]:
-        """The newest traces, newest first."""
+        """Return the newest traces, newest first."""
         ...
 
     def delete(self, trace_id: str) -> str:
-        """Remove a trace for good; returns its whole id.
+        """Remove a trace for good and return its whole id.
 
         Raises:
-            TraceMissing: If there is none or more than one of this id or beginning.
+            TraceMissing: If no trace, or more than one, has this id or beginning.
         """
         ...
 
     def sweep(self, index: IndexReader) -> int:
-        """Remove for good all with a text that its document does not hold any more.
+        """Remove for good all traces with a text that its document no longer contains.
 
-        Traces go, and feedback on answers that cited it.
-
-        Nothing is looked up where the index has not changed since the last time.
+        Feedback on answers that cited such a text is removed too. Nothing is looked up if the index
+        has not changed since the last sweep.
 
         Returns:
-            How many traces went.
+            The number of removed traces.
         """
         ...
 
     def signals(self, strategy: str, limit: int) -> tuple[Mapping[str, float], ...]:
-        """The signals of the newest answers of a strategy, newest first."""
+        """Return the signals of the newest answers of a strategy, newest first."""
         ...
 
     def put_feedback(self, feedback: Feedback, *, held: Iterable[Held] = ()) -> None:
-        """Keep what was said of an answer, instead of what was said of it before.
+        """Store feedback on an answer in place of the earlier feedback on it.
 
         Args:
-            feedback: On a trace that is there; it outlives it, unless that is deleted by hand.
-            held: The texts of documents that it cites, for `sweep`.
+            feedback: Feedback on a stored trace. It outlives the trace, unless the trace is deleted
+                by hand.
+            held: The texts of documents that the feedback cites, for `sweep`.
 
         Raises:
-            Outranked: If it does not count, and what was said before does; that stays.
+            Outranked: If the feedback does not count and the earlier one does; the earlier one
+                stays.
         """
         ...
 
     def feedback(self, *, strategy: str = "", key: str = "") -> tuple[Feedback, ...]:
-        """What was said, oldest first: of a strategy's answers, or of those to a question."""
+        """Return feedback, oldest first: on a strategy's answers, or on answers to a question."""
         ...
 
     def records(self) -> Iterator[Kept]:
-        """All that is kept: the traces, oldest first, then what was said."""
+        """Yield all stored records: the traces, oldest first, then the feedback."""
         ...
 
     def take(self, records: Iterable[Kept]) -> None:
-        """Keep what `records` of another store gives, in one step; what is there stays."""
+        """Store the `records` of another store, in one step; existing records stay."""
         ...
 
     def close(self) -> None:
-        """Let go of the store; calling it twice is fine."""
+        """Close the store; a second call does nothing."""
         ...
 
     def __enter__(self) -> Self: ...
@@ -175,10 +177,12 @@ class TraceStore(Protocol):
 
 
 def swept(store: TraceStore, index: IndexReader) -> TraceStore:
-    """A store that was opened just now, swept: who changed the index last may have been killed.
+    """Sweep a newly opened store and return it.
+
+    A process that changed the index may have been killed before it swept the traces.
 
     Raises:
-        RunError: If it cannot be swept; it is closed then.
+        RunError: If the store cannot be swept; it is then closed.
     """
     try:
         store.sweep(index)
@@ -189,7 +193,7 @@ def swept(store: TraceStore, index: IndexReader) -> TraceStore:
 
 
 def kept_of(trace: Trace, held: Iterable[Held], warnings: Sequence[str]) -> KeptTrace:
-    """A trace as it is stored; see `TraceStore.put`."""
+    """Pack a trace for storage, as `TraceStore.put` takes it."""
     data = zlib.compress(trace.data, 6)
     answer = trace.answer if isinstance(trace.answer, dict) else {}
     summary = TraceSummary(
@@ -206,57 +210,59 @@ def kept_of(trace: Trace, held: Iterable[Held], warnings: Sequence[str]) -> Kept
         revision=trace.origin.index_revision,
         signals=canonical(dict(trace.signals)) if trace.signals else "",
         warnings=canonical([*warnings]) if warnings else "",
+        # Each text once, in order: several hits may come from the same place.
         held=tuple(dict.fromkeys(held)),
     )
 
 
 def unpacked(trace_id: str, data: bytes) -> Trace:
-    """The trace of stored bytes, verified.
+    """Unpack a stored trace and verify it.
 
     Raises:
-        TraceTampered: If it is not what was stored.
+        TraceTampered: If it differs from the trace that was stored.
     """
     unpacker = zlib.decompressobj()
     try:
+        # Bounded, because a damaged or forged row could expand to any size.
         lines = unpacker.decompress(data, MAX_TRACE_BYTES)
     except zlib.error as error:
-        raise TraceTampered(f"trace {trace_id}: what is stored is damaged") from error
+        raise TraceTampered(f"trace {trace_id}: the stored data is damaged") from error
     if not unpacker.eof:
-        raise TraceTampered(f"trace {trace_id}: what is stored is cut or far too large")
+        raise TraceTampered(f"trace {trace_id}: the stored data is cut or far too large")
     return decode(lines, trace_id)
 
 
-def the_only(found: Sequence[str], beginning: str) -> str:
-    """The id that is meant by its beginning, of at most two that were found.
+def the_only(matches: Sequence[str], beginning: str) -> str:
+    """Return the id that a beginning means, out of at most two ids that match.
 
     Raises:
         TraceMissing: If there is none or more than one.
     """
-    if len(found) == 1 and beginning:
-        return found[0]
-    what = "more than one trace begins" if beginning and found else "no trace begins"
-    raise TraceMissing(f"{what} with {beginning[:64]!r}; `fathom trace` lists them")
+    if len(matches) == 1 and beginning:
+        return matches[0]
+    fault = "more than one trace begins" if beginning and matches else "no trace begins"
+    raise TraceMissing(f"{fault} with {beginning[:64]!r}; `fathom trace` lists them")
 
 
-def check_rank(said: Feedback, before: str) -> None:
-    """Accept what was said, instead of what was said before, which is given as it was stored.
+def check_rank(feedback: Feedback, before: str) -> None:
+    """Check that feedback may replace the earlier feedback, given in its stored form.
 
     Raises:
-        Outranked: If it does not count, and what was said before does.
+        Outranked: If the feedback does not count and the earlier one does.
     """
-    if not said.counts and Feedback.from_json(json.loads(before)).counts:
+    if not feedback.counts and Feedback.from_json(json.loads(before)).counts:
         raise Outranked(
             "feedback: somebody who may say what is right has judged this answer; their word stays"
         )
 
 
 def dropped(trace_id: str) -> TraceMissing:
-    """Why a trace that was found a moment ago is not there."""
+    """Return the error for a trace that was found a moment ago and is gone now."""
     return TraceMissing(f"trace {trace_id!r} was dropped or deleted just now")
 
 
 def damaged(stored: Iterable[tuple[str, bytes]]) -> Iterator[str]:
-    """Which of these traces are not what was stored, in words."""
+    """Yield a line for each stored trace that is damaged."""
     for trace_id, data in stored:
         try:
             unpacked(trace_id, data)

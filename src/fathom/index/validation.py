@@ -1,4 +1,4 @@
-"""Whether what is to be stored fits together."""
+"""Checks of the entries and vectors that are about to be stored."""
 
 from collections.abc import Mapping, Sequence
 
@@ -6,17 +6,17 @@ from fathom.errors import IndexMismatch
 from fathom.index.base import Entry, Matrix, Vector
 
 
-def check_entries(entries: Sequence[Entry], known: Mapping[str, int]) -> None:
+def check_entries(entries: Sequence[Entry], dimensions: Mapping[str, int]) -> None:
     """Check shapes, ids and spans before anything is stored.
 
     Args:
-        entries: What is to be stored in one step.
-        known: The dimensions of all spaces by name, 0 where there is no vector yet; `""` is the
-            one that every index has.
+        entries: The entries to be stored in one step.
+        dimensions: The dimensions of all spaces by name, 0 if the space has no vector yet; `""` is the
+            space that every index has.
 
     Raises:
-        ValueError: If an entry contradicts itself or another one, or names no space.
-        IndexMismatch: If vectors have another dimension than those stored.
+        ValueError: If an entry contradicts itself or another one, or names an unknown space.
+        IndexMismatch: If vectors have another dimension than the stored ones.
     """
     ids = [entry.document.id for entry in entries]
     if len(set(ids)) != len(ids):
@@ -24,11 +24,13 @@ def check_entries(entries: Sequence[Entry], known: Mapping[str, int]) -> None:
     for entry in entries:
         _check_chunks(entry)
     for name in sorted({name for entry in entries for name in entry.more}):
-        if name not in known:
+        if name not in dimensions:
             raise ValueError(f"entries have vectors of {name!r}, which is no space of the index")
-        _check_dimension([(e, e.more[name]) for e in entries if name in e.more], known[name])
+        _check_dimension(
+            [(item, item.more[name]) for item in entries if name in item.more], dimensions[name]
+        )
     _check_dimension(
-        [(entry, entry.vectors) for entry in entries if entry.vectors is not None], known[""]
+        [(entry, entry.vectors) for entry in entries if entry.vectors is not None], dimensions[""]
     )
 
 
@@ -39,28 +41,29 @@ def _check_dimension(vectors: Sequence[tuple[Entry, Matrix]], dimension: int) ->
                 f"document {entry.document.id!r}: {len(entry.chunks)} chunks, vectors of shape "
                 f"{matrix.shape}"
             )
-        found = matrix.shape[1] if len(matrix) else dimension
-        if dimension and found != dimension:
+        width = matrix.shape[1] if len(matrix) else dimension
+        if dimension and width != dimension:
             raise IndexMismatch(
-                f"document {entry.document.id!r} has vectors of {found} numbers, the index holds "
+                f"document {entry.document.id!r} has vectors of {width} numbers, the index holds "
                 f"{dimension}; use one embedder, or `fathom ingest --rebuild PATH...`"
             )
-        dimension = found
+        # The first vectors fix the dimension of a space that has none yet.
+        dimension = width
 
 
 def check_vectors(vectors: Sequence[Vector], name: str, dimension: int) -> None:
-    """Check what is to be filled into the space of this name, whose dimension may be 0 yet.
+    """Check the vectors for the space of this name, whose dimension may still be 0.
 
     Raises:
-        IndexMismatch: If they have another dimension than those stored, or not all the same.
+        IndexMismatch: If their dimensions differ from the stored ones or from each other.
     """
     lengths = {len(vector) for vector in vectors} | ({dimension} - {0})
     if len(lengths) > 1:
-        of = f"{name!r}" if name else "the embedder"
-        mend = f"`fathom vectors drop {name}`, then `fathom ingest`"
+        owner = f"{name!r}" if name else "the embedder"
+        remedy = f"`fathom vectors drop {name}`, then `fathom ingest`"
         raise IndexMismatch(
-            f"{of} gives vectors of {sorted(lengths)} numbers; run "
-            + (mend if name else "`fathom ingest --rebuild PATH...`")
+            f"{owner} gives vectors of {sorted(lengths)} numbers; run "
+            + (remedy if name else "`fathom ingest --rebuild PATH...`")
         )
 
 
