@@ -20,7 +20,7 @@ _SPANS = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerFit:
-    """A check that tells an answer to the question from other text of the same document; deterministic.
+    """A check that tells an answer from other text of the same document; deterministic.
 
     Attributes:
         pairs: The pair reader, which reads the question with the sentence and its neighbours; a
