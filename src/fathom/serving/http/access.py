@@ -1,4 +1,4 @@
-"""Who may do what: the caller behind a request, how often, and what may be spent."""
+"""Access control: the caller behind a request, its request rate and its budget."""
 
 import asyncio
 from collections.abc import Callable
@@ -16,16 +16,16 @@ from fathom.usage import Budget
 
 T = TypeVar("T")
 COOKIE = "fathom_key"
-"""Holds the key for a browser, which sends no header with a picture or a link."""
+"""The cookie with a browser's key: pictures and links carry no header."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Caller:
-    """Who asks.
+    """The caller behind a request.
 
     Attributes:
-        key: What they hold; `None` for the local user, who needs none on loopback.
-        workspace: Whose documents are meant; empty for the default one.
+        key: The caller's key; `None` for the local user, who needs none on loopback.
+        workspace: The workspace of the documents; empty for the default one.
         scopes: What the caller may do.
     """
 
@@ -35,21 +35,21 @@ class Caller:
 
     @property
     def key_id(self) -> str:
-        """Of the key; empty for the local user."""
+        """The id of the key; empty for the local user."""
         return self.key.id if self.key else ""
 
     @property
     def may_curate(self) -> bool:
-        """Whether what they say is right changes what others are answered."""
+        """Whether the caller's judgements change the answers that others get."""
         return bool(self.scopes & CURATORS)
 
 
 LOCAL = Caller()
-"""Who sits at this machine."""
+"""The user at this machine."""
 
 
 class Access:
-    """Knows the keys, how often each was used lately, and what each has spent today."""
+    """The keys of a server, with the request rate and today's expenses of each."""
 
     def __init__(
         self,
@@ -58,12 +58,12 @@ class Access:
         required: bool = False,
         workspace_budget: Budget | None = None,
     ) -> None:
-        """Nothing is opened before it is needed.
+        """Create the access control. Nothing is opened before it is needed.
 
         Args:
-            keys: Those of the server.
-            required: Whether nobody may ask without a key, also while there is none: so where
-                others than the local user reach the server.
+            keys: The keys of the server.
+            required: Whether a key is needed even while there is none, as where others than the
+                local user can reach the server.
             workspace_budget: Tokens and money for each workspace and day.
         """
         self.keys = keys
@@ -74,24 +74,25 @@ class Access:
         self._threads = ThreadPoolExecutor(8, thread_name_prefix="fathom-access")
 
     def needs_key(self) -> bool:
-        """Whether nobody may ask without a key.
+        """Return whether every caller needs a key.
 
-        Once that was so it stays so until it is said otherwise, also where what kept the keys
-        was deleted or replaced meanwhile.
+        Once a key was needed, one is needed until `Keys.open_door` says otherwise, even if the
+        database of the keys was deleted or replaced meanwhile.
         """
         door = self.keys.door()
+        # A deleted key database looks new: it must not open a server that was closed.
         self._was_closed = door == "closed" or (self._was_closed and door == "new")
         return self._required or self._was_closed
 
     def caller(self, credential: str) -> Caller:
-        """Who holds this key.
+        """Return the holder of a key, and count the request.
 
         Args:
-            credential: The text of a key; empty where none was sent.
+            credential: The text of a key; empty if none was sent.
 
         Raises:
-            Problem: 401 if it is none, or has expired, or is missing where it is needed; 429 if
-                it was used too often.
+            Problem: 401 if the key is unknown, has expired, or is missing although one is needed;
+                429 if it was used too often.
         """
         caller = self._holder(credential)
         self._count(caller)
@@ -99,36 +100,38 @@ class Access:
 
     def _holder(self, credential: str) -> Caller:
         if not credential.startswith(PREFIX) and not self.needs_key():
-            return LOCAL  # clients that cannot do without a key send any word
+            return LOCAL  # some clients always send a key, so they send any word
         key = self.keys.find(credential) if credential else None
         if key is None:
-            told = "the key is unknown" if credential else "a key is needed"
-            raise _unauthorized(told, "send it as Authorization: Bearer fth_...")
+            detail = "the key is unknown" if credential else "a key is needed"
+            raise _unauthorized(detail, "send it as Authorization: Bearer fth_...")
         self._was_closed = True
         if key.is_over(datetime.now(UTC)):
             raise _unauthorized(f"the key {key.id} has expired", "ask for a new one")
         return Caller(key=key, workspace=key.workspace, scopes=key.scopes)
 
     async def known(self, credential: str) -> Caller:
-        """As `caller`; others are answered meanwhile."""
+        """Return the holder of a key, and count the request, without blocking the event loop."""
         caller = await self._beside(lambda: self._holder(credential))
         if caller.key is not None and caller.key.per_minute is not None:
-            # What is counted is synced to disk, so never by the thread that serves everybody.
+            # Counting waits for the disk, so it must not run in the thread of the event loop.
             await asyncio.get_running_loop().run_in_executor(self._threads, self._count, caller)
         return caller
 
     async def opened(self, caller: Caller) -> Account | None:
-        """As `account`, likewise."""
+        """Open the caller's account of today without blocking the event loop."""
         return await self._beside(lambda: self.account(caller)) if self._budgets(caller) else None
 
-    async def _beside(self, look: Callable[[], T]) -> T:
-        """Look at what a server keeps without keeping the others waiting, nor behind uploads."""
+    async def _beside(self, lookup: Callable[[], T]) -> T:
+        """Run a lookup; in a thread of its own where the database is on a server."""
+        # A lookup on this disk is faster than a change of threads. The pool is not asyncio's
+        # default one, where a lookup would wait behind uploads.
         if self.keys.kept.is_near:
-            return look()
-        return await asyncio.get_running_loop().run_in_executor(self._threads, look)
+            return lookup()
+        return await asyncio.get_running_loop().run_in_executor(self._threads, lookup)
 
     def account(self, caller: Caller) -> Account | None:
-        """What the caller may still spend today, as the account of a run; `None` without limit.
+        """Open the account of today that limits the caller's runs; `None` without a limit.
 
         Raises:
             Problem: 429 if nothing is left.
@@ -138,8 +141,8 @@ class Access:
             account = DailyAccount(self.keys.kept, owner, day, budget, account)
         if account is None:
             return None
-        left = account.left()
-        if left["tokens"] <= 0 or left["cost_usd"] <= 0:
+        remaining = account.get_remaining()
+        if remaining["tokens"] <= 0 or remaining["cost_usd"] <= 0:
             raise Problem(
                 429,
                 "budget_spent",
@@ -150,7 +153,7 @@ class Access:
         return account
 
     def close(self) -> None:
-        """Let go of the keys."""
+        """Close the keys and the threads."""
         self._threads.shutdown(cancel_futures=True)
         self.keys.close()
 
@@ -168,11 +171,11 @@ class Access:
             )
 
     def _budgets(self, caller: Caller) -> list[tuple[str, Budget]]:
-        """Whose budgets limit a caller, and how far; that of the workspace first."""
+        """Return the owners and budgets that limit a caller; the workspace's first."""
         owners = [(f"workspace:{caller.workspace}", self._workspace_budget)]
         if caller.key is not None:
-            own = Budget(tokens=caller.key.tokens_per_day, cost_usd=caller.key.usd_per_day)
-            owners.append((f"key:{caller.key.id}", own))
+            key_budget = Budget(tokens=caller.key.tokens_per_day, cost_usd=caller.key.usd_per_day)
+            owners.append((f"key:{caller.key.id}", key_budget))
         return [(owner, budget) for owner, budget in owners if budget != Budget()]
 
 

@@ -1,4 +1,4 @@
-"""What may be spent on a day, by all servers of an index together."""
+"""Daily accounts: the tokens and money of a day, shared by all servers of an index."""
 
 from math import floor, inf
 
@@ -8,61 +8,67 @@ from fathom.runs.reservation import NANO, Charge, CostBound
 from fathom.usage import Budget
 
 NO_LIMIT = 1 << 62
+"""The cap of an unlimited account; it still fits into a signed 64-bit column."""
 
 
 class DailyAccount:
-    """The account of an owner for one day; see `ledger.Account`.
+    """An owner's account for one day, as `ledger.Account` defines it.
 
-    Each step is one statement where the others see it too, so that spent + reserved <= cap at every
-    instant, however many servers ask. What a server had reserved when it was killed stays
-    reserved until the day ends: it may have been spent.
+    Each step is one statement in a database that all servers share, so that spent + reserved <= cap
+    at every instant, however many servers ask. What a killed server had reserved stays reserved
+    until the day ends, because it may have been spent.
     """
 
     def __init__(
         self,
-        kept: Database,
+        database: Database,
         owner: str,
         day: str,
         budget: Budget,
-        above: "DailyAccount | None" = None,
+        parent: "DailyAccount | None" = None,
     ) -> None:
-        """Open it; what was spent before counts.
+        """Open the account; earlier expenses of the day count.
 
         Args:
-            kept: Holds the table `accounts`.
-            owner: Whose it is.
-            day: Of UTC, as `2026-11-23`.
+            database: The database with the table `accounts`.
+            owner: The owner of the account.
+            day: The day in UTC, as `2026-11-23`.
             budget: Tokens and money.
-            above: Whose caps hold too.
+            parent: The account whose caps hold too.
         """
-        self._kept, self._owner, self._above = kept, (owner, day), above
+        self._kept, self._owner, self._above = database, (owner, day), parent
         self._is_priced = budget.cost_usd is not None
         self._tokens = NO_LIMIT if budget.tokens is None else budget.tokens
         self._nano = NO_LIMIT if budget.cost_usd is None else floor(budget.cost_usd * NANO)
-        kept.ask(
+        database.ask(
             "INSERT INTO accounts(owner, day) VALUES (?, ?) ON CONFLICT DO NOTHING", self._owner
         )
 
-    def left(self) -> dict[Limit, float]:
-        """See `Account.left`."""
+    def get_remaining(self) -> dict[Limit, float]:
+        """Return what may still be reserved, cost in billionths of a USD; infinite if unlimited."""
         [(tokens, nano)] = self._kept.ask(
             "SELECT tokens + reserved_tokens, nano + reserved_nano FROM accounts "
             "WHERE owner = ? AND day = ?",
             self._owner,
         )
-        own: dict[Limit, float] = {
+        amounts: dict[Limit, float] = {
             "seconds": inf,
             "calls": inf,
             "tokens": inf if self._tokens == NO_LIMIT else self._tokens - tokens,
             "retrievals": inf,
             "cost_usd": self._nano - nano if self._is_priced else inf,
         }
-        above = self._above.left() if self._above else own
-        return {limit: min(amount, above[limit]) for limit, amount in own.items()}
+        parent_amounts = self._above.get_remaining() if self._above else amounts
+        return {limit: min(amount, parent_amounts[limit]) for limit, amount in amounts.items()}
 
     def draw(self, bound: CostBound, amount: Charge) -> None:
-        """See `Account.draw`."""
+        """Set an amount aside, in the parent account too.
+
+        Raises:
+            BudgetRefused: If the amount does not fit.
+        """
         if self._above is not None:
+            # The parent comes first: a drawing that fails below it is booked back.
             self._above.draw(bound, amount)
         try:
             self._draw(amount)
@@ -72,7 +78,7 @@ class DailyAccount:
             raise
 
     def book(self, amount: Charge, spent: Charge) -> None:
-        """See `Account.book`."""
+        """End a drawing of `amount`, of which `spent` was spent."""
         if amount.tokens or amount.nano:
             self._kept.ask(
                 "UPDATE accounts SET reserved_tokens = reserved_tokens - ?, "
@@ -85,9 +91,11 @@ class DailyAccount:
 
     def _draw(self, amount: Charge) -> None:
         if self._is_priced and amount.unpriced:
-            raise BudgetRefused("cost_usd", needed=None, left=self.left()["cost_usd"] / NANO)
+            raise BudgetRefused(
+                "cost_usd", needed=None, left=self.get_remaining()["cost_usd"] / NANO
+            )
         if not amount.tokens and not amount.nano:
-            return  # as a search
+            return  # a run without language models, such as a search
         drawn = self._kept.ask(
             "UPDATE accounts SET reserved_tokens = reserved_tokens + ?, "
             "reserved_nano = reserved_nano + ? WHERE owner = ? AND day = ? "
@@ -98,7 +106,9 @@ class DailyAccount:
             ),
         )
         if not drawn:
-            left = self.left()
-            if amount.tokens > left["tokens"]:
-                raise BudgetRefused("tokens", needed=amount.tokens, left=left["tokens"])
-            raise BudgetRefused("cost_usd", needed=amount.nano / NANO, left=left["cost_usd"] / NANO)
+            remaining = self.get_remaining()
+            if amount.tokens > remaining["tokens"]:
+                raise BudgetRefused("tokens", needed=amount.tokens, left=remaining["tokens"])
+            raise BudgetRefused(
+                "cost_usd", needed=amount.nano / NANO, left=remaining["cost_usd"] / NANO
+            )

@@ -1,4 +1,4 @@
-"""Admission: how many questions are worked at at once, and who is told to come again later."""
+"""Admission: how many questions run at once, how many wait, and when to refuse."""
 
 import asyncio
 import time
@@ -9,16 +9,16 @@ from contextlib import asynccontextmanager
 from fathom.serving.http.problems import Problem
 
 FIRST_GUESS_S = 0.5
-"""How long a question takes, before one was asked."""
+"""The assumed duration of a question before the first one was measured, in seconds."""
 LEARNED = 0.1
-"""How much of what is known the latest question is."""
+"""The weight of the latest question in the moving average of durations, from 0 to 1."""
 
 
 class Admission:
-    """Lets so many in, lets some more wait in order, and turns away at once who comes in vain.
+    """A queue that runs some questions, lets some more wait in order, and refuses the rest.
 
-    Overload is told early, while there is still time to ask elsewhere; who is let in has the time
-    that is left to work with.
+    Overload is reported at once, while the client still has time to ask elsewhere; an admitted
+    question still has time to work in.
     """
 
     def __init__(
@@ -29,13 +29,13 @@ class Admission:
         patience_s: float,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Nobody is in.
+        """Create the queue; nothing runs or waits.
 
         Args:
-            running: So many at once.
-            waiting: So many more may wait.
-            patience_s: Nobody waits longer.
-            clock: Seconds that never run backwards.
+            running: The largest number of questions at once.
+            waiting: The largest number of questions that wait.
+            patience_s: The longest wait, in seconds.
+            clock: Monotonic seconds.
         """
         self.most_running, self.most_waiting, self.patience_s = running, waiting, patience_s
         self.running = 0
@@ -47,48 +47,49 @@ class Admission:
 
     @property
     def waiting(self) -> int:
-        """So many wait."""
+        """The number of questions that wait."""
         return len(self._queue)
 
     @asynccontextmanager
     async def turn(self, seconds: float | None = None) -> AsyncIterator[float]:
-        """Wait for a turn, and have it for the length of a `with` block.
+        """Wait for a turn, and hold it for the length of a `with` block.
 
         Args:
-            seconds: That may pass until all is done; `None` for any.
+            seconds: The time until the question must be answered; `None` for any.
 
         Yields:
-            How long it took.
+            The seconds of waiting.
 
         Raises:
-            Problem: 503 if it would take, or took, too long.
+            Problem: 503 if the wait would be, or was, too long.
         """
-        came = self._clock()
+        arrival = self._clock()
         await self._enter(seconds)
-        begun = self._clock()
+        start = self._clock()
         try:
-            yield begun - came
+            yield start - arrival
         finally:
-            self._usual_s += LEARNED * (self._clock() - begun - self._usual_s)
+            # An exponential moving average follows the load without a history.
+            self._usual_s += LEARNED * (self._clock() - start - self._usual_s)
             self.running -= 1
             self._next()
 
     def close(self) -> None:
-        """Let nobody in any more; who waits is turned away."""
+        """Refuse all further questions, and those that wait."""
         self._closed = True
-        for each in self._queue:
-            if not each.done():
-                each.set_exception(_stopping())
+        for turn in self._queue:
+            if not turn.done():
+                turn.set_exception(_stopping())
         self._queue.clear()
 
     def expected_s(self) -> float:
-        """How long the next one has to wait, about."""
+        """Estimate the seconds that the next question has to wait."""
         if self.running < self.most_running and not self._queue:
             return 0.0
         return (len(self._queue) + 1) * self._usual_s / self.most_running
 
     def refusal(self, patience: float | None = None) -> Problem | None:
-        """Why nobody can be let in now, nor wait; `None` where somebody can."""
+        """Return the reason for refusing a question now; `None` if it can run or wait."""
         if self._closed:
             return _stopping()
         expected = self.expected_s()
@@ -104,6 +105,7 @@ class Admission:
         if expected == 0.0:
             self.running += 1
             return
+        # At most half of the time is spent on waiting, so that enough is left to answer in.
         patience = self.patience_s if seconds is None else min(self.patience_s, seconds / 2)
         refusal = self.refusal(patience)
         if refusal is not None:
@@ -111,6 +113,8 @@ class Admission:
         turn = asyncio.get_running_loop().create_future()
         self._queue.append(turn)
         try:
+            # Shielded, as a turn may be given at the very moment of the timeout: it must not be
+            # lost.
             await asyncio.wait_for(asyncio.shield(turn), patience)
         except TimeoutError:
             if not turn.done():
@@ -121,7 +125,7 @@ class Admission:
             raise
 
     def _left(self, turn: "asyncio.Future[None]") -> None:
-        """Who waited has gone; a turn that was given to them already goes to the next."""
+        """Remove a question whose client left; a turn that it has already goes to the next."""
         if turn in self._queue:
             self._queue.remove(turn)
         elif turn.done() and turn.exception() is None:

@@ -32,18 +32,18 @@ T = TypeVar("T")
 U = TypeVar("U")
 EFFORTS: tuple[Effort, ...] = ("low", "medium", "high")
 MOST_HITS = 1000
-"""Of one search over HTTP."""
+"""The largest number of hits of one search over HTTP."""
 Filters = Annotated[list[str], Field(default_factory=list, max_length=50)]
 
 
 class Body(BaseModel):
-    """What a request says; it may say nothing else."""
+    """A request body without unknown fields."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
 class BudgetBody(Body):
-    """What may be spent; it lowers what the effort allows and never raises it."""
+    """The expenses that a request allows; they lower the effort's budget and never raise it."""
 
     max_tokens: int | None = Field(default=None, ge=0, le=10**9)
     deadline: float | None = Field(default=None, ge=0, le=10**6, description="Seconds.")
@@ -51,7 +51,7 @@ class BudgetBody(Body):
     max_cost: float | None = Field(default=None, ge=0, le=10**6, description="USD.")
 
     def limits(self) -> Budget:
-        """What it names."""
+        """Return the limits as a budget."""
         return Budget(
             tokens=self.max_tokens,
             calls=self.max_calls,
@@ -61,7 +61,7 @@ class BudgetBody(Body):
 
 
 class TurnBody(Body):
-    """A turn of the conversation before."""
+    """An earlier turn of the conversation."""
 
     role: Literal["user", "assistant"]
     content: str = Field(max_length=MOST_CHARS)
@@ -89,7 +89,7 @@ class SearchBody(Body):
 
 
 class FeedbackBody(Body):
-    """What a person says of an answer: right, wrong, or what the right answer is."""
+    """A person's judgement of an answer: right, wrong, or the right answer."""
 
     trace_id: str = Field(min_length=1, max_length=64)
     correct: bool | None = None
@@ -98,17 +98,17 @@ class FeedbackBody(Body):
 
 
 async def _asked(body: AskBody, space: Workspace) -> Asked:
-    asked = (body.budget or BudgetBody()).limits()
-    before: list[Json] = [turn.model_dump() for turn in body.history]
+    limits = (body.budget or BudgetBody()).limits()
+    history: list[Json] = [turn.model_dump() for turn in body.history]
     if body.conversation is not None:
-        said = await asyncio.to_thread(space.conversations.dialogue, body.conversation)
-        before = [*said, *before]
+        dialogue = await asyncio.to_thread(space.conversations.dialogue, body.conversation)
+        history = [*dialogue, *history]
     return Asked(
         question=body.question,
         strategy=body.strategy,
         filters=body.filters,
-        budget=budget_of(space.engine.settings, body.effort, asked),
-        history=before,
+        budget=budget_of(space.engine.settings, body.effort, limits),
+        history=history,
     )
 
 
@@ -124,34 +124,34 @@ async def ask(
     """Answer a question with citations, or say that the documents hold no answer."""
 
     async def work() -> Response:
-        asked = await _asked(body, space)
-        answer = await asking.answer(caller, space, asked)
+        question = await _asked(body, space)
+        answer = await asking.answer(caller, space, question)
         await _keep(body, space, answer)
         return Response(answer_text(answer), media_type="application/json")
 
     def again(trace_id: str) -> str:
         return answer_text(space.engine.traces.answer(trace_id))
 
-    noted = Noted(lambda reply: json.loads(bytes(reply.body)).get("trace_id") or "", again)
-    done = space.once.do(idempotency_key, json.dumps(body.model_dump()), work, noted)
-    return await while_connected(request, done)
+    note = Noted(lambda reply: json.loads(bytes(reply.body)).get("trace_id") or "", again)
+    replying = space.once.do(idempotency_key, json.dumps(body.model_dump()), work, note)
+    return await while_connected(request, replying)
 
 
 @router.post("/ask/stream")
 async def ask_stream(
     body: AskBody, request: Request, asking: Ask, space: Here, caller: MayRead
 ) -> StreamingResponse:
-    """As `ask`, told as it happens.
+    """Answer a question, and report the progress as server-sent events.
 
     The events are `plan`, `step`, `hits`, `text`, `citation`, `usage`, and at last `final` (the
     whole answer) or `error` (a problem).
     """
-    asked = await _asked(body, space)
-    events = asking.stream(caller, space, asked, Ear)
-    # What can fail has failed when the first event is there, with its own status.
+    question = await _asked(body, space)
+    events = asking.stream(caller, space, question, Ear)
+    # What can fail early has failed when the first event is there: it gets its own status.
     first = await while_connected(request, anext(events))
-    told = _told(body, space, first, events)
-    return streamed(told, request.app.state.stopping)
+    stream = _told(body, space, first, events)
+    return streamed(stream, request.app.state.stopping)
 
 
 async def _told(
@@ -166,22 +166,22 @@ async def _told(
         "effort": body.effort or settings.budget.effort,
         "question": harmless(body.question),
     }
-    teller = Teller(plan, space.engine)
+    builder = Teller(plan, space.engine)
     try:
         yield Event("plan", json_text(plan))
-        for event in await asyncio.to_thread(teller.told, first):
+        for event in await asyncio.to_thread(builder.told, first):
             yield event
-        async for each in rest:
-            if isinstance(each, FinalEvent):
-                await _keep(body, space, each.answer)
-            for event in await asyncio.to_thread(teller.told, each):
+        async for progress in rest:
+            if isinstance(progress, FinalEvent):
+                await _keep(body, space, progress.answer)
+            for event in await asyncio.to_thread(builder.told, progress):
                 yield event
     finally:
         await rest.aclose()
 
 
 async def _keep(body: AskBody, space: Workspace, answer: Answer) -> None:
-    """The turn is kept where the question belongs to a conversation."""
+    """Add the turn to the conversation that the question names, if any."""
     if body.conversation is not None:
         add = space.conversations.add_turn
         await asyncio.to_thread(add, body.conversation, body.question, answer.trace_id)
@@ -189,36 +189,36 @@ async def _keep(body: AskBody, space: Workspace, answer: Answer) -> None:
 
 @router.get("/answers/{trace_id}")
 def answer_of(trace_id: str, space: Here, _: MayRead) -> Response:
-    """An answer as it was given, byte for byte."""
+    """Get an answer exactly as it was given."""
     text = answer_text(space.engine.traces.answer(trace_id))
     return Response(text, media_type="application/json")
 
 
 @router.get("/traces")
 def traces(space: Here, _: MayRead, limit: Annotated[int, Query(ge=1, le=1000)] = 50) -> Response:
-    """The newest traces, newest first."""
-    found = or_empty(lambda: space.engine.traces.list(limit), ())
-    return json_reply({"traces": harmless([asdict(each) for each in found])})
+    """List the newest traces, newest first."""
+    summaries = or_empty(lambda: space.engine.traces.list(limit), ())
+    return json_reply({"traces": harmless([asdict(summary) for summary in summaries])})
 
 
 @router.get("/traces/{trace_id}")
 def trace_of(trace_id: str, space: Here, _: MayRead) -> Response:
-    """How an answer came about: every step, every outside event."""
+    """Get a trace: every step and every outside event of an answer."""
     return Response(to_json(space.engine.trace(trace_id)), media_type="application/json")
 
 
 @router.post("/traces/{trace_id}/replay")
 def replay(trace_id: str, space: Here, _: MayRead) -> Response:
-    """Answer again from the record alone, and say what differs if something does."""
-    done = replay_json(space.engine.replay(trace_id))
-    return json_reply(harmless(json.loads(json.dumps(done, default=asdict))))
+    """Answer again from the trace alone, and list the differences."""
+    comparison = replay_json(space.engine.replay(trace_id))
+    return json_reply(harmless(json.loads(json.dumps(comparison, default=asdict))))
 
 
 @router.post("/search")
 async def search(
     body: SearchBody, request: Request, asking: Ask, space: Here, _: MayRead
 ) -> Response:
-    """The best hits for a query."""
+    """Find the best hits for a query."""
 
     def found() -> Any:  # noqa: ANN401 - JSON
         engine = space.engine
@@ -235,38 +235,42 @@ async def search(
 
 @router.post("/feedback", status_code=201)
 async def feedback(body: FeedbackBody, asking: Ask, space: Here, caller: MayRead) -> Response:
-    """Say whether an answer was right, or what the right answer is.
+    """Judge an answer as right or wrong, or give the right answer.
 
-    What is said with one of the scopes `curate`, `ingest` and `admin` changes what everybody in the
-    workspace is answered. What is said with `read` alone is an opinion: it is kept and changes
-    nothing.
+    Feedback with one of the scopes `curate`, `ingest` and `admin` changes the answers that
+    everybody in the workspace gets. Feedback with `read` alone is an opinion: it is stored and
+    changes nothing.
     """
     answer = body.answer.strip()
     if answer and body.correct:
-        raise Problem(400, "bad_request", "an answer that is right needs no other one")
+        raise Problem(400, "bad_request", "send either `correct` or the right `answer`, not both")
     if answer and not caller.may_curate:
         raise lack_scope("curate", "say what the right answer is")
 
     def keep() -> Response:
-        kept = space.engine.calibration.add_feedback(
+        stored = space.engine.calibration.add_feedback(
             body.trace_id,
             right=None if answer else body.correct,
             answer=answer,
             note=body.note.strip(),
             counts=caller.may_curate,
         )
-        told = {"trace_id": kept.trace_id, "said": kept.said, "again": kept.again is not None}
-        return json_reply(told, 201)
+        reply = {
+            "trace_id": stored.trace_id,
+            "said": stored.said,
+            "again": stored.again is not None,
+        }
+        return json_reply(reply, 201)
 
     if not answer:
         return await asyncio.to_thread(keep)
-    async with asking.admission.turn():  # an answer is read, as a question is
+    async with asking.admission.turn():  # parsing the answer costs as much as a question
         return await asyncio.get_running_loop().run_in_executor(space.engine.executor, keep)
 
 
 @router.get("/strategies")
 def strategies(space: Here, _: MayRead) -> Response:
-    """The ways of answering, and how much each effort may spend."""
+    """List the strategies, and the budget of each effort."""
     settings = space.engine.settings
     return json_reply(
         {
@@ -283,35 +287,35 @@ def strategies(space: Here, _: MayRead) -> Response:
 
 @router.get("/status")
 def status(space: Here, caller: MayRead) -> Response:
-    """The state of the workspace: its documents, its models, who is writing to it."""
+    """Get the state of the workspace: its documents, its models, its writer."""
     engine = space.engine
-    known = or_empty(lambda: status_json(engine.status(), engine.calibration.list()), None)
-    told = {
+    index_status = or_empty(lambda: status_json(engine.status(), engine.calibration.list()), None)
+    reply = {
         "workspace": space.name,
         "scopes": sorted(caller.scopes),
         "llm": engine.settings.llm.model,
         "offline": engine.settings.offline,
-        "writer": engine.index.writer() if known else "",
-        "index": known,
+        "writer": engine.index.writer() if index_status else "",
+        "index": index_status,
     }
-    return json_reply(harmless(json.loads(json.dumps(told, default=asdict))))
+    return json_reply(harmless(json.loads(json.dumps(reply, default=asdict))))
 
 
-def or_empty(look: Callable[[], T], empty: U) -> T | U:
-    """What is found in a workspace, `empty` where nothing has been ingested into it."""
+def or_empty(load: Callable[[], T], default: U) -> T | U:
+    """Return what a workspace holds, or `default` if nothing has been ingested into it."""
     try:
-        return look()
+        return load()
     except IndexMissing:
-        return empty
+        return default
 
 
 DESCRIPTIONS = {
     "naive": "Searches once, reads the best hits, answers or abstains.",
     "maf": "A ladder of confidence: search, an enhanced search, a debate of agents, the web.",
-    "anchor": "Finds what the question is anchored to; looks further only while that helps.",
+    "anchor": "Finds what the question is anchored to; searches further only while that helps.",
     "rrf": "Several searches at once, fused by rank; the best hit is read.",
     "hybrid": "Branches of agents side by side, compared and reordered.",
     "mao": "A planner composes executors into a workflow for each question and sub-question.",
-    "adaptive": "The default: after a first look a planner chooses what else is worth doing.",
+    "adaptive": "The default: after a first search a planner chooses the further steps.",
 }
-"""A line for each of Fathom's own strategies; those of other packages have none."""
+"""A line for each of Fathom's own strategies; strategies of other packages have none."""

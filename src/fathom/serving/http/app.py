@@ -1,4 +1,4 @@
-"""The web application: puts routes, errors, the guard and the workspaces together."""
+"""The web application: routes, errors, the guard and the workspaces put together."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -24,12 +24,12 @@ from fathom.usage import Budget
 
 
 def create_app(settings: Settings, access: Access | None = None) -> FastAPI:
-    """The application over the index that the settings name.
+    """Create the application over the index that the settings name.
 
     Args:
-        settings: What the command line would use.
-        access: Who may do what; by default the keys beside the index count, and while there are
-            none everybody who reaches the server may do all.
+        settings: The settings, as the command line would use them.
+        access: The access control; by default the keys beside the index count, and while there is
+            none, everybody who reaches the server may do everything.
     """
     serve = settings.serve
     admission = Admission(running=serve.running, waiting=serve.waiting, patience_s=serve.patience_s)
@@ -54,14 +54,14 @@ def create_app(settings: Settings, access: Access | None = None) -> FastAPI:
     app.state.asking = Asking(admission, access, metrics)
     app.state.stopping = Stopping(serve.drain_s)
     problems.install(app)
-    for room in (health, api, talks, documents, reports, openai, page):
-        app.include_router(room.router)
+    for module in (health, api, talks, documents, reports, openai, page):
+        app.include_router(module.router)
     mcp.install(app)
     return app
 
 
 def access_of(settings: Settings, *, required: bool) -> Access:
-    """The keys beside the index that the settings name; see `Access`."""
+    """Build the access control from the keys beside the index that the settings name."""
     serve = settings.serve
     budget = Budget(tokens=serve.tokens_per_day, cost_usd=serve.usd_per_day)
     keys = keys_of(Engine(settings).index)
@@ -73,19 +73,19 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     spaces: Workspaces = app.state.workspaces
     engine = spaces.of(LOCAL).engine
     await asyncio.to_thread(spaces.resume, app.state.access.keys.workspaces)
-    # The models are loaded before the first question comes, while /readyz answers already.
-    warming = asyncio.ensure_future(asyncio.to_thread(_warm, engine))
+    # Models load before the first question comes, and in a thread, so that /readyz answers already.
+    warm_up = asyncio.ensure_future(asyncio.to_thread(_warm, engine))
     try:
         async with app.state.tools.running():
             yield
     finally:
-        await asyncio.gather(warming, return_exceptions=True)
+        await asyncio.gather(warm_up, return_exceptions=True)
         await asyncio.to_thread(spaces.close)
         app.state.access.close()
 
 
 def _warm(engine: Engine) -> None:
-    """Load what a question needs, where there is something to ask about."""
-    with suppress(FathomError):  # it is told to who asks
+    """Load the models that a question needs, if there is an index to ask about."""
+    with suppress(FathomError):  # the next question reports it
         engine.reader(checked=False)
         engine.models.warm_up()

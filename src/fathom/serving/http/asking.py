@@ -1,4 +1,4 @@
-"""Asking on a server: within its turn, its caller's budget and its time, whichever interface asks.
+"""Questions on a server: within a turn, the caller's budget and the time, for every interface.
 
 Every interface asks through `Asking`; none calls the engine itself.
 """
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from fathom.engine.request import AskRequest
-from fathom.runs.concurrency import FinalEvent, stream_of
+from fathom.runs.concurrency import FinalEvent, stream_custom_events
 from fathom.runs.context import Listener
 from fathom.serving.http.access import Access, Caller
 from fathom.serving.http.admission import Admission
@@ -20,15 +20,15 @@ from fathom.usage import Budget
 
 E = TypeVar("E")
 MOST_CHARS = 20_000
-"""Of a question over HTTP, whichever interface asks: reading longer ones would hold up others."""
+"""The longest question over HTTP, in characters: parsing longer ones would delay others."""
 
 AT_ONCE_S = 0.05
-"""Who waited less has not waited: a question's budget is then recorded as it was given."""
+"""A shorter wait, in seconds, does not reduce the recorded budget: traces stay comparable."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
-    """A question as it reached the server; see `Engine.ask`."""
+    """A question as it reached the server, with the arguments of `Engine.ask`."""
 
     question: str
     strategy: str | None = None
@@ -38,7 +38,7 @@ class Asked:
 
 
 class Asking:
-    """Answers within the limits of the server."""
+    """A runner of questions within the limits of the server."""
 
     def __init__(self, admission: Admission, access: Access, metrics: Metrics) -> None:
         self.admission = admission
@@ -46,32 +46,36 @@ class Asking:
         self._metrics = metrics
 
     async def answer(
-        self, caller: Caller, space: Workspace, asked: Asked, listener: Listener | None = None
+        self, caller: Caller, space: Workspace, question: Asked, listener: Listener | None = None
     ) -> Answer:
         """Answer a question when its turn has come.
 
         Raises:
             Problem: 422 if the question is too long, 429 if the caller's budget is spent, 503 if
-                there is too much to do.
-            FathomError: See `Engine.ask`.
+                the server is overloaded.
+            FathomError: As `Engine.ask` raises it.
         """
-        if len(asked.question) > MOST_CHARS:
+        if len(question.question) > MOST_CHARS:
             raise Problem(
                 422,
                 "invalid",
-                f"the question has {len(asked.question)} characters, at most {MOST_CHARS} are read",
+                f"the question has {len(question.question)} characters, "
+                f"at most {MOST_CHARS} are read",
                 next="upload long text as a document and ask about it",
             )
+        # Before the wait: a caller without budget should not take up a place in the queue.
         account = await self._access.opened(caller)
-        seconds = asked.budget.seconds
+        seconds = question.budget.seconds
         async with self.admission.turn(seconds) as waited:
-            left = seconds if seconds is None or waited < AT_ONCE_S else max(seconds - waited, 0.0)
+            limit_s = (
+                seconds if seconds is None or waited < AT_ONCE_S else max(seconds - waited, 0.0)
+            )
             request = AskRequest.parse(
-                asked.question,
-                strategy=asked.strategy,
-                filters=asked.filters,
-                budget=replace(asked.budget, seconds=left),
-                history=asked.history,
+                question.question,
+                strategy=question.strategy,
+                filters=question.filters,
+                budget=replace(question.budget, seconds=limit_s),
+                history=question.history,
                 listener=listener,
             )
             outcome = await space.engine.arun(replace(request, account=account))
@@ -82,12 +86,14 @@ class Asking:
         self,
         caller: Caller,
         space: Workspace,
-        asked: Asked,
-        ear: Callable[[Callable[[E], None]], Listener],
+        question: Asked,
+        make_listener: Callable[[Callable[[E], None]], Listener],
     ) -> AsyncGenerator[E | FinalEvent, None]:
-        """As `answer`, told as the listener puts it that `ear` makes; see `stream_of`.
+        """Answer a question, and yield the events of the listener that `make_listener` makes.
 
-        The first event comes when the question is at work: what can fail before has failed then,
-        so draw it before the reply begins.
+        The first event comes when the question is running: what can fail before has failed then, so
+        draw the first event before the reply begins.
         """
-        return stream_of(lambda listener: self.answer(caller, space, asked, listener), ear)
+        return stream_custom_events(
+            lambda listener: self.answer(caller, space, question, listener), make_listener
+        )

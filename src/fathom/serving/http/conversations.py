@@ -1,6 +1,6 @@
-"""Conversations: which questions followed each other, kept beside the index.
+"""Conversations: questions that followed each other, kept beside the index.
 
-A turn is a question and the id of the trace that holds its answer: what was answered stands in one
+A turn is a question and the id of the trace that holds its answer: each answer is stored in one
 place, and goes when the documents go that it rests on.
 """
 
@@ -17,113 +17,122 @@ from fathom.serving.http.problems import Problem
 from fathom.serving.http.telling import answer_json
 
 MOST_TURNS = MOST_SAID // 2
-"""So many of the latest are given to a follow-up question: of each what both sides said."""
+"""The number of latest turns that a follow-up question gets: a turn has two messages."""
 ALL_TURNS = 1 << 31
+"""A limit that no conversation reaches."""
 TITLE_CHARS = 80
 _NAMES = ("id", "title", "created", "updated")
 
 
 class Conversations:
-    """Those of one workspace; safe from threads and processes."""
+    """The conversations of one workspace; safe from threads and processes."""
 
     def __init__(self, engine: Engine) -> None:
-        """Nothing is opened before it is needed."""
+        """Create the store. Nothing is opened before it is needed."""
         self._engine = engine
         self._kept = engine.index.database(CONVERSATIONS.file, CONVERSATIONS.tables)
 
     def add(self, title: str = "", owner: str = "") -> str:
-        """Begin one; returns its id.
+        """Begin a conversation.
 
         Args:
-            title: Of it.
-            owner: The id of the key that begins it; empty for the local user.
+            title: The title; empty for that of the first question.
+            owner: The id of the key that begins the conversation; empty for the local user.
+
+        Returns:
+            The id of the conversation.
         """
-        made, now = token_hex(8), _now()
+        conversation, now = token_hex(8), _now()
         self._kept.ask(
             "INSERT INTO conversations(id, title, created, updated) VALUES (?, ?, ?, ?)",
-            (made, title[:TITLE_CHARS], now, now),
+            (conversation, title[:TITLE_CHARS], now, now),
         )
         if owner:
-            self._kept.ask("INSERT INTO owners(id, owner) VALUES (?, ?)", (made, owner))
-        return made
+            self._kept.ask("INSERT INTO owners(id, owner) VALUES (?, ?)", (conversation, owner))
+        return conversation
 
     def find_owner(self, conversation: str) -> str:
-        """Look up the key that began one; empty where the local user did, or it is not known.
+        """Look up the key that began a conversation; empty for the local user or an unknown key.
 
         Raises:
-            Problem: If there is none of this id.
+            Problem: If there is no conversation of this id.
         """
         self._found(conversation)
         rows = self._kept.ask("SELECT owner FROM owners WHERE id = ?", (conversation,))
         return str(rows[0][0]) if rows else ""
 
     def latest(self, limit: int, before: str = "") -> list[dict[str, Any]]:
-        """The latest, newest first; `before` is a cursor."""
+        """List the latest conversations, newest first; `before` is a cursor."""
         rows = self._kept.ask(
             "SELECT id, title, created, updated FROM conversations "
+            # The cursor joins time and id, as several conversations may have the same time.
             "WHERE ? = '' OR updated || id < ? ORDER BY updated DESC, id DESC LIMIT ?",
             (before, before, limit),
         )
         return [dict(zip(_NAMES, row, strict=True)) for row in rows]
 
     def get(self, conversation: str) -> dict[str, Any]:
-        """One with its turns, each with the answer as it was given, or `None` if that is gone.
+        """Return a conversation with its turns, each with its answer as it was given, or `None` if
+        the answer is gone.
 
         Raises:
-            Problem: If there is none of this id.
+            Problem: If there is no conversation of this id.
         """
         return {**self._found(conversation), "turns": self._turns(conversation)}
 
     def dialogue(self, conversation: str) -> list[Json]:
-        """What was said, as a follow-up question needs it.
+        """Return the latest turns as messages, as a follow-up question needs them.
 
         Raises:
-            Problem: If there is none of this id.
+            Problem: If there is no conversation of this id.
         """
         self._found(conversation)
-        said: list[Json] = []
+        messages: list[Json] = []
         for turn in self._turns(conversation, MOST_TURNS):
             answer = turn["answer"] or {}
-            words = answer.get("short_answer") or answer.get("answer") or "I don't know."
-            said.append({"role": "user", "content": turn["question"]})
-            said.append({"role": "assistant", "content": words})
-        return said
+            text = answer.get("short_answer") or answer.get("answer") or "I don't know."
+            messages.append({"role": "user", "content": turn["question"]})
+            messages.append({"role": "assistant", "content": text})
+        return messages
 
     def add_turn(self, conversation: str, question: str, trace_id: str | None) -> None:
-        """Keep a question and where its answer is; of a conversation that is gone nothing."""
+        """Add a question and the id of its trace; nothing if the conversation was removed."""
         now = _now()
         title = " ".join(question.split())[:TITLE_CHARS]
-        known = self._kept.ask(
+        updated = self._kept.ask(
             "UPDATE conversations SET updated = ?, "
             "title = CASE title WHEN '' THEN ? ELSE title END WHERE id = ? RETURNING id",
             (now, title, conversation),
         )
-        if known:
+        if updated:
             self._kept.ask(
                 "INSERT INTO turns(conversation, question, trace_id, asked) VALUES (?, ?, ?, ?)",
                 (conversation, question, trace_id, now),
             )
 
     def remove(self, conversation: str) -> None:
-        """Forget one for good; its answers stay among the traces, its id against copies of it.
+        """Remove a conversation for good.
+
+        Its answers stay among the traces. Its id is kept, so that no copy of the index brings the
+        conversation back.
 
         Raises:
-            Problem: If there is none of this id.
+            Problem: If there is no conversation of this id.
         """
         self._kept.ask(
             "INSERT INTO gone(id) SELECT id FROM conversations WHERE id = ? ON CONFLICT DO NOTHING",
             (conversation,),
         )
-        gone = self._kept.ask(
+        removed = self._kept.ask(
             "DELETE FROM conversations WHERE id = ? RETURNING id", (conversation,)
         )
-        if not gone:
+        if not removed:
             raise _missing(conversation)
         self._kept.ask("DELETE FROM turns WHERE conversation = ?", (conversation,))
         self._kept.ask("DELETE FROM owners WHERE id = ?", (conversation,))
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the database."""
         self._kept.close()
 
     def _found(self, conversation: str) -> dict[str, Any]:
@@ -135,7 +144,7 @@ class Conversations:
         return dict(zip(_NAMES, rows[0], strict=True))
 
     def _turns(self, conversation: str, latest: int = ALL_TURNS) -> list[dict[str, Any]]:
-        """Its turns in order, or the latest of them; of others no answer is looked up."""
+        """Return the turns in order, or the latest ones; the answers of others are not looked up."""
         rows = self._kept.ask(
             "SELECT question, trace_id, asked FROM turns WHERE conversation = ? "
             "ORDER BY no DESC LIMIT ?",

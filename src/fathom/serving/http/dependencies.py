@@ -1,4 +1,4 @@
-"""What the routes ask for: who calls, that caller's workspace, and the way to ask."""
+"""The dependencies of routes: the caller, the caller's workspace, and the question runner."""
 
 from collections.abc import Awaitable, Callable
 from typing import Annotated
@@ -13,30 +13,30 @@ from fathom.serving.http.workspaces import Workspace, Workspaces
 
 
 async def caller(request: Request) -> Caller:
-    """Who calls, by the key in `Authorization`, else by that of the browser's session."""
+    """Return the caller, by the key in `Authorization`, else by the key of the browser's session."""
     access: Access = request.app.state.access
-    given = request.headers.get("authorization", "")
-    scheme, _, credential = given.partition(" ")
-    if given and scheme.lower() != "bearer":
+    header = request.headers.get("authorization", "")
+    scheme, _, credential = header.partition(" ")
+    if header and scheme.lower() != "bearer":
         raise Problem(401, "unauthorized", "Authorization must be Bearer fth_...")
     return await access.known(credential.strip() or request.cookies.get(COOKIE, ""))
 
 
 def _scoped(scope: Scope) -> Callable[[Caller], Awaitable[Caller]]:
-    async def check(known: Annotated[Caller, Depends(caller)]) -> Caller:
-        if scope not in known.scopes:
+    async def check(holder: Annotated[Caller, Depends(caller)]) -> Caller:
+        if scope not in holder.scopes:
             raise lack_scope(scope)
-        return known
+        return holder
 
     return check
 
 
-def lack_scope(scope: Scope, what: str = "") -> Problem:
-    """Make what a key is told that lacks a scope, and what it wanted to do with it."""
+def lack_scope(scope: Scope, action: str = "") -> Problem:
+    """Build the problem of a key that lacks a scope; `what` is the refused action."""
     return Problem(
         403,
         "scope_missing",
-        f"this key has no scope {scope!r}" + (f", which it takes to {what}" if what else ""),
+        f"this key has no scope {scope!r}" + (f", which it takes to {action}" if action else ""),
         next=f"make one that has it: fathom keys add NAME --scope {scope}",
     )
 
@@ -47,16 +47,16 @@ MayIngest = Annotated[Caller, Depends(ingest)]
 MayAdmin = Annotated[Caller, Depends(admin)]
 
 
-async def workspace(request: Request, known: Annotated[Caller, Depends(caller)]) -> Workspace:
-    """The workspace of who calls; the request has no say in it."""
+async def workspace(request: Request, holder: Annotated[Caller, Depends(caller)]) -> Workspace:
+    """Return the caller's workspace; nothing in the request can choose another one."""
     spaces: Workspaces = request.app.state.workspaces
-    return spaces.of(known)
+    return spaces.of(holder)
 
 
 async def asking(request: Request) -> Asking:
-    """The way to ask, within turn, budget and time."""
-    found: Asking = request.app.state.asking
-    return found
+    """Return the runner of questions, which respects turn, budget and time."""
+    runner: Asking = request.app.state.asking
+    return runner
 
 
 Here = Annotated[Workspace, Depends(workspace)]

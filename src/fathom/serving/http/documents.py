@@ -1,4 +1,4 @@
-"""Documents over HTTP: upload, list, show, open at a place, remove; and the jobs that read them."""
+"""The routes of documents (upload, list, get, open at a place, delete) and of ingestion jobs."""
 
 import asyncio
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from fastapi import APIRouter, File, Header, Query, UploadFile
 from pydantic import Field
 from starlette.responses import FileResponse, Response
 
-from fathom.documents.base import ParseLimits, Refused
+from fathom.documents.base import ParseLimits, ParseRefusal
 from fathom.documents.sandbox.drawing import MOST_QUOTED, draw_page
 from fathom.index.base import DocumentSummary
 from fathom.index.corpus_places import find_file
@@ -28,17 +28,17 @@ from fathom.types import Chunk, Document
 
 router = APIRouter(prefix="/api/v1", tags=["documents"])
 INLINE = frozenset({".txt", ".md", ".csv", ".log", ".json", ".rst"})
-"""Files that are text: shown as such by browsers. All others are saved, not opened."""
+"""Text files, which browsers show as text. They save all others instead of opening them."""
 PAGE_S = 60
-"""So long a browser keeps the picture of a page."""
+"""The seconds for which a browser keeps the picture of a page."""
 BUSY_S = 20.0
-"""Who removes a document waits so long for the files that are read."""
+"""The seconds for which a deletion waits until running jobs are done."""
 DOCUMENT = "/documents/{document_id:path}"
 Place = Annotated[int, Query(ge=0, le=10**12)]
 
 
 class Drawing(NamedTuple):
-    """What decides how a page looks: the file as it is now, and what is wanted of it."""
+    """The key of a drawn page: the file as it is now, and how the page is to be drawn."""
 
     path: Path
     changed: int
@@ -55,16 +55,16 @@ def listed(
     cursor: Annotated[str, Query(max_length=10_000)] = "",
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> Response:
-    """The documents by path; `next` is the cursor of the next page."""
-    known: list[DocumentSummary] = or_empty(lambda: list(space.engine.documents.list()), [])
-    rest = [each for each in known if each.path > cursor]
-    page = rest[:limit]
-    told = {
-        "documents": [asdict(each) for each in page],
-        "total": len(known),
-        "next": page[-1].path if len(rest) > limit else None,
+    """List the documents by path; `next` is the cursor of the next page."""
+    summaries: list[DocumentSummary] = or_empty(lambda: list(space.engine.documents.list()), [])
+    remaining = [summary for summary in summaries if summary.path > cursor]
+    page = remaining[:limit]
+    reply = {
+        "documents": [asdict(summary) for summary in page],
+        "total": len(summaries),
+        "next": page[-1].path if len(remaining) > limit else None,
     }
-    return json_reply(harmless(told))
+    return json_reply(harmless(reply))
 
 
 @router.post("/documents", status_code=202)
@@ -74,9 +74,9 @@ async def upload(
     _: MayIngest,
     idempotency_key: Annotated[str, Header(max_length=200)] = "",
 ) -> Response:
-    """Take files in. They are read in the background: see the job.
+    """Upload files. They are ingested in the background: the reply names the job.
 
-    A file of the same name takes the place of the one before.
+    A file replaces an earlier one of the same name.
     """
 
     async def work() -> Response:
@@ -84,12 +84,13 @@ async def upload(
         job = await asyncio.to_thread(space.jobs.add, stored.names, stored.refused)
         return json_reply({"job": job.id, **harmless(job.to_json())}, 202)
 
-    told = sha256(repr([(file.filename, file.size) for file in files]).encode("utf-8", "replace"))
-    return await space.once.do(idempotency_key, told.hexdigest(), work)
+    # Names and sizes tell requests apart well enough, without reading the files twice.
+    digest = sha256(repr([(file.filename, file.size) for file in files]).encode("utf-8", "replace"))
+    return await space.once.do(idempotency_key, digest.hexdigest(), work)
 
 
 class UrlBody(Body):
-    """Where a document is to be fetched from."""
+    """The address of a document."""
 
     url: str = Field(min_length=1, max_length=MOST_URL_CHARS)
 
@@ -105,22 +106,22 @@ def fetched(body: UrlBody, space: Here, _: MayIngest) -> Response:
             "this server fetches nothing from the web",
             next="set serve.fetch_urls, without offline, or upload the file",
         )
-    found_there = Fetcher(most_bytes=settings.limits.file_mb << 20).fetch(body.url)
-    sent = UploadFile(BytesIO(found_there.content), filename=found_there.name)
-    stored = space.files.store([sent])
+    fetched_file = Fetcher(most_bytes=settings.limits.file_mb << 20).fetch(body.url)
+    upload = UploadFile(BytesIO(fetched_file.content), filename=fetched_file.name)
+    stored = space.files.store([upload])
     job = space.jobs.add(stored.names, stored.refused)
     return json_reply({"job": job.id, **harmless(job.to_json())}, 202)
 
 
 @router.get("/jobs")
 def jobs(space: Here, _: MayRead) -> Response:
-    """The latest jobs, newest first."""
+    """List the latest jobs, newest first."""
     return json_reply({"jobs": [harmless(job.to_json()) for job in space.jobs.latest()]})
 
 
 @router.get("/jobs/{job_id}")
 def job_of(job_id: str, space: Here, _: MayRead) -> Response:
-    """How far an upload is, and what became of each file."""
+    """Get the progress of an upload, and the outcome of each file."""
     job = space.jobs.get(job_id)
     if job is None:
         raise Problem(404, "job_missing", f"there is no job {job_id[:64]!r}")
@@ -128,7 +129,7 @@ def job_of(job_id: str, space: Here, _: MayRead) -> Response:
 
 
 def found(space: Workspace, document_id: str) -> Document:
-    """The document of this id in a workspace.
+    """Return the document of this id in a workspace.
 
     Raises:
         Problem: If there is none.
@@ -150,10 +151,10 @@ def _find_path(space: Workspace, document: Document) -> str:
 
 
 def _locate_file(space: Workspace, document: Document) -> Path:
-    """Find the file that a document was read from, on this machine.
+    """Find the file of a document on this machine.
 
     Raises:
-        Problem: If it is not there.
+        Problem: If the file is gone.
     """
     try:
         return space.files.opened(_find_path(space, document))
@@ -163,9 +164,9 @@ def _locate_file(space: Workspace, document: Document) -> Path:
 
 @router.get(f"{DOCUMENT}/text")
 def text(document_id: str, space: Here, _: MayRead, start: Place = 0, end: Place = 0) -> Response:
-    """The text of a document from `start` to `end` (0: to its end), in characters.
+    """Get the text of a document from `start` to `end` (0: to its end), in characters.
 
-    The offsets of citations point into it.
+    The offsets of citations point into this text.
     """
     whole = harmless(found(space, document_id).text)
     return Response(whole[start : end or None], media_type="text/plain; charset=utf-8")
@@ -173,35 +174,36 @@ def text(document_id: str, space: Here, _: MayRead, start: Place = 0, end: Place
 
 @router.get(f"{DOCUMENT}/chunks")
 def chunks(document_id: str, space: Here, _: MayRead) -> Response:
-    """The parts in which a document is searched."""
+    """List the chunks in which a document is searched."""
     document = found(space, document_id)
-    told = [
+    rows = [
         {
-            "id": each.id,
-            "start": each.span.start,
-            "end": each.span.end,
-            "section": " > ".join(each.headings),
-            "page": each.page,
-            "text": each.text,
+            "id": chunk.id,
+            "start": chunk.span.start,
+            "end": chunk.span.end,
+            "section": " > ".join(chunk.headings),
+            "page": chunk.page,
+            "text": chunk.text,
         }
-        for each in _chunks(space, document.id)
+        for chunk in _chunks(space, document.id)
     ]
-    return json_reply(harmless({"document": document.id, "chunks": told}))
+    return json_reply(harmless({"document": document.id, "chunks": rows}))
 
 
 def _chunks(space: Workspace, document_id: str) -> Iterator[Chunk]:
-    index, first, some = space.engine.reader(checked=False), 0, 200
+    index, first, batch_size = space.engine.reader(checked=False), 0, 200
     while True:
-        read = index.chunks([f"{document_id}#{first + at}" for at in range(some)])
-        yield from read
-        if len(read) < some:
+        # Chunks are numbered from 0; ids that do not exist are left out of the reply.
+        batch = index.chunks([f"{document_id}#{first + offset}" for offset in range(batch_size)])
+        yield from batch
+        if len(batch) < batch_size:
             return
-        first += some
+        first += batch_size
 
 
 @router.get(f"{DOCUMENT}/file")
 def file(document_id: str, space: Here, _: MayRead) -> FileResponse:
-    """The file that a document was read from; text is shown, all else is saved."""
+    """Get the file of a document: text is shown by browsers, all else is saved."""
     path = _locate_file(space, found(space, document_id))
     is_text = path.suffix.lower() in INLINE
     return FileResponse(
@@ -222,45 +224,45 @@ def page_of(
     start: Place = 0,
     end: Place = 0,
 ) -> Response:
-    """A page of a PDF as it looks, drawn in the sandbox; pages are counted from 1.
+    """Draw a page of a PDF in the sandbox; pages are counted from 1.
 
-    The text from `start` to `end`, as a citation gives them, is marked where it is on the page.
+    The text from `start` to `end`, as a citation gives them, is marked on the page.
     """
     document = found(space, document_id)
     if PurePath(_find_path(space, document)).suffix.lower() != ".pdf":
         raise Problem(404, "no_pages", "only PDF files have pages that can be drawn")
     path = _locate_file(space, document)
     try:
-        read = path.stat()
+        status = path.stat()
         limits = space.engine.assembly.parse_limits
         quote = document.text[start : max(start, end)][:MOST_QUOTED]
-        wanted = Drawing(path, read.st_mtime_ns, read.st_size, page, width, quote)
-        drawn = _drawn(wanted, limits)
+        drawing = Drawing(path, status.st_mtime_ns, status.st_size, page, width, quote)
+        image = _drawn(drawing, limits)
     except OSError:
         raise _gone(document_id) from None
-    except Refused as refused:
+    except ParseRefusal as refused:
         raise Problem(404, "page_missing", str(refused.reason)) from None
     headers = {"Cache-Control": f"private, max-age={PAGE_S}"}
-    return Response(drawn, media_type="image/png", headers=headers)
+    return Response(image, media_type="image/png", headers=headers)
 
 
 @lru_cache(maxsize=64)
-def _drawn(wanted: Drawing, limits: ParseLimits) -> bytes:
+def _drawn(drawing: Drawing, limits: ParseLimits) -> bytes:
     return draw_page(
-        wanted.path, wanted.page, width=wanted.width, limits=limits, quote=wanted.quote
+        drawing.path, drawing.page, width=drawing.width, limits=limits, quote=drawing.quote
     )
 
 
 def _gone(document_id: str) -> Problem:
-    return Problem(404, "file_missing", f"the file of {document_id[:64]!r} is not there any more")
+    return Problem(404, "file_missing", f"the file of {document_id[:64]!r} is gone")
 
 
 @router.get(DOCUMENT)
 def shown(document_id: str, space: Here, _: MayRead) -> Response:
-    """What a document is, and its outline: sections with where they begin in the text."""
+    """Get a document's metadata and outline: sections with their starts in the text."""
     document = found(space, document_id)
     place = _find_path(space, document)
-    told = {
+    reply = {
         "id": document.id,
         "path": document.path,
         "title": document.title,
@@ -272,11 +274,11 @@ def shown(document_id: str, space: Here, _: MayRead) -> Response:
         "format": PurePath(place).suffix.lower().lstrip("."),
         "outline": outline(document),
     }
-    return json_reply(harmless(told))
+    return json_reply(harmless(reply))
 
 
 def outline(document: Document) -> list[dict[str, Any]]:
-    """The headings of a document in order; `level` is from 1."""
+    """Return the headings of a document in order; `level` counts from 1."""
     return [
         {
             "title": " ".join(block.span.cut(document.text).split()),
@@ -291,19 +293,20 @@ def outline(document: Document) -> list[dict[str, Any]]:
 
 @router.delete(DOCUMENT)
 def removed(document_id: str, space: Here, _: MayIngest) -> Response:
-    """Remove a document with its chunks, the traces that hold its text, and what was uploaded.
+    """Delete a document with its chunks, the traces that hold its text, and its uploaded file.
 
-    The corpus file of a record stays, as it holds others.
+    The corpus file of a record stays, because it holds other records.
     """
     document = found(space, document_id)
     index = space.engine.reader(checked=False)
-    places = [each.path for each in index.places(document.id)]
+    places = [place.path for place in index.places(document.id)]
     files = [path for path in places if find_file(index, path, document.id) == path]
+    # An index has one writer, so deletions queue behind the jobs of this server.
     removal = space.jobs.do(lambda: space.engine.documents.remove([document.id]))
     try:
         count = removal.result(BUSY_S)
     except TimeoutError:
-        if removal.cancel():  # it has not begun: files are still read
+        if removal.cancel():  # the deletion has not begun: files are still being read
             raise Problem(
                 503, "index_busy", "files are being read", next="try again later", retry_after=30
             ) from None

@@ -1,4 +1,4 @@
-"""Conversations over HTTP."""
+"""The routes of conversations."""
 
 from typing import Annotated
 
@@ -15,7 +15,7 @@ router = APIRouter(prefix="/api/v1/conversations", tags=["conversations"])
 
 
 class ConversationBody(Body):
-    """A conversation that begins."""
+    """A new conversation."""
 
     title: str = Field(default="", max_length=200)
 
@@ -27,29 +27,33 @@ def listed(
     cursor: Annotated[str, Query(max_length=100)] = "",
     limit: Annotated[int, Query(ge=1, le=1000)] = 50,
 ) -> Response:
-    """The latest conversations, newest first; `next` is the cursor of the next page."""
-    found = space.conversations.latest(limit, cursor)
-    following = f"{found[-1]['updated']}{found[-1]['id']}" if len(found) == limit else None
-    return json_reply({"conversations": harmless(found), "next": following})
+    """List the latest conversations, newest first; `next` is the cursor of the next page."""
+    conversations = space.conversations.latest(limit, cursor)
+    next_cursor = (
+        f"{conversations[-1]['updated']}{conversations[-1]['id']}"
+        if len(conversations) == limit
+        else None
+    )
+    return json_reply({"conversations": harmless(conversations), "next": next_cursor})
 
 
 @router.post("", status_code=201)
 def begun(body: ConversationBody, space: Here, caller: MayRead) -> Response:
-    """Begin a conversation: questions that name it are understood from those before."""
+    """Begin a conversation: a question that names it is understood from the questions before."""
     return json_reply({"id": space.conversations.add(body.title, caller.key_id)}, 201)
 
 
 @router.get("/{conversation_id}")
 def shown(conversation_id: str, space: Here, _: MayRead) -> Response:
-    """A conversation with its questions, and their answers as they were given."""
+    """Get a conversation with its questions, and their answers as they were given."""
     return json_reply(harmless(space.conversations.get(conversation_id)))
 
 
 @router.delete("/{conversation_id}", status_code=204)
 def removed(conversation_id: str, space: Here, caller: MayRead) -> Response:
-    """Forget a conversation: one that the key began, or any with the scope `curate`."""
-    is_own = caller.key_id and space.conversations.find_owner(conversation_id) == caller.key_id
-    if not is_own and not caller.may_curate:
+    """Delete a conversation: one that the key began, or any with the scope `curate`."""
+    is_owner = caller.key_id and space.conversations.find_owner(conversation_id) == caller.key_id
+    if not is_owner and not caller.may_curate:
         raise lack_scope("curate", "remove a conversation that another key began")
     space.conversations.remove(conversation_id)
     return Response(status_code=204)

@@ -62,15 +62,15 @@ class Ear(Listener):
     def __init__(self, tell: Callable[[Told], None]) -> None:
         self._tell = tell
 
-    def began(self, step: Step) -> None:
+    def on_step_begin(self, step: Step) -> None:
         """See `Listener`."""
         self._tell(Began(step))
 
-    def ended(self, step: Step) -> None:
+    def on_step_end(self, step: Step) -> None:
         """See `Listener`."""
         self._tell(Ended(step))
 
-    def text(self, words: str) -> None:
+    def on_text(self, words: str) -> None:
         """See `Listener`."""
         self._tell(TextEvent(words))
 

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from fathom.question.conversation import Dialogue, dialogue_of
+from fathom.question.conversation import Dialogue, parse_dialogue
 from fathom.serving.budgets import Effort, budget_of
 from fathom.serving.http.api import BudgetBody, Filters
 from fathom.serving.http.asking import Asked
@@ -212,7 +212,7 @@ def turn_of(messages: Sequence[Message], before: Dialogue = ()) -> ChatTurn:
     if (reply := chore(question)) is not None:
         return ChatTurn(question=question, reply=reply)
     turns = [{"role": each.role, "content": said(_text(each.content))} for each in messages[:last]]
-    history = dialogue_of([*before, *turns], "messages")
+    history = parse_dialogue([*before, *turns], "messages")
     return ChatTurn(question=question_in(question).strip(), history=history)
 
 

@@ -61,7 +61,7 @@ def _embedder(engine: Engine, body: EmbeddingsBody) -> Embedder:
     found = engine.embedder
     if body.dimensions not in {None, found.dimension}:
         raise refuse("dimensions", f"this model has {found.dimension}")
-    return engine.assembly.asked if body.input_type == "query" else found
+    return engine.assembly.question_embedder if body.input_type == "query" else found
 
 
 def _texts(body: EmbeddingsBody) -> Sequence[str]:

@@ -19,7 +19,7 @@ from starlette.responses import Response
 
 from fathom.engine import Engine
 from fathom.index.traces import TraceMissing
-from fathom.question.conversation import Dialogue, DialogueTurn, dialogue_of
+from fathom.question.conversation import Dialogue, DialogueTurn, parse_dialogue
 from fathom.runs.concurrency import FinalEvent
 from fathom.runs.trace import Trace
 from fathom.serving.http.dependencies import Ask, Here, MayRead
@@ -92,11 +92,11 @@ def _before(engine: Engine, response_id: str | None) -> Dialogue:
         return ()
     trace = _trace(engine, response_id)
     turns = (
-        *dialogue_of(trace.origin.arguments.get("history", ())),
+        *parse_dialogue(trace.origin.arguments.get("history", ())),
         DialogueTurn(role="user", content=trace.origin.question),
         DialogueTurn(role="assistant", content=trace.answer["answer"]),
     )
-    return dialogue_of(turns)
+    return parse_dialogue(turns)
 
 
 def _response_of(engine: Engine, answer: Answer, page: str) -> Reply:
