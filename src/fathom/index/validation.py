@@ -11,8 +11,8 @@ def check_entries(entries: Sequence[Entry], dimensions: Mapping[str, int]) -> No
 
     Args:
         entries: The entries to be stored in one step.
-        dimensions: The dimensions of all spaces by name, 0 if the space has no vector yet; `""` is the
-            space that every index has.
+        dimensions: The dimensions of all spaces by name, 0 if the space has no vector yet; `""`
+            is the space that every index has.
 
     Raises:
         ValueError: If an entry contradicts itself or another one, or names an unknown space.

@@ -1,4 +1,4 @@
-"""What is written to SQLite: one transaction that adds and removes, one that publishes."""
+"""Transactions on SQLite: one that adds and removes rows, one that publishes them."""
 
 import hashlib
 import json
@@ -15,7 +15,7 @@ from fathom.index.embedded.store import Store
 from fathom.index.rows import checksum, fingerprint, pack_headings, pack_metadata, pack_structure
 from fathom.types import Chunk, Document
 
-# A document whose own place let go of it is from now on that of another of its places.
+# A document that lost the place it was named after takes the path of another of its places.
 _MOVE = """
 UPDATE documents SET path = (
   SELECT path FROM sources WHERE document_id = documents.id ORDER BY outcome <> 'ok', path LIMIT 1)
@@ -27,7 +27,7 @@ WHERE id IN (SELECT value FROM json_each(?))
 
 @dataclass(frozen=True, slots=True)
 class Added:
-    """A document that was stored: its number, and its chunks with theirs."""
+    """A stored document with its number, and its chunks with their numbers."""
 
     number: int
     document: Document
@@ -35,19 +35,23 @@ class Added:
 
 
 class Changes:
-    """Writes new revisions; whoever holds one holds the writer's lock."""
+    """Writes of new revisions; the caller must hold the writer's lock."""
 
     def __init__(self, store: Store) -> None:
         self._store = store
         self._connection = store.connection
 
     def put(self, entries: Sequence[Entry], sources: Sequence[SourceRecord]) -> list[Added]:
-        """Step 1 of a put: documents and places of the next revision, durable but unpublished.
+        """Store documents and places as the next revision, durable but unpublished.
 
-        Returns the documents with their numbers.
+        This is step 1 of a put.
+
+        Returns:
+            The documents with their numbers.
         """
         with transaction(self._connection, write=True):
             revision = self._next_revision()
+            # The old version of a document goes in the same revision in which the new one comes.
             self._remove_documents([entry.document.id for entry in entries], revision)
             spaces = self._store.all_spaces()
             added = self._add(entries, revision)
@@ -55,30 +59,37 @@ class Changes:
                 self._add_all_vectors(entries, added, space)
             self._let_go_of_vectors(entries)
             self._note_lacking(entries, spaces)
-            left = self._replace_sources(sources, revision)
-            self._remove_unheld(left, revision)
+            released = self._replace_sources(sources, revision)
+            self._remove_unheld(released, revision)
         return added
 
     def forget(self, paths: Sequence[str]) -> int:
-        """Step 1 of a forget; returns how many documents will go."""
+        """Mark places and their documents as removed, unpublished; return how many documents go.
+
+        This is step 1 of a forget.
+        """
         with transaction(self._connection, write=True):
             revision = self._next_revision()
             return self._remove_unheld(self._remove_sources(paths, revision), revision)
 
     def purge(self) -> None:
-        """Step 1 of a purge: a revision for which the keyword leg is to be filled anew."""
+        """Start a revision for which the keyword index is filled anew, as step 1 of a purge."""
         with transaction(self._connection, write=True):
             self._set("purged_at", self._next_revision())
 
     def is_purging(self) -> bool:
-        """Whether an unpublished revision is a purge."""
+        """Return whether an unpublished revision is a purge."""
         return int(self._store.meta("purged_at") or 0) > self._number("published")
 
     def publish(self) -> None:
-        """Step 3: readers see the last revision, and what it removed is gone for good."""
+        """Publish the last revision and delete for good the rows that it removed.
+
+        This is step 3; readers see the revision from now on.
+        """
         with transaction(self._connection, write=True):
             revision = self._number("revision")
             execute = self._connection.execute
+            # Counted before the rows go: the keyword index still holds their words.
             gone = "SELECT no FROM chunks WHERE removed <= ?"
             dead = execute("SELECT count(*) FROM chunks WHERE removed <= ?", (revision,))
             removed = int(dead.fetchone()[0])
@@ -87,23 +98,23 @@ class Changes:
                 self._set("chunks_at", revision)
             for space in self._store.all_spaces():
                 query = f"DELETE FROM {space.table} WHERE chunk_no IN ({gone})"  # noqa: S608 - a number makes the name
-                had = execute(query, (revision,)).rowcount
-                self._set(space.lacking_key, space.lacking - (removed - had))
+                deleted = execute(query, (revision,)).rowcount
+                self._set(space.lacking_key, space.lacking - (removed - deleted))
             execute(
                 "DELETE FROM contents WHERE document_no IN "
                 "(SELECT no FROM documents WHERE removed <= ?)",
                 (revision,),
             )
-            left = execute(
+            released = execute(
                 "SELECT json_group_array(document_id) FROM sources WHERE removed <= ?", (revision,)
             ).fetchone()[0]
             for table in ("chunks", "documents", "sources"):
                 execute(f"DELETE FROM {table} WHERE removed <= ?", (revision,))  # noqa: S608 - constant
-            execute(_MOVE, (left,))
+            execute(_MOVE, (released,))
             self._set("published", revision)
 
     def touches_chunks(self) -> bool:
-        """Whether the unpublished revisions add or remove chunks."""
+        """Return whether the unpublished revisions add or remove chunks."""
         row = self._connection.execute(
             "SELECT EXISTS(SELECT 1 FROM chunks WHERE removed IS NOT NULL) OR "
             "(SELECT max(added) FROM chunks WHERE no = (SELECT max(no) FROM chunks)) > ?",
@@ -112,46 +123,47 @@ class Changes:
         return bool(row[0])
 
     def removed_chunks(self) -> list[int]:
-        """Numbers of the chunks that the unpublished revisions remove."""
+        """Return the numbers of the chunks that the unpublished revisions remove."""
         rows = self._connection.execute("SELECT no FROM chunks WHERE removed IS NOT NULL")
         return [row[0] for row in rows]
 
     def keep_calibration(self, strategy: str, data: str) -> None:
-        """Keep what was learned of a strategy, or forget it where that is nothing."""
+        """Store the calibration of a strategy; empty data removes it."""
         with transaction(self._connection, write=True):
             self._connection.execute("DELETE FROM calibrations WHERE strategy = ?", (strategy,))
             if data:
                 self._connection.execute("INSERT INTO calibrations VALUES (?, ?)", (strategy, data))
 
-    def lay_out(self, wanted: Sequence[Space]) -> None:
-        """Make spaces where they are missing or were made otherwise."""
-        known = {space.name: space for space in self._store.spaces()}
-        for space in wanted:
-            found = known.get(space.name)
-            if found is not None and found.identity == space.identity:
+    def lay_out(self, spaces: Sequence[Space]) -> None:
+        """Create spaces that are missing or were made otherwise."""
+        existing = {space.name: space for space in self._store.spaces()}
+        for space in spaces:
+            stored = existing.get(space.name)
+            if stored is not None and stored.identity == space.identity:
                 continue
             with transaction(self._connection, write=True):
-                if found is not None:
-                    self._drop(found)
-                made = self._connection.execute(
+                if stored is not None:
+                    self._drop(stored)
+                cursor = self._connection.execute(
                     "INSERT INTO spaces(name, identity, dimension, graph, changes) "
                     "VALUES (?, ?, 0, '', 0)",
                     (space.name, json.dumps(dict(space.identity))),
                 )
                 self._connection.execute(
-                    f"CREATE TABLE vectors_{made.lastrowid}("
+                    f"CREATE TABLE vectors_{cursor.lastrowid}("
                     "chunk_no INTEGER PRIMARY KEY, vector BLOB NOT NULL, checksum INTEGER NOT NULL)"
                 )
+                # A new space lacks every chunk, until `fill` or a later put brings vectors.
                 chunks = self._connection.execute("SELECT count(*) FROM chunks").fetchone()
-                self._set(f"lacking.{made.lastrowid}", chunks[0])
+                self._set(f"lacking.{cursor.lastrowid}", chunks[0])
 
     def drop_space(self, name: str) -> bool:
-        """Remove a space; whether it was there."""
-        found = self._store.space(name) if name else None
-        if found is None:
+        """Remove a space; return whether it existed."""
+        stored = self._store.space(name) if name else None
+        if stored is None:
             return False
         with transaction(self._connection, write=True):
-            self._drop(found)
+            self._drop(stored)
         return True
 
     def _drop(self, space: StoredSpace) -> None:
@@ -162,16 +174,16 @@ class Changes:
     def fill(self, space: StoredSpace, vectors: Mapping[int, Vector], texts: Sequence[str]) -> None:
         """Store vectors in a space, by chunk number, and publish them in the same step.
 
-        Those that were kept of `texts` go.
+        Kept vectors of `texts` are dropped.
         """
         with transaction(self._connection, write=True):
-            found = self._connection.execute(
+            rows = self._connection.execute(
                 f"SELECT chunk_no FROM {space.table} "  # noqa: S608 - a number makes the name
                 "WHERE chunk_no IN (SELECT value FROM json_each(?))",
                 (json.dumps(list(vectors)),),
             )
-            had = {row[0] for row in found}
-            fresh = {number: each for number, each in vectors.items() if number not in had}
+            present = {row[0] for row in rows}
+            fresh = {number: vector for number, vector in vectors.items() if number not in present}
             self._add_vectors(space, fresh)
             self._set(space.lacking_key, space.lacking - len(fresh))
             if not space.number:
@@ -180,7 +192,7 @@ class Changes:
             self._set("published", self._next_revision())
 
     def _mark_filled(self, chunks: Sequence[int]) -> None:
-        """Give the documents of these chunks the fingerprint of whole ones, where they are."""
+        """Update the fingerprints of these chunks' documents that have all their vectors now."""
         rows = self._connection.execute(
             "SELECT DISTINCT document_no FROM chunks AS one "
             "WHERE no IN (SELECT value FROM json_each(?)) AND NOT EXISTS ("
@@ -188,32 +200,34 @@ class Changes:
             "AND no NOT IN (SELECT chunk_no FROM vectors))",
             (json.dumps(list(chunks)),),
         )
-        marks = self._store.fingerprints([row[0] for row in rows])
-        self._connection.executemany("UPDATE documents SET fingerprint = ? WHERE no = ?", marks)
+        fingerprints = self._store.fingerprints([row[0] for row in rows])
+        self._connection.executemany(
+            "UPDATE documents SET fingerprint = ? WHERE no = ?", fingerprints
+        )
 
     def note_all_lacking(self) -> None:
-        """Note what each space lacks, where an older version did not."""
+        """Store how many chunks each space lacks, if an older version did not."""
         for space in self._store.all_spaces():
             if not self._store.meta(space.lacking_key):
                 self.note_lacking(space, space.lacking)
 
     def note_lacking(self, space: StoredSpace, chunks: int) -> None:
-        """Note how many chunks lack a vector in a space."""
+        """Store how many chunks lack a vector in a space."""
         self.note(space.lacking_key, str(chunks))
 
     def _note_lacking(self, entries: Sequence[Entry], spaces: Sequence[StoredSpace]) -> None:
         for space in spaces:
-            more = sum(len(one.chunks) for one in entries if _in_space(one, space) is None)
+            more = sum(len(entry.chunks) for entry in entries if _in_space(entry, space) is None)
             if more:
                 self._set(space.lacking_key, space.lacking + more)
 
     def _add_vectors(self, space: StoredSpace, vectors: Mapping[int, Vector]) -> None:
-        stored = [
+        rows = [
             (number, half, checksum(half))
             for number, vector in vectors.items()
             for half in [vector.astype(np.float16).tobytes()]
         ]
-        self._connection.executemany(f"INSERT INTO {space.table} VALUES (?, ?, ?)", stored)  # noqa: S608 - a number makes the name
+        self._connection.executemany(f"INSERT INTO {space.table} VALUES (?, ?, ?)", rows)  # noqa: S608 - a number makes the name
         if vectors:
             self._note_dimension(space, len(next(iter(vectors.values()))))
 
@@ -226,7 +240,7 @@ class Changes:
             )
 
     def kept_vectors(self, texts: Sequence[str], space: str = "") -> dict[str, Vector]:
-        """Those of the vectors that are kept."""
+        """Return the vectors that are kept of these texts, by text."""
         by_key = {_key(text, space): text for text in texts}
         rows = self._connection.execute(
             "SELECT key, vector FROM kept WHERE key IN (SELECT value FROM json_each(?))",
@@ -235,11 +249,12 @@ class Changes:
         return {by_key[row[0]]: np.frombuffer(row[1], dtype=np.float32) for row in rows}
 
     def keeps_vectors(self) -> bool:
-        """Whether any are kept."""
-        found = self._connection.execute("SELECT EXISTS(SELECT 1 FROM kept)").fetchone()
-        return bool(found[0])
+        """Return whether any vectors are kept."""
+        row = self._connection.execute("SELECT EXISTS(SELECT 1 FROM kept)").fetchone()
+        return bool(row[0])
 
     def _let_go_of_vectors(self, entries: Sequence[Entry]) -> None:
+        # Most puts keep nothing, so the keys (hashes of all texts) are computed only on demand.
         if self.keeps_vectors():
             self._let_go(
                 [
@@ -257,12 +272,12 @@ class Changes:
         )
 
     def drop_vectors(self) -> None:
-        """Drop what `keep_vectors` kept: whoever wanted it has come to an end."""
+        """Drop all vectors that `keep_vectors` kept: no ingest needs them any more."""
         with transaction(self._connection, write=True):
             self._connection.execute("DELETE FROM kept")
 
     def note_graph(self, space: StoredSpace, record: str) -> None:
-        """Keep what is known of a space's graph, in a transaction of its own."""
+        """Store the record of a space's graph, in a transaction of its own."""
         if not space.number:
             self.note("graph", record)
             return
@@ -272,7 +287,7 @@ class Changes:
             )
 
     def note(self, key: str, value: str) -> None:
-        """Keep a value in `meta`, in a transaction of its own."""
+        """Store a value in `meta`, in a transaction of its own."""
         with transaction(self._connection, write=True):
             self._set(key, value)
 
@@ -297,7 +312,7 @@ class Changes:
         self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, str(value)))
 
     def _add(self, entries: Sequence[Entry], revision: int) -> list[Added]:
-        """Documents with their chunks, a table at a time."""
+        """Store documents with their chunks, table by table."""
         next_chunk = self._last("chunks") + 1
         added = []
         for number, entry in enumerate(entries, start=self._last("documents") + 1):
@@ -312,7 +327,7 @@ class Changes:
                 (
                     number,
                     chunk.id,
-                    one.number,
+                    document.number,
                     chunk.ordinal,
                     chunk.span.start,
                     chunk.span.end,
@@ -320,14 +335,14 @@ class Changes:
                     pack_headings(chunk.headings),
                     revision,
                 )
-                for one in added
-                for number, chunk in one.chunks
+                for document in added
+                for number, chunk in document.chunks
             ),
         )
         return added
 
     def _last(self, table: str) -> int:
-        """The number that was given last; none is given twice, also where its row is gone."""
+        """Return the last number that a table gave; numbers of deleted rows are never reused."""
         row = self._connection.execute(
             "SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)
         ).fetchone()
@@ -338,11 +353,11 @@ class Changes:
     ) -> None:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         documents, contents = [], []
-        for entry, one in zip(entries, added, strict=True):
+        for entry, stored in zip(entries, added, strict=True):
             document, metadata = entry.document, pack_metadata(entry.document.metadata)
             documents.append(
                 (
-                    one.number,
+                    stored.number,
                     document.id,
                     document.path,
                     document.title,
@@ -356,7 +371,7 @@ class Changes:
             )
             blocks = pack_structure(document)
             check = checksum(document.text.encode(), blocks)
-            contents.append((one.number, document.text, blocks, check))
+            contents.append((stored.number, document.text, blocks, check))
         self._connection.executemany(
             "INSERT INTO documents(no, id, path, title, language, metadata, digest, fingerprint, "
             "updated, added) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
@@ -367,43 +382,50 @@ class Changes:
     def _add_all_vectors(
         self, entries: Sequence[Entry], added: Sequence[Added], space: StoredSpace
     ) -> None:
-        """Those in a space that come with their documents."""
+        """Store the vectors of a space that come with their documents."""
         vectors: dict[int, Vector] = {}
-        for entry, one in zip(entries, added, strict=True):
-            own = _in_space(entry, space)
-            if own is not None:
-                numbers = (number for number, _ in one.chunks)
-                vectors.update(zip(numbers, own, strict=True))
+        for entry, stored in zip(entries, added, strict=True):
+            matrix = _in_space(entry, space)
+            if matrix is not None:
+                numbers = (number for number, _ in stored.chunks)
+                vectors.update(zip(numbers, matrix, strict=True))
         self._add_vectors(space, vectors)
 
     def _replace_sources(self, sources: Sequence[SourceRecord], revision: int) -> set[str]:
-        """Note the places; returns the documents that some place let go of."""
+        """Store the records of places; return the documents that some place released."""
         latest = {source.path: source for source in sources}
-        left = self._remove_sources(list(latest), revision)
+        released = self._remove_sources(list(latest), revision)
         self._connection.executemany(
             "INSERT INTO sources(path, digest, outcome, reason, document_id, added)"
             " VALUES (?, ?, ?, ?, ?, ?)",
             [
-                (one.path, one.digest, one.outcome, one.reason, one.document_id, revision)
-                for one in latest.values()
+                (
+                    source_record.path,
+                    source_record.digest,
+                    source_record.outcome,
+                    source_record.reason,
+                    source_record.document_id,
+                    revision,
+                )
+                for source_record in latest.values()
             ],
         )
-        return left
+        return released
 
     def _remove_sources(self, paths: Sequence[str], revision: int) -> set[str]:
-        among = json.dumps(list(paths))
+        path_list = json.dumps(list(paths))
         rows = self._connection.execute(
             "SELECT document_id FROM sources WHERE removed IS NULL AND document_id IS NOT NULL "
             "AND path IN (SELECT value FROM json_each(?))",
-            (among,),
+            (path_list,),
         )
-        left = {row[0] for row in rows}
+        released = {row[0] for row in rows}
         self._connection.execute(
             "UPDATE sources SET removed = ? WHERE removed IS NULL "
             "AND path IN (SELECT value FROM json_each(?))",
-            (revision, among),
+            (revision, path_list),
         )
-        return left
+        return released
 
     def _remove_unheld(self, documents: Iterable[str], revision: int) -> int:
         rows = self._connection.execute(
@@ -417,27 +439,27 @@ class Changes:
         return len(unheld)
 
     def _remove_documents(self, ids: Sequence[str], revision: int) -> None:
-        among = json.dumps(list(ids))
+        id_list = json.dumps(list(ids))
         self._connection.execute(
             "UPDATE chunks SET removed = ? WHERE removed IS NULL AND document_no IN "
             "(SELECT no FROM documents WHERE removed IS NULL "
             "AND id IN (SELECT value FROM json_each(?)))",
-            (revision, among),
+            (revision, id_list),
         )
         self._connection.execute(
             "UPDATE documents SET removed = ? WHERE removed IS NULL "
             "AND id IN (SELECT value FROM json_each(?))",
-            (revision, among),
+            (revision, id_list),
         )
 
 
 def _in_space(entry: Entry, space: StoredSpace) -> Matrix | None:
-    """The vectors of a document's chunks in a space, where they come with it."""
+    """Return the vectors of a document's chunks in a space, if they come with the document."""
     return entry.more.get(space.name) if space.name else entry.vectors
 
 
 def _spaces_of(entry: Entry) -> list[str]:
-    """In which its vectors come with it."""
+    """Return the names of the spaces whose vectors come with the document."""
     return [*([] if entry.vectors is None else [""]), *entry.more]
 
 
@@ -458,5 +480,5 @@ def _fingerprint(entry: Entry, metadata: str) -> bytes:
 
 
 def _key(text: str, space: str = "") -> str:
-    own = f"{space}\0{text}" if space else text
-    return hashlib.sha256(own.encode()).hexdigest()
+    keyed = f"{space}\0{text}" if space else text
+    return hashlib.sha256(keyed.encode()).hexdigest()

@@ -1,4 +1,4 @@
-"""A small SQLite file beside an index, readable by its owner only."""
+"""Tables of a server in a small SQLite file beside an index, readable by its owner only."""
 
 import os
 import sqlite3
@@ -12,32 +12,32 @@ from fathom.errors import RunError
 
 
 class FileDatabase:
-    """See `Database`; safe from threads and processes."""
+    """A `Database` in one SQLite file, safe for threads and processes."""
 
     clock = "(julianday('now') - 2440587.5) * 86400.0"
     is_near = True
 
     def __init__(self, path: Path, tables: Sequence[str]) -> None:
-        """Nothing is opened or made before it is needed.
+        """Prepare the database; the file is opened or created on first use.
 
         Args:
             path: The file.
-            tables: Make what is not there yet.
+            tables: Statements that create missing tables.
         """
         self.path = path
         self._tables = tables
         self._lock = threading.Lock()
         self._connection: sqlite3.Connection | None = None
-        self._file = (0, 0)  # what is connected, see `_identify`
+        self._file = (0, 0)  # the open file, as `_identify` names it
 
     def is_there(self) -> bool:
-        """Whether there is a file yet."""
+        """Return whether the file exists."""
         return self._connection is not None or self.path.exists()
 
     def ask(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """Run one statement; gives its rows.
+        """Run one statement and return its rows.
 
-        A file that has been put in the place of the one in use is used from then on.
+        If another file has replaced the file in use, the statement runs in the new one.
 
         Raises:
             RunError: If the file cannot be used.
@@ -49,11 +49,11 @@ class FileDatabase:
                 with self._connection:
                     return self._connection.execute(statement, values).fetchall()
             except (OSError, sqlite3.Error) as error:
-                told = f"{self.path}: {error}; check free space and permissions"
-                raise RunError(told) from error
+                message = f"{self.path}: {error}; check free space and permissions"
+                raise RunError(message) from error
 
     def close(self) -> None:
-        """Let go of the file; it may be used again."""
+        """Close the file; the next statement opens it again."""
         with self._lock:
             self._disconnect()
 
@@ -63,7 +63,7 @@ class FileDatabase:
             self._connection = None
 
     def _let_go_of_another(self) -> None:
-        """Disconnect from a file in whose place another stands; one that is gone stays in use."""
+        """Disconnect from a file that another one has replaced; a deleted file stays in use."""
         if self._connection is None:
             return
         with suppress(FileNotFoundError):
@@ -72,11 +72,12 @@ class FileDatabase:
 
     def _opened(self) -> sqlite3.Connection:
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        made = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        # Created here, because SQLite would let others read a new file.
+        handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            self._file = _identify(os.fstat(made))
+            self._file = _identify(os.fstat(handle))
         finally:
-            os.close(made)
+            os.close(handle)
         connection = sqlite3.connect(self.path, check_same_thread=False)
         connection.execute("PRAGMA busy_timeout = 10000")
         connection.execute("PRAGMA secure_delete = ON")
@@ -86,6 +87,6 @@ class FileDatabase:
         return connection
 
 
-def _identify(found: os.stat_result) -> tuple[int, int]:
-    """Tell a file from all others that are there at the same time."""
-    return found.st_dev, found.st_ino
+def _identify(status: os.stat_result) -> tuple[int, int]:
+    """Return a value that tells the file from all others that exist at the same time."""
+    return status.st_dev, status.st_ino

@@ -1,4 +1,4 @@
-"""Keeping what is derived in step with SQLite."""
+"""Updates of the derived files, which keep them in step with SQLite."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -25,36 +25,39 @@ def catch_up(
     *,
     added: Sequence[Added] | None = None,
 ) -> None:
-    """Bring the keyword leg to the last stored revision and publish that.
+    """Bring the keyword index to the last stored revision and publish that.
 
-    Whatever state the leg is in: it is left alone, given the last changes, or filled anew, as a
-    purge asks for.
-    Being interrupted anywhere and repeated does no harm.
+    Whatever state the keyword index is in, it is left alone, receives the last changes, or is
+    filled anew, as a purge demands. An interrupted call may be repeated without harm.
 
     Args:
-        store: What is stored.
-        changes: The same, to be changed.
-        keyword: The leg.
-        analyzer: Of its terms.
-        on_step: Told `applied` and `published`.
-        added: All documents that are stored and not published, where they are at hand; else
+        store: Reads the stored rows.
+        changes: Writes to the same database.
+        keyword: The keyword index.
+        analyzer: Gives the terms of the chunks.
+        on_step: Called with `applied` and `published`.
+        added: All documents that are stored and not published, if the caller has them; otherwise
             they are read.
     """
     latest, published = int(store.meta("revision")), store.published()
     is_purging = changes.is_purging()
     touched = is_purging or changes.touches_chunks()
-    wanted = store.marker(latest if touched else store.chunks_at())
-    found = keyword.marker()
-    if found != wanted:
-        if found == store.marker(store.chunks_at()) and not is_purging:
-            gone = set(changes.removed_chunks())
+    target = store.marker(latest if touched else store.chunks_at())
+    current = keyword.marker()
+    # A killed writer may have applied the change already; then only publishing is left.
+    if current != target:
+        if current == store.marker(store.chunks_at()) and not is_purging:
+            removed = set(changes.removed_chunks())
             if added is None:
                 entered = entries(store, analyzer, after=published)
             else:
-                entered = (one for one in _entered(added, analyzer) if one.chunk not in gone)
-            keyword.apply(entered, sorted(gone), wanted)
+                # A put can remove a document that it has just added, if no place points to it.
+                entered = (
+                    entry for entry in _entered(added, analyzer) if entry.chunk not in removed
+                )
+            keyword.apply(entered, sorted(removed), target)
         else:
-            keyword.refill(entries(store, analyzer, after=-1), wanted)
+            keyword.refill(entries(store, analyzer, after=-1), target)
     if latest != published:
         on_step("applied")
         changes.publish()
@@ -62,44 +65,49 @@ def catch_up(
 
 
 def entries(store: Store, analyzer: Analyzer, *, after: int) -> Iterator[Entered]:
-    """What the keyword leg takes of the documents added after a revision."""
+    """Yield the keyword entries of the documents added after a revision."""
     latest = int(store.meta("revision"))
     documents = store.documents_added(after, latest)
     return _entered(
-        (Added(no, one, tuple(store.chunks_of(no, one))) for no, one in documents), analyzer
+        (
+            Added(number, document, tuple(store.chunks_of(number, document)))
+            for number, document in documents
+        ),
+        analyzer,
     )
 
 
 def _entered(added: Iterable[Added], analyzer: Analyzer) -> Iterator[Entered]:
-    for one in added:
-        document = one.document
-        for number, chunk in one.chunks:
+    for addition in added:
+        document = addition.document
+        for number, chunk in addition.chunks:
             stored = replace(chunk, title=document.title, path=document.path)
             terms = analyzer.document_terms(stored.context, document.language)
-            yield Entered(number, one.number, terms)
+            yield Entered(number, addition.number, terms)
 
 
 def discard_graphs(directory: Path, store: Store) -> None:
-    """Remove files of graphs that belong to no space."""
-    kept = {space.graph.file for space in store.all_spaces() if space.graph is not None}
+    """Remove graph files that belong to no space."""
+    current = {space.graph.file for space in store.all_spaces() if space.graph is not None}
     for path in directory.glob("vectors-*"):
-        if path.name not in kept:
+        if path.name not in current:
             path.unlink(missing_ok=True)
 
 
 def graph_is_worn(
     directory: Path, record: GraphRecord | None, numbers: Numbers, from_chunks: int
 ) -> bool:
-    """Whether the graph should be built anew.
+    """Return whether the graph should be built anew.
 
-    That is when its file is gone, when more than `from_chunks` chunks are outside it, or when
-    more than a fifth of what it holds has been removed.
+    That is the case if its file is gone, if more than `from_chunks` chunks are outside it, or if
+    more than a fifth of its chunks have been removed.
     """
+    # Chunk numbers only grow, so all chunks up to `until` that still exist are in the graph.
     until = record.until if record else 0
     inside = int(np.searchsorted(numbers, until, side="right"))
     if len(numbers) - inside > from_chunks:
         return True
     if record is None:
         return False
-    dead = record.chunks - inside
-    return dead > MOST_DEAD * record.chunks or not (directory / record.file).is_file()
+    removed = record.chunks - inside
+    return removed > MOST_DEAD * record.chunks or not (directory / record.file).is_file()

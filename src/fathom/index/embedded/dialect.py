@@ -1,4 +1,4 @@
-"""Conditions on documents as SQLite writes them."""
+"""SQL conditions on documents in the dialect of SQLite."""
 
 from collections.abc import Mapping
 
@@ -12,7 +12,7 @@ _COLUMNS: Mapping[str, str] = {
     "language": "documents.language",
     "document": "documents.id",
 }
-"""`schema.connect` brings the functions."""
+"""The columns in SQL; `schema.connect` defines the functions."""
 _TYPES: Mapping[Kind, str] = {
     "text": "'text'",
     "bool": "'true', 'false'",
@@ -23,31 +23,33 @@ _LARGEST = 2**63 - 1
 
 
 class SqliteDialect:
-    """See `filters.Dialect`."""
+    """The `Dialect` of SQLite."""
 
     def compared(self, key: str, kind: Kind, op: str, value: Bound) -> Part:
-        """See `Dialect.compared`."""
+        """Write the condition that the stored value is of this kind and compares so."""
         field, names = _field(key, kind)
         return f"({field} AND {_value(key)} {op} ?)", [*names, *_names(key), _bindable(value)]
 
     def dated(self, key: str, op: str, value: str, *, or_text: bool) -> Part:
-        """See `Dialect.dated`."""
+        """Write the condition that the stored date, cut to the value's length, compares so."""
         field, names = _field(key, "text")
-        stored, again = _value(key), _names(key)
+        stored, path = _value(key), _names(key)
         other = stored if or_text else "NULL"
+        # The stored date is cut to the precision of the value, so that a month matches all its
+        # days.
         condition = f"CASE WHEN {stored} {IS_DATE} THEN substr({stored}, 1, ?) ELSE {other} END"
-        bound = [*names, *again, *again, len(value), *(again if or_text else []), value]
+        bound = [*names, *path, *path, len(value), *(path if or_text else []), value]
         return f"({field} AND {condition} {op} ?)", bound
 
     def prefixed(self, key: str, value: str) -> Part:
-        """See `Dialect.prefixed`."""
+        """Write the condition that the stored value is a text that begins so."""
         field, names = _field(key, "text")
         bound = [*names, *_names(key), len(value), value]
         return f"({field} AND substr({_value(key)}, 1, ?) = ?)", bound
 
 
 def _field(key: str, kind: Kind) -> Part:
-    """A test that the stored value is of this kind."""
+    """Write the condition that the stored value is of this kind."""
     if key in _COLUMNS:
         return ("TRUE" if kind == "text" else "FALSE"), []
     return f"json_type(documents.metadata, ?) IN ({_TYPES[kind]})", list(_names(key))
@@ -58,6 +60,7 @@ def _value(key: str) -> str:
 
 
 def _names(key: str) -> list[Bound]:
+    # Quoted, because a key may contain hyphens; `KEY` admits no quotation mark.
     return [] if key in _COLUMNS else [f'$."{key}"']
 
 

@@ -1,4 +1,4 @@
-"""The graph of neighbours (HNSW) over the bulk of the vectors, in a file of its own."""
+"""The graph of neighbours (HNSW) over most of the vectors, in a file of its own."""
 
 import json
 import os
@@ -21,21 +21,22 @@ CONNECTIVITY = 16
 EXPANSION_ADD = 128
 EXPANSION_SEARCH = 192
 BLOCK = 10_000
-"""So many vectors go into it at a time."""
+"""The number of vectors that are added to the graph at a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GraphRecord:
-    """What SQLite knows of the graph file.
+    """The record that SQLite keeps of a graph file.
 
     Attributes:
-        file: Name in the index directory.
+        file: The name in the index directory.
         until: The largest chunk number in the graph; later chunks are scanned.
-        chunks: How many chunks it holds.
-        size: Of the file, in bytes.
-        crc: Its CRC-32, for `verify`.
-        kind: What it compares: `i8`, or `f16` in older ones.
-        vectors_at: Where in the file the vectors follow; 0 in older ones, where none do.
+        chunks: The number of chunks in the graph.
+        size: The size of the file in bytes.
+        crc: The CRC-32 of the file, for `verify`.
+        kind: The type of the compared numbers: `i8`, or `f16` in older graphs.
+        vectors_at: The offset in the file at which the vectors follow; 0 in older graphs, which
+            hold none.
     """
 
     file: str
@@ -47,28 +48,28 @@ class GraphRecord:
     vectors_at: int = 0
 
     def dumps(self) -> str:
-        """As text for `meta`."""
+        """Return the record as text for `meta`."""
         return json.dumps(asdict(self))
 
     @classmethod
     def loads(cls, text: str) -> "GraphRecord | None":
-        """The inverse of `dumps`; `None` for an empty text."""
+        """Parse a record that `dumps` returned; return `None` for an empty text."""
         return cls(**json.loads(text)) if text else None
 
 
 class Graph:
-    """A memory-mapped graph; finds likely neighbours, whose scores are then computed exactly.
+    """A memory-mapped graph that finds likely neighbours, whose scores are then computed exactly.
 
-    It compares bytes, and the vectors that they were made of follow in the same file, by number:
-    they are read where a score is wanted, in a third of the time that SQLite takes. (Graphs that
-    were made before compare 16 bits and hold no others.)
+    The graph compares bytes. The vectors that the bytes were made from follow in the same file, by
+    number: they are read when a score is needed, in a third of the time that SQLite takes. (Older
+    graphs compare 16 bits and hold no vectors.)
     """
 
     def __init__(self, directory: Path, record: GraphRecord, dimension: int) -> None:
         """Map the file.
 
         Raises:
-            OSError: If it is missing or not what was recorded.
+            OSError: If the file is missing or differs from the record.
         """
         path = directory / record.file
         if path.stat().st_size != record.size:
@@ -84,23 +85,24 @@ class Graph:
         self._vectors = _Vectors(path, record, dimension) if record.vectors_at else None
 
     def nearest(self, vector: Vector, count: int) -> Numbers:
-        """About `count` chunks near the vector, by number, ascending."""
+        """Return the numbers of about `count` chunks near the vector, ascending."""
         if self.record.kind == "i8":
-            asked = _codes(vector, float(np.abs(vector).max()) or 1.0)
+            query = _codes(vector, float(np.abs(vector).max()) or 1.0)
         else:
-            asked = vector.astype(np.float16)
-        found = self._index.search(asked, min(count, self.record.chunks), threads=1)
-        return np.sort(found.keys.astype(np.int64))
+            query = vector.astype(np.float16)
+        matches = self._index.search(query, min(count, self.record.chunks), threads=1)
+        # Ascending, as the callers look numbers up by bisection.
+        return np.sort(matches.keys.astype(np.int64))
 
     def vectors(self, numbers: Numbers) -> HalfMatrix | None:
-        """Those of chunks that are in it, ascending; `None` where the file does not hold them."""
+        """Return the vectors of chunks, given ascending; `None` if the file holds no vectors."""
         return self._vectors.of(numbers) if self._vectors else None
 
 
 class _Vectors:
-    """The vectors behind a graph: first the numbers of their chunks, then themselves.
+    """The part of a graph file behind the graph: the numbers of the chunks, then their vectors.
 
-    They are read, not mapped: mapped, each would bring its surroundings into memory.
+    The vectors are read, not mapped: a mapped page would bring its surroundings into memory.
     """
 
     def __init__(self, path: Path, record: GraphRecord, dimension: int) -> None:
@@ -119,13 +121,14 @@ class _Vectors:
 
 
 def build(directory: Path, name: str, numbers: Numbers, vectors: HalfMatrix) -> GraphRecord:
-    """Build the graph of these chunks and put it at its place in one step.
+    """Build the graph of these chunks and put its file in place in one step.
 
     Raises:
-        OSError: If the disk is full; then no file is left behind.
+        OSError: If the disk is full; no file is left behind then.
     """
     index = _empty(vectors.shape[1], "i8")
     blocks = [slice(start, start + BLOCK) for start in range(0, len(vectors), BLOCK)]
+    # One scale for all vectors, so that products of bytes keep the order of the cosines.
     largest = max(float(np.abs(vectors[block]).max()) for block in blocks) or 1.0
     for block in blocks:
         index.add(numbers[block].astype(np.uint64), _codes(vectors[block], largest))
@@ -136,6 +139,7 @@ def build(directory: Path, name: str, numbers: Numbers, vectors: HalfMatrix) -> 
             vectors_at = file.tell()
             numbers.astype(np.int64).tofile(file)
             vectors.tofile(file)
+            # The record in SQLite must never name a file that the disk does not hold.
             os.fsync(file.fileno())
         size, crc = raw.stat().st_size, file_checksum(raw)
         raw.replace(path)
@@ -154,13 +158,13 @@ def build(directory: Path, name: str, numbers: Numbers, vectors: HalfMatrix) -> 
 
 
 def _codes(vectors: NDArray[np.floating], largest: float) -> NDArray[np.int8]:
-    """Numbers as bytes, so that `largest` is 127; products are in the order of the cosines."""
+    """Scale numbers to bytes, so that `largest` is 127; products keep the order of the cosines."""
     whole: NDArray[np.float32] = np.rint(vectors.astype(np.float32) * (LARGEST / largest))
     return whole.astype(np.int8)
 
 
 def _empty(dimension: int, kind: str) -> "Index":
-    from usearch.index import Index  # small indexes have no graph, and it takes a while
+    from usearch.index import Index  # slow to import, and small indexes have no graph
 
     return Index(
         ndim=dimension,

@@ -1,4 +1,4 @@
-"""Looking for damage, part by part; every finding is one line in words."""
+"""Searches for damage in the files of an index; every finding is one line of text."""
 
 import sqlite3
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ REBUILD = "restore a backup or run `fathom ingest --rebuild PATH...`"
 
 
 def truth_findings(directory: Path, store: Store) -> Iterator[str]:
-    """What is wrong with the SQLite file; cannot be mended from anything else."""
+    """Yield the faults of the SQLite file, which cannot be restored from any other file."""
     file = directory / FILE
     for row in store.connection.execute("PRAGMA integrity_check"):
         if row[0] != "ok":
@@ -33,9 +33,9 @@ def truth_findings(directory: Path, store: Store) -> Iterator[str]:
 def _damaged_contents(store: Store) -> Iterator[str]:
     select = store.connection.execute
     lengths: dict[int, int] = {}
-    for number, text, blocks, stored in select("SELECT * FROM contents"):
+    for number, text, blocks, expected in select("SELECT * FROM contents"):
         lengths[number] = len(text)
-        if checksum(text.encode(), blocks) != stored:
+        if checksum(text.encode(), blocks) != expected:
             yield f"document number {number} differs from what was stored; {REBUILD}"
     for chunk, number, start, end in select('SELECT id, document_no, start, "end" FROM chunks'):
         if not 0 <= start <= end <= lengths.get(number, -1):
@@ -44,23 +44,25 @@ def _damaged_contents(store: Store) -> Iterator[str]:
 
 def _damaged_vectors(store: Store, space: StoredSpace) -> Iterator[str]:
     size = 2 * space.dimension
-    of, mend = "", REBUILD
+    owner, remedy = "", REBUILD
     if space.number:
-        of = f" by {space.name!r}"
-        mend = f"run `fathom vectors drop {space.name}`, then `fathom ingest`"
-    for number, vector, stored in store.connection.execute(f"SELECT * FROM {space.table}"):  # noqa: S608 - a number makes the name
-        if len(vector) != size or checksum(vector) != stored:
-            yield f"the vector{of} of chunk number {number} differs from what was stored; {mend}"
+        owner = f" by {space.name!r}"
+        remedy = f"run `fathom vectors drop {space.name}`, then `fathom ingest`"
+    for number, vector, expected in store.connection.execute(f"SELECT * FROM {space.table}"):  # noqa: S608 - a number makes the name
+        if len(vector) != size or checksum(vector) != expected:
+            yield (
+                f"the vector{owner} of chunk number {number} differs from what was stored; {remedy}"
+            )
 
 
 def _broken_ties(store: Store) -> Iterator[str]:
     select = store.connection.execute
-    lost = select(
+    orphans = select(
         "SELECT count(*) FROM documents LEFT JOIN contents ON no = document_no "
         "WHERE document_no IS NULL"
     ).fetchone()[0]
-    if lost:
-        yield f"{lost} rows of documents have none in contents; {REBUILD}"
+    if orphans:
+        yield f"{orphans} rows of documents have none in contents; {REBUILD}"
     for space in store.all_spaces():
         lacking = store.count_lacking(space)
         if lacking != space.lacking:
@@ -77,10 +79,11 @@ def _broken_ties(store: Store) -> Iterator[str]:
 
 
 def keyword_findings(directory: Path, keyword: KeywordLeg, store: Store) -> Iterator[str]:
-    """What is wrong with the keyword index, which can be made anew.
+    """Yield the faults of the keyword index, which can be made anew.
 
-    A writer that is at work, or was killed, between applying and publishing a change leaves it
-    one change ahead: that is sound, whoever opens the index next finishes it.
+    A writer that is at work, or was killed, between applying and publishing a change leaves the
+    keyword index one change ahead. That is sound: the next process that opens the index finishes
+    the change.
     """
     folder = directory / store.keyword_folder()
     for path in damaged_files(folder):
@@ -89,13 +92,13 @@ def keyword_findings(directory: Path, keyword: KeywordLeg, store: Store) -> Iter
         return
     if keyword.marker() != store.marker(store.chunks_at()):
         yield f"{folder} holds another state than {FILE}; {MEND}"
-    held, expected = keyword.count(), len(store.chunk_numbers(store.published()))
-    if held != expected:
-        yield f"{folder} holds {held} chunks, {FILE} {expected}; {MEND}"
+    actual, expected = keyword.count(), len(store.chunk_numbers(store.published()))
+    if actual != expected:
+        yield f"{folder} holds {actual} chunks, {FILE} {expected}; {MEND}"
 
 
 def graph_findings(directory: Path, store: Store) -> Iterator[str]:
-    """What is wrong with the graph of neighbours, which can be made anew."""
+    """Yield the faults of the graphs of neighbours, which can be made anew."""
     for space in store.all_spaces():
         if space.graph is not None:
             yield from _graph_findings(directory, space.graph, space.dimension)
@@ -103,6 +106,7 @@ def graph_findings(directory: Path, store: Store) -> Iterator[str]:
 
 def _graph_findings(directory: Path, record: GraphRecord, dimension: int) -> Iterator[str]:
     try:
+        # Opening compares the size, the dimension and the number of chunks with the record.
         Graph(directory, record, dimension)
     except OSError as error:
         yield f"{error}; searches scan all chunks; {MEND}"

@@ -1,4 +1,4 @@
-"""The keyword leg: BM25 over tantivy, derived from SQLite and of one revision with it."""
+"""The keyword index: BM25 with tantivy, derived from SQLite and of the same revision."""
 
 import json
 import os
@@ -24,7 +24,7 @@ MOST_FOOTER = 4096
 
 @dataclass(frozen=True, slots=True)
 class Entered:
-    """A chunk as the keyword leg takes it: its number, its document's, its terms in order."""
+    """An entry of the keyword index: the numbers of a chunk and its document, and its terms."""
 
     chunk: int
     document: int
@@ -41,12 +41,13 @@ def _schema() -> tantivy.Schema:
 
 
 class KeywordLeg:
-    """One tantivy index in a folder, or in memory where `folder` is `None`.
+    """One tantivy index in a folder, or in memory if `folder` is `None`.
 
-    A marker names the state that the last commit brought; tantivy commits it together with the
-    change, so that the two cannot part. The last chunk of the commit carries it, so that scores
-    depend on chunks alone; where none is added it is a document of its own until the next commit.
-    (In indexes made before, all are: there they count as chunks without words until a refill.)
+    A marker names the state that the last commit brought. Tantivy commits the marker together with
+    the change, so that the two always agree. The last chunk of the commit carries the marker, so
+    that scores depend on chunks alone; if no chunk is added, the marker is a document of its own
+    until the next commit. (In older indexes all markers are documents of their own; they count as
+    chunks without words until a refill.)
     """
 
     def __init__(self, folder: Path | None, *, create: bool) -> None:
@@ -64,19 +65,22 @@ class KeywordLeg:
             self._index = _open(folder, self._schema, create=create)
         else:
             self._index = self._open_unwritable(folder)
-        # A reader that follows commits by itself locks its folder from a thread of its own, also
-        # after it was closed; this one follows when it is told to.
+        # A reader that follows commits by itself locks its folder from a thread of its own, even
+        # after it was closed. So this reader follows them only in `reload`.
         self._index.config_reader(reload_policy="manual")
         self._see()
 
     def _see(self) -> None:
-        """Look at the index as it is now; what is seen stays until the next time."""
+        """Take a searcher of the current state, which stays the same until the next call."""
         self._searcher = self._index.searcher()
         self._marker: str | None = None
 
     def _open_unwritable(self, folder: Path) -> tantivy.Index:
-        """Whoever reads must write a lock file beside it: links to the files stand elsewhere."""
-        # Opening it starts a thread of tantivy that may lock the files while they are removed.
+        """Open a folder without write permission, through links in a temporary folder.
+
+        Even a reader of tantivy writes a lock file beside the index.
+        """
+        # Tantivy starts a thread that may lock the files while the folder is removed.
         self._links = tempfile.TemporaryDirectory(prefix="fathom-", ignore_cleanup_errors=True)
         try:
             _link(folder, Path(self._links.name))
@@ -86,36 +90,39 @@ class KeywordLeg:
             raise
 
     def close(self) -> None:
-        """Let go of what was needed to read it; calling it twice is fine."""
+        """Remove the temporary links; a second call does nothing."""
         if self._links is not None:
             self._links.cleanup()
             self._links = None
 
     def reload(self) -> None:
-        """See the last commit."""
+        """Move to the last commit."""
         if self._links is not None and self.folder is not None:
             _link(self.folder, Path(self._links.name))
         self._index.reload()
         self._see()
 
     def marker(self) -> str:
-        """Which state is seen; empty when it has none. Every search asks, so it is remembered."""
+        """Return the name of the current state; empty if it has none.
+
+        Every search asks for the marker, so it is cached.
+        """
         if self._marker is None:
             self._marker = self._read_marker()
         return self._marker
 
     def _read_marker(self) -> str:
-        """The latest: older ones stay with the chunks that carried them."""
-        found = [term for term, _ in self._searcher.terms_with_prefix("marker", "")]
-        return max(found, key=_order, default="")
+        """Return the latest marker; older ones stay with the chunks that carried them."""
+        markers = [term for term, _ in self._searcher.terms_with_prefix("marker", "")]
+        return max(markers, key=_order, default="")
 
     def count(self) -> int:
-        """Number of chunks."""
-        alone = self._searcher.search(self._alone(), 2, count=False).hits
-        return int(self._searcher.num_docs) - len(alone)
+        """Return the number of chunks."""
+        bare_markers = self._searcher.search(self._alone(), 2, count=False).hits
+        return int(self._searcher.num_docs) - len(bare_markers)
 
     def _alone(self) -> tantivy.Query:
-        """Markers that are documents of their own."""
+        """Return the query for markers that are documents of their own."""
         every = tantivy.Query.regex_query(self._schema, "marker", ".*")
         carried = tantivy.Query.exists_query("chunk")
         return tantivy.Query.boolean_query(
@@ -123,7 +130,7 @@ class KeywordLeg:
         )
 
     def apply(self, entered: Iterable[Entered], removed: Sequence[int], marker: str) -> None:
-        """Add and remove chunks and set the marker, in one commit; all of it or nothing is kept.
+        """Add and remove chunks and set the marker, in one commit: all of it or nothing.
 
         Raises:
             RunError: If the disk is full or the folder cannot be written.
@@ -131,7 +138,7 @@ class KeywordLeg:
         self._commit(entered, removed, marker)
 
     def refill(self, entered: Iterable[Entered], marker: str) -> None:
-        """Replace all chunks; else like `apply`."""
+        """Replace all chunks; otherwise like `apply`."""
         self._commit(entered, None, marker)
 
     def _commit(
@@ -139,17 +146,17 @@ class KeywordLeg:
     ) -> None:
         try:
             writer = self._index.writer(WRITER_HEAP_BYTES, 1)
-            # What a killed commit left behind has the names that this one is going to use.
+            # Files that a killed commit left behind have the names that this commit will use.
             writer.garbage_collect_files()
             if removed is None:
                 writer.delete_all_documents()
             else:
                 self._remove(writer, removed)
             last = tantivy.Document()
-            for number, one in enumerate(entered):
+            for number, entry in enumerate(entered):
                 if number:
                     writer.add_document(last)
-                last = _document(one)
+                last = _document(entry)
             last.add_text("marker", marker)
             writer.add_document(last)
             writer.commit()
@@ -159,7 +166,7 @@ class KeywordLeg:
         self.reload()
 
     def _remove(self, writer: tantivy.IndexWriter, numbers: Sequence[int]) -> None:
-        # By query: deletion by term reads the number as signed and so finds nothing.
+        # By query, because deletion by term reads the number as signed and finds nothing.
         if numbers:
             writer.delete_documents_by_query(
                 tantivy.Query.term_set_query(self._schema, "chunk", list(numbers))
@@ -169,43 +176,48 @@ class KeywordLeg:
     def search(
         self, terms: Mapping[str, int], *, k: int, allowed: Allowed | None
     ) -> list[tuple[int, float]]:
-        """The best chunks by number with their scores, at least `k` if there are, all ties in."""
+        """Return the best chunks by number, with their scores and with all ties.
+
+        There are at least `k` of them if enough chunks match.
+        """
         if not terms or (allowed is not None and not len(allowed.chunks)):
             return []
         query = self._query(terms, allowed)
+        # A few more than k, because ties with the last hit must all be returned.
         limit = k + 16
         while True:
-            found = self._searcher.search(query, limit, count=False).hits
-            kept = self._numbered(found, allowed)
-            complete = len(found) < limit
-            if complete or (len(kept) > k and kept[k - 1][1] > kept[-1][1]):
-                return kept
+            hits = self._searcher.search(query, limit, count=False).hits
+            matches = self._numbered(hits, allowed)
+            complete = len(hits) < limit
+            if complete or (len(matches) > k and matches[k - 1][1] > matches[-1][1]):
+                return matches
             limit *= 4
 
     def chunks_with(self, terms: Sequence[str]) -> int:
-        """How many chunks have any of the terms, counted up to `MOST_COUNTED`."""
-        # Those of removed chunks are in the frequency until their segment is merged.
-        held = [term for term in terms if self._searcher.doc_freq("body", term)]
-        if not held:
+        """Return how many chunks contain any of the terms, counted up to `MOST_COUNTED`."""
+        # Frequencies count removed chunks, too, until their segment is merged: chunks are counted.
+        occurring = [term for term in terms if self._searcher.doc_freq("body", term)]
+        if not occurring:
             return 0
-        query = self._query(dict.fromkeys(held, 1), None)
+        query = self._query(dict.fromkeys(occurring, 1), None)
         return len(self._searcher.search(query, MOST_COUNTED, count=False).hits)
 
     def _numbered(
-        self, found: list[tuple[float, tantivy.DocAddress]], allowed: Allowed | None
+        self, hits: list[tuple[float, tantivy.DocAddress]], allowed: Allowed | None
     ) -> list[tuple[int, float]]:
-        addresses = [address for _, address in found]
+        addresses = [address for _, address in hits]
         numbers = np.array(self._searcher.fast_field_values("chunk", addresses), dtype=np.int64)
-        scores = [float(score) for score, _ in found]
+        scores = [float(score) for score, _ in hits]
         pairs = list(zip(numbers.tolist(), scores, strict=True))
         if allowed is None:
             return pairs
         inside = np.isin(numbers, allowed.chunks)
-        return [pair for pair, kept in zip(pairs, inside, strict=True) if kept]
+        return [pair for pair, is_inside in zip(pairs, inside, strict=True) if is_inside]
 
     def _query(self, terms: Mapping[str, int], allowed: Allowed | None) -> tantivy.Query:
         words = [(tantivy.Occur.Should, self._term(term, count)) for term, count in terms.items()]
         query = tantivy.Query.boolean_query(words)
+        # A query of many document numbers is slower than dropping the hits outside them.
         if allowed is None or len(allowed.documents) > FEW_DOCUMENTS:
             return query
         numbers = [int(number) for number in allowed.documents]
@@ -222,16 +234,16 @@ class KeywordLeg:
         return tantivy.Query.boost_query(query, float(count)) if count > 1 else query
 
 
-def _document(one: Entered) -> tantivy.Document:
+def _document(entry: Entered) -> tantivy.Document:
     document = tantivy.Document()
-    document.add_unsigned("chunk", one.chunk)
-    document.add_unsigned("document", one.document)
-    document.add_text("body", " ".join(one.terms))
+    document.add_unsigned("chunk", entry.chunk)
+    document.add_unsigned("document", entry.document)
+    document.add_text("body", " ".join(entry.terms))
     return document
 
 
 def _order(marker: str) -> int:
-    """Markers end with the number of a revision."""
+    """Return the number of the revision at the end of a marker; -1 if it has none."""
     number = marker.rpartition(".")[2]
     return int(number) if number.isdigit() else -1
 
@@ -256,7 +268,7 @@ def _link(folder: Path, links: Path) -> None:
 
 
 def damaged_files(folder: Path) -> list[Path]:
-    """Files of the last commit that do not agree with the checksum at their end."""
+    """Return the files of the last commit that do not match the checksum at their end."""
     try:
         segments = json.loads((folder / "meta.json").read_bytes())["segments"]
     except (OSError, ValueError, KeyError):
@@ -271,12 +283,12 @@ def _footer_holds(path: Path) -> bool:
         size = path.stat().st_size
         with path.open("rb") as file:
             file.seek(max(0, size - MOST_FOOTER))
-            end = file.read()
-        length = int.from_bytes(end[-8:-4], "little")
-        footer = json.loads(end[-8 - length : -8])
+            tail = file.read()
+        length = int.from_bytes(tail[-8:-4], "little")
+        footer = json.loads(tail[-8 - length : -8])
         return bool(footer["crc"] == file_checksum(path, size - 8 - length))
     except FileNotFoundError:
-        return True  # a writer has merged it away meanwhile
+        return True  # a writer has merged the file into another one meanwhile
     except (ValueError, KeyError, TypeError):
         return False
 
@@ -287,5 +299,5 @@ def _made(folder: Path) -> Path:
 
 
 def discard(folder: Path) -> None:
-    """Remove a keyword index that is unsound."""
+    """Remove the folder of a keyword index."""
     shutil.rmtree(folder, ignore_errors=True)

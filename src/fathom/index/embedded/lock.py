@@ -1,4 +1,4 @@
-"""One writer per index directory."""
+"""The lock that admits one writer to an index directory."""
 
 import fcntl
 import os
@@ -16,16 +16,16 @@ WAIT_S = 0.01
 class WriterLock:
     """An exclusive lock on a file, held by this process until `release` or its death.
 
-    The kernel frees it however the process ends, so a lock is never stale. The file's content
-    only serves the message that others get. Not for network file systems that do not
-    implement `flock`.
+    The kernel frees the lock however the process ends, so a lock is never stale. The content of the
+    file only serves the message for other processes. The lock does not work on network file systems
+    that do not implement `flock`.
     """
 
     def __init__(self, path: Path) -> None:
         """Take the lock.
 
         Raises:
-            IndexLocked: If another process, or another writer in this one, holds it.
+            IndexLocked: If another process, or another writer in this process, holds it.
             RunError: If the lock file cannot be written.
         """
         try:
@@ -47,18 +47,18 @@ class WriterLock:
         os.pwrite(self._handle, holder.encode(), 0)
 
     def _taken(self) -> bool:
-        for left in reversed(range(TRIES)):
+        for tries_left in reversed(range(TRIES)):
             try:
                 fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                if left:  # whoever asks for the holder has the lock for an instant
+                if tries_left:  # `holder` takes the lock for an instant
                     time.sleep(WAIT_S)
             else:
                 return True
         return False
 
     def release(self) -> None:
-        """Give the lock back; calling it twice is fine."""
+        """Release the lock; a second call does nothing."""
         if self._handle >= 0:
             os.ftruncate(self._handle, 0)
             os.close(self._handle)
@@ -72,17 +72,17 @@ class WriterLock:
 
 
 def holder(path: Path) -> str:
-    """Who holds the lock on a file, in words; `""` for nobody."""
+    """Return a description of the process that holds the lock on a file; `""` for none."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return ""
     try:
-        written = os.pread(handle, 200, 0).decode(errors="replace").strip()
-        if written:  # else it was given back; if its holder died, the kernel knows
+        description = os.pread(handle, 200, 0).decode(errors="replace").strip()
+        if description:  # empty after `release`; after the holder's death the lock is free
             fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        return written
+        return description
     finally:
         os.close(handle)
     return ""

@@ -1,7 +1,7 @@
-"""The embedded index: one directory, no server.
+"""Functions that open and verify an embedded index: one directory, no server.
 
-`fathom.db` (SQLite) is the only truth; `tantivy*/` and `vectors-*.usearch` are derived from it
-and made anew whenever they are missing or unsound; `lock` belongs to the one writer.
+`fathom.db` (SQLite) is the only truth. `tantivy*/` and `vectors-*.usearch` are derived from it
+and made anew if they are missing or unsound. `lock` belongs to the one writer.
 """
 
 import secrets
@@ -23,7 +23,7 @@ from fathom.text.analyzer import Analyzer
 LOCK = "lock"
 MEND_WAIT_S = 30.0
 REBUILD = "rebuild"
-"""The folder in the directory where an index is made that is to replace it."""
+"""The folder in the directory in which a new index is made that will replace the old one."""
 
 
 def open_reader(
@@ -32,14 +32,14 @@ def open_reader(
     """Open the index in `directory` for reading.
 
     Args:
-        directory: Where the index lies.
-        expected_identity: What must have made the index; what is not named here may differ,
-            and `None` accepts any.
-        mend: Make derived parts anew where they are unsound, else only look.
+        directory: The folder of the index.
+        expected_identity: The entries that the index's identity must have; other entries may
+            differ, and `None` accepts any identity.
+        mend: Make derived files anew if they are unsound; otherwise change no file.
 
     Raises:
-        IndexMissing: If there is none.
-        IndexMismatch: If it was made otherwise, naming what differs.
+        IndexMissing: If there is no index.
+        IndexMismatch: If the index was made otherwise; the message names the differences.
         IndexCorrupt: If its SQLite file is damaged.
     """
     if not (directory / schema.FILE).is_file():
@@ -49,8 +49,8 @@ def open_reader(
         try:
             _check_laid_out(store, directory)
             if expected_identity is not None:
-                made = named(store.identity(), expected_identity)
-                check_identity(directory, made, expected_identity)
+                identity = named(store.identity(), expected_identity)
+                check_identity(directory, identity, expected_identity)
             keyword = _open_keyword(directory, store, mend=mend)
         except BaseException:
             store.connection.close()
@@ -66,20 +66,21 @@ def open_writer(
     ann_from_chunks: int = 20_000,
     on_step: OnStep = lambda _step: None,
 ) -> EmbeddedWriter:
-    """Open the index in `directory` for writing, creating it where there is none.
+    """Open the index in `directory` for writing, creating it if there is none.
 
-    What a broken-off rebuild has left there is dropped: it may hold what is to be removed.
+    The remains of an interrupted rebuild are dropped: they may hold documents that shall be
+    removed.
 
     Args:
-        directory: Where the index lies or shall lie.
-        identity: What makes the index; `None` takes an existing one as it is.
-        durability: See `schema.connect`.
-        ann_from_chunks: More chunks than this outside the graph and it is built anew.
-        on_step: For tests; see `EmbeddedWriter`.
+        directory: The folder of the index.
+        identity: The identity of the index; `None` accepts an existing index as it is.
+        durability: The durability of commits, as in `schema.connect`.
+        ann_from_chunks: The number of chunks outside the graph above which it is built anew.
+        on_step: A callback for tests, as in `EmbeddedWriter`.
 
     Raises:
-        IndexMissing: If there is none and no identity to create it with.
-        IndexMismatch: If it was made otherwise, naming what differs.
+        IndexMissing: If there is no index and no identity to create it with.
+        IndexMismatch: If the index was made otherwise; the message names the differences.
         IndexLocked: If another process is writing.
         IndexCorrupt: If its SQLite file is damaged.
     """
@@ -87,6 +88,7 @@ def open_writer(
         raise missing(directory)
     lock = take_lock(directory)
     try:
+        # Only the holder of the lock may remove it: a rebuild in progress holds the same lock.
         discard(directory / REBUILD)
         with schema.corruption_named(directory / schema.FILE):
             store = _open_store(directory, identity, durability)
@@ -110,14 +112,14 @@ def open_writer(
 
 
 def verify(directory: Path, *, fix: bool = False) -> list[str]:
-    """What is wrong with the index, in words; empty when it is sound.
+    """Return a line for each fault of the index; empty when it is sound.
 
     Args:
-        directory: Where the index lies.
-        fix: First make anew what is derived.
+        directory: The folder of the index.
+        fix: Make all derived files anew first.
 
     Raises:
-        IndexMissing: If there is none.
+        IndexMissing: If there is no index.
     """
     if fix:
         with open_writer(directory, None) as writer:
@@ -127,25 +129,25 @@ def verify(directory: Path, *, fix: bool = False) -> list[str]:
 
 
 def stamp_of(directory: Path) -> tuple[int, int] | None:
-    """What tells the index in `directory` from one that has taken its place since."""
+    """Return a value that changes when another index takes the place of this one."""
     try:
-        found = (directory / schema.FILE).stat()
+        file_status = (directory / schema.FILE).stat()
     except OSError:
         return None
-    return found.st_dev, found.st_ino
+    return file_status.st_dev, file_status.st_ino
 
 
 def writer_at(directory: Path) -> str:
-    """Who is writing to the index in `directory`, in words; `""` for nobody."""
+    """Return a description of the process that writes to the index; `""` for none."""
     return holder(directory / LOCK)
 
 
 def take_lock(directory: Path) -> WriterLock:
-    """The lock of the directory, which is made where there is none.
+    """Take the writer's lock of a directory, which is created if missing.
 
     Raises:
         IndexLocked: If another process is writing.
-        RunError: If it cannot be made.
+        RunError: If the directory or the lock cannot be created.
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -167,6 +169,7 @@ def _open_store(
         _check_laid_out(store, directory)
         if identity is not None:
             check_identity(directory, store.identity(), identity)
+        # Indexes of older versions lack these tables.
         for statement in schema.LATER:
             connection.execute(statement)
     except BaseException:
@@ -176,7 +179,7 @@ def _open_store(
 
 
 def discard_strays(directory: Path, store: Store) -> None:
-    """Remove what belongs to no part of the index: a kill or a reader may have left it."""
+    """Remove files that belong to no part of the index, left by a kill or by a reader."""
     discard_graphs(directory, store)
     for folder in directory.glob(f"{FOLDER}*"):
         if folder.name != store.keyword_folder():
@@ -203,11 +206,14 @@ def _open_keyword(directory: Path, store: Store, *, mend: bool) -> KeywordLeg:
                 return KeywordLeg(None, create=True)
             if not writer_at(directory) or time.monotonic() > deadline:
                 return _mended(directory, store)
-        time.sleep(0.05)  # the writer of a new index is about to make it
+        time.sleep(0.05)  # the writer of a new index will create it soon
 
 
 def _mended(directory: Path, store: Store) -> KeywordLeg:
-    """A keyword leg of the store's state: wait for the writer, be the writer, or do without."""
+    """Return a sound keyword index of the store's state.
+
+    Wait for a writer to mend it, mend it as the writer, or build it in memory.
+    """
     deadline = time.monotonic() + MEND_WAIT_S
     while True:
         try:
@@ -218,14 +224,16 @@ def _mended(directory: Path, store: Store) -> KeywordLeg:
                 raise
             time.sleep(0.05)
         except RunError:
+            # The folder cannot be written, so the index is filled anew for this reader alone.
             return _in_memory(store)
 
 
 def _in_memory(store: Store) -> KeywordLeg:
     keyword = KeywordLeg(None, create=True)
     with schema.transaction(store.connection, write=False):
-        filled = entries(store, Analyzer(), after=-1)
-        keyword.refill(filled, store.marker(store.chunks_at()))
+        all_entries = entries(store, Analyzer(), after=-1)
+        # The transaction keeps the entries and the marker of one and the same state.
+        keyword.refill(all_entries, store.marker(store.chunks_at()))
     return keyword
 
 
