@@ -72,8 +72,9 @@ class Conversations:
         return [dict(zip(_NAMES, row, strict=True)) for row in rows]
 
     def get(self, conversation: str) -> dict[str, Any]:
-        """Return a conversation with its turns, each with its answer as it was given, or `None` if
-        the answer is gone.
+        """Return a conversation with its turns.
+
+        Each turn has its answer as it was given, or `None` if the answer is gone.
 
         Raises:
             Problem: If there is no conversation of this id.
@@ -144,7 +145,7 @@ class Conversations:
         return dict(zip(_NAMES, rows[0], strict=True))
 
     def _turns(self, conversation: str, latest: int = ALL_TURNS) -> list[dict[str, Any]]:
-        """Return the turns in order, or the latest ones; the answers of others are not looked up."""
+        """Return the turns in order, or the latest ones only, each with its answer."""
         rows = self._kept.ask(
             "SELECT question, trace_id, asked FROM turns WHERE conversation = ? "
             "ORDER BY no DESC LIMIT ?",

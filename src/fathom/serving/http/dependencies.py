@@ -13,7 +13,7 @@ from fathom.serving.http.workspaces import Workspace, Workspaces
 
 
 async def caller(request: Request) -> Caller:
-    """Return the caller, by the key in `Authorization`, else by the key of the browser's session."""
+    """Return the caller, by the key in `Authorization`, else by the browser's session."""
     access: Access = request.app.state.access
     header = request.headers.get("authorization", "")
     scheme, _, credential = header.partition(" ")

@@ -1,8 +1,9 @@
-"""A file fetched from an address of the web, never from anywhere inside.
+"""Fetching a file from a public address of the web, never from an inner network.
 
-Who can make a server fetch an address can ask in its name whatever it alone reaches: this machine,
-the network around it, the metadata of a cloud. So an address is looked up once, everything that it
-stands for must be public, that very address is connected to, and each redirection is a new one.
+Whoever can make a server fetch an address can ask in its name for whatever it alone reaches: this
+machine, the network around it, the metadata of a cloud. So a host is looked up once, all of its
+addresses must be public, the connection goes to exactly such an address, and each redirection is
+checked anew.
 """
 
 import http.client
@@ -23,6 +24,7 @@ MOST_REDIRECTS = 3
 MOST_URL_CHARS = 2_000
 SECONDS = 30.0
 PIECE = 1 << 16
+"""The bytes of one read."""
 _NAT64 = ipaddress.ip_network("64:ff9b::/96")
 _ENDINGS = {
     "text/html": ".html",
@@ -30,31 +32,31 @@ _ENDINGS = {
     "text/markdown": ".md",
     "application/json": ".json",
 }
-"""Of a file whose name has none."""
+"""The endings of files whose names have none, by media type."""
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fetched:
-    """A file and what it is called."""
+    """A fetched file and its name."""
 
     name: str
     content: bytes
 
 
 def looked_up(host: str, port: int) -> list[str]:
-    """All addresses of a name."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return [str(each[4][0]) for each in found]
+    """Return all addresses of a host."""
+    entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [str(entry[4][0]) for entry in entries]
 
 
 def connected(address: str, port: int, seconds: float) -> socket.socket:
-    """A connection to an address that was checked."""
+    """Open a connection to an address that was checked."""
     return socket.create_connection((address, port), timeout=seconds)
 
 
 class Fetcher:
-    """Fetches files from public addresses."""
+    """A fetcher of files from public addresses."""
 
     def __init__(
         self,
@@ -64,12 +66,12 @@ class Fetcher:
         resolve: Callable[[str, int], Sequence[str]] = looked_up,
         connect: Callable[[str, int, float], socket.socket] = connected,
     ) -> None:
-        """Nothing is fetched yet.
+        """Create the fetcher. Nothing is fetched yet.
 
         Args:
-            most_bytes: A larger file is refused.
-            ports: Other ones are not asked.
-            resolve: Gives the addresses of a name.
+            most_bytes: The size above which a file is refused.
+            ports: The allowed ports.
+            resolve: Returns the addresses of a host.
             connect: Connects to one of them.
         """
         self._most_bytes = most_bytes
@@ -78,11 +80,11 @@ class Fetcher:
         self._connect = connect
 
     def fetch(self, url: str) -> Fetched:
-        """The file at an address.
+        """Fetch the file at an address.
 
         Raises:
-            Problem: 422 if the address may not be asked, or what it gives is no file; 502 if it
-                cannot be reached.
+            Problem: 422 if the address is not allowed, or gives no file; 502 if it cannot be
+                reached.
         """
         end = time.monotonic() + SECONDS
         for _ in range(MOST_REDIRECTS + 1):
@@ -102,14 +104,15 @@ class Fetcher:
         self, parts: SplitResult, end: float
     ) -> tuple[http.client.HTTPResponse, socket.socket]:
         host, port = str(parts.hostname), _port(parts)
-        given = self._resolve(host, port)
-        if not given or not all(is_public(each) for each in given):
-            raise _refused("it stands for an address that is not public")
-        raw = self._connect(given[0], port, max(0.1, end - time.monotonic()))
-        with ExitStack() as opened:
-            opened.push(raw)
+        addresses = self._resolve(host, port)
+        if not addresses or not all(is_public(address) for address in addresses):
+            raise _refused("its host has an address that is not public")
+        # The checked address, not the host: a second lookup could give another one (DNS rebinding).
+        raw = self._connect(addresses[0], port, max(0.1, end - time.monotonic()))
+        with ExitStack() as stack:
+            stack.push(raw)
             if parts.scheme == "https":
-                raw = opened.enter_context(
+                raw = stack.enter_context(
                     ssl.create_default_context().wrap_socket(raw, server_hostname=host)
                 )
             connection = http.client.HTTPConnection(host, port)
@@ -118,7 +121,8 @@ class Fetcher:
             target = f"{path}?{parts.query}" if parts.query else path
             connection.request("GET", target, headers={"Host": parts.netloc, "Accept": "*/*"})
             reply = connection.getresponse()
-            opened.pop_all()
+            # The socket outlives this block only if the request went well.
+            stack.pop_all()
         return reply, raw
 
     def _read(self, parts: SplitResult, reply: http.client.HTTPResponse, end: float) -> Fetched:
@@ -129,7 +133,7 @@ class Fetcher:
             content += piece
             if len(content) > self._most_bytes:
                 raise _refused(f"it holds more than {self._most_bytes >> 20} MB")
-            if time.monotonic() > end:  # a drop now and then is within each wait, but not in all
+            if time.monotonic() > end:  # slow drops pass each timeout, but not this one
                 raise _unreachable(parts, f"took longer than {SECONDS:g} s")
         name = unquote(PurePosixPath(parts.path).name) or str(parts.hostname)
         kind = reply.getheader("content-type", "").partition(";")[0].strip().lower()
@@ -139,43 +143,47 @@ class Fetcher:
 
 
 def is_public(address: str) -> bool:
-    """Whether an address belongs to anybody on the internet, and hides none that does not."""
+    """Return whether an address is public, and so are the addresses inside it."""
     try:
-        found: Address = ipaddress.ip_address(address.partition("%")[0])
+        parsed: Address = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
         return False
     return all(
-        each.is_global and not (each.is_multicast or each.is_reserved or each.is_unspecified)
-        for each in (found, *_hidden(found))
+        candidate.is_global
+        and not (candidate.is_multicast or candidate.is_reserved or candidate.is_unspecified)
+        for candidate in (parsed, *_hidden(parsed))
     )
 
 
 def _hidden(address: Address) -> list[Address]:
-    """The addresses that stand inside another one."""
+    """Return the IPv4 addresses that an IPv6 address stands for."""
     if isinstance(address, ipaddress.IPv4Address):
         return []
-    inside: list[Address | None] = [address.ipv4_mapped, address.sixtofour]
-    inside += [*(address.teredo or ())]
+    # A gateway would forward such an address to the IPv4 address inside it.
+    candidates: list[Address | None] = [address.ipv4_mapped, address.sixtofour]
+    candidates += [*(address.teredo or ())]
     if address in _NAT64:
-        inside.append(ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF))
-    return [each for each in inside if each is not None]
+        candidates.append(ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF))
+    return [candidate for candidate in candidates if candidate is not None]
 
 
 def _checked(url: str, ports: frozenset[int]) -> SplitResult:
+    # Parsers disagree on backslashes, blanks and other scripts; one could be checked as one host
+    # and connected to as another.
     is_plain = url.isascii() and url.isprintable() and " " not in url and "\\" not in url
     if not is_plain or len(url) > MOST_URL_CHARS:
-        raise _refused("it is no plain address")
+        raise _refused("it is not a plain ASCII address")
     try:
         parts = urlsplit(url)
         port = _port(parts)
     except ValueError:
-        raise _refused("it is no address") from None
+        raise _refused("it is not a valid address") from None
     if parts.scheme not in {"http", "https"} or not parts.hostname:
         raise _refused("only http and https are fetched")
     if parts.username is not None or parts.password is not None:
-        raise _refused("it holds a name or a password")
+        raise _refused("it contains a user name or a password")
     if port not in ports:
-        raise _refused(f"port {port} is not asked")
+        raise _refused(f"port {port} is not allowed")
     return parts
 
 
@@ -183,10 +191,10 @@ def _port(parts: SplitResult) -> int:
     return parts.port or (443 if parts.scheme == "https" else 80)
 
 
-def _refused(why: str) -> Problem:
-    return Problem(422, "url_refused", f"the address is not fetched: {why}")
+def _refused(reason: str) -> Problem:
+    return Problem(422, "url_refused", f"the address is not fetched: {reason}")
 
 
-def _unreachable(parts: SplitResult, why: str) -> Problem:
-    told = f"{parts.hostname} gives no file: {why}"
-    return Problem(502, "url_unreachable", told, next="see whether the address is right")
+def _unreachable(parts: SplitResult, reason: str) -> Problem:
+    detail = f"{parts.hostname} gives no file: {reason}"
+    return Problem(502, "url_unreachable", detail, next="check the address")

@@ -1,4 +1,4 @@
-"""Where the files lie that were sent: in a folder beside an embedded index, else on its server."""
+"""Storage of uploaded files: in a folder beside an embedded index, else on the index's server."""
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,58 +17,61 @@ if TYPE_CHECKING:  # psycopg is of an extra
     from fathom.index.postgres.uploads import Uploads
 
 FETCHED = "fetched"
-"""Beside them: files that were fetched from the server to be shown."""
+"""The folder beside the uploads for files that were fetched from the server to be shown."""
 MOST_FETCHED = 32
+"""The number of fetched files on this disk; the oldest are removed first."""
 
 
 class Files(Protocol):
-    """The files of one workspace."""
+    """The uploaded files of one workspace."""
 
     @property
     def folder(self) -> Path:
-        """Below which documents are said to be."""
+        """The folder under which the documents' paths lie."""
         ...
 
     def store(self, files: Sequence[UploadFile]) -> Stored:
-        """Keep files that are sent; each is there whole or not at all."""
+        """Store uploaded files; each is stored completely or not at all."""
         ...
 
     def placed(self, names: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-        """Where stored files are read on this machine.
+        """Map stored files to their paths on this machine.
 
         Args:
-            names: What each is called by who sent it, by the path where it was stored.
+            names: The name that the client gave each file, by the path where it was stored.
 
         Returns:
-            The same by the paths here, and paths that are no longer said to be theirs.
+            The names by the paths on this machine, and the paths that no longer belong to these
+                files.
         """
         ...
 
     def on_disk(self, names: Mapping[str, str]) -> AbstractContextManager[list[Path]]:
-        """Have files there while a `with` block runs; gives those that there are."""
+        """Provide files on this disk for the length of a `with` block; yields the existing ones."""
         ...
 
     def find(self, path: str) -> bool:
-        """Whether the file is there that a document was read from."""
+        """Return whether the file of a document exists."""
         ...
 
     def opened(self, path: str) -> Path:
-        """The file that a document was read from, as it can be opened.
+        """Return a path at which the file of a document can be opened.
 
         Args:
-            path: Of the file; the place of a record is none, see `index.corpus_places.find_file`.
+            path: The path of the file, not that of a record inside it;
+                `index.corpus_places.find_file` returns it.
 
         Raises:
-            FileNotFoundError: If there is none.
+            FileNotFoundError: If there is no such file.
         """
         ...
 
     def remove(self, path: str) -> None:
-        """Remove a file, if it was sent; any other stays."""
+        """Remove an uploaded file; any other file stays."""
         ...
 
     def tidy(self, *, idle: bool) -> None:
-        """Remove from this disk what is not kept here.
+        """Remove from this disk what is not stored here.
 
         Args:
             idle: Whether no job of the workspace is open, so that no file is being read.
@@ -77,7 +80,7 @@ class Files(Protocol):
 
 
 def _is_file(path: str) -> bool:
-    """Tell whether a file that can have been read is there; paths of those lead nowhere up."""
+    """Return whether a file that may have been ingested exists; such paths contain no `..`."""
     try:
         return ".." not in PurePath(path).parts and Path(path).is_file()
     except OSError:  # such as a name that is too long
@@ -91,59 +94,60 @@ def _require_file(path: str) -> Path:
 
 
 class LocalFiles:
-    """In a folder beside an embedded index."""
+    """Uploaded files in a folder beside an embedded index."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def store(self, files: Sequence[UploadFile]) -> Stored:
-        """See `Files.store`."""
+        """Write uploaded files into the folder."""
         return store(files, self.folder)
 
     def placed(self, names: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-        """See `Files.placed`."""
+        """Map stored files to their paths on this machine."""
         return dict(names), []
 
     @contextmanager
     def on_disk(self, names: Mapping[str, str]) -> Iterator[list[Path]]:
-        """See `Files.on_disk`."""
+        """Yield the existing paths."""
         yield [path for path in map(Path, names) if path.exists()]
 
     def find(self, path: str) -> bool:
-        """See `Files.find`."""
+        """Return whether the file of a document exists."""
         return _is_file(path)
 
     def opened(self, path: str) -> Path:
-        """See `Files.opened`."""
+        """Return the path itself, after a check."""
         return _require_file(path)
 
     def remove(self, path: str) -> None:
-        """See `Files.remove`."""
+        """Remove an uploaded file; any other file stays."""
         if is_upload(Path(path), self.folder):
             Path(path).unlink(missing_ok=True)
 
     def tidy(self, *, idle: bool) -> None:
-        """See `Files.tidy`: all is kept here."""
+        """Do nothing: everything is stored here."""
 
 
 class SharedFiles:
-    """On the server of an index, on this disk only while they are read or shown."""
+    """Uploaded files on the server of an index, on this disk only while they are used."""
 
     def __init__(self, folder: Path, uploads: "Uploads") -> None:
-        """Nothing is asked before it is needed.
+        """Create the store. Nothing is opened before it is needed.
 
         Args:
-            folder: Below which documents are said to be; files are read there.
-            uploads: Those on the server.
+            folder: The folder under which the documents' paths lie; files are read there.
+            uploads: The files on the server.
         """
         self.folder = folder
         self._uploads = uploads
 
     def store(self, files: Sequence[UploadFile]) -> Stored:
-        """See `Files.store`."""
+        """Send uploaded files to the server of the index."""
         self.folder.parent.mkdir(parents=True, exist_ok=True)
-        with TemporaryDirectory(dir=self.folder.parent, prefix="sent-") as sent:
-            stored = store(files, Path(sent))
+        # The files need a place on this disk first, which gives their sizes and rejects bad names.
+        with TemporaryDirectory(dir=self.folder.parent, prefix="sent-") as received:
+            stored = store(files, Path(received))
             names = {}
             for path, name in stored.names.items():
                 place = str(self.folder / name)
@@ -152,63 +156,64 @@ class SharedFiles:
         return Stored(names, stored.refused)
 
     def placed(self, names: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-        """See `Files.placed`."""
-        here = {str(self.folder / name): name for name in names.values()}
-        before = {*names, *(self._uploads.place(name, path) for path, name in here.items())}
-        return here, sorted(before - here.keys() - {""})
+        """Map stored files to their paths on this machine."""
+        local_names = {str(self.folder / name): name for name in names.values()}
+        earlier = {*names, *(self._uploads.place(name, path) for path, name in local_names.items())}
+        return local_names, sorted(earlier - local_names.keys() - {""})
 
     @contextmanager
     def on_disk(self, names: Mapping[str, str]) -> Iterator[list[Path]]:
-        """See `Files.on_disk`."""
-        with self._uploads.on_disk({name: Path(path) for path, name in names.items()}) as there:
-            yield there
+        """Fetch files for the length of a `with` block, and yield their paths."""
+        with self._uploads.on_disk({name: Path(path) for path, name in names.items()}) as paths:
+            yield paths
 
     def find(self, path: str) -> bool:
-        """See `Files.find`."""
+        """Return whether the file of a document exists."""
         return self._uploads.find(path) is not None or _is_file(path)
 
     def opened(self, path: str) -> Path:
-        """See `Files.opened`."""
-        found = self._uploads.find(path)
-        if found is None:
+        """Return a path of a fetched copy of the file."""
+        upload = self._uploads.find(path)
+        if upload is None:
             return _require_file(path)
-        kept = self.folder.parent / FETCHED
-        target = kept / str(found.no) / Path(found.name).name
+        copies = self.folder.parent / FETCHED
+        # A new version of a file has a new number, so a copy is never out of date.
+        target = copies / str(upload.no) / Path(upload.name).name
         if not target.is_file():
-            self._uploads.fetch(found.name, target)
-            _thin(kept)
+            self._uploads.fetch(upload.name, target)
+            _thin(copies)
         return target
 
     def remove(self, path: str) -> None:
-        """See `Files.remove`."""
+        """Remove an uploaded file; any other file stays."""
         self._uploads.remove(path)
         self.tidy(idle=False)
 
     def tidy(self, *, idle: bool) -> None:
-        """See `Files.tidy`: what was fetched goes with its file, what a killed server left too."""
-        kept = self.folder.parent / FETCHED
-        if kept.is_dir():
-            known = {str(each.no) for each in self._uploads.all()}
-            for each in kept.iterdir():
-                if each.name not in known:
+        """Remove copies whose files are gone, and what a killed server left behind."""
+        copies = self.folder.parent / FETCHED
+        if copies.is_dir():
+            numbers = {str(each.no) for each in self._uploads.all()}
+            for each in copies.iterdir():
+                if each.name not in numbers:
                     shutil.rmtree(each, ignore_errors=True)
         if idle and self.folder.is_dir():
             shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def _thin(kept: Path) -> None:
-    """Remove the files that were fetched first."""
-    folders = sorted(kept.iterdir(), key=lambda each: each.stat().st_mtime)
-    for each in folders[:-MOST_FETCHED]:
-        shutil.rmtree(each, ignore_errors=True)
+def _thin(copies: Path) -> None:
+    """Remove the copies that were fetched first."""
+    folders = sorted(copies.iterdir(), key=lambda folder: folder.stat().st_mtime)
+    for folder in folders[:-MOST_FETCHED]:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def files_of(index: Index, directory: Path) -> Files:
-    """The files that were sent to an index.
+    """Create the store of the files that were uploaded to an index.
 
     Args:
-        index: Where they may be kept.
-        directory: Of the index, or of what is kept beside it on this machine.
+        index: The index, which may store them on its server.
+        directory: The index's directory, or that of its companion data on this machine.
     """
     folder, uploads = (directory / UPLOADS).absolute(), index.uploads()
     return LocalFiles(folder) if uploads is None else SharedFiles(folder, uploads)

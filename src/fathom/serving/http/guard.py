@@ -1,4 +1,4 @@
-"""What no request gets past: whose name is asked for, from which page, and how much is sent."""
+"""The guard before the application: it checks host, origin and size of each request."""
 
 from urllib.parse import urlsplit
 
@@ -22,17 +22,17 @@ SAFE = {
     "Content-Security-Policy": CSP,
     "Cache-Control": "no-store",
 }
-"""Of every reply that has no others of its own."""
+"""The default headers of every reply; a route may set others."""
 UPLOADS = "/api/v1/documents"
 QUESTIONS = "/api/v1/ask"
 
 
 class Guard:
-    """Stands before the application.
+    """An ASGI middleware that refuses dangerous requests before the application reads them.
 
     A page of another site can make a browser send requests here, under a name that it points to
-    this machine (DNS rebinding) or straight across: the first is known by its `Host`, the second
-    by its `Origin`.
+    this machine (DNS rebinding) or straight across: the `Host` header shows the first, the `Origin`
+    header the second.
     """
 
     def __init__(
@@ -42,14 +42,14 @@ class Guard:
         self._admission = admission
         self._access = access
         self._public = urlsplit(settings.public_url)
-        named = {self._public.hostname or "", *(each.lower() for each in settings.allowed_hosts)}
-        self._hosts = LOOPBACK | (named - {""})
-        self._any_host = not (named - {""})
+        allowed = {self._public.hostname or "", *(host.lower() for host in settings.allowed_hosts)}
+        self._hosts = LOOPBACK | (allowed - {""})
+        self._any_host = not (allowed - {""})
         self._upload_bytes = settings.upload_mb << 20
         self._body_bytes = settings.body_mb << 20
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """See ASGI."""
+        """Refuse a request, or pass it on to the application, as ASGI defines it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
@@ -63,9 +63,10 @@ class Guard:
         await self._app(scope, self._counted(scope, receive), safe)
 
     def _host(self, headers: Headers) -> Problem | None:
+        # Two `Host` headers are refused: a proxy and this server might each believe another one.
         hosts = headers.getlist("host")
         name = _hostname(hosts[0]) if len(hosts) == 1 else ""
-        # Who must show a key cannot be made to ask by a name: the browser keeps it for the other.
+        # DNS rebinding cannot use a key: the browser keeps its cookie for the other host name.
         if name in self._hosts or (name and self._any_host and self._access.needs_key()):
             return None
         return Problem(
@@ -79,18 +80,18 @@ class Guard:
         origins = headers.getlist("origin")
         if not origins:
             return None
-        own = {headers.get("host", "").lower(), self._public.netloc.lower()} - {""}
-        if len(origins) == 1 and urlsplit(origins[0]).netloc.lower() in own:
+        allowed = {headers.get("host", "").lower(), self._public.netloc.lower()} - {""}
+        if len(origins) == 1 and urlsplit(origins[0]).netloc.lower() in allowed:
             return None
         return Problem(
             403,
             "foreign_origin",
-            "a page of another site may not ask here",
+            "a page of another site may not use this server",
             next="ask from the page of this server, or from a program",
         )
 
     def _crowd(self, scope: Scope) -> Problem | None:
-        """In a crowd, to read what is asked would cost those who are at work."""
+        """Refuse a question in a crowd, before its body costs the running ones any time."""
         is_question = scope["method"] == "POST" and scope["path"].startswith(QUESTIONS)
         return self._admission.refusal() if is_question else None
 
@@ -99,36 +100,42 @@ class Guard:
         return self._upload_bytes if is_upload else self._body_bytes
 
     def _size(self, scope: Scope, headers: Headers) -> Problem | None:
-        told = headers.get("content-length", "0")
-        if told.isascii() and told.isdigit() and len(told) < 20 and int(told) <= self._most(scope):
+        length = headers.get("content-length", "0")
+        # `int` alone would accept signs, blanks and digits of other scripts.
+        if (
+            length.isascii()
+            and length.isdigit()
+            and len(length) < 20
+            and int(length) <= self._most(scope)
+        ):
             return None
         return _too_large(self._most(scope))
 
     def _counted(self, scope: Scope, receive: Receive) -> Receive:
-        most, read = self._most(scope), 0
+        limit, read = self._most(scope), 0
 
         async def counted() -> Message:
             nonlocal read
             message = await receive()
             read += len(message.get("body", b""))
-            if read > most:  # a body that did not say how long it is
-                raise HTTPException(413, str(_too_large(most)))
+            if read > limit:  # a body without a true Content-Length
+                raise HTTPException(413, str(_too_large(limit)))
             return message
 
         return counted
 
 
-def _too_large(most: int) -> Problem:
+def _too_large(limit: int) -> Problem:
     return Problem(
         413,
         "too_large",
-        f"more than {most >> 20} MB were sent",
+        f"more than {limit >> 20} MB were sent",
         next="send less at once, or raise serve.upload_mb or serve.body_mb",
     )
 
 
 def _hostname(host: str) -> str:
-    """The name in a `Host` header, without its port."""
+    """Return the name in a `Host` header, without its port."""
     try:
         return (urlsplit(f"//{host}").hostname or "").lower()
     except ValueError:

@@ -1,4 +1,4 @@
-"""Whether the server lives, and whether it is ready; its numbers; the session of a browser."""
+"""The routes of liveness, readiness, metrics, and a browser's session."""
 
 import asyncio
 from typing import Annotated
@@ -17,20 +17,20 @@ router = APIRouter(tags=["server"])
 
 
 class SessionBody(Body):
-    """A key, as `fathom keys add` showed it."""
+    """A key, as `fathom keys add` printed it."""
 
     key: str
 
 
 @router.get("/healthz")
 async def alive() -> Response:
-    """The server lives."""
+    """Report that the server lives."""
     return json_reply({"status": "ok"})
 
 
 @router.get("/readyz")
 async def ready(request: Request) -> Response:
-    """The server takes questions."""
+    """Report whether the server takes questions."""
     if request.app.state.stopping.is_told:
         raise cut()
     return json_reply({"status": "ready"})
@@ -38,7 +38,7 @@ async def ready(request: Request) -> Response:
 
 @router.get("/metrics")
 async def metrics(request: Request, _: MayAdmin) -> Response:
-    """Numbers for Prometheus."""
+    """Get the metrics for Prometheus."""
     return Response(request.app.state.metrics.text(), headers={"Content-Type": CONTENT_TYPE})
 
 
@@ -46,13 +46,15 @@ async def metrics(request: Request, _: MayAdmin) -> Response:
 async def opened(
     body: SessionBody, request: Request, x_forwarded_proto: Annotated[str, Header()] = ""
 ) -> Response:
-    """Let this browser ask with a key until it is closed; scripts of the page cannot read it."""
+    """Let this browser ask with a key until it is closed; the page's scripts cannot read the key."""
     access = request.app.state.access
     if not body.key.isascii():
         raise Problem(401, "unauthorized", "the key is unknown")
+    # A session without a key is fine where none is needed.
     if body.key or await asyncio.to_thread(access.needs_key):
         await access.known(body.key)
     reply = Response(status_code=204)
+    # Behind a proxy that ends TLS the request itself arrives as http.
     is_secure = request.url.scheme == "https" or x_forwarded_proto == "https"
     reply.set_cookie(COOKIE, body.key, httponly=True, samesite="strict", secure=is_secure)
     return reply
@@ -60,7 +62,7 @@ async def opened(
 
 @router.delete("/api/v1/session", status_code=204)
 async def closed() -> Response:
-    """Let this browser forget its key."""
+    """Make this browser forget its key."""
     reply = Response(status_code=204)
     reply.delete_cookie(COOKIE, httponly=True, samesite="strict")
     return reply

@@ -1,4 +1,4 @@
-"""Idempotency keys: a request that is sent again, because its reply was lost, is done once."""
+"""Idempotency keys: a request that is sent again, because its reply was lost, runs once."""
 
 import asyncio
 from collections import OrderedDict
@@ -18,22 +18,23 @@ from fathom.serving.http.kept import REPLIES
 from fathom.serving.http.problems import Problem
 
 MOST_KEPT = 256
-"""Replies of a workspace; the oldest go first."""
+"""The number of stored replies of a workspace; the oldest are removed first."""
 LEASE_S = 15.0
-"""A server that is not heard of for so long has died; the request may be done again."""
+"""The seconds of silence after which a server counts as dead; its request may run again."""
 BEAT_S = 3.0
+"""The seconds between two renewals of a lease."""
 LOOK_S = 0.2
-"""So often it is looked whether another server has done a request."""
+"""The seconds between two checks whether another server has finished a request."""
 Work = Callable[[], Awaitable[Response]]
 
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """How a reply is noted, and made again of the note, so that no text of a document is in it.
+    """How a reply is stored and restored, so that the store contains no text of a document.
 
     Attributes:
-        note: Of a reply; empty where there is none.
-        text: Of a note; a `FathomError` where it is not to be had any more.
+        note: Makes the note of a reply; empty if there is none.
+        text: Restores the reply from a note; raises a `FathomError` if that is no longer possible.
     """
 
     note: Callable[[Response], str] = lambda reply: bytes(reply.body).decode()
@@ -41,7 +42,7 @@ class Noted:
 
 
 WHOLE = Noted()
-"""The reply itself."""
+"""The note that is the reply itself."""
 
 
 class _Done(NamedTuple):
@@ -52,24 +53,24 @@ class _Done(NamedTuple):
 class Once:
     """The replies of one workspace, by the keys that the clients chose."""
 
-    def __init__(self, kept: Database) -> None:
-        """Nothing is opened before there is a key.
+    def __init__(self, database: Database) -> None:
+        """Create the store. Nothing is opened before a request has a key.
 
         Args:
-            kept: Holds the table `replies`, which other servers see too.
+            database: The database with the table `replies`, which other servers see too.
         """
         self._done: OrderedDict[str, _Done] = OrderedDict()
-        self._kept = kept
+        self._kept = database
         self._server = token_hex(8)
 
-    async def do(self, key: str, body: str, work: Work, noted: Noted = WHOLE) -> Response:
-        """The reply of the work, or that which was given for the same key before.
+    async def do(self, key: str, body: str, work: Work, note: Noted = WHOLE) -> Response:
+        """Run the work, or return the reply that the same key had before.
 
         Args:
-            key: What the client calls the request; empty for none.
-            body: What was asked.
-            work: Does it.
-            noted: How its reply is kept for other servers, and after this one.
+            key: The client's name of the request; empty for none.
+            body: The request's content.
+            work: Makes the reply.
+            note: How the reply is stored for other servers and after this one.
 
         Raises:
             Problem: 422 if the key stands for another request.
@@ -77,61 +78,62 @@ class Once:
         if not key:
             return await work()
         key = sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
-        asked = sha256(body.encode("utf-8", "surrogatepass")).hexdigest()
-        known = self._done.get(key)
-        if known is not None:
-            if known.body != asked:
+        digest = sha256(body.encode("utf-8", "surrogatepass")).hexdigest()
+        earlier = self._done.get(key)
+        if earlier is not None:
+            if earlier.body != digest:
                 raise _reused()
-            return await asyncio.shield(known.reply)
-        return await self._first(key, asked, work, noted)
+            return await asyncio.shield(earlier.reply)
+        return await self._first(key, digest, work, note)
 
     def close(self) -> None:
-        """Let go of the replies."""
+        """Close the database."""
         self._kept.close()
 
-    async def _first(self, key: str, asked: str, work: Work, noted: Noted) -> Response:
+    async def _first(self, key: str, digest: str, work: Work, note: Noted) -> Response:
         reply: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
-        self._done[key] = _Done(asked, reply)
+        self._done[key] = _Done(digest, reply)
         while len(self._done) > MOST_KEPT:
             self._done.popitem(last=False)
         try:
-            made, is_noted = await self._alone(key, asked, work, noted)
+            response, is_noted = await self._alone(key, digest, work, note)
         except BaseException as error:
-            # What failed may be tried again; who waits for it is told why.
+            # A failed request may be sent again; those that wait for it get the error.
             self._done.pop(key, None)
             reply.set_exception(error if isinstance(error, Exception) else _left_off())
-            reply.exception()  # it is told, whether anybody waits or not
+            reply.exception()  # else asyncio would log an error that nobody awaited
             raise
-        reply.set_result(made)
-        if is_noted:  # and so given as long as what it rests on is there, and no longer
+        reply.set_result(response)
+        if is_noted:  # from now on the note decides: it is void when its documents are gone
             self._done.pop(key, None)
-        return made
+        return response
 
-    async def _alone(self, key: str, asked: str, work: Work, noted: Noted) -> tuple[Response, bool]:
-        """Do the work if no server has done it; while another one is at it, wait.
+    async def _alone(self, key: str, digest: str, work: Work, note: Noted) -> tuple[Response, bool]:
+        """Run the work if no server has; wait while another one is running it.
 
         Returns:
-            The reply, and whether it can be made again of its note.
+            The reply, and whether it can be restored from its note.
         """
-        while not await asyncio.to_thread(self._begin, key, asked):
-            known = await asyncio.to_thread(self._known, key, asked, noted)
-            if known is not None:
-                return known, True
+        while not await asyncio.to_thread(self._begin, key, digest):
+            earlier = await asyncio.to_thread(self._known, key, digest, note)
+            if earlier is not None:
+                return earlier, True
             await asyncio.sleep(LOOK_S)
-        beating = asyncio.ensure_future(self._beat(key))
+        renewal = asyncio.ensure_future(self._beat(key))
         try:
-            made = await work()
+            response = await work()
         except BaseException:
+            # Shielded: a cancelled request, too, must give up its claim.
             await asyncio.shield(asyncio.to_thread(self._forget, key))
             raise
         finally:
-            beating.cancel()
-        return made, await asyncio.to_thread(self._keep, key, made, noted)
+            renewal.cancel()
+        return response, await asyncio.to_thread(self._keep, key, response, note)
 
     async def _beat(self, key: str) -> None:
         while True:
             await asyncio.sleep(BEAT_S)
-            with suppress(FathomError):  # the next one tells
+            with suppress(FathomError):  # the next renewal reports it
                 await asyncio.to_thread(
                     self._kept.ask,
                     f"UPDATE replies SET lease = {self._kept.clock} + ? "  # noqa: S608 - constant
@@ -139,43 +141,43 @@ class Once:
                     (LEASE_S, key, self._server),
                 )
 
-    def _begin(self, key: str, asked: str) -> bool:
-        """Whether it is this server's to do: nobody has begun, or who has died."""
+    def _begin(self, key: str, digest: str) -> bool:
+        """Claim a request for this server: a new one, or one whose server has died."""
         lease = f"{self._kept.clock} + ?"
-        begun = self._kept.ask(
+        claimed = self._kept.ask(
             f"INSERT INTO replies(key, body, server, lease) VALUES (?, ?, ?, {lease}) "  # noqa: S608 - constant
             "ON CONFLICT DO NOTHING RETURNING key",
-            (key, asked, self._server, LEASE_S),
+            (key, digest, self._server, LEASE_S),
         )
-        return bool(begun) or bool(
+        return bool(claimed) or bool(
             self._kept.ask(
                 f"UPDATE replies SET server = ?, lease = {lease} WHERE key = ? AND body = ? "  # noqa: S608 - constant
                 f"AND status = 0 AND lease < {self._kept.clock} RETURNING key",
-                (self._server, LEASE_S, key, asked),
+                (self._server, LEASE_S, key, digest),
             )
         )
 
-    def _known(self, key: str, asked: str, noted: Noted) -> Response | None:
-        """The reply of another server, or of before; `None` while it is not there."""
-        asked_for = "SELECT body, status, media, reply FROM replies WHERE key = ?"
-        for body, status, media, note in self._kept.ask(asked_for, (key,)):
-            if body != asked:
+    def _known(self, key: str, digest: str, note_kind: Noted) -> Response | None:
+        """Return the stored reply; `None` while there is none."""
+        statement = "SELECT body, status, media, reply FROM replies WHERE key = ?"
+        for body, status, media, note in self._kept.ask(statement, (key,)):
+            if body != digest:
                 raise _reused()
             if status:
                 try:
-                    return Response(noted.text(note), status, media_type=media)
-                except FathomError:  # it went with its documents: what is there now is asked
+                    return Response(note_kind.text(note), status, media_type=media)
+                except FathomError:  # gone with its documents: run it again
                     self._forget(key)
         return None
 
-    def _keep(self, key: str, made: Response, noted: Noted) -> bool:
-        note = noted.note(made)
+    def _keep(self, key: str, response: Response, note_kind: Noted) -> bool:
+        note = note_kind.note(response)
         if not note:
             self._forget(key)
             return False
         self._kept.ask(
             "UPDATE replies SET status = ?, media = ?, reply = ? WHERE key = ? AND server = ?",
-            (made.status_code, made.media_type or "", note, key, self._server),
+            (response.status_code, response.media_type or "", note, key, self._server),
         )
         self._kept.ask(
             "DELETE FROM replies WHERE status > 0 AND no <= (SELECT max(no) FROM replies) - ?",
@@ -188,7 +190,7 @@ class Once:
 
 
 def once_of(index: Index) -> Once:
-    """The replies of who serves an index."""
+    """Create the store of replies beside an index."""
     return Once(index.database(REPLIES.file, REPLIES.tables))
 
 
@@ -203,5 +205,5 @@ def _reused() -> Problem:
 
 def _left_off() -> Problem:
     return Problem(
-        503, "left_off", "the same request was left off", next="send it again", retry_after=1
+        503, "left_off", "the same request was aborted", next="send it again", retry_after=1
     )
