@@ -1,4 +1,4 @@
-"""Reading an embedded index."""
+"""Read access to an embedded index."""
 
 import sqlite3
 import threading
@@ -38,15 +38,15 @@ from fathom.types import Chunk, Document, Filter
 
 WAIT_S = 1.0
 SPARE = 4
-"""So many connections wait for the next questions."""
+"""The number of open connections that are kept for the next questions."""
 TRIES = 50
 MOST_IDS = 20_000
-"""So many are remembered, about three megabytes."""
+"""The number of chunk ids that are cached, about three megabytes."""
 
 
 @dataclass(slots=True)
 class _View:
-    """Where rows, words and vectors are read."""
+    """The SQLite store, the keyword index and the vector indexes of one state."""
 
     store: Store
     keyword: KeywordLeg
@@ -54,25 +54,26 @@ class _View:
 
 
 class _Ids:
-    """Ids of chunks that were looked up, by number; the numbers of a lineage are given once."""
+    """A cache of chunk ids by number; within a lineage no number is used twice."""
 
     def __init__(self) -> None:
         self._known: dict[int, str] = {}
         self._lineage = ""
 
     def of(self, store: Store, numbers: Sequence[int]) -> Mapping[int, str]:
-        """The ids of these chunks, and maybe of others."""
+        """Return the ids of these chunks, and possibly of others."""
         lineage = store.meta("lineage")
+        # A rebuilt index numbers its chunks anew, so ids of the old one would be wrong.
         if lineage != self._lineage or len(self._known) > MOST_IDS:
             self._known, self._lineage = {}, lineage
-        lacking = [number for number in numbers if number not in self._known]
-        if lacking:
-            self._known |= store.chunk_ids(lacking)
+        missing = [number for number in numbers if number not in self._known]
+        if missing:
+            self._known |= store.chunk_ids(missing)
         return self._known
 
 
 class EmbeddedReader:
-    """Reads the index in a directory; may be used by several threads, one at a time inside."""
+    """A reader of the index in a directory, for several threads, one at a time inside."""
 
     def __init__(
         self,
@@ -81,13 +82,13 @@ class EmbeddedReader:
         keyword: KeywordLeg,
         mend: Callable[[], KeywordLeg] | None = None,
     ) -> None:
-        """Take over an open store and a keyword leg.
+        """Take over an open store and a keyword index.
 
         Args:
-            directory: Where the index lies.
-            store: Its SQLite file, open.
-            keyword: Its keyword leg.
-            mend: Gives a keyword leg of the store's state, whatever it takes.
+            directory: The folder of the index.
+            store: The open store of its SQLite file.
+            keyword: Its keyword index.
+            mend: Returns a keyword index of the store's state, and builds one if it must.
         """
         self._directory, self._file = directory, directory / schema.FILE
         self._latest = self._newest = _View(store, keyword, {})
@@ -109,7 +110,10 @@ class EmbeddedReader:
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """See `IndexReader.snapshot`: a read transaction of SQLite, and the words as they were."""
+        """Show all calls inside the block one state.
+
+        The block holds a read transaction of SQLite and the keyword index as it was.
+        """
         view = None if self._held.get() else self._view()
         if view is None:
             yield
@@ -121,20 +125,20 @@ class EmbeddedReader:
             self._spare_later(view.store.connection)
 
     def _view(self) -> "_View | None":
-        """The last state, which stays as it is; `None` where it does so by itself."""
+        """Return a fixed view of the last state; `None` if the reader's own view cannot change."""
         for _ in range(TRIES):
             store = Store(self._another(), still=True)
             with self._damage_named():
                 store.connection.execute("BEGIN")
-                wanted = store.marker(store.chunks_at())
+                target = store.marker(store.chunks_at())
             with self._busy:
-                if self._latest.keyword.marker() == wanted:
+                if self._latest.keyword.marker() == target:
                     self._newest = _View(store, copy(self._latest.keyword), dict(self._latest.legs))
                     return self._newest
             self._spare_later(store.connection)
             with self._current_words():
-                pass  # somebody published since the words were looked at
-        return None  # another file is in the place of the one that is open, which nobody writes to
+                pass  # a writer has published since the keyword index was read
+        return None  # another file has replaced the open one, which no writer changes any more
 
     def _another(self) -> sqlite3.Connection:
         with self._busy:
@@ -152,7 +156,7 @@ class EmbeddedReader:
 
     @contextmanager
     def _snapshot(self) -> Iterator[int]:
-        """One state of SQLite for everything inside; gives the revision."""
+        """Hold one state of SQLite for all calls inside; yield its revision."""
         with self._busy, self._damage_named():
             if self._store.connection.in_transaction:
                 yield self._store.published()
@@ -174,13 +178,13 @@ class EmbeddedReader:
         filters: Sequence[Filter] = (),
         space: Space | None = None,
     ) -> list[Match]:
-        """See `IndexReader.vector_search`."""
+        """Return the `k` chunks with the highest cosine to the unit vector, ties by chunk id."""
         k = bounded(k)
         with self._snapshot() as revision:
-            leg = self._leg(space, revision)
+            vectors = self._leg(space, revision)
             allowed = self._allowed(filters, revision)
-            found = leg.search(self._store, vector, k, allowed)
-            return self._ranked(found, k)
+            scored = vectors.search(self._store, vector, k, allowed)
+            return self._ranked(scored, k)
 
     def _leg(self, space: Space | None, revision: int) -> VectorLeg:
         name = space.name if space else ""
@@ -189,17 +193,16 @@ class EmbeddedReader:
         else:
             stored = check_made_with(self._directory, space, self._store.space(name))
         view = self._held.get() or self._latest
-        leg = copy(
-            view.legs.get(name) or VectorLeg(self._directory)
-        )  # others may hold another state
-        leg.refresh(view.store, revision, stored)
-        view.legs[name] = leg
+        # A copy, because a snapshot may still use the old one for another state.
+        vectors = copy(view.legs.get(name) or VectorLeg(self._directory))
+        vectors.refresh(view.store, revision, stored)
+        view.legs[name] = vectors
         if view is self._newest:
-            self._latest.legs[name] = leg  # later questions begin with it
-        return leg
+            self._latest.legs[name] = vectors  # later questions start from this state
+        return vectors
 
     def keyword_search(self, text: str, *, k: int, filters: Sequence[Filter] = ()) -> list[Match]:
-        """See `IndexReader.keyword_search`."""
+        """Return the `k` chunks with the highest BM25 score for any word, ties by chunk id."""
         k = bounded(k)
         terms = self._analyzer.query_terms(text)
         with self._current_words() as revision:
@@ -207,28 +210,28 @@ class EmbeddedReader:
             return self._ranked(self._keyword.search(terms, k=k, allowed=allowed), k)
 
     def word_counts(self, words: Sequence[str]) -> list[int]:
-        """See `IndexReader.word_counts`."""
+        """Return for each word the number of chunks that contain it, in any form."""
         terms = [list(self._analyzer.query_terms(word)) for word in words]
         with self._current_words():
-            return [self._keyword.chunks_with(each) for each in terms]
+            return [self._keyword.chunks_with(forms) for forms in terms]
 
     @contextmanager
     def _current_words(self) -> Iterator[int]:
-        """One state of SQLite and of the keyword leg; gives the revision."""
+        """Wait for a common state of SQLite and the keyword index; yield its revision."""
         deadline = time.monotonic() + WAIT_S
         while True:
             with self._snapshot() as revision:
                 if self._keyword_is_current():
                     yield revision
                     return
-            # A writer stands between applying and publishing, or died there.
+            # A writer is between applying and publishing a change, or was killed there.
             if time.monotonic() > deadline and self._mend is not None:
                 self._take(self._mend())
             time.sleep(0.002)
 
     def _keyword_is_current(self) -> bool:
-        wanted = self._store.marker(self._store.chunks_at())
-        if self._keyword.marker() == wanted:
+        target = self._store.marker(self._store.chunks_at())
+        if self._keyword.marker() == target:
             return True
         folder = self._directory / self._store.keyword_folder()
         try:
@@ -236,101 +239,102 @@ class EmbeddedReader:
                 self._take(KeywordLeg(folder, create=False))
             self._keyword.reload()
         except (RunError, ValueError, OSError):
-            return False  # being made, or being replaced
-        return self._keyword.marker() == wanted
+            return False  # a writer is creating or replacing it
+        return self._keyword.marker() == target
 
     def _take(self, keyword: KeywordLeg) -> None:
         self._latest.keyword.close()
         self._latest.keyword = keyword
 
     def lacking_vectors(self) -> int:
-        """See `IndexReader.lacking_vectors`."""
+        """Return the number of chunks without a vector, in the space that lacks most."""
         with self._snapshot():
             return max(space.lacking for space in self._store.all_spaces())
 
     def _allowed(self, filters: Sequence[Filter], revision: int) -> Allowed | None:
         return self._store.allowed(filters, revision) if filters else None
 
-    def _ranked(self, found: Sequence[tuple[int, float]], k: int) -> list[Match]:
-        ids = self._ids.of(self._store, [number for number, _ in found])
-        best = sorted([(-score, ids[number]) for number, score in found])[:k]
+    def _ranked(self, scored: Sequence[tuple[int, float]], k: int) -> list[Match]:
+        ids = self._ids.of(self._store, [number for number, _ in scored])
+        # Ties go by id, not by number: numbers depend on the order of ingestion.
+        best = sorted([(-score, ids[number]) for number, score in scored])[:k]
         return [Match(chunk_id, -score) for score, chunk_id in best]
 
     def chunks(self, ids: Sequence[str]) -> list[Chunk]:
-        """See `IndexReader.chunks`."""
+        """Return the chunks with these ids, in this order; missing ids are left out."""
         with self._snapshot() as revision:
-            found = self._store.chunks(ids, revision)
-        return [found[one] for one in ids if one in found]
+            by_id = self._store.chunks(ids, revision)
+        return [by_id[chunk_id] for chunk_id in ids if chunk_id in by_id]
 
     def document(self, document_id: str) -> Document | None:
-        """See `IndexReader.document`."""
+        """Return the document with this id, or `None`."""
         with self._snapshot() as revision:
             return self._store.document(document_id, revision)
 
     def paths(self, ids: Sequence[str]) -> dict[str, str]:
-        """See `IndexReader.paths`."""
+        """Return the paths of the existing documents among these, by id."""
         with self._snapshot() as revision:
             return self._store.paths(ids, revision)
 
     def entry(self, document_id: str) -> Entry | None:
-        """See `IndexReader.entry`."""
+        """Return the document with this id and its vectors, ready to be stored elsewhere."""
         with self._snapshot() as revision:
             return self._store.entry(document_id, revision)
 
     def documents(self) -> Iterator[DocumentSummary]:
-        """See `IndexReader.documents`."""
+        """Return the summaries of all documents, ordered by path."""
         with self._snapshot() as revision:
             return self._store.summaries(revision)
 
     def is_empty(self) -> bool:
-        """See `IndexReader.is_empty`."""
+        """Return whether the index has no document."""
         with self._snapshot() as revision:
             return self._store.is_empty(revision)
 
     def source(self, path: str) -> SourceRecord | None:
-        """See `IndexReader.source`."""
+        """Return the record of this place, or `None`."""
         with self._snapshot() as revision:
             return self._store.source(path, revision)
 
     def sources(
         self, below: str = "/", *, after: str = "", most: int | None = None
     ) -> Iterator[SourceRecord]:
-        """See `IndexReader.sources`."""
+        """Return the records of a place, of all places in it and of its records, by path."""
         with self._snapshot() as revision:
             return self._store.sources(below, revision, after=after, most=most)
 
     def places(self, document_id: str) -> list[SourceRecord]:
-        """See `IndexReader.places`."""
+        """Return the records of all places that hold this document, ordered by path."""
         with self._snapshot() as revision:
             return self._store.places(document_id, revision)
 
     def roots(self) -> list[str]:
-        """See `IndexReader.roots`."""
+        """Return the files and folders that the index shall hold, as the user named them."""
         with self._snapshot():
             return self._store.roots()
 
     def calibrations(self) -> dict[str, str]:
-        """See `IndexReader.calibrations`."""
+        """Return the stored calibrations, as JSON by strategy."""
         with self._snapshot():
             return self._store.calibrations()
 
     def revision(self) -> str:
-        """See `IndexReader.revision`."""
+        """Return the name of the index's state; every published change gives another one."""
         with self._snapshot() as revision:
             return self._store.marker(revision)
 
     def keys(self) -> Mapping[str, MetadataKey]:
-        """See `IndexReader.keys`."""
+        """Return the metadata keys that filters may use."""
         with self._snapshot() as revision:
             return keys_of(self._store, revision)
 
     def status(self) -> IndexStatus:
-        """See `IndexReader.status`."""
+        """Return counts, sizes and identity."""
         with self._snapshot() as revision:
             return status(self._directory, self._store, revision)
 
     def findings(self) -> list[str]:
-        """What is wrong with the index, in words; empty when it is sound."""
+        """Return a line for each fault of the index; empty when it is sound."""
         with self._snapshot():
             return [
                 *truth_findings(self._directory, self._store),
@@ -339,7 +343,7 @@ class EmbeddedReader:
             ]
 
     def close(self) -> None:
-        """See `IndexReader.close`."""
+        """Release files and memory; a second call does nothing."""
         with self._busy:
             if not self._closed:
                 for connection in (self._latest.store.connection, *self._spare):

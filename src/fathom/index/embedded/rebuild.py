@@ -1,4 +1,4 @@
-"""A new index is made beside the old one, and takes its place in one step."""
+"""Rebuild of an index: the new one is made beside the old one and replaces it in one step."""
 
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
@@ -18,14 +18,14 @@ from fathom.index.embedded.writer import EmbeddedWriter, OnStep
 
 @dataclass(frozen=True, slots=True)
 class Rebuilding:
-    """An index that is being made, and the one that it is to replace, where that can be read."""
+    """The writer of a new index, and a reader of the old one if that can be read."""
 
     writer: EmbeddedWriter
     before: IndexReader | None
 
 
 Open = Callable[[Path], EmbeddedWriter]
-"""Opens a writer in a directory, making an index of the wanted identity where there is none."""
+"""Opens a writer in a directory, and creates an index of the right identity if there is none."""
 
 
 @contextmanager
@@ -35,21 +35,21 @@ def rebuilding(
     open_new: Open,
     on_step: OnStep = lambda _step: None,
 ) -> Iterator[Rebuilding]:
-    """Make an index anew; at the end of the `with` block it takes the place of the old one.
+    """Make an index anew; at the end of the `with` block it replaces the old one.
 
-    Until that instant the old index is there for readers, and a kill or an error leaves it as it
-    was. What was stored by then is kept: whoever makes the same index of the same roots goes on
-    with it, as long as nobody has written to the old one.
+    Until that instant the old index serves readers, and a kill or an error leaves it as it was.
+    Content that was stored by then is kept: the next rebuild of the same index with the same roots
+    continues with it, as long as no process has written to the old index.
 
     Args:
-        directory: Where the index lies.
-        roots: What it is to hold.
-        open_new: Opens the writer of the new one.
-        on_step: For tests: told `moved`, `replaced`.
+        directory: The folder of the index.
+        roots: The files and folders that the index shall hold.
+        open_new: Opens the writer of the new index.
+        on_step: A callback for tests, called with `moved` and `replaced`.
 
     Raises:
         IndexLocked: If another process is writing.
-        RunError: If it cannot be written.
+        RunError: If the index cannot be written.
     """
     new = directory / REBUILD
     with ExitStack() as stack:
@@ -68,7 +68,7 @@ def _readable(directory: Path) -> IndexReader | None:
     try:
         return open_reader(directory, mend=False)
     except FathomError:
-        return None  # there is none, or it is damaged, or of another layout
+        return None  # there is no index, or it is damaged or of another layout
 
 
 def _continued(
@@ -78,8 +78,9 @@ def _continued(
         try:
             writer = open_new(new)
         except FathomError:
-            pass  # made otherwise, or damaged
+            pass  # the remains have another identity or are damaged
         else:
+            # The same lineage means that the new index has already replaced the old one.
             if writer.roots() == list(roots) and _lineage(writer) != _lineage(before):
                 return writer
             writer.close()
@@ -94,7 +95,7 @@ def _lineage(index: IndexReader | None) -> str:
 
 
 def _replace(directory: Path, new: Path, on_step: OnStep) -> None:
-    """The parts of the new index get names of their own beside the old ones, then its truth."""
+    """Move the derived files of the new index beside the old ones, then replace the database."""
     with closing(schema.connect(new, write=True)) as connection:
         store = Store(connection)
         _move_parts(directory, new, store)
@@ -108,6 +109,7 @@ def _replace(directory: Path, new: Path, on_step: OnStep) -> None:
 
 def _move_parts(directory: Path, new: Path, store: Store) -> None:
     lineage, notes = store.meta("lineage"), {}
+    # Named by lineage, so that the files of the old index stay in place until it is replaced.
     keyword = f"{FOLDER}-{lineage}"
     if (new / store.keyword_folder()).is_dir():
         discard(directory / keyword)
@@ -118,13 +120,13 @@ def _move_parts(directory: Path, new: Path, store: Store) -> None:
     for space in store.all_spaces():
         graph = space.graph
         if graph is not None and (new / graph.file).is_file():
-            own = replace(graph, file=space.graph_file(f"{lineage}-{graph.until}"))
-            (new / graph.file).replace(directory / own.file)
-            Changes(store).note_graph(space, own.dumps())
+            record = replace(graph, file=space.graph_file(f"{lineage}-{graph.until}"))
+            (new / graph.file).replace(directory / record.file)
+            Changes(store).note_graph(space, record.dumps())
 
 
 def _put_truth(directory: Path, source: sqlite3.Connection) -> None:
-    """Copy the database over the old one: one transaction, which readers see whole or not."""
+    """Copy the database over the old one, in one transaction that readers see whole or not."""
     try:
         target = schema.connect(directory, write=True)
     except IndexCorrupt:
@@ -143,12 +145,13 @@ def _put_truth(directory: Path, source: sqlite3.Connection) -> None:
 
 
 def _put_file(directory: Path, source: sqlite3.Connection) -> None:
-    """Put a file at the place of one that is damaged."""
+    """Replace a damaged database file."""
     file = directory / schema.FILE
-    part = file.with_name(f"{schema.FILE}.part")
-    part.unlink(missing_ok=True)
-    with closing(sqlite3.connect(part)) as copy:
+    partial = file.with_name(f"{schema.FILE}.part")
+    partial.unlink(missing_ok=True)
+    with closing(sqlite3.connect(partial)) as copy:
         source.backup(copy)
+    # The logs belong to the damaged file, and SQLite would apply them to the new one.
     for log in (f"{schema.FILE}-wal", f"{schema.FILE}-shm"):
         (directory / log).unlink(missing_ok=True)
-    part.replace(file)
+    partial.replace(file)

@@ -1,4 +1,4 @@
-"""All vectors looked at: their cosines within bounds from bytes, then exactly where it matters."""
+"""An exact scan over all vectors: bounds of their cosines from bytes, then the exact cosines."""
 
 import numpy as np
 import simsimd
@@ -8,38 +8,39 @@ from fathom.index.base import Vector
 from fathom.index.rows import LARGEST, HalfMatrix, cosines
 
 BLOCK = 64
-"""So many rows are turned into bytes at a time."""
+"""The number of rows that are converted to bytes at a time."""
 ROUNDING = 1e-6
-"""More than the bounds themselves may err by, which are computed in float32."""
+"""An allowance for the rounding of the bounds, which are computed in float32."""
 
 Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
 
 
 class _Bytes:
-    """Rows as whole numbers of steps: a row is `codes * steps`, but for `errors`.
+    """Rows as whole numbers of steps: a row is `codes * steps`, up to `errors`.
 
     Attributes:
         codes: (rows, dimension) int8.
-        steps: One a row.
-        errors: The length of what a row differs by.
-        lengths: Of the rows as they are here.
+        steps: The step of each row.
+        errors: The length of the difference between each row and its codes.
+        lengths: The length of each row as its codes give it.
     """
 
     def __init__(self, rows: NDArray[np.floating]) -> None:
         count = len(rows)
         self.codes = np.empty(rows.shape, dtype=np.int8)
         self.steps, self.errors, self.lengths = (np.empty(count) for _ in range(3))
+        # Block by block, because a float32 copy of all rows would take twice their memory.
         for start in range(0, count, BLOCK):
-            part = slice(start, start + BLOCK)
-            exact = rows[part].astype(np.float32)
+            block = slice(start, start + BLOCK)
+            exact = rows[block].astype(np.float32)
             largest = np.abs(exact).max(axis=1)
             steps = np.where(largest > 0, largest, np.float32(1)) / np.float32(LARGEST)
             codes = np.rint(exact / steps[:, None])
-            near = codes * steps[:, None]
-            self.codes[part], self.steps[part] = codes, steps
-            self.errors[part] = _lengths(exact - near)
-            self.lengths[part] = _lengths(near)
+            rounded = codes * steps[:, None]
+            self.codes[block], self.steps[block] = codes, steps
+            self.errors[block] = _lengths(exact - rounded)
+            self.lengths[block] = _lengths(rounded)
 
 
 def _lengths(rows: NDArray[np.floating]) -> NDArray[np.floating]:
@@ -48,10 +49,11 @@ def _lengths(rows: NDArray[np.floating]) -> NDArray[np.floating]:
 
 
 class Scan:
-    """Finds the nearest of its vectors, all of them and no other.
+    """An exact search for the nearest of a set of vectors.
 
-    Products of bytes are exact on every processor and a quarter of the work. How far they can be
-    from a cosine is known (Cauchy and Schwarz), so few cosines have to be computed.
+    Products of bytes are exact on every processor and take a quarter of the work. The distance
+    between such a product and the cosine is bounded (Cauchy and Schwarz), so few cosines have to be
+    computed.
     """
 
     def __init__(self, halves: HalfMatrix) -> None:
@@ -63,37 +65,39 @@ class Scan:
         return len(self._halves)
 
     def nearest(
-        self, vector: Vector, k: int, kept: NDArray[np.bool_] | None = None
+        self, vector: Vector, k: int, mask: NDArray[np.bool_] | None = None
     ) -> tuple[Places, Floats]:
-        """The places of the `k` highest cosines and of all that equal the last, and the cosines.
+        """Return the places of the `k` highest cosines and of all ties, with the cosines.
 
         Args:
-            vector: Of unit length.
+            vector: A vector of unit length.
             k: At least 1.
-            kept: Which vectors are looked at; by default all.
+            mask: Marks the vectors to search; by default all.
         """
         low, high = self._bounds(vector)
-        places = np.arange(len(self)) if kept is None else np.flatnonzero(kept)
-        if kept is not None:
-            low, high = low[kept], high[kept]
+        places = np.arange(len(self)) if mask is None else np.flatnonzero(mask)
+        if mask is not None:
+            low, high = low[mask], high[mask]
         if len(places) > k:
+            # At least k cosines reach this floor, so a vector whose upper bound is lower cannot be
+            # among them.
             places = places[high >= _highest(low, k)]
         exact = cosines(self._halves[places], vector)
         best = exact >= _highest(exact, k)
         return places[best], exact[best]
 
     def _bounds(self, vector: Vector) -> tuple[Floats, Floats]:
-        """What each cosine is not below, and not above."""
-        known, asked = self._bytes, _Bytes(vector[None])
-        products = np.asarray(simsimd.dot(asked.codes[0], known.codes)).reshape(-1)
-        about = products * (known.steps * asked.steps[0])
+        """Compute the lower and the upper bound of each cosine."""
+        rows, query = self._bytes, _Bytes(vector[None])
+        products = np.asarray(simsimd.dot(query.codes[0], rows.codes)).reshape(-1)
+        about = products * (rows.steps * query.steps[0])
         length = float(np.linalg.norm(vector.astype(np.float64)))
-        reach = known.errors * length + known.lengths * asked.errors[0] + ROUNDING
+        reach = rows.errors * length + rows.lengths * query.errors[0] + ROUNDING
         return about - reach, about + reach
 
 
 def _highest(values: Floats, k: int) -> float:
-    """The `k`-th of the highest; of fewer the last."""
+    """Return the `k`-th highest value; of fewer values the lowest."""
     if not len(values):
         return 0.0
     at = max(0, len(values) - k)

@@ -1,9 +1,9 @@
-"""The tables of the embedded index, and how its SQLite file is opened.
+"""The tables of the embedded index, and functions that open its SQLite file.
 
-A row is visible at revision P when `added <= P`: rows that a revision removes carry it in
-`removed` until that revision is published, and are deleted in the very transaction that
-publishes it. So old and new rows of one document live side by side only while neither a
-kill nor a reader may see a mixture.
+A row is visible at revision P when `added <= P`. Rows that a revision removes carry it in
+`removed` until that revision is published; the transaction that publishes the revision deletes
+them. So old and new rows of one document exist side by side only while no reader, and no process
+after a kill, can see a mixture.
 """
 
 import sqlite3
@@ -20,7 +20,7 @@ FILE = "fathom.db"
 
 WRITER_CACHE_KB = 16_000
 READER_CACHE_KB = 4000
-"""What a question reads is a few rows here and there; the system has them at hand too."""
+"""Small, because a question reads few rows, which the system caches too."""
 _PATIENT = "PRAGMA busy_timeout = 10000"
 Durability = Literal["normal", "full"]
 
@@ -57,8 +57,8 @@ CREATE TABLE vectors(
   chunk_no INTEGER PRIMARY KEY, vector BLOB NOT NULL, checksum INTEGER NOT NULL);
 """
 
-# Came later; indexes that were made before get them when they are next written to. The vectors of
-# further space number n are in a table of its own, `vectors_n`, laid out like `vectors`.
+# Tables of later versions; older indexes get them with the next write. The vectors of further
+# space number n are in a table of their own, `vectors_n`, laid out like `vectors`.
 LATER = (
     "CREATE TABLE IF NOT EXISTS kept(key TEXT PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS spaces(no INTEGER PRIMARY KEY AUTOINCREMENT, "
@@ -75,11 +75,11 @@ def connect(
     """Open the SQLite file of `directory`, which must exist unless `write`.
 
     Args:
-        directory: Where the index lies.
-        write: Create the file where there is none, and delete securely.
-        durability: `normal` survives the death of the process at any instant, but after the
-            death of the machine the last calls may be missing (never torn); `full` waits for
-            the disk at each commit and loses none.
+        directory: The folder of the index.
+        write: Create a missing file, and delete securely.
+        durability: `normal` survives the death of the process at any instant, but after the death
+            of the machine the last calls may be missing (never torn); `full` waits for the disk at
+            each commit and loses none.
 
     Raises:
         IndexCorrupt: If the file is no SQLite database.
@@ -99,7 +99,7 @@ def _connect_to_read(file: Path) -> sqlite3.Connection:
     try:
         return _open(f"{file.absolute().as_uri()}?mode=ro", READER_CACHE_KB)
     except sqlite3.OperationalError:
-        # A folder without write permission: without a log the file alone is the whole truth.
+        # The folder may be without write permission. Without a log the file holds all content.
         log = file.with_name(f"{file.name}-wal")
         if log.exists() and log.stat().st_size:
             raise
@@ -115,8 +115,8 @@ def _open(uri: str, cache_kb: int) -> sqlite3.Connection:
     except BaseException:
         connection.close()
         raise
-    for name, of in (("file_name", _file_name), ("folder_name", _folder_name)):
-        connection.create_function(name, 1, of, deterministic=True)
+    for name, function in (("file_name", _file_name), ("folder_name", _folder_name)):
+        connection.create_function(name, 1, function, deterministic=True)
     return connection
 
 
@@ -129,7 +129,7 @@ def _folder_name(path: str) -> str:
 
 
 def create(connection: sqlite3.Connection, identity: dict[str, str], lineage: str) -> None:
-    """Lay out an empty index, in one transaction."""
+    """Create the tables of an empty index, in one transaction."""
     with transaction(connection, write=True):
         for statement in TABLES.split(";\n"):
             if statement.strip():
@@ -141,16 +141,16 @@ def create(connection: sqlite3.Connection, identity: dict[str, str], lineage: st
             "chunks_at": "0",
             "dead": "0",
         }
-        named = {f"identity.{key}": value for key, value in identity.items()}
-        connection.executemany("INSERT INTO meta VALUES (?, ?)", (first | named).items())
+        identity_rows = {f"identity.{key}": value for key, value in identity.items()}
+        connection.executemany("INSERT INTO meta VALUES (?, ?)", (first | identity_rows).items())
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
 def is_laid_out(connection: sqlite3.Connection, directory: Path) -> bool:
-    """Whether the tables are there.
+    """Return whether the tables exist.
 
     Raises:
-        IndexMismatch: If another version of Fathom laid them out.
+        IndexMismatch: If another version of Fathom created them.
     """
     with corruption_named(directory / FILE):
         version = int(connection.execute("PRAGMA user_version").fetchone()[0])
@@ -163,7 +163,11 @@ def is_laid_out(connection: sqlite3.Connection, directory: Path) -> bool:
 
 
 def fold_log(connection: sqlite3.Connection) -> None:
-    """Fold the log into the database file; a question that reads from it leaves it for later."""
+    """Fold the log into the database file.
+
+    A reader that uses the log makes the call give up; a later call folds the log.
+    """
+    # Half a second only: nothing depends on an empty log, so a writer need not wait longer.
     connection.execute("PRAGMA busy_timeout = 500")
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     connection.execute(_PATIENT)
@@ -171,7 +175,7 @@ def fold_log(connection: sqlite3.Connection) -> None:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection, *, write: bool) -> Iterator[None]:
-    """Everything inside sees one state; a write is kept wholly or not at all."""
+    """Run the block in one transaction: one state for reads, all or nothing for writes."""
     connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
     try:
         yield
@@ -184,12 +188,12 @@ def transaction(connection: sqlite3.Connection, *, write: bool) -> Iterator[None
 
 @contextmanager
 def corruption_named(file: Path, look: Callable[[], Iterable[str]] = lambda: ()) -> Iterator[None]:
-    """Turn complaints about a damaged file into one line that names it and the next step.
+    """Turn errors about a damaged file into one line that names it and the next step.
 
     Args:
-        file: SQLite's.
-        look: Says what is damaged. Asked where an error that nobody foresaw may come from that:
-            bytes that changed can still be a sound database, of nonsense.
+        file: The file of SQLite.
+        look: Yields the faults of the file. It is called when an unforeseen error may come from
+            damage: changed bytes can still be a sound database with wrong content.
 
     Raises:
         IndexCorrupt: If the file is damaged.
@@ -211,15 +215,15 @@ def corruption_named(file: Path, look: Callable[[], Iterable[str]] = lambda: ())
 
 
 def is_damage(error: Exception) -> bool:
-    """Whether it says that a database is damaged or is none."""
+    """Return whether an error says that a database is damaged or that the file is none."""
     name = getattr(error, "sqlite_errorname", "") or ""
     signs = ("no such table", "Could not decode to UTF-8")
-    named = name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB"))
-    return named or isinstance(error, Damaged) or str(error).startswith(signs)
+    has_code = name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB"))
+    return has_code or isinstance(error, Damaged) or str(error).startswith(signs)
 
 
 def _short(error: Exception) -> str:
-    return str(error).partition(" with text")[0]  # what follows is of a document
+    return str(error).partition(" with text")[0]  # the rest quotes a document
 
 
 def _first(look: Callable[[], Iterable[str]]) -> str:

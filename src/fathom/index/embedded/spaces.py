@@ -1,4 +1,4 @@
-"""Vector spaces as SQLite knows them, and whether one can be searched."""
+"""Vector spaces as SQLite stores them, and the check whether one can be searched."""
 
 import json
 import sqlite3
@@ -13,14 +13,16 @@ from fathom.index.embedded.hnsw import GraphRecord
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredSpace:
-    """A space of vectors.
+    """A vector space as stored in SQLite.
 
     Attributes:
-        number: 0 for the one that every index has.
-        name: Empty for that one.
-        dimension: Of its vectors; 0 while there are none.
-        identity: Of the embedder that made them; empty for that one, as the index has it.
-        lacking: Chunks without a vector in it, or a few more while a change is published.
+        number: 0 for the space that every index has.
+        name: Empty for the space that every index has.
+        dimension: The dimension of its vectors; 0 while there are none.
+        identity: The identity of its embedder; empty for the space that every index has, whose
+            identity is the index's.
+        lacking: The number of chunks without a vector in the space, or a few more while a change is
+            published.
     """
 
     number: int
@@ -32,21 +34,21 @@ class StoredSpace:
 
     @property
     def table(self) -> str:
-        """Where its vectors are."""
+        """The table of its vectors."""
         return f"vectors_{self.number}" if self.number else "vectors"
 
     @property
     def lacking_key(self) -> str:
-        """Under which `lacking` is noted."""
+        """The key in `meta` under which `lacking` is stored."""
         return f"lacking.{self.number}"
 
     def graph_file(self, state: str) -> str:
-        """A name for its graph, of a state that no graph of it had before."""
+        """Return a file name for its graph of a state that had no graph before."""
         return f"vectors-{state}" + (f"-{self.number}" if self.number else "") + ".usearch"
 
 
 def to_space(row: sqlite3.Row) -> StoredSpace:
-    """A row of `spaces`; what it lacks is noted elsewhere."""
+    """Build a space from a row of `spaces`, without `lacking`, which `meta` holds."""
     return StoredSpace(
         number=row["no"],
         name=row["name"],
@@ -56,22 +58,23 @@ def to_space(row: sqlite3.Row) -> StoredSpace:
     )
 
 
-def check_made_with(directory: Path, wanted: Space, found: StoredSpace | None) -> StoredSpace:
-    """The space that is wanted.
+def check_made_with(directory: Path, space: Space, stored: StoredSpace | None) -> StoredSpace:
+    """Return the stored space after a check that it is the requested one.
 
     Raises:
-        IndexMismatch: If it is not there or was made otherwise; says how to make it.
+        IndexMismatch: If the space is missing or was made otherwise; the message says how to make
+            it.
     """
-    if found is None:
+    if stored is None:
         raise IndexMismatch(
-            f"the index at {directory} has no vectors of {wanted.name!r}; run `fathom ingest` "
+            f"the index at {directory} has no vectors of {space.name!r}; run `fathom ingest` "
             "with it in retrieval.embedders"
         )
-    if found.identity != wanted.identity:
-        keys = sorted({*found.identity, *wanted.identity})
-        differing = [key for key in keys if found.identity.get(key) != wanted.identity.get(key)]
+    if stored.identity != space.identity:
+        keys = sorted({*stored.identity, *space.identity})
+        differing = [key for key in keys if stored.identity.get(key) != space.identity.get(key)]
         raise IndexMismatch(
-            f"the index at {directory} has vectors of another {wanted.name!r} (another "
+            f"the index at {directory} has vectors of another {space.name!r} (another "
             f"{', '.join(differing)}); run `fathom ingest` to make them anew"
         )
-    return found
+    return stored

@@ -1,4 +1,4 @@
-"""Counts, sizes and a fingerprint of an index."""
+"""Counts, sizes and the content hash of an embedded index."""
 
 import hashlib
 import json
@@ -13,7 +13,7 @@ from fathom.index.filters import KEY
 
 
 def status(directory: Path, store: Store, revision: int) -> IndexStatus:
-    """The state of the index at a revision; call it inside a read transaction."""
+    """Return the state of the index at a revision; the caller holds a read transaction."""
 
     def count(table: str, condition: str = "TRUE") -> int:
         query = f"SELECT count(*) FROM {table} WHERE added <= ? AND {condition}"  # noqa: S608 - constants
@@ -45,7 +45,7 @@ def _space(space: StoredSpace, chunks: int) -> SpaceStatus:
 
 
 def keys_of(store: Store, revision: int) -> dict[str, MetadataKey]:
-    """What documents can be filtered by at a revision; see `IndexStatus.keys`."""
+    """Return the metadata keys that filters may use at a revision, as `IndexStatus.keys`."""
     rows = store.connection.execute(
         "SELECT key, CASE WHEN type IN ('integer', 'real') THEN 'number' "  # noqa: S608 - constant
         "WHEN type IN ('true', 'false') THEN 'bool' "
@@ -54,24 +54,25 @@ def keys_of(store: Store, revision: int) -> dict[str, MetadataKey]:
         "ORDER BY key, count(*) DESC, kind",
         (revision,),
     )
-    found: dict[str, MetadataKey] = {}
+    keys: dict[str, MetadataKey] = {}
     for key, kind, count in rows:
-        if KEY.fullmatch(key):  # by others nothing can be filtered
-            before = found.get(key, MetadataKey((), 0))
-            found[key] = MetadataKey((*before.kinds, kind), before.documents + count)
-    return found
+        if KEY.fullmatch(key):  # filters accept no other keys
+            before = keys.get(key, MetadataKey((), 0))
+            keys[key] = MetadataKey((*before.kinds, kind), before.documents + count)
+    return keys
 
 
 def content_hash(store: Store, revision: int) -> str:
-    """sha256 over all documents with their chunks and vectors, and over all places."""
+    """Compute sha256 over all documents with their chunks and vectors, and over all places."""
     select = store.connection.execute
     documents = select("SELECT fingerprint FROM documents WHERE added <= ?", (revision,))
     places = select(
         "SELECT path, digest, outcome, document_id FROM sources WHERE added <= ?", (revision,)
     )
-    parts = [row[0] for row in documents]
-    parts += [json.dumps(list(row)).encode() for row in places]
-    return hashlib.sha256(b"\n".join(sorted(parts))).hexdigest()
+    fingerprints = [row[0] for row in documents]
+    fingerprints += [json.dumps(list(row)).encode() for row in places]
+    # Sorted, so that the order of ingestion does not matter.
+    return hashlib.sha256(b"\n".join(sorted(fingerprints))).hexdigest()
 
 
 def _sizes(directory: Path, keyword: str) -> dict[str, int]:
