@@ -14,7 +14,7 @@ from fastapi.testclient import TestClient
 from tests.serving.http.conftest import ADDRESS, ROOT
 
 from fathom.config import settings_of
-from fathom.documents.base import ParseLimits, Refused
+from fathom.documents.base import ParseLimits, ParseRefusal
 from fathom.documents.sandbox.drawing import draw_page, png
 from fathom.index.engines import EmbeddedIndex
 from fathom.index.ingest_progress import Advance
@@ -166,7 +166,7 @@ def test_a_picture_holds_the_pixels_it_was_made_of() -> None:
 def test_a_damaged_file_is_not_drawn(tmp_path: Path, content: bytes) -> None:
     file = tmp_path / "damaged.pdf"
     file.write_bytes(content)
-    with pytest.raises(Refused):
+    with pytest.raises(ParseRefusal):
         draw_page(file, 1, width=300, limits=ParseLimits())
 
 
@@ -265,8 +265,8 @@ def test_a_job_over_which_two_servers_died_fails_and_the_next_one_is_done(
     assert not engine.begun.is_set()
     assert bad.state == "failed"
     assert bad.reason == (
-        "2 servers ended while they read 0.md, 1.md, 2.md, 3.md, 4.md and 2 more; "
-        "send the files again one by one, without the one that does it"
+        "2 servers ended while reading 0.md, 1.md, 2.md, 3.md, 4.md and 2 more; "
+        "send the files again one by one, without the one that causes it"
     )
     jobs.add({str(tmp_path / "0.md"): "0.md"})
     assert engine.begun.wait(60)

@@ -46,7 +46,7 @@ async def metrics(request: Request, _: MayAdmin) -> Response:
 async def opened(
     body: SessionBody, request: Request, x_forwarded_proto: Annotated[str, Header()] = ""
 ) -> Response:
-    """Let this browser ask with a key until it is closed; the page's scripts cannot read the key."""
+    """Let this browser ask with a key until it is closed; scripts cannot read the key."""
     access = request.app.state.access
     if not body.key.isascii():
         raise Problem(401, "unauthorized", "the key is unknown")

@@ -1,4 +1,4 @@
-"""The jobs of a workspace, where all its servers see them: each is worked off by one of them."""
+"""The queue of ingestion jobs of a workspace, shared by all servers; one server runs each job."""
 
 import json
 from dataclasses import dataclass, field
@@ -10,25 +10,25 @@ from fathom.serving.http.kept import JOBS
 
 State = Literal["waiting", "running", "done", "failed"]
 MOST_KEPT = 200
-"""So many jobs are remembered; of older ones only the documents are."""
+"""The number of remembered jobs; of older ones only the documents remain."""
 LEASE_S = 15.0
-"""A server that is not heard of for so long has died; another one takes up its job."""
+"""The seconds of silence after which a server counts as dead; another one takes its job."""
 _OPEN = "state IN ('waiting', 'running')"
 
 
 @dataclass(slots=True, kw_only=True)
 class Job:
-    """Files on their way into the index.
+    """Uploaded files that are to be ingested.
 
     Attributes:
-        names: What each stored file is called by who sent it, by its path.
+        names: The name that the client gave each stored file, by its path.
         refused: Files that were not stored: their name as `path`, `outcome` and `reason`.
         replaced: Paths under which the documents of these files were known before.
-        bytes: Of all files; `bytes_done` need no more work.
-        seconds: That were worked on it.
-        starts: How often a server began it and did not give it back.
-        reason: Why the whole job failed; empty unless it did.
-        files: What became of each stored file.
+        bytes: The size of all files; `bytes_done` of them need no more work.
+        seconds: The time of work on the job.
+        starts: How often a server began the job without giving it back.
+        reason: The error of a failed job; else empty.
+        files: The outcome of each stored file.
     """
 
     id: str
@@ -46,10 +46,10 @@ class Job:
     files: list[dict[str, str]] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
-        """As the API tells it; `rate` is in bytes a second, `seconds_left` is a guess."""
+        """Return the job as in the API; `rate` is in bytes a second, `seconds_left` is an estimate."""
         running = self.state == "running"
         rate = self.bytes_done / self.seconds if self.seconds > 0 else 0.0
-        left = None if rate == 0 else max(0.0, (self.bytes - self.bytes_done) / rate)
+        seconds_left = None if rate == 0 else max(0.0, (self.bytes - self.bytes_done) / rate)
         return {
             "id": self.id,
             "state": self.state,
@@ -60,27 +60,29 @@ class Job:
             "bytes_total": self.bytes,
             "rate": round(rate, 1),
             "seconds": round(self.seconds, 3),
-            "seconds_left": round(left or 0.0, 1) if running and left is not None else None,
+            "seconds_left": round(seconds_left or 0.0, 1)
+            if running and seconds_left is not None
+            else None,
             "reason": self.reason,
             "files": [*self.files, *self.refused],
         }
 
 
 class JobQueue:
-    """Keeps jobs, and gives each to one server at a time, in the order in which they came."""
+    """A queue that gives each job to one server at a time, in the order of arrival."""
 
-    def __init__(self, kept: Database, server: str) -> None:
-        """Nothing is opened before there is a job.
+    def __init__(self, database: Database, server: str) -> None:
+        """Create the queue. Nothing is opened before there is a job.
 
         Args:
-            kept: Holds the table `jobs`.
-            server: Names this one among all that there ever were.
+            database: The database with the table `jobs`.
+            server: An id of this server that no other server ever has.
         """
-        self._kept = kept
+        self._kept = database
         self._server = server
 
     def add(self, job: Job) -> None:
-        """Keep a job; from then on it is not lost."""
+        """Store a job; from then on it is not lost."""
         self._kept.ask(
             "INSERT INTO jobs(id, state, data) VALUES (?, ?, ?)", (job.id, job.state, _packed(job))
         )
@@ -90,17 +92,17 @@ class JobQueue:
         )
 
     def get(self, job_id: str) -> Job | None:
-        """The job of this id."""
+        """Return the job of this id."""
         rows = self._ask("SELECT state, data FROM jobs WHERE id = ?", job_id)
         return _unpacked(*rows[0]) if rows else None
 
     def latest(self) -> list[Job]:
-        """All that are remembered, newest first."""
+        """Return all remembered jobs, newest first."""
         rows = self._ask("SELECT state, data FROM jobs ORDER BY no DESC LIMIT ?", MOST_KEPT)
         return [_unpacked(*row) for row in rows]
 
     def has_open(self) -> bool:
-        """Whether there is a job that somebody should take."""
+        """Return whether there is a job that a server should take."""
         clock = self._kept.clock
         return bool(
             self._ask(
@@ -110,13 +112,14 @@ class JobQueue:
         )
 
     def is_empty(self) -> bool:
-        """Whether no job waits or runs."""
+        """Return whether no job waits or runs."""
         return not self._ask(f"SELECT no FROM jobs WHERE {_OPEN} LIMIT 1")  # noqa: S608 - constant
 
     def take(self) -> Job | None:
-        """The oldest job that is not done, for this server alone; `None` while another has it.
+        """Take the oldest unfinished job for this server alone; `None` while another server has it.
 
-        Only one job of a workspace runs at a time: what was sent last is what is there at last.
+        Only one job of a workspace runs at a time, so that of two uploads of a file the later one
+        wins.
         """
         clock = self._kept.clock
         rows = self._ask(
@@ -130,17 +133,18 @@ class JobQueue:
             return None
         job = _unpacked(*rows[0])
         job.starts += 1
-        # Kept before any work, which may be what ends the server.
+        # Saved before any work: the work itself may kill the server, and must then count as a start.
         return job if self.save(job) else None
 
     def give_back(self, job: Job) -> bool:
-        """Let a job wait again that this server took; that start of it does not count."""
+        """Return a job to the queue; this start does not count."""
         job.state, job.starts = "waiting", job.starts - 1
         return self.save(job)
 
     def save(self, job: Job) -> bool:
-        """Tell the others how far a job is that this server took; whether it is still its own."""
+        """Save the progress of a job; return whether this server still has the job."""
         rows = self._kept.ask(
+            # The database's clock: the clocks of the servers may differ.
             f"UPDATE jobs SET state = ?, data = ?, lease = {self._kept.clock} + ? "  # noqa: S608 - constant
             "WHERE id = ? AND server = ? AND state = 'running' RETURNING id",
             (job.state, _packed(job), LEASE_S, job.id, self._server),
@@ -148,7 +152,7 @@ class JobQueue:
         return bool(rows)
 
     def close(self) -> None:
-        """Let go of the jobs."""
+        """Close the database."""
         self._kept.close()
 
     def _ask(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
@@ -156,7 +160,7 @@ class JobQueue:
 
 
 def queue_of(index: Index, server: str) -> JobQueue:
-    """The jobs of an index."""
+    """Create the queue beside an index."""
     return JobQueue(index.database(JOBS.file, JOBS.tables), server)
 
 

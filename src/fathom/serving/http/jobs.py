@@ -1,7 +1,7 @@
-"""Ingestion in the background: a job an upload, one after the other in a workspace.
+"""Ingestion in the background: one job for each upload, one after another in a workspace.
 
-A job that was taken on is not lost: its files are stored, and a note of it, before it is promised;
-what a server leaves that ends goes on when it is started again, or at another one.
+An accepted job is not lost: its files and a record of it are stored before the reply. A job of a
+server that ends is continued when that server starts again, or by another one.
 """
 
 import json
@@ -27,29 +27,30 @@ if TYPE_CHECKING:  # who asks reads no files
 
 T = TypeVar("T")
 NOTES = ".jobs"
-"""Below the uploads: where an earlier Fathom noted what was still to be read."""
+"""The folder below the uploads in which an earlier version of Fathom stored its open jobs."""
 BEAT_S = 1.0
-"""So often the others are told how far a job is."""
+"""The seconds between two updates of a job's progress, which also renew its lease."""
 MOST_STARTS = 2
-"""So often a job is begun whose server dies; then the job is taken for the reason."""
+"""The number of starts of a job whose server dies; then the job counts as the cause."""
 _MOST_NAMED = 5
+"""The number of files that an error names."""
 NICE = 3
-"""Reading files gives way to questions, yet goes on beside many of them."""
+"""The niceness of ingestion: questions go first, yet do not stop it."""
 
 
 class _Ended(Exception):
-    """The server ends; the job is gone on with when one is started again."""
+    """The server ends; a server that starts later continues the job."""
 
 
 class _Taken(Exception):
-    """Another server has taken the job: this one was not heard of for too long."""
+    """Another server has taken the job, because this one was silent for too long."""
 
 
 class Jobs:
-    """The jobs of one workspace."""
+    """The ingestion jobs of one workspace."""
 
     def __init__(self, engine: Engine, files: Files) -> None:
-        """No thread is started before there is something to do."""
+        """Create the jobs. No thread starts before there is work."""
         self._engine = engine
         self._files = files
         self._queue = queue_of(engine.index, token_hex(8))
@@ -59,43 +60,44 @@ class Jobs:
         self._ending = threading.Event()
 
     def get(self, job_id: str) -> Job | None:
-        """The job of this id."""
+        """Return the job of this id."""
         return self._queue.get(job_id)
 
     def latest(self) -> list[Job]:
-        """All that are remembered, newest first."""
+        """Return all remembered jobs, newest first."""
         return self._queue.latest()
 
     def add(self, names: Mapping[str, str], refused: Sequence[Mapping[str, str]] = ()) -> Job:
         """Ingest stored files, after the jobs that wait already.
 
         Args:
-            names: What each is called by who sent it, by its path.
+            names: The name that the client gave each file, by its path.
             refused: Files that were not stored, with the reason.
         """
-        job = Job(id=token_hex(8), names={**names}, refused=[{**each} for each in refused])
+        job = Job(id=token_hex(8), names={**names}, refused=[{**entry} for entry in refused])
         self._queue.add(job)
         self._wake()
         return job
 
     def resume(self, *, begins: bool = False) -> None:
-        """Go on with what was promised before a server ended, if nobody else does.
+        """Continue the open jobs of servers that ended, unless another server does.
 
         Args:
-            begins: Whether this server does nothing yet, so that no file here is being read.
+            begins: Whether this server has not begun to work, so that no file here is being read.
         """
         for note in sorted((self._files.folder / NOTES).glob("*.json")):
+            # A broken note must not keep the server from starting.
             with suppress(ValueError, KeyError, OSError):
-                told = json.loads(note.read_text(encoding="utf-8"))
+                fields = json.loads(note.read_text(encoding="utf-8"))
                 if self._queue.get(note.stem) is None:
-                    self._queue.add(Job(id=note.stem, **told))
+                    self._queue.add(Job(id=note.stem, **fields))
                 note.unlink()
         if self._queue.has_open():
             self._wake()
         self._files.tidy(idle=begins and self._queue.is_empty())
 
     def do(self, work: Callable[[], T]) -> "Future[T]":
-        """Change the index otherwise, when the jobs before are done: here it has one writer."""
+        """Run other work on the index after the jobs before it: the index has one writer."""
         with self._lock:
             if self._thread is None:
                 self._thread = ThreadPoolExecutor(
@@ -104,16 +106,16 @@ class Jobs:
             return self._thread.submit(work)
 
     def close(self) -> None:
-        """End the job that runs where it stands; what waits is gone on with another time."""
+        """Stop the running job; a server that starts later continues it and the waiting ones."""
         self._ending.set()
         with self._lock:
             thread = self._thread
-        if thread is not None:  # not under the lock: the job that ends asks for it
+        if thread is not None:  # outside the lock, which the ending job needs
             thread.shutdown(wait=True, cancel_futures=True)
         self._queue.close()
 
     def _wake(self) -> None:
-        """Let the thread take a job, when it has done what it was given before."""
+        """Make the thread take a job after its earlier work."""
         with self._lock:
             if self._woken or self._ending.is_set():
                 return
@@ -137,19 +139,22 @@ class Jobs:
 
     def _run(self, job: Job) -> None:
         try:
-            job.names, before = self._files.placed(job.names)
-            job.replaced = sorted({*job.replaced, *before})
-            with self._told(job) as follow:
-                self._read(job, follow)
+            job.names, earlier = self._files.placed(job.names)
+            job.replaced = sorted({*job.replaced, *earlier})
+            with self._told(job) as progress:
+                self._read(job, progress)
             job.state = "done"
         except _Taken:
             return
         except _Ended:
             self._queue.give_back(job)
             return
-        except Exception as error:  # noqa: BLE001 - a job tells whatever broke
-            known = problem_of(error)
-            job.state, job.reason = "failed", "; ".join(filter(None, (known.detail, known.next)))
+        except Exception as error:  # noqa: BLE001 - a job reports any error
+            problem = problem_of(error)
+            job.state, job.reason = (
+                "failed",
+                "; ".join(filter(None, (problem.detail, problem.next))),
+            )
         self._queue.save(job)
 
     def _read(self, job: Job, follow: "IngestProgress") -> None:
@@ -157,19 +162,21 @@ class Jobs:
             if paths:
                 _finish(job, self._engine.ingest(paths, on_progress=follow), self._files.folder)
         for path in job.replaced:
-            with suppress(UsageError):  # it is not known under this path
+            with suppress(UsageError):  # no document has this path
                 self._engine.documents.remove([path])
 
     @contextmanager
     def _told(self, job: Job) -> "Iterator[IngestProgress]":
-        """Tell the others how far a job is; gives what is to be told."""
-        began, before = time.monotonic(), job.seconds
+        """Save a job's progress while a `with` block runs; yields the callback of the ingestion."""
+        start, earlier_seconds = time.monotonic(), job.seconds
         over, taken = threading.Event(), threading.Event()
 
         def beat() -> None:
             while not over.wait(BEAT_S):
-                job.seconds = before + time.monotonic() - began
-                with suppress(Exception):  # the server is away for a moment; the next one tells
+                job.seconds = earlier_seconds + time.monotonic() - start
+                with suppress(
+                    Exception
+                ):  # the database is away for a moment; the next save reports it
                     if not self._queue.save(job):
                         taken.set()
 
@@ -178,6 +185,7 @@ class Jobs:
             job.bytes, job.bytes_done = advance.bytes, advance.done
             if self._ending.is_set():
                 raise _Ended
+            # Only the ingesting thread can stop the ingestion, so the other one leaves a flag.
             if taken.is_set():
                 raise _Taken
 
@@ -188,27 +196,28 @@ class Jobs:
         finally:
             over.set()
             thread.join()
-            job.seconds = before + time.monotonic() - began
+            job.seconds = earlier_seconds + time.monotonic() - start
 
 
 def _finish(job: Job, report: "IngestReport", folder: Path) -> None:
-    """What became of the files."""
-    for each in report.files:
-        path, mark, record = each.path.partition("#")
-        whole = job.names.get(each.path)
-        name = whole or (job.names.get(path) and f"{job.names[path]}{mark}{record}")
+    """Enter the outcome of each file into the job."""
+    for entry in report.files:
+        # A record has the path of its file, `#`, and a name of its own.
+        path, mark, record = entry.path.partition("#")
+        file_name = job.names.get(entry.path)
+        name = file_name or (job.names.get(path) and f"{job.names[path]}{mark}{record}")
         if name:
-            reason = each.reason.replace(f"{folder}/", "")
-            job.files.append({"path": name, "outcome": each.outcome, "reason": reason})
+            reason = entry.reason.replace(f"{folder}/", "")
+            job.files.append({"path": name, "outcome": entry.outcome, "reason": reason})
     job.files_done, job.bytes_done = len(job.names), job.bytes
 
 
 def _why_given_up(job: Job) -> str:
     names = [*job.names.values()]
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
+    rest = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     return (
-        f"{job.starts - 1} servers ended while they read {', '.join(names[:_MOST_NAMED])}{more}; "
-        "send the files again one by one, without the one that does it"
+        f"{job.starts - 1} servers ended while reading {', '.join(names[:_MOST_NAMED])}{rest}; "
+        "send the files again one by one, without the one that causes it"
     )
 
 

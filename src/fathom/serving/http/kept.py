@@ -1,21 +1,22 @@
-"""Tables that a server keeps beside an index: of an embedded one in files, by these names.
+"""Definitions of the tables that a server stores beside an index.
 
-An index on PostgreSQL has the same tables, see `index.postgres.tables`.
+An embedded index has them in SQLite files of these names; an index on PostgreSQL has the same
+tables, defined in `index.postgres.tables`.
 """
 
 from dataclasses import dataclass
 
 UPLOADS = "uploads"
-"""Below an index: the files that were sent to it."""
+"""The folder of uploaded files below an index."""
 _GONE = "CREATE TABLE IF NOT EXISTS gone(id TEXT PRIMARY KEY) WITHOUT ROWID"
-"""Ids of what was revoked or removed here, so that no copy gives it back."""
+"""The ids of revoked keys and removed conversations, so that no copy restores them."""
 _DOORS = "CREATE TABLE IF NOT EXISTS doors(id TEXT PRIMARY KEY, is_open INTEGER NOT NULL)"
-"""Of one row at most: whether who has no key is let in, though there has been one."""
+"""A table of at most one row: whether callers without a key are let in despite earlier keys."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """A file, and what makes its tables where they are not there yet."""
+    """The tables of one database file, with the statements that create them."""
 
     file: str
     tables: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Keys of the server: who holds one may ask, within what it says; only hashes of them are kept."""
+"""Keys of the server: what their holders may do. Only hashes of the keys are stored."""
 
 import re
 from dataclasses import dataclass
@@ -16,38 +16,38 @@ from fathom.serving.http.kept import KEYS
 
 Scope = Literal["read", "ingest", "curate", "admin"]
 Door = Literal["new", "closed", "open"]
-"""Of a server that had no key ever, that has or had one, and that was opened again since."""
+"""The door of a server: without any key ever, with a present or former key, or reopened."""
 PREFIX = "fth_"
-"""Of the text of a key."""
+"""The beginning of the text of a key."""
 SCOPES: tuple[Scope, ...] = ("read", "ingest", "curate", "admin")
-"""`read` asks and looks, `ingest` also adds and removes documents, `curate` says what is right for
-everybody in the workspace, `admin` sees the metrics."""
+"""`read` allows asking and reading, `ingest` adding and removing documents, `curate` feedback that
+counts for everybody in the workspace, `admin` the metrics."""
 CURATORS: frozenset[Scope] = frozenset({"ingest", "curate", "admin"})
-"""Who may change what others are answered: by documents, or as an administrator, too."""
+"""Scopes that may change the answers of others: by feedback, documents, or as administrator."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}", re.ASCII)
 COLUMNS = (
     "id, hash, name, workspace, scopes, created, expires, per_minute, tokens_per_day, usd_per_day"
 )
-"""Of a key, as it is kept."""
+"""The columns of a stored key."""
 _SELECT = f"SELECT {COLUMNS} FROM keys"  # noqa: S608 - constant
 _ID_BYTES = 4
 _DOOR = (
     "SELECT EXISTS(SELECT 1 FROM keys), (SELECT is_open FROM doors), "
     "EXISTS(SELECT 1 FROM gone WHERE length(id) = ?)"
 )
-"""The ids that are gone may be of conversations too, which are longer."""
+"""The state of the door. The table `gone` has ids of conversations too, which are longer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
-    """What a key allows.
+    """A key's permissions and limits.
 
     Attributes:
-        name: What its holder is called.
-        workspace: Whose documents are meant; empty for the default one.
-        created: ISO 8601, in UTC; `expires` likewise, `None` for never.
-        per_minute: So many requests; `None` is without limit, as for the others.
-        tokens_per_day: Of language models, by days of UTC; `usd_per_day` likewise.
+        name: The name of the holder.
+        workspace: The workspace of the documents; empty for the default one.
+        created: ISO 8601, in UTC; `expires` is the same, or `None` for never.
+        per_minute: The number of requests a minute; `None` is without limit, as for the others.
+        tokens_per_day: Tokens of language models for each day in UTC; `usd_per_day` is their cost.
     """
 
     id: str
@@ -61,26 +61,26 @@ class Key:
     usd_per_day: float | None = None
 
     def is_over(self, now: datetime) -> bool:
-        """Whether it has expired."""
+        """Return whether the key has expired."""
         return self.expires is not None and datetime.fromisoformat(self.expires) <= now
 
 
 class Keys:
-    """The keys of one server, kept beside its index; safe from threads and processes."""
+    """The keys of one server, stored beside its index; safe from threads and processes."""
 
-    def __init__(self, kept: Database) -> None:
-        """Nothing is opened before there is a key; see `keys_of`."""
-        self.kept = kept
+    def __init__(self, database: Database) -> None:
+        """Create the store. Nothing is opened before there is a key."""
+        self.kept = database
 
     def any(self) -> bool:
-        """Whether there is a key, also one that has expired."""
+        """Return whether there is a key, even an expired one."""
         return self.kept.is_there() and bool(self.kept.ask("SELECT 1 FROM keys LIMIT 1"))
 
     def door(self) -> Door:
-        """Tell whether who has no key is let in.
+        """Return whether callers without a key are let in.
 
-        It is closed with the first key and stays so when no key is left, until `open_door`: who
-        revokes a key that leaked wants nobody in, least of all everybody.
+        The door closes with the first key and stays closed when no key is left, until `open_door`:
+        whoever revokes a leaked key wants nobody in, least of all everybody.
         """
         if not self.kept.is_there():
             return "new"
@@ -89,22 +89,22 @@ class Keys:
             return "closed"
         if is_open is not None:
             return "open" if is_open else "closed"
-        return "closed" if had_keys else "new"  # revoked before doors were kept
+        return "closed" if had_keys else "new"  # revoked by a version without doors
 
     def open_door(self) -> None:
-        """Let in who has no key, though there has been one; does nothing where there was none.
+        """Let in callers without a key, although there was one; does nothing if there never was.
 
         Raises:
             UsageError: If there are keys.
         """
-        if left := self.all():
-            named = ", ".join(f"{each.id} ({each.name})" for each in left)
-            raise UsageError(f"keys open: {named} still there; `fathom keys revoke ID` ends a key")
+        if keys := self.all():
+            names = ", ".join(f"{key.id} ({key.name})" for key in keys)
+            raise UsageError(f"keys open: {names} still there; `fathom keys revoke ID` ends a key")
         if self.door() == "closed":
             self._set_door(is_open=True)
 
     def close_door(self) -> None:
-        """Let in nobody who has no key, also while there is none."""
+        """Let in no caller without a key, even while there is no key."""
         self._set_door(is_open=False)
 
     def _set_door(self, *, is_open: bool) -> None:
@@ -112,13 +112,13 @@ class Keys:
         self.kept.ask("UPDATE doors SET is_open = ?", (int(is_open),))
 
     def add(self, key: Key) -> tuple[Key, str]:
-        """Keep a key; its `id` and `created` are made here.
+        """Store a key; its `id` and `created` are made here.
 
         Returns:
-            The key, and its text, which is kept nowhere.
+            The key, and its text, which is stored nowhere.
 
         Raises:
-            UsageError: If the name of the workspace, or a scope, is none, or money no number.
+            UsageError: If the workspace's name, a scope, or the amount of money is invalid.
         """
         if key.workspace and not _NAME.fullmatch(key.workspace):
             raise UsageError(
@@ -126,33 +126,40 @@ class Keys:
             )
         unknown = key.scopes - set(SCOPES)
         if unknown or not key.scopes:
-            raise UsageError(f"scopes {sorted(key.scopes)}: choose of {', '.join(SCOPES)}")
+            raise UsageError(f"scopes {sorted(key.scopes)}: choose from {', '.join(SCOPES)}")
         if key.usd_per_day is not None and not isfinite(key.usd_per_day):
             raise UsageError(
                 f"--usd-per-day {key.usd_per_day}: give a number; without it there is no limit"
             )
-        made, secret = token_hex(_ID_BYTES), token_urlsafe(32)
+        key_id, secret = token_hex(_ID_BYTES), token_urlsafe(32)
         created = datetime.now(UTC).isoformat(timespec="seconds")
         values = (
-            *(made, _hash(secret), key.name, key.workspace, " ".join(sorted(key.scopes)), created),
+            *(
+                key_id,
+                _hash(secret),
+                key.name,
+                key.workspace,
+                " ".join(sorted(key.scopes)),
+                created,
+            ),
             *(key.expires, key.per_minute, key.tokens_per_day, key.usd_per_day),
         )
-        self.close_door()  # first: rows of keys may go by whatever way
+        self.close_door()  # first: the door stays closed even if the row is lost
         marks = ", ".join("?" * len(values))
         self.kept.ask(f"INSERT INTO keys({COLUMNS}) VALUES ({marks})", values)  # noqa: S608 - constants
-        found = next(each for each in self.all() if each.id == made)
-        return found, f"{PREFIX}{made}_{secret}"
+        stored = next(candidate for candidate in self.all() if candidate.id == key_id)
+        return stored, f"{PREFIX}{key_id}_{secret}"
 
     def all(self) -> tuple[Key, ...]:
-        """All keys, oldest first."""
+        """Return all keys, oldest first."""
         rows = self.kept.ask(f"{_SELECT} ORDER BY created, id") if self.kept.is_there() else []
         return tuple(_key(row) for row in rows)
 
     def revoke(self, key_id: str) -> bool:
-        """Forget a key, but for its id, so that no copy gives it back; whether there was one."""
+        """Revoke a key, and return whether it existed; its id is kept, so that no copy restores it."""
         if not self.kept.is_there():
             return False
-        if self.any():  # of keys from before doors were kept
+        if self.any():  # keys of a version without doors
             self.close_door()
         self.kept.ask(
             "INSERT INTO gone(id) SELECT id FROM keys WHERE id = ? ON CONFLICT DO NOTHING",
@@ -162,36 +169,37 @@ class Keys:
         return bool(self.kept.ask("DELETE FROM keys WHERE id = ? RETURNING id", (key_id,)))
 
     def find(self, text: str) -> Key | None:
-        """The key of this text, whether it has expired or not; `None` if there is none."""
+        """Return the key of this text, expired or not; `None` if there is none."""
         prefix, _, rest = text.partition("_")
         key_id, _, secret = rest.partition("_")
         if prefix != "fth" or not text.isascii() or not self.kept.is_there():
             return None
         rows = self.kept.ask(f"{_SELECT} WHERE id = ?", (key_id,))
-        kept = str(rows[0][1]) if rows else "0" * 64
-        is_right = compare_digest(kept, _hash(secret))
+        stored_hash = str(rows[0][1]) if rows else "0" * 64
+        # A constant time, also for an unknown id, so that timing tells nothing about keys.
+        is_right = compare_digest(stored_hash, _hash(secret))
         return _key(rows[0]) if rows and is_right else None
 
     def workspaces(self) -> tuple[str, ...]:
-        """Those that keys are for; empty is the default one."""
+        """Return the workspaces that keys name; empty is the default one."""
         rows = self.kept.ask("SELECT DISTINCT workspace FROM keys") if self.kept.is_there() else []
         return tuple(sorted(row[0] for row in rows))
 
     def close(self) -> None:
-        """Let go of them; may be used again."""
+        """Close the database; the store may be used again."""
         self.kept.close()
 
 
 def keys_of(index: Index) -> Keys:
-    """The keys of who serves an index."""
+    """Create the store of keys beside an index."""
     return Keys(index.database(KEYS.file, KEYS.tables))
 
 
 def expiry(days: float | None) -> str | None:
-    """The instant so many days from now, as keys have it.
+    """Return the instant so many days from now, in the form that keys have.
 
     Raises:
-        UsageError: If it is no number, or no calendar reaches so far.
+        UsageError: If `days` is not a number, or lies beyond the calendar.
     """
     if days is None:
         return None
@@ -214,6 +222,6 @@ def _key(row: tuple[object, ...]) -> Key:
         id=str(key_id),
         name=str(name),
         workspace=str(workspace),
-        scopes=frozenset(each for each in SCOPES if each in str(scopes).split()),
-        **dict(zip(fields, rest, strict=True)),  # type: ignore[arg-type]  # as they were stored
+        scopes=frozenset(scope for scope in SCOPES if scope in str(scopes).split()),
+        **dict(zip(fields, rest, strict=True)),  # type: ignore[arg-type]  # the columns have these types
     )

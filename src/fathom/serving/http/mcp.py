@@ -1,4 +1,4 @@
-"""Tools for other agents at /mcp of the server, where the extra `mcp` is installed."""
+"""The MCP tools at /mcp of the server, if the extra `mcp` is installed."""
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
@@ -28,7 +28,7 @@ PATH = "/mcp"
 
 @dataclass(frozen=True)
 class KeyDesk:
-    """Where the calls of a key go: to its workspace, in its turn, on its account."""
+    """The answering of a key's calls: in its workspace, in its turn, on its account."""
 
     asking: Asking
     caller: Caller
@@ -36,26 +36,26 @@ class KeyDesk:
 
     @property
     def engine(self) -> Engine:
-        """That of the workspace."""
+        """The engine of the workspace."""
         return self.space.engine
 
     async def answer(
         self, question: str, *, strategy: str | None, filters: Sequence[str], budget: Budget
     ) -> Answer:
-        """See `Engine.ask`.
+        """Answer a question as `Engine.ask` does.
 
         Raises:
-            RunError: Also if there is too much to do, or the key's budget is spent.
+            RunError: Also if the server is overloaded, or the key's budget is spent.
         """
-        asked = Asked(question=question, strategy=strategy, filters=filters, budget=budget)
+        submitted = Asked(question=question, strategy=strategy, filters=filters, budget=budget)
         try:
-            return await self.asking.answer(self.caller, self.space, asked)
+            return await self.asking.answer(self.caller, self.space, submitted)
         except Problem as problem:
             raise RunError("; ".join(filter(None, (str(problem), problem.next)))) from None
 
 
 class Tools:
-    """The tools as a part of the application; loaded when they are first asked for."""
+    """The tools as an ASGI application that is loaded at the first request."""
 
     def __init__(self) -> None:
         self._wanted: asyncio.Event | None = None
@@ -65,42 +65,42 @@ class Tools:
     async def running(self) -> AsyncIterator[None]:
         """Serve for the length of a `with` block, which is that of the application."""
         self._wanted, self._served = asyncio.Event(), asyncio.get_running_loop().create_future()
-        over = asyncio.Event()
-        work = asyncio.create_task(self._run(self._wanted, self._served, over))
+        end = asyncio.Event()
+        task = asyncio.create_task(self._run(self._wanted, self._served, end))
         try:
             yield
         finally:
-            over.set()
+            end.set()
             self._wanted.set()
-            await work
+            await task
 
     async def _run(
-        self, wanted: asyncio.Event, served: "asyncio.Future[Starlette]", over: asyncio.Event
+        self, is_wanted: asyncio.Event, served: "asyncio.Future[Starlette]", end: asyncio.Event
     ) -> None:
-        await wanted.wait()
-        if over.is_set():
+        await is_wanted.wait()
+        if end.is_set():
             return
         app = await asyncio.to_thread(_made)
         # The SDK's tasks live as long as this one: they belong to no request.
         async with app.router.lifespan_context(app):
             served.set_result(app)
-            await over.wait()
+            await end.wait()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """See ASGI; a client that leaves ends what it asked for.
+        """Handle a request as ASGI defines it; a client that leaves cancels its call.
 
         Raises:
-            Problem: If the caller is not known, or may not read.
+            Problem: If the caller is unknown, or may not read.
         """
         request = Request(scope, receive)
-        known = await read(await caller(request))
+        holder = await read(await caller(request))
         spaces: Workspaces = request.app.state.workspaces
-        desk = KeyDesk(request.app.state.asking, known, spaces.of(known))
+        desk = KeyDesk(request.app.state.asking, holder, spaces.of(holder))
         try:
-            whole = _Whole(await request.body())
+            buffered = _Whole(await request.body())
         except ClientDisconnect:
-            return  # nobody is there to be told
-        await while_connected(request, self._reply(desk, scope, whole, send))
+            return  # the client has left
+        await while_connected(request, self._reply(desk, scope, buffered, send))
 
     async def _reply(self, desk: KeyDesk, scope: Scope, receive: Receive, send: Send) -> None:
         assert self._wanted is not None
@@ -114,12 +114,13 @@ class Tools:
 
 
 class _Whole:
-    """What an ASGI application receives whose request has been read, and whose client stays."""
+    """The ASGI receive function of a request that was read, and whose client stays."""
 
     def __init__(self, body: bytes) -> None:
         self._body: bytes | None = body
 
     async def __call__(self) -> Message:
+        # A second call waits for a disconnect, which `run_while_connected` handles instead.
         if self._body is None:
             await asyncio.Event().wait()
         body, self._body = self._body, None
@@ -129,7 +130,7 @@ class _Whole:
 def _made() -> Starlette:
     from fathom.serving.mcp import http_app, mcp_server
 
-    return http_app(mcp_server(), hosts=None)  # the guard of the server has seen to the host
+    return http_app(mcp_server(), hosts=None)  # the server's guard has checked the host
 
 
 def install(app: FastAPI) -> None:

@@ -1,4 +1,4 @@
-"""Numbers for Prometheus: requests, answers, what they took and what they cost."""
+"""Metrics for Prometheus: requests, answers, their times and their cost."""
 
 import time
 from typing import Any
@@ -14,7 +14,7 @@ CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 
 class Metrics:
-    """The numbers of one server; none names a workspace, a key or a question."""
+    """The metrics of one server; no label names a workspace, a key or a question."""
 
     def __init__(self, admission: Admission) -> None:
         self._registry = registry = CollectorRegistry()
@@ -22,29 +22,39 @@ class Metrics:
             "fathom_requests", "Requests.", ["method", "route", "status"], registry=registry
         )
         self._taken = Histogram(
-            "fathom_request_seconds", "Until a reply began.", buckets=SECONDS, registry=registry
+            "fathom_request_seconds",
+            "Seconds until a reply began.",
+            buckets=SECONDS,
+            registry=registry,
         )
         self._answers = Counter(
             "fathom_answers", "Answers.", ["strategy", "status", "stop"], registry=registry
         )
         self._seconds = Histogram(
             "fathom_answer_seconds",
-            "Of an answer.",
+            "Seconds of an answer.",
             ["strategy"],
             buckets=SECONDS,
             registry=registry,
         )
         self._waited = Histogram(
-            "fathom_waited_seconds", "For a turn.", buckets=SECONDS, registry=registry
+            "fathom_waited_seconds",
+            "Seconds of waiting for a turn.",
+            buckets=SECONDS,
+            registry=registry,
         )
-        self._tokens = Counter("fathom_tokens", "Of language models.", ["kind"], registry=registry)
-        self._cost = Counter("fathom_cost_usd", "Of language models.", registry=registry)
-        for name, told, value in (
-            ("fathom_running", "Questions at work.", lambda: admission.running),
+        self._tokens = Counter(
+            "fathom_tokens", "Tokens of language models.", ["kind"], registry=registry
+        )
+        self._cost = Counter(
+            "fathom_cost_usd", "Cost of language models in USD.", registry=registry
+        )
+        for name, description, value in (
+            ("fathom_running", "Questions that run.", lambda: admission.running),
             ("fathom_waiting", "Questions that wait.", lambda: admission.waiting),
             ("fathom_turned_away", "Questions that could not wait.", lambda: admission.turned_away),
         ):
-            Gauge(name, told, registry=registry).set_function(value)
+            Gauge(name, description, registry=registry).set_function(value)
 
     def answered(self, answer: Answer, waited: float) -> None:
         """Count an answer."""
@@ -62,28 +72,29 @@ class Metrics:
         self._taken.observe(seconds)
 
     def text(self) -> bytes:
-        """All of it as Prometheus reads it."""
+        """Return all metrics in the text format of Prometheus."""
         return generate_latest(self._registry)
 
 
 class Counted:
-    """Counts requests around an application."""
+    """An ASGI middleware that counts requests."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
         self._app = app
         self._metrics = metrics
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """See ASGI."""
+        """Count a request, and pass it on, as ASGI defines it."""
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        begun = time.perf_counter()
+        start = time.perf_counter()
 
         async def noted(message: Message) -> None:
             if message["type"] == "http.response.start":
+                # Clients may send any word as the method; each would be a label of its own.
                 method = scope["method"] if scope["method"] in _METHODS else "other"
-                seconds = time.perf_counter() - begun
+                seconds = time.perf_counter() - start
                 self._metrics.requested(method, _route(scope), message["status"], seconds)
             await send(message)
 
@@ -94,6 +105,6 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"
 
 
 def _route(scope: Scope) -> str:
-    """The pattern that a path met; never the path itself, of which there are without end."""
+    """Return the pattern of the matched route; paths themselves would make endless labels."""
     route: Any = scope.get("route")
     return str(getattr(route, "path", "other"))
