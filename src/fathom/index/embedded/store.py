@@ -1,6 +1,6 @@
-"""What is read from SQLite, always inside one read transaction and at one revision.
+"""Reads from SQLite, always inside one read transaction and at one revision.
 
-Lists go in as one JSON array each: SQLite binds at most 32,766 values in a statement.
+A list is passed as one JSON array, because SQLite binds at most 32,766 values in a statement.
 """
 
 import json
@@ -30,15 +30,15 @@ from fathom.types import Block, Chunk, Document, Filter
 
 
 class Store:
-    """Reads rows that are visible at a revision; see `schema` for what visible means."""
+    """Reads of the rows that are visible at a revision; `schema` defines visible."""
 
     def __init__(self, connection: sqlite3.Connection, *, still: bool = False) -> None:
         """Take over a connection.
 
         Args:
-            connection: To the file.
-            still: Whether it is in one read transaction as long as this is used; then what is
-                known of the whole index is read once.
+            connection: A connection to the file.
+            still: Whether the connection stays in one read transaction as long as the store is
+                used. The values of `meta` are then read once.
         """
         connection.row_factory = sqlite3.Row
         self.connection = connection
@@ -49,93 +49,96 @@ class Store:
         return dict(self._pairs("SELECT key, value FROM meta"))
 
     def _pairs(self, query: str, values: Sequence[object] = ()) -> list[tuple[Any, Any]]:
-        """Rows of two columns without names, which are made sooner."""
+        """Return rows of two columns as plain tuples, which are faster to build."""
         cursor = self.connection.cursor()
         cursor.row_factory = None
         return cursor.execute(query, values).fetchall()
 
     def meta(self, key: str) -> str:
-        """A value that every index has, or `""`."""
+        """Return a value of `meta`, or `""`."""
         if self._is_still:
             return self._all_meta.get(key, "")
         row = self.connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return str(row[0]) if row else ""
 
     def identity(self) -> dict[str, str]:
-        """What made the index."""
+        """Return the identity of the index."""
         rows = self.connection.execute("SELECT key, value FROM meta WHERE key GLOB 'identity.*'")
         return {key.removeprefix("identity."): value for key, value in rows}
 
     def published(self) -> int:
-        """The last revision that all parts have."""
+        """Return the last revision that all parts of the index have."""
         return int(self.meta("published"))
 
     def is_unfinished(self) -> bool:
-        """Whether a stored change is not published yet."""
+        """Return whether a stored change is not published yet."""
         return int(self.meta("revision")) != self.published()
 
     def chunks_at(self) -> int:
-        """The last published revision that added or removed chunks."""
+        """Return the last published revision that added or removed chunks."""
         return int(self.meta("chunks_at"))
 
     def marker(self, revision: int) -> str:
-        """What derived parts carry to say which state they hold."""
+        """Return the marker that a derived file of this revision carries."""
         return f"{self.meta('lineage')}.{revision}"
 
     def chunk_numbers(self, revision: int, after: int = 0) -> Numbers:
-        """Numbers of the visible chunks above `after`, ascending."""
+        """Return the numbers of the visible chunks above `after`, ascending."""
         rows = self.connection.execute(
             "SELECT no FROM chunks WHERE no > ? AND added <= ? ORDER BY no", (after, revision)
         )
         return np.fromiter((row[0] for row in rows), dtype=np.int64)
 
     def main_space(self) -> StoredSpace:
-        """The one that every index has."""
+        """Return the space that every index has."""
         return StoredSpace(
             number=0,
             name="",
             dimension=int(self.meta("dimension") or 0),
             graph=GraphRecord.loads(self.meta("graph")),
-            lacking=int(self.meta("lacking.0") or 0),  # older indexes lack nothing
+            lacking=int(self.meta("lacking.0") or 0),  # older indexes have all vectors
         )
 
     def spaces(self) -> list[StoredSpace]:
-        """The further ones, in the order in which they came."""
+        """Return the further spaces, in the order in which they were added."""
         if not self._has_spaces():
             return []
         rows = self.connection.execute("SELECT * FROM spaces ORDER BY no").fetchall()
         return [self._with_lacking(to_space(row)) for row in rows]
 
     def _with_lacking(self, space: StoredSpace) -> StoredSpace:
-        noted = self.meta(space.lacking_key)
-        # In older indexes nothing is noted.
-        return replace(space, lacking=int(noted) if noted else self.count_lacking(space))
+        stored = self.meta(space.lacking_key)
+        # Older indexes do not store the number.
+        return replace(space, lacking=int(stored) if stored else self.count_lacking(space))
 
     def all_spaces(self) -> list[StoredSpace]:
-        """The one that every index has, and the further ones."""
+        """Return the space that every index has, and the further ones."""
         return [self.main_space(), *self.spaces()]
 
     def space(self, name: str) -> StoredSpace | None:
-        """The space of this name, if there is one; `""` is the one that every index has."""
+        """Return the space of this name, or `None`; `""` is the space that every index has."""
         return next((space for space in self.all_spaces() if space.name == name), None)
 
     def _has_spaces(self) -> bool:
         return self._has("spaces")
 
     def _has(self, table: str) -> bool:
-        """Whether there is a table that older indexes get only when they are written to."""
+        """Return whether a table exists that older indexes get only with the next write."""
         query = "SELECT EXISTS(SELECT 1 FROM sqlite_master WHERE name = ?)"
         return bool(self.connection.execute(query, (table,)).fetchone()[0])
 
     def calibrations(self) -> dict[str, str]:
-        """What was kept of calibrations, by strategy."""
+        """Return the stored calibrations, by strategy."""
         if not self._has("calibrations"):
             return {}
         rows = self.connection.execute("SELECT strategy, data FROM calibrations ORDER BY strategy")
         return {row[0]: row[1] for row in rows}
 
     def count_lacking(self, space: StoredSpace) -> int:
-        """How many chunks have no vector in a space, whatever is noted: looks at all of them."""
+        """Count the chunks without a vector in a space.
+
+        The call ignores the stored number and checks all chunks.
+        """
         query = (
             "SELECT count(*) FROM chunks "  # noqa: S608 - a number makes the name
             f"WHERE no NOT IN (SELECT chunk_no FROM {space.table})"
@@ -143,7 +146,7 @@ class Store:
         return int(self.connection.execute(query).fetchone()[0])
 
     def lacking_ids(self, space: StoredSpace, most: int, after: str) -> list[str]:
-        """Ids of published chunks without a vector in a space, the first so many after one."""
+        """Return the ids of the first published chunks after one that lack a vector in a space."""
         rows = self.connection.execute(
             "SELECT id FROM chunks WHERE added <= ? "  # noqa: S608 - a number makes the name
             "AND no > coalesce((SELECT no FROM chunks WHERE id = ? AND removed IS NULL), 0) "
@@ -153,9 +156,9 @@ class Store:
         return [row[0] for row in rows]
 
     def chunks_with_vectors(self, space: StoredSpace, revision: int) -> Numbers:
-        """Numbers of the visible chunks that can be found in a space, ascending."""
+        """Return the numbers of the visible chunks with a vector in a space, ascending."""
         if not space.lacking:
-            return self.chunk_numbers(revision)  # without a look at the vectors
+            return self.chunk_numbers(revision)  # without reading the table of vectors
         rows = self.connection.execute(
             f"SELECT no FROM chunks JOIN {space.table} ON chunk_no = no "  # noqa: S608
             "WHERE added <= ? ORDER BY no",
@@ -164,7 +167,7 @@ class Store:
         return np.fromiter((row[0] for row in rows), dtype=np.int64)
 
     def numbers(self, ids: Iterable[str]) -> dict[str, int]:
-        """Numbers of the chunks that are not removed, by id."""
+        """Return the numbers of the chunks that are not removed, by id."""
         rows = self.connection.execute(
             "SELECT id, no FROM chunks WHERE removed IS NULL "
             "AND id IN (SELECT value FROM json_each(?))",
@@ -173,19 +176,19 @@ class Store:
         return {row[0]: row[1] for row in rows}
 
     def vectors_after(self, revision: int, after: int, space: StoredSpace) -> HalfMatrix:
-        """Vectors of the visible chunks with numbers above `after`, by number."""
+        """Return the vectors of the visible chunks with numbers above `after`, by number."""
         visible = f"FROM chunks JOIN {space.table} ON chunk_no = no WHERE no > ? AND added <= ?"
         bound = (after, revision)
         count = self.connection.execute(f"SELECT count(*) {visible}", bound).fetchone()[0]
-        found = np.empty((count, space.dimension), dtype=np.float16)
-        # Row by row into its place: together as bytes first they would take three times the room.
+        matrix = np.empty((count, space.dimension), dtype=np.float16)
+        # Row by row, because joining all rows as bytes first would take three times the memory.
         rows = self.connection.execute(f"SELECT vector {visible} ORDER BY no", bound)
         for place, row in enumerate(rows):
-            found[place] = np.frombuffer(row[0], dtype=np.float16)
-        return found
+            matrix[place] = np.frombuffer(row[0], dtype=np.float16)
+        return matrix
 
     def vectors(self, numbers: Sequence[int], space: StoredSpace) -> HalfMatrix:
-        """Vectors of these chunks, which must exist and be ascending."""
+        """Return the vectors of these chunks, which must exist and be ascending."""
         rows = self.connection.execute(
             f"SELECT vector FROM {space.table} WHERE chunk_no IN "  # noqa: S608
             "(SELECT value FROM json_each(?)) ORDER BY chunk_no",
@@ -194,32 +197,32 @@ class Store:
         return to_matrix((row[0] for row in rows), space.dimension)
 
     def fingerprints(self, documents: Sequence[int]) -> Iterator[tuple[bytes, int]]:
-        """Those of documents all of whose chunks have their vectors, each with its number."""
-        among = (json.dumps(list(documents)),)
+        """Yield the fingerprints of documents whose chunks all have vectors, with their numbers."""
+        bound = (json.dumps(list(documents)),)
         chunks: dict[int, list[tuple[str, int, int]]] = {}
         vectors: dict[int, list[bytes]] = {}
-        for number, name, start, end, vector in self.connection.execute(
+        for number, chunk_id, start, end, vector in self.connection.execute(
             'SELECT document_no, id, start, "end", vector FROM chunks '
             "JOIN vectors ON chunk_no = no WHERE document_no IN (SELECT value FROM json_each(?)) "
             "ORDER BY document_no, ordinal",
-            among,
+            bound,
         ):
-            chunks.setdefault(number, []).append((name, start, end))
+            chunks.setdefault(number, []).append((chunk_id, start, end))
             vectors.setdefault(number, []).append(vector)
-        for number, *told in self.connection.execute(
+        for number, *content in self.connection.execute(
             "SELECT no, id, title, language, metadata, text FROM documents "
             "JOIN contents ON document_no = no WHERE no IN (SELECT value FROM json_each(?))",
-            among,
+            bound,
         ).fetchall():
-            yield fingerprint(told, chunks[number], b"".join(vectors[number])), number
+            yield fingerprint(content, chunks[number], b"".join(vectors[number])), number
 
     def chunk_ids(self, numbers: Iterable[int]) -> dict[int, str]:
-        """Ids by number."""
+        """Return the ids of these chunks by number."""
         query = "SELECT no, id FROM chunks WHERE no IN (SELECT value FROM json_each(?))"
         return dict(self._pairs(query, (json.dumps(list(numbers)),)))
 
     def allowed(self, filters: Sequence[Filter], revision: int) -> Allowed:
-        """What the filters let through.
+        """Return the chunks and documents that the filters let through.
 
         Raises:
             UsageError: If a filter is malformed.
@@ -239,7 +242,7 @@ class Store:
         return Allowed(np.fromiter((row[0] for row in chunks), dtype=np.int64), numbers)
 
     def chunks(self, ids: Sequence[str], revision: int) -> dict[str, Chunk]:
-        """The visible chunks with these ids."""
+        """Return the visible chunks with these ids, by id."""
         rows = self.connection.execute(
             "SELECT chunks.*, documents.id AS document_id, title, path FROM chunks "
             "JOIN documents ON documents.no = document_no "
@@ -258,7 +261,7 @@ class Store:
         return {row[0]: (row[1], Structure(row[2])) for row in rows}
 
     def document(self, document_id: str, revision: int) -> Document | None:
-        """The visible document with this id."""
+        """Return the visible document with this id, or `None`."""
         row = self.connection.execute(
             "SELECT documents.*, text, blocks, checksum FROM documents "
             "JOIN contents ON document_no = no WHERE id = ? AND added <= ?",
@@ -267,7 +270,7 @@ class Store:
         return to_document(row) if row else None
 
     def entry(self, document_id: str, revision: int) -> Entry | None:
-        """The visible document with this id, with its chunks and their vectors."""
+        """Return the visible document with this id, with its chunks and their vectors."""
         row = self.connection.execute(
             "SELECT no, digest FROM documents WHERE id = ? AND added <= ?", (document_id, revision)
         ).fetchone()
@@ -276,22 +279,25 @@ class Store:
             return None
         chunks = self.chunks_of(row["no"], document)
         numbers = [number for number, _ in chunks]
-        found = {
+        by_space = {
             space.name: self.vectors(numbers, space).astype(np.float32)
             for space in self.all_spaces()
             if space.dimension
         }
-        whole = {name: each for name, each in found.items() if len(each) == len(numbers)}
+        # A space whose vectors are still being filled is left out.
+        complete = {
+            name: matrix for name, matrix in by_space.items() if len(matrix) == len(numbers)
+        }
         return Entry(
             document=document,
             chunks=tuple(chunk for _, chunk in chunks),
-            vectors=whole.pop("", None),
+            vectors=complete.pop("", None),
             digest=row["digest"],
-            more=whole,
+            more=complete,
         )
 
     def chunks_of(self, document_no: int, document: Document) -> list[tuple[int, Chunk]]:
-        """All chunks of a document with their numbers, in order."""
+        """Return all chunks of a document with their numbers, in order."""
         rows = self.connection.execute(
             "SELECT chunks.*, documents.id AS document_id, title, path FROM chunks "
             "JOIN documents ON documents.no = document_no WHERE document_no = ? ORDER BY ordinal",
@@ -300,7 +306,7 @@ class Store:
         return [(row["no"], to_chunk(row, document.text, document.blocks)) for row in rows]
 
     def documents_added(self, after: int, revision: int) -> Iterator[tuple[int, Document]]:
-        """Documents added after one revision and up to another, and not removed yet."""
+        """Yield the documents added after one revision and up to another, and not removed yet."""
         rows = self.connection.execute(
             "SELECT documents.*, text, blocks, checksum FROM documents "
             "JOIN contents ON document_no = no "
@@ -311,7 +317,7 @@ class Store:
             yield row["no"], to_document(row)
 
     def paths(self, ids: Sequence[str], revision: int) -> dict[str, str]:
-        """The paths of those documents that are visible, by id."""
+        """Return the paths of the visible documents among these, by id."""
         rows = self.connection.execute(
             "SELECT id, path FROM documents WHERE added <= ? "
             "AND id IN (SELECT value FROM json_each(?))",
@@ -320,7 +326,7 @@ class Store:
         return {row["id"]: row["path"] for row in rows.fetchall()}
 
     def summaries(self, revision: int) -> Iterator[DocumentSummary]:
-        """All visible documents, ordered by path."""
+        """Return the summaries of all visible documents, ordered by path."""
         rows = self.connection.execute(
             "SELECT id, path, title, language, updated, "
             "(SELECT count(*) FROM chunks WHERE document_no = documents.no) AS chunks "
@@ -330,12 +336,12 @@ class Store:
         return (DocumentSummary(**row) for row in rows.fetchall())
 
     def is_empty(self, revision: int) -> bool:
-        """Whether no document is visible."""
+        """Return whether no document is visible."""
         query = "SELECT EXISTS(SELECT 1 FROM documents WHERE added <= ?)"
         return not self.connection.execute(query, (revision,)).fetchone()[0]
 
     def source(self, path: str, revision: int) -> SourceRecord | None:
-        """What is known of this place."""
+        """Return the record of this place, or `None`."""
         row = self.connection.execute(
             f"SELECT {_SOURCE} FROM sources WHERE path = ? AND added <= ?",  # noqa: S608 - constant
             (path, revision),
@@ -345,10 +351,10 @@ class Store:
     def sources(
         self, below: str, revision: int, *, after: str = "", most: int | None = None
     ) -> Iterator[SourceRecord]:
-        """Places at `below`: itself, what is in it, its records; ordered by path."""
+        """Return the records of a place, of all places in it and of its records, by path."""
         base = below.rstrip("/")
-        # "0" is the character after "/", "$" the one after "#". What lies between is one stretch
-        # of the index over the paths; "+" keeps it from being looked up in three.
+        # "0" is the character after "/", "$" the one after "#". So one range of the index over
+        # the paths holds all matches; "+" keeps SQLite from three separate lookups.
         rows = self.connection.execute(
             f"SELECT {_SOURCE} FROM sources WHERE added <= ? AND path > ? AND path >= ? "  # noqa: S608 - constant
             "AND path < ? AND (+path = ? OR +path >= ? OR (+path >= ? AND +path < ?)) "
@@ -361,7 +367,7 @@ class Store:
         return (SourceRecord(**row) for row in rows.fetchall())
 
     def places(self, document_id: str, revision: int) -> list[SourceRecord]:
-        """Places that hold this document, ordered by path."""
+        """Return the records of the places that hold this document, ordered by path."""
         rows = self.connection.execute(
             f"SELECT {_SOURCE} FROM sources WHERE document_id = ? AND added <= ? ORDER BY path",  # noqa: S608 - constant
             (document_id, revision),
@@ -369,11 +375,14 @@ class Store:
         return [SourceRecord(**row) for row in rows.fetchall()]
 
     def keyword_folder(self) -> str:
-        """Where in the index directory the keyword leg lies: each rebuilt index has its own."""
+        """Return the name of the keyword index's folder in the index directory.
+
+        Each rebuilt index has its own.
+        """
         return self.meta("keyword") or FOLDER
 
     def roots(self) -> list[str]:
-        """See `IndexReader.roots`."""
+        """Return the files and folders that the index shall hold, as the user named them."""
         return list(json.loads(self.meta("roots") or "[]"))
 
 

@@ -1,7 +1,7 @@
-"""Traces beside an index in a directory: one SQLite file, capped in size.
+"""The traces of an embedded index, in one SQLite file of capped size.
 
-A file of its own, because a question is asked, and its trace stored, also while another process
-writes to the index.
+The file is separate from the index, because a question's trace must be stored even while another
+process writes to the index.
 """
 
 import json
@@ -73,14 +73,15 @@ _TABLES = (
 
 
 class EmbeddedTraces:
-    """The traces of an index in a directory; see `TraceStore`. Safe from threads and processes."""
+    """The `TraceStore` of an embedded index, safe for threads and processes."""
 
     def __init__(self, path: Path, *, max_bytes: int = MAX_BYTES) -> None:
-        """Open the file, or make it, readable by its owner only.
+        """Open the file, or create it, readable by its owner only.
 
         Args:
             path: The SQLite file; its folder must exist.
-            max_bytes: Beyond it the oldest traces go. What is stored is compressed.
+            max_bytes: The size beyond which the oldest traces are dropped, in bytes of compressed
+                data.
 
         Raises:
             RunError: If the file cannot be opened or is no database.
@@ -101,13 +102,13 @@ class EmbeddedTraces:
             self._connection.execute("PRAGMA synchronous = NORMAL")
 
     def put(self, trace: Trace, *, held: Iterable[Held] = (), warnings: Sequence[str] = ()) -> None:
-        """See `TraceStore.put`."""
+        """Store a trace, and drop the oldest ones beyond the cap."""
         with self._transaction():
             if self._insert(kept_of(trace, held, warnings)):
                 self._evict()
 
-    def _insert(self, kept: KeptTrace) -> bool:
-        row = (*astuple(kept.summary), kept.data)
+    def _insert(self, record: KeptTrace) -> bool:
+        row = (*astuple(record.summary), record.data)
         cursor = self._connection.execute(
             "INSERT OR IGNORE INTO traces(id, started_at, question, strategy, status, size, "
             "data) VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -116,31 +117,33 @@ class EmbeddedTraces:
         if not cursor.rowcount:
             return False
         number = cursor.lastrowid
-        if kept.signals:
+        if record.signals:
             self._connection.execute(
                 "INSERT INTO signals VALUES (?, ?, ?)",
-                (number, kept.summary.strategy, kept.signals),
+                (number, record.summary.strategy, record.signals),
             )
-        if kept.warnings:
-            self._connection.execute("INSERT INTO warnings VALUES (?, ?)", (number, kept.warnings))
+        if record.warnings:
+            self._connection.execute(
+                "INSERT INTO warnings VALUES (?, ?)", (number, record.warnings)
+            )
         self._connection.executemany(
             "INSERT OR IGNORE INTO held VALUES (?, ?, ?, ?, ?)",
-            [(*astuple(text), number) for text in kept.held],
+            [(*astuple(text), number) for text in record.held],
         )
-        # The index may have changed while the question was answered.
-        self._connection.execute("DELETE FROM swept WHERE revision <> ?", (kept.revision,))
+        # If the index changed while the question was answered, the next sweep must not be skipped.
+        self._connection.execute("DELETE FROM swept WHERE revision <> ?", (record.revision,))
         return True
 
     def get(self, trace_id: str) -> Trace:
-        """See `TraceStore.get`."""
-        found = self._find(trace_id)
-        rows = self._rows("SELECT data FROM traces WHERE id = ?", found)
+        """Return the verified trace with this id, or the only one whose id starts so."""
+        whole_id = self._find(trace_id)
+        rows = self._rows("SELECT data FROM traces WHERE id = ?", whole_id)
         if not rows:
             raise dropped(trace_id)
-        return unpacked(found, rows[0][0])
+        return unpacked(whole_id, rows[0][0])
 
     def warnings(self, trace_id: str) -> tuple[str, ...]:
-        """See `TraceStore.warnings`."""
+        """Return the warnings of the answer of the trace with this whole id."""
         rows = self._rows(
             "SELECT warnings.data FROM warnings JOIN traces ON traces.no = trace_no "
             "WHERE traces.id = ?",
@@ -149,30 +152,31 @@ class EmbeddedTraces:
         return tuple(json.loads(rows[0][0])) if rows else ()
 
     def list(self, limit: int = 50) -> tuple[TraceSummary, ...]:
-        """See `TraceStore.list`."""
+        """Return the newest traces, newest first."""
         rows = self._rows(f"SELECT {LISTED} FROM traces ORDER BY no DESC LIMIT ?", limit)  # noqa: S608 - constant
         return tuple(listed(row) for row in rows)
 
     def delete(self, trace_id: str) -> str:
-        """See `TraceStore.delete`."""
-        found = self._find(trace_id)
+        """Remove a trace for good and return its whole id."""
+        whole_id = self._find(trace_id)
         with self._transaction():
-            self._connection.execute("DELETE FROM traces WHERE id = ?", (found,))
-            self._connection.execute("DELETE FROM feedback WHERE trace_id = ?", (found,))
+            self._connection.execute("DELETE FROM traces WHERE id = ?", (whole_id,))
+            self._connection.execute("DELETE FROM feedback WHERE trace_id = ?", (whole_id,))
         self._empty_log()
-        return found
+        return whole_id
 
     def sweep(self, index: IndexReader) -> int:
-        """See `TraceStore.sweep`."""
+        """Remove all traces with a text that its document no longer contains."""
         revision = index.revision()
         if self._swept() == revision:
             return 0
-        looked_up = Looked(index)
+        lookup = Looked(index)
         with self._transaction(write=False):
             held = self._all_held()
-        looked_up.gone(held)
+        # Looked up before the write transaction, which would make others wait for it.
+        lookup.gone(held)
         with self._transaction():
-            gone = looked_up.gone(self._all_held())  # some may have come meanwhile
+            gone = lookup.gone(self._all_held())  # others may have been stored meanwhile
             removed = sum(self._remove(text) for text in gone)
             forgotten = sum(self._forget(text) for text in gone)
             self._connection.execute("DELETE FROM swept")
@@ -182,7 +186,7 @@ class EmbeddedTraces:
         return removed
 
     def signals(self, strategy: str, limit: int) -> tuple[Mapping[str, float], ...]:
-        """See `TraceStore.signals`."""
+        """Return the signals of the newest answers of a strategy, newest first."""
         rows = self._rows(
             "SELECT data FROM signals WHERE strategy = ? ORDER BY trace_no DESC LIMIT ?",
             strategy,
@@ -191,27 +195,27 @@ class EmbeddedTraces:
         return tuple(json.loads(row[0]) for row in rows)
 
     def put_feedback(self, feedback: Feedback, *, held: Iterable[Held] = ()) -> None:
-        """See `TraceStore.put_feedback`."""
+        """Store feedback on an answer in place of the earlier feedback on it."""
         with self._transaction():
             self._replace(KeptFeedback(feedback, tuple(held)))
 
-    def _replace(self, kept: KeptFeedback) -> None:
-        execute, said = self._connection.execute, kept.feedback
+    def _replace(self, record: KeptFeedback) -> None:
+        execute, feedback = self._connection.execute, record.feedback
         forget = "DELETE FROM feedback WHERE trace_id = ? RETURNING data"
-        for (before,) in execute(forget, (said.trace_id,)).fetchall():
-            check_rank(said, before)  # what it raises brings the row back
-        made = execute(
+        for (before,) in execute(forget, (feedback.trace_id,)).fetchall():
+            check_rank(feedback, before)  # an error rolls the deletion back
+        cursor = execute(
             "INSERT INTO feedback(trace_id, key, strategy, data) VALUES (?, ?, ?, ?)",
-            (said.trace_id, said.key, said.strategy, canonical(said.to_json())),
+            (feedback.trace_id, feedback.key, feedback.strategy, canonical(feedback.to_json())),
         )
         self._connection.executemany(
             "INSERT OR IGNORE INTO feedback_held VALUES (?, ?, ?, ?, ?)",
-            [(*astuple(each), made.lastrowid) for each in kept.held],
+            [(*astuple(text), cursor.lastrowid) for text in record.held],
         )
         execute("DELETE FROM swept")  # the index may have changed since the run
 
     def feedback(self, *, strategy: str = "", key: str = "") -> tuple[Feedback, ...]:
-        """See `TraceStore.feedback`."""
+        """Return feedback, oldest first: on a strategy's answers, or on answers to a question."""
         rows = self._rows(
             "SELECT data FROM feedback WHERE (? = '' OR strategy = ?) AND (? = '' OR key = ?) "
             "ORDER BY no",
@@ -220,13 +224,13 @@ class EmbeddedTraces:
         return tuple(Feedback.from_json(json.loads(row[0])) for row in rows)
 
     def records(self) -> Iterator[Kept]:
-        """See `TraceStore.records`."""
+        """Yield all stored records: the traces, oldest first, then the feedback."""
         for (number,) in self._rows("SELECT no FROM traces ORDER BY no"):
             for row in self._rows(
                 f"SELECT {LISTED}, data, (SELECT data FROM signals WHERE trace_no = no), "  # noqa: S608 - constant
                 "(SELECT data FROM warnings WHERE trace_no = no) FROM traces WHERE no = ?",
                 number,
-            ):  # none where it has gone since
+            ):  # no row if the trace has been deleted since
                 *summary, data, signals, warnings = row
                 yield KeptTrace(
                     summary=listed(summary),
@@ -236,21 +240,21 @@ class EmbeddedTraces:
                     held=self._held("held", "trace_no", number),
                 )
         for number, data in self._rows("SELECT no, data FROM feedback ORDER BY no"):
-            said = Feedback.from_json(json.loads(data))
-            yield KeptFeedback(said, self._held("feedback_held", "feedback_no", number))
+            feedback = Feedback.from_json(json.loads(data))
+            yield KeptFeedback(feedback, self._held("feedback_held", "feedback_no", number))
 
     def take(self, records: Iterable[Kept]) -> None:
-        """See `TraceStore.take`."""
+        """Store the records of another store, in one step; existing records stay."""
         with self._transaction():
-            for kept in records:
-                if isinstance(kept, KeptTrace):
-                    self._insert(kept)
+            for record in records:
+                if isinstance(record, KeptTrace):
+                    self._insert(record)
                 else:
-                    self._replace(kept)
+                    self._replace(record)
             self._evict()
 
     def close(self) -> None:
-        """Let go of the file; calling it twice is fine."""
+        """Close the file; a second call does nothing."""
         self._connection.close()
 
     def __enter__(self) -> Self:
@@ -309,6 +313,7 @@ class EmbeddedTraces:
 
     def _evict(self) -> None:
         self._connection.execute(
+            # The newest trace always stays, even if it alone is larger than the cap.
             "DELETE FROM traces WHERE no IN (SELECT no FROM ("
             "SELECT no, sum(size) OVER (ORDER BY no DESC) AS total FROM traces) "
             "WHERE total > ?) AND no < (SELECT max(no) FROM traces)",
@@ -316,7 +321,7 @@ class EmbeddedTraces:
         )
 
     def _empty_log(self) -> None:
-        # What is deleted would stay readable in the log until somebody writes over it.
+        # Deleted rows would stay readable in the log until later writes overwrite it.
         with self._lock, self._named():
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
@@ -346,7 +351,7 @@ class EmbeddedTraces:
 
 
 def open_traces(directory: Path, *, max_bytes: int) -> EmbeddedTraces:
-    """The traces of an index in a directory, which is made where it is missing.
+    """Open the traces of an index in a directory, which is created if missing.
 
     Raises:
         RunError: If they cannot be opened.
@@ -359,27 +364,29 @@ def open_traces(directory: Path, *, max_bytes: int) -> EmbeddedTraces:
 
 
 def move_traces(directory: Path, store: TraceStore) -> None:
-    """Let another store keep what is in a directory, if there is anything, and remove it here.
+    """Move the traces and feedback in a directory, if there are any, to another store.
 
     Raises:
-        RunError: If it cannot be read; it stays then.
+        RunError: If they cannot be read; the file then stays.
     """
     file = directory / FILE
     if not file.is_file():
         return
-    with EmbeddedTraces(file) as left:
-        store.take(left.records())
-    for each in (file, *directory.glob(f"{FILE}-*")):
-        each.unlink(missing_ok=True)
+    with EmbeddedTraces(file) as old_store:
+        store.take(old_store.records())
+    for path in (file, *directory.glob(f"{FILE}-*")):
+        path.unlink(missing_ok=True)
 
 
 def trace_findings(file: Path) -> list[str]:
-    """What is wrong with the traces in a file, in words; empty when they are sound."""
-    todo = "delete the file: it holds nothing but traces and feedback"
+    """Return a line for each fault of the traces in a file; empty when they are sound."""
+    next_step = "delete the file: it holds nothing but traces and feedback"
     try:
-        with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as opened:
-            faults = [row[0] for row in opened.execute("PRAGMA integrity_check")]
-            found = [f"{file}: {fault}; {todo}" for fault in faults if fault != "ok"]
-            return [*found, *damaged(opened.execute("SELECT id, data FROM traces"))]
+        with closing(
+            sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)
+        ) as connection:
+            faults = [row[0] for row in connection.execute("PRAGMA integrity_check")]
+            findings = [f"{file}: {fault}; {next_step}" for fault in faults if fault != "ok"]
+            return [*findings, *damaged(connection.execute("SELECT id, data FROM traces"))]
     except sqlite3.Error as error:
-        return [f"{file}: {error}; {todo}"]
+        return [f"{file}: {error}; {next_step}"]

@@ -1,4 +1,4 @@
-"""The vector leg: exact cosines over candidates from the graph and over all chunks outside it."""
+"""Vector search: exact cosines over candidates from the graph and over all chunks outside it."""
 
 from pathlib import Path
 
@@ -19,13 +19,13 @@ Scored = list[tuple[int, float]]
 
 
 class VectorLeg:
-    """Holds in memory what one revision's searches need; `refresh` moves it to another.
+    """The data in memory for the searches of one revision; `refresh` moves it to another.
 
-    Scores are computed in float64 from the stored float16 vectors, the same way for every
-    chunk, so that they depend neither on the graph nor on what else is searched. Without a
-    graph the result is exact. With one it is exact but for chunks that the graph misses; the
-    graph's own shape depends on the order in which its builder's threads came. A graph is built
-    of spaces that lack nothing, so chunks without a vector come after those in it.
+    Scores are computed in float64 from the stored float16 vectors, the same way for every chunk, so
+    that they depend neither on the graph nor on the other chunks searched. Without a graph the
+    search is exact. With a graph it is exact except for chunks that the graph misses; the shape of
+    the graph depends on the order in which the threads of its builder worked. A graph is built from
+    spaces that lack no vector, so chunks without a vector come after the chunks in the graph.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -38,7 +38,7 @@ class VectorLeg:
         self._tail = Scan(np.empty((0, 0), dtype=np.float16))
 
     def refresh(self, store: Store, revision: int, space: StoredSpace) -> None:
-        """Bring what is held to this state of the chunks; those without a vector are left out."""
+        """Load this state of the chunks; chunks without a vector are left out."""
         record = space.graph
         state = f"{store.marker(revision)} {space.number}"
         if state == self._state and record == self._record:
@@ -56,7 +56,7 @@ class VectorLeg:
             try:
                 self._graph = Graph(self._directory, record, self._space.dimension)
             except OSError:
-                self._graph = None  # every chunk is scanned until a writer rebuilds it
+                self._graph = None  # all chunks are scanned until a writer rebuilds the graph
 
     def _read_tail(self, store: Store, revision: int) -> Scan:
         if not self._space.dimension:
@@ -68,10 +68,10 @@ class VectorLeg:
         return self._graph.record.until if self._graph else 0
 
     def search(self, store: Store, vector: Vector, k: int, allowed: Allowed | None) -> Scored:
-        """At least `k` chunks by number with their cosines, if there are, with all ties.
+        """Return at least `k` chunks by number with their cosines, if there are, with all ties.
 
         Raises:
-            IndexMismatch: If the vector has another dimension than those stored.
+            IndexMismatch: If the vector has another dimension than the stored ones.
         """
         if not len(self._numbers):
             return []
@@ -84,17 +84,17 @@ class VectorLeg:
         near, exact = self._near_in_tail(vector, k, inside)
         covered = inside[: np.searchsorted(inside, self._until, side="right")]
         if len(covered):
-            more = self._near_in_graph(vector, k, covered)
-            found = cosines(self._halves(store, more), vector)
-            near, exact = np.concatenate([more, near]), np.concatenate([found, exact])
+            candidates = self._near_in_graph(vector, k, covered)
+            graph_cosines = cosines(self._halves(store, candidates), vector)
+            near, exact = np.concatenate([candidates, near]), np.concatenate([graph_cosines, exact])
         return _best(near, exact, k)
 
     def _near_in_tail(self, vector: Vector, k: int, inside: Numbers) -> tuple[Numbers, Floats]:
         if not len(self._tail):
             return np.empty(0, dtype=np.int64), np.empty(0)
         numbers = self._numbers[len(self._numbers) - len(self._tail) :]
-        kept = None if len(inside) == len(self._numbers) else _among(numbers, inside)
-        places, exact = self._tail.nearest(vector, k, kept)
+        mask = None if len(inside) == len(self._numbers) else _among(numbers, inside)
+        places, exact = self._tail.nearest(vector, k, mask)
         return numbers[places], exact
 
     def _near_in_graph(self, vector: Vector, k: int, covered: Numbers) -> Numbers:
@@ -103,19 +103,21 @@ class VectorLeg:
         total = self._graph.record.chunks
         if len(covered) <= FEW_CHUNKS:
             return covered
+        # More than k, in proportion to the chunks that the filters exclude, because the graph knows
+        # no filters.
         count = (k + k // 2 + 32) * total // len(covered)
         while count < total:
-            found = self._graph.nearest(vector, count)
-            kept = found[_among(found, covered)]
-            if len(kept) >= k:
-                return kept
+            matches = self._graph.nearest(vector, count)
+            inside = matches[_among(matches, covered)]
+            if len(inside) >= k:
+                return inside
             count *= 4
         return covered
 
     def _halves(self, store: Store, numbers: Numbers) -> HalfMatrix:
-        """The vectors of chunks in the graph."""
-        found = self._graph.vectors(numbers) if self._graph else None
-        return store.vectors(numbers.tolist(), self._space) if found is None else found
+        """Return the vectors of chunks in the graph."""
+        vectors = self._graph.vectors(numbers) if self._graph else None
+        return store.vectors(numbers.tolist(), self._space) if vectors is None else vectors
 
 
 def _best(near: Numbers, exact: Floats, k: int) -> Scored:
@@ -126,8 +128,9 @@ def _best(near: Numbers, exact: Floats, k: int) -> Scored:
 
 
 def _among(numbers: Numbers, ascending: Numbers) -> NDArray[np.bool_]:
-    """Which numbers are in the other, long and ascending, array."""
+    """Mark the numbers that are in the other array, which is long and ascending."""
     if not len(ascending):
         return np.zeros(len(numbers), dtype=np.bool_)
+    # By bisection, because `np.isin` would sort the long array again.
     places = np.searchsorted(ascending, numbers).clip(max=len(ascending) - 1)
     return np.asarray(ascending[places] == numbers, dtype=np.bool_)

@@ -1,4 +1,4 @@
-"""The one process that changes an embedded index."""
+"""Write access to an embedded index, for one process at a time."""
 
 import json
 import sqlite3
@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+
+from typing_extensions import override
 
 from fathom.index.base import Entry, SourceRecord, Space, Vector
 from fathom.index.embedded import schema
@@ -20,7 +22,7 @@ from fathom.index.embedded.store import Store
 from fathom.index.validation import check_entries, check_vectors
 from fathom.types import Chunk
 
-# Below 20,000 chunks filling anew takes seconds, so every dead chunk is worth it.
+# Below 20,000 chunks a refill takes seconds, so a single dead chunk is reason enough.
 MOST_DEAD = 0.02
 FEW_DEAD = 400
 
@@ -28,14 +30,14 @@ OnStep = Callable[[str], None]
 
 
 class EmbeddedWriter(EmbeddedReader):
-    """Changes the index in a directory.
+    """A writer of the index in a directory.
 
-    A change goes through three steps: SQLite keeps it (from here on no kill loses it), the
-    keyword leg applies it, SQLite publishes it (from here on readers see it). Opening a writer
-    finishes what an earlier one left between two steps.
+    A change has three steps: SQLite stores it (from here on no kill loses it), the keyword index
+    applies it, SQLite publishes it (from here on readers see it). Opening a writer finishes a
+    change that an earlier writer left between two steps.
 
     Attributes:
-        on_step: Told `stored`, `applied`, `published`, `filled`, `building`, `built` as it happens.
+        on_step: A callback for `stored`, `applied`, `published`, `filled`, `building` and `built`.
     """
 
     def __init__(
@@ -56,21 +58,24 @@ class EmbeddedWriter(EmbeddedReader):
         self._unfinished = True
 
     def recover(self) -> None:
-        """Finish what an earlier writer left undone; makes anew what is unsound."""
+        """Finish the changes of an earlier writer, and make unsound files anew."""
         with self._writing():
             self._finish()
             self._changes.note_all_lacking()
 
     def put(self, entries: Sequence[Entry], sources: Sequence[SourceRecord]) -> None:
-        """See `IndexWriter.put`.
+        """Store documents and the records of their places, in one step.
 
         Raises:
             ValueError: If vectors, chunks and documents do not fit together.
-            IndexMismatch: If the vectors have another dimension than those stored.
-            RunError: If it cannot be kept (disk full); then it is wholly kept or not at all.
+            IndexMismatch: If the vectors have another dimension than the stored ones.
+            RunError: If the change cannot be stored (disk full); it is then stored wholly or not at
+                all.
         """
         with self._writing():
-            check_entries(entries, {each.name: each.dimension for each in self._store.all_spaces()})
+            check_entries(
+                entries, {space.name: space.dimension for space in self._store.all_spaces()}
+            )
             self._finish()
             self._unfinished = True
             added = self._changes.put(entries, sources)
@@ -78,7 +83,7 @@ class EmbeddedWriter(EmbeddedReader):
             self._finish(added)
 
     def forget(self, paths: Sequence[str], *, purge: bool = True) -> int:
-        """See `IndexWriter.forget`."""
+        """Remove these places and the documents that only they held; return how many went."""
         with self._writing():
             self._finish()
             self._unfinished = True
@@ -90,9 +95,9 @@ class EmbeddedWriter(EmbeddedReader):
             return gone
 
     def purge(self) -> None:
-        """See `IndexWriter.purge`.
+        """Drop the words of removed documents.
 
-        The keyword leg is filled anew: some seconds for each ten thousand chunks.
+        The keyword index is filled anew: some seconds for each ten thousand chunks.
         """
         with self._writing():
             self._finish()
@@ -100,62 +105,68 @@ class EmbeddedWriter(EmbeddedReader):
                 self._purge()
 
     def set_roots(self, roots: Sequence[str]) -> None:
-        """See `IndexWriter.set_roots`."""
+        """Store which files and folders the index shall hold."""
         with self._writing():
             self._changes.note("roots", json.dumps(list(roots)))
 
     def keep_calibration(self, strategy: str, data: str) -> None:
-        """See `IndexWriter.keep_calibration`."""
+        """Store the calibration of a strategy; empty data removes it."""
         with self._writing():
             self._changes.keep_calibration(strategy, data)
 
     def keep_vectors(self, vectors: Mapping[str, Vector], *, space: str = "") -> None:
-        """See `IndexWriter.keep_vectors`."""
+        """Keep vectors by their texts, until a chunk with the text is stored."""
         with self._writing():
             self._changes.keep_vectors(vectors, space)
 
     def kept_vectors(self, texts: Sequence[str], *, space: str = "") -> dict[str, Vector]:
-        """See `IndexWriter.kept_vectors`."""
+        """Return the vectors that are kept of these texts, by text."""
         with self._writing():
             return self._changes.kept_vectors(texts, space)
 
     def lay_out(self, spaces: Sequence[Space]) -> None:
-        """See `IndexWriter.lay_out`."""
+        """Create these further spaces, if they are missing or were made otherwise."""
         with self._writing():
             self._finish()
             self._changes.lay_out(spaces)
             discard_graphs(self._directory, self._store)
 
     def lacking(self, space: str, *, most: int, after: str = "") -> list[Chunk]:
-        """See `IndexWriter.lacking`."""
+        """Return the first chunks that have no vector in a space, in the order of their arrival."""
         with self._writing():
             self._finish()
-            looked_at = self._known(space)
-            if not looked_at.lacking:
+            stored = self._known(space)
+            if not stored.lacking:
                 return []
-            ids = self._store.lacking_ids(looked_at, most, after)
+            ids = self._store.lacking_ids(stored, most, after)
         return self.chunks(ids)
 
     def fill(self, space: str, vectors: Mapping[str, Vector]) -> None:
-        """See `IndexWriter.fill`.
+        """Store vectors in a space, by chunk id, and publish them as a new revision.
 
         Raises:
-            IndexMismatch: If the vectors have another dimension than those stored.
+            IndexMismatch: If the vectors have another dimension than the stored ones.
         """
         with self._writing():
             self._finish()
-            into = self._known(space)
+            stored = self._known(space)
             numbers = self._store.numbers(vectors)
-            check_vectors([vectors[one] for one in numbers], into.name, into.dimension)
-            kept = self.chunks(list(numbers)) if self._changes.keeps_vectors() else []
-            by_number = {number: vectors[one] for one, number in numbers.items()}
-            if into.graph is not None and min(by_number, default=sys.maxsize) <= into.graph.until:
-                self._changes.note_graph(into, "")  # it would miss them for good
-            self._changes.fill(into, by_number, [chunk.context for chunk in kept])
+            check_vectors(
+                [vectors[chunk_id] for chunk_id in numbers], stored.name, stored.dimension
+            )
+            # Only the texts of filled chunks are needed, to drop what was kept of them.
+            chunks = self.chunks(list(numbers)) if self._changes.keeps_vectors() else []
+            by_number = {number: vectors[chunk_id] for chunk_id, number in numbers.items()}
+            if (
+                stored.graph is not None
+                and min(by_number, default=sys.maxsize) <= stored.graph.until
+            ):
+                self._changes.note_graph(stored, "")  # searches of it would never find them
+            self._changes.fill(stored, by_number, [chunk.context for chunk in chunks])
             self._on_step("filled")
 
     def drop_space(self, name: str) -> bool:
-        """See `IndexWriter.drop_space`."""
+        """Remove a further space with its vectors and graph; return whether it existed."""
         with self._writing():
             self._finish()
             dropped = self._changes.drop_space(name)
@@ -164,21 +175,22 @@ class EmbeddedWriter(EmbeddedReader):
         return dropped
 
     def _known(self, name: str) -> StoredSpace:
-        found = self._store.space(name)
-        if found is None:
+        space = self._store.space(name)
+        if space is None:
             raise ValueError(f"{name!r} is no space of the index; lay it out first")
-        return found
+        return space
 
     def optimize(self) -> None:
-        """See `IndexWriter.optimize`.
+        """Bring the derived files into their fastest form.
 
-        Builds the graph of neighbours when many chunks are outside it, fills the keyword leg
-        anew when many of its chunks were replaced (until then their words are never found but
-        count in its statistics), and folds the log into the database file. The vectors of
-        removed chunks stay in the graph's file, never found, until that is built anew.
+        The call builds the graph of neighbours if many chunks are outside it, and folds the log
+        into the database file. It fills the keyword index anew if many of its chunks were replaced;
+        until then no search finds their words, but they count in the statistics. The vectors of
+        removed chunks stay in the graph's file, never found, until the graph is built anew.
         """
         with self._writing():
             self._finish()
+            # `optimize` runs at the end of an ingest, so no later step needs the kept vectors.
             self._changes.drop_vectors()
             dead = int(self._store.meta("dead"))
             if dead and dead >= MOST_DEAD * self._keyword.count() - FEW_DEAD:
@@ -188,16 +200,16 @@ class EmbeddedWriter(EmbeddedReader):
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        # What is changed is the last state, also inside a snapshot.
+        # A change applies to the last state, even inside a snapshot.
         with self._busy, self._held.holding(None), self._damage_named():
             yield
 
     def _finish(self, added: Sequence[Added] | None = None) -> None:
-        """Steps 2 and 3 of whatever is stored and not published; see `catch_up`."""
+        """Run steps 2 and 3 of a stored change that is not published, with `catch_up`."""
         if not self._unfinished:
             return
-        parts = self._store, self._changes, self._keyword, self._analyzer, self._on_step
-        catch_up(*parts, added=added)
+        arguments = self._store, self._changes, self._keyword, self._analyzer, self._on_step
+        catch_up(*arguments, added=added)
         self._unfinished = False
 
     def _build_graphs(self) -> None:
@@ -215,12 +227,12 @@ class EmbeddedWriter(EmbeddedReader):
             return
         self._on_step("building")
         vectors = self._store.vectors_after(revision, 0, space)
-        fresh = build(self._directory, space.graph_file(str(revision)), numbers, vectors)
+        record = build(self._directory, space.graph_file(str(revision)), numbers, vectors)
         self._on_step("built")
-        self._changes.note_graph(space, fresh.dumps())
+        self._changes.note_graph(space, record.dumps())
 
     def renew(self) -> None:
-        """Make everything that is derived anew."""
+        """Make all derived files anew."""
         with self._writing():
             self._finish()
             self._purge()
@@ -230,24 +242,26 @@ class EmbeddedWriter(EmbeddedReader):
             self._build_graphs()
 
     def _purge(self) -> None:
-        """Fill the keyword leg anew, without the words of removed chunks.
+        """Fill the keyword index anew, without the words of removed chunks.
 
-        They counted in the scores, so it is a revision of its own: whoever reads opens it anew.
+        These words counted in the scores, so the purge is a revision of its own: readers open the
+        keyword index again.
         """
         self._unfinished = True
         self._changes.purge()
         self._on_step("stored")
         self._finish()
 
+    @override
     def close(self) -> None:
-        """See `IndexReader.close`; folds the log into the file and gives the lock back."""
+        """Fold the log into the database file, release the lock and close the reader."""
         with self._busy:
             if self._closed:
                 return
             try:
                 schema.fold_log(self._store.connection)
             except sqlite3.Error:
-                self._unfinished = True  # the log stays; the next to open folds it in
+                self._unfinished = True  # the log stays; the next writer folds it
             finally:
                 super().close()
                 self._lock.release()
