@@ -1,4 +1,4 @@
-"""Where an index lies on a server: `postgresql://USER@HOST:PORT/DATABASE?workspace=NAME`."""
+"""The address of an index on a server: `postgresql://USER@HOST:PORT/DATABASE?workspace=NAME`."""
 
 import re
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from fathom.errors import UsageError
 
 SCHEMES = ("postgresql://", "postgres://")
 DEFAULT = "default"
-"""The workspace where none is named."""
+"""The workspace of a URL that names none."""
 _LEGS = "+qdrant:"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
 _NEAR = ("localhost", "127.0.0.1", "::1")
@@ -18,17 +18,18 @@ _NEAR = ("localhost", "127.0.0.1", "::1")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Address:
-    """A workspace of a database.
+    """The address of a workspace in a database.
 
     Attributes:
-        host: Of the server, or the folder of its socket; empty where libpq is to choose.
-        port: Likewise.
-        user: Empty where libpq is to choose.
-        password: Likewise; never shown.
-        database: Likewise.
-        workspace: Which of the indexes in the database.
-        parameters: Further ones of libpq, such as `sslmode`.
-        legs: The address of another engine that finds chunks; empty for PostgreSQL itself.
+        host: The server's name, or the folder of its socket; empty lets libpq choose.
+        port: The server's port; empty lets libpq choose.
+        user: The user's name; empty lets libpq choose.
+        password: The user's password, which no message shows; empty lets libpq choose.
+        database: The database's name; empty lets libpq choose.
+        workspace: The name of one of the indexes in the database.
+        parameters: Further parameters of libpq, such as `sslmode`.
+        backend_url: The address of another engine that searches the chunks; empty if PostgreSQL
+            itself searches them.
     """
 
     host: str = ""
@@ -42,23 +43,26 @@ class Address:
 
     @classmethod
     def of(cls, url: str) -> Self:
-        """The address that a URL names.
+        """Return the address that a URL names.
 
         Raises:
-            UsageError: If it is malformed; the message does not show it, as it may hold a password.
+            UsageError: If the URL is malformed; the message does not show a URL, which may hold a
+                password.
         """
-        own, mark, legs = url.partition(_LEGS)
+        server_url, mark, backend = url.partition(_LEGS)
         try:
-            parts = urlsplit(own)
+            parts = urlsplit(server_url)
             port = str(parts.port or "")
-            given = parse_qsl(parts.query, strict_parsing=bool(parts.query))
+            # Strict parsing refuses a mistyped query, but it refuses an empty one too.
+            pairs = parse_qsl(parts.query, strict_parsing=bool(parts.query))
         except ValueError as error:
             raise UsageError(f"the index's URL is malformed: {_FORM}") from error
-        parameters = dict(given)
+        parameters = dict(pairs)
         workspace = parameters.pop("workspace", DEFAULT)
-        if f"{parts.scheme}://" not in SCHEMES or (mark and not legs) or parts.fragment:
+        if f"{parts.scheme}://" not in SCHEMES or (mark and not backend) or parts.fragment:
             raise UsageError(f"the index's URL is malformed: {_FORM}")
         return cls(
+            # libpq takes these values from the query too, and prefers them.
             host=parameters.pop("host", "") or unquote(parts.hostname or ""),
             port=parameters.pop("port", "") or port,
             user=parameters.pop("user", "") or unquote(parts.username or ""),
@@ -66,33 +70,33 @@ class Address:
             database=parameters.pop("dbname", "") or unquote(parts.path.lstrip("/")),
             workspace=_checked(workspace),
             parameters=parameters,
-            legs=legs,
+            legs=backend,
         )
 
     def of_workspace(self, name: str) -> Self:
-        """The same database, another workspace."""
+        """Return the address of another workspace of the same database."""
         return replace(self, workspace=_checked(name))
 
     @property
     def is_near(self) -> bool:
-        """Whether it is on this machine, for sure."""
+        """True if the host is this machine without any doubt."""
         return self.host in _NEAR or self.host.startswith("/")
 
     @property
     def server(self) -> str:
-        """Which server, as it may be shown."""
+        """The server's host and port, as messages show them."""
         return f"{self.host or 'the local server'}{f':{self.port}' if self.port else ''}"
 
     def connection(self) -> dict[str, str]:
-        """What libpq takes."""
-        own = {
+        """Return the parameters that libpq connects with."""
+        fields = {
             "host": self.host,
             "port": self.port,
             "user": self.user,
             "password": self.password,
             "dbname": self.database,
         }
-        return {**self.parameters, **{key: value for key, value in own.items() if value}}
+        return {**self.parameters, **{key: value for key, value in fields.items() if value}}
 
     def __str__(self) -> str:
         user = f"{self.user}@" if self.user else ""
@@ -108,7 +112,7 @@ _FORM = "write postgresql://USER@HOST:PORT/DATABASE?workspace=NAME"
 
 
 def shown(url: str) -> str:
-    """A URL as it may be shown: without its password."""
+    """Return a URL without its password, as messages show it."""
     try:
         return str(Address.of(url)) if url.startswith(SCHEMES) else url
     except UsageError:
@@ -116,12 +120,17 @@ def shown(url: str) -> str:
 
 
 def _shown(url: str) -> str:
-    """The address of another engine without what is before its `@`, and without its query."""
+    """Return the address of another engine without its credentials and its query."""
     scheme, mark, rest = url.partition("://")
     return f"{scheme}{mark}{rest.rpartition('@')[2].partition('?')[0]}"
 
 
 def _checked(workspace: str) -> str:
+    """Return the name of a workspace if it is well-formed.
+
+    Raises:
+        UsageError: If it is not.
+    """
     if not _NAME.fullmatch(workspace):
         raise UsageError(
             f"workspace {workspace!r}: use letters, digits, dots, underscores and hyphens, at most "

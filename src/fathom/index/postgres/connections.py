@@ -1,4 +1,4 @@
-"""Connections to a server: few, kept open, and every error in one line without a password."""
+"""Reusable connections to a server, and its errors as one line without a password."""
 
 import os
 import select
@@ -20,18 +20,18 @@ Connection = psycopg.Connection[TupleRow]
 CONNECT_S = 10
 KEPT = 4
 EXPANSION_SEARCH = 200
-"""So many chunks a graph of neighbours gives at once."""
+"""The number of chunks that a graph of neighbours returns at once."""
 SETTINGS = (
     "SET default_transaction_isolation = 'read committed'",
     "SET default_transaction_read_only = off",
     "SET search_path = pg_catalog, fathom, public, extensions",
     f"SET hnsw.ef_search = {EXPANSION_SEARCH}",
-    "SET hnsw.iterative_scan = strict_order",  # more at a time where those were removed
+    "SET hnsw.iterative_scan = strict_order",  # continue if filters or removals drop hits
     "SET hnsw.max_scan_tuples = 100000",
     "SET jit = off",
-    "SET max_parallel_workers_per_gather = 0",  # to start others takes as long as a search
+    "SET max_parallel_workers_per_gather = 0",  # starting a worker takes as long as a search
 )
-"""Of each connection. What is searched for is found by exact order, whatever it takes."""
+"""The settings of each connection; a search returns hits in exact order, whatever it takes."""
 _REFUSED = (
     psycopg.errors.InvalidPassword,
     psycopg.errors.InvalidAuthorizationSpecification,
@@ -40,21 +40,21 @@ _REFUSED = (
 
 
 def connect(address: Address) -> Connection:
-    """A connection of its own.
+    """Open a new connection.
 
     Raises:
         UsageError: If the server does not know the user, the password or the database.
-        RunError: If it cannot be reached.
+        RunError: If the server cannot be reached.
     """
     name = f"fathom, process {os.getpid()} on {socket.gethostname()}"[:63]
-    given: dict[str, str] = {
+    parameters: dict[str, str] = {
         "connect_timeout": str(CONNECT_S),
         "application_name": name,
         "client_encoding": "UTF8",
         **address.connection(),
     }
     try:
-        connection = psycopg.connect(autocommit=True, **given)  # type: ignore[arg-type]
+        connection = psycopg.connect(autocommit=True, **parameters)  # type: ignore[arg-type]
     except psycopg.OperationalError as error:
         raise _unreachable(address, error) from None  # its chain may hold the password
     except psycopg.Error as error:
@@ -69,25 +69,27 @@ def connect(address: Address) -> Connection:
 
 
 def _unreachable(address: Address, error: psycopg.OperationalError) -> FathomError:
-    told = _line(error, address)
+    """Return the error to raise if a connection cannot be opened."""
+    reason = _line(error, address)
     refused = ("password", "authentication", "role ", "database ", "pg_hba.conf")
-    # That a password is wanted is libpq's own word; all else the server says.
-    said = "FATAL" in str(error) or "no password supplied" in told
-    if isinstance(error, _REFUSED) or (said and any(sign in told for sign in refused)):
+    # libpq itself reports a missing password; every other refusal comes from the server.
+    is_refusal = "FATAL" in str(error) or "no password supplied" in reason
+    if isinstance(error, _REFUSED) or (is_refusal and any(sign in reason for sign in refused)):
         return UsageError(
-            f"{address.server} refuses index.url ({told}); check user, password and database there"
+            f"{address.server} refuses index.url ({reason}); "
+            "check user, password and database there"
         )
     return RunError(
-        f"{address.server} cannot be reached ({told}); see that PostgreSQL runs there and that "
+        f"{address.server} cannot be reached ({reason}); see that PostgreSQL runs there and that "
         "index.url names it"
     )
 
 
 class Connections:
-    """Connections of one address, each used by one thread at a time; they see one workspace."""
+    """The connections to one address, each used by one thread at a time; they see one workspace."""
 
     def __init__(self, address: Address) -> None:
-        """Nothing is connected before it is needed."""
+        """Create the pool; the first connection is opened on first use."""
         self.address = address
         self._lock = threading.Lock()
         self._free: list[Connection] = []
@@ -95,20 +97,20 @@ class Connections:
         self._closed = False
 
     def enter(self, workspace: int) -> None:
-        """From now on connections see the rows of this workspace alone; see `schema`."""
+        """Restrict all connections to the rows of this workspace (row-level security)."""
         with self._lock:
             self._workspace = workspace
-            for each in self._free:
-                each.close()
+            for connection in self._free:
+                connection.close()
             self._free.clear()
 
     @contextmanager
     def taken(self) -> Iterator[Connection]:
-        """A connection for the `with` block, in no transaction.
+        """Yield a connection that is in no transaction, for the `with` block.
 
         Raises:
-            RunError: If the server cannot be reached, or ends what is inside.
-            IndexCorrupt: If what is stored there is damaged.
+            RunError: If the server cannot be reached, or ends the statements inside the block.
+            IndexCorrupt: If the stored rows are damaged.
         """
         with named(self.address):
             connection = self.take()
@@ -118,23 +120,23 @@ class Connections:
                 self.give_back(connection)
 
     def take(self) -> Connection:
-        """A connection in no transaction, to be given back."""
+        """Return a connection that is in no transaction; the caller gives it back."""
         with self._lock:
             while self._free:
-                found = self._free.pop()
-                if _is_alive(found):
-                    return found
-                found.close()
-        made = connect(self.address)
+                connection = self._free.pop()
+                if _is_alive(connection):
+                    return connection
+                connection.close()
+        fresh = connect(self.address)
         if self._workspace is not None:
-            made.execute(
+            fresh.execute(
                 "SELECT set_config('fathom.workspace', %s, false)", (str(self._workspace),)
             )
-        return made
+        return fresh
 
     def give_back(self, connection: Connection) -> None:
-        """Take back a connection; what was not committed in it is undone."""
-        with suppress(psycopg.Error):  # it is broken, which is seen below
+        """Take a connection back; uncommitted changes are rolled back."""
+        with suppress(psycopg.Error):  # a broken connection is not idle, so it is closed below
             connection.rollback()
         idle = connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
         with self._lock:
@@ -144,18 +146,19 @@ class Connections:
         connection.close()
 
     def close(self) -> None:
-        """Close all; calling it twice is fine."""
+        """Close all connections; a second call does nothing."""
         with self._lock:
             self._closed = True
-            for each in self._free:
-                each.close()
+            for connection in self._free:
+                connection.close()
             self._free.clear()
 
 
 def _is_alive(connection: Connection) -> bool:
-    """Whether the server has not ended it while nobody looked."""
+    """Return whether the server has kept an idle connection open."""
     if connection.closed:
         return False
+    # An idle server sends nothing except the end of the connection; no bytes mean it is open.
     if not select.select([connection.fileno()], [], [], 0)[0]:
         return True
     try:
@@ -167,11 +170,11 @@ def _is_alive(connection: Connection) -> bool:
 
 @contextmanager
 def named(address: Address) -> Iterator[None]:
-    """Turn complaints of the server into one line that names it and the next step.
+    """Turn the server's errors into one line that names the server and the next step.
 
     Raises:
-        IndexCorrupt: If what is stored is damaged.
-        RunError: If it cannot be read or written.
+        IndexCorrupt: If the stored rows are damaged.
+        RunError: If the index cannot be read or written.
     """
     try:
         yield
@@ -189,6 +192,7 @@ def named(address: Address) -> Iterator[None]:
 
 
 def _damaged(address: Address, fault: str) -> IndexCorrupt:
+    """Return the error for a damaged index."""
     return IndexCorrupt(
         f"{address} is damaged ({fault}); restore it from a backup or make the index anew with "
         "`fathom ingest --rebuild PATH...`"
@@ -196,7 +200,10 @@ def _damaged(address: Address, fault: str) -> IndexCorrupt:
 
 
 def _line(error: psycopg.Error, address: Address) -> str:
-    """What the server says, in one line; never the password, nor a document's text."""
-    told = error.diag.message_primary or (str(error).strip().splitlines() or ["no reason told"])[-1]
-    told = told.rpartition("FATAL:")[2].strip()
-    return told.replace(address.password, "***") if address.password else told
+    """Return the server's message as one line, without the password or a document's text."""
+    # The primary message never quotes rows; the detail does.
+    message = (
+        error.diag.message_primary or (str(error).strip().splitlines() or ["no reason told"])[-1]
+    )
+    message = message.rpartition("FATAL:")[2].strip()
+    return message.replace(address.password, "***") if address.password else message

@@ -1,4 +1,4 @@
-"""What a server keeps in the room of a workspace: tables of `tables.SERVED`."""
+"""The tables that a server keeps in a workspace: `tables.SERVED`."""
 
 import threading
 from collections.abc import Sequence
@@ -11,21 +11,21 @@ from fathom.index.postgres.opening import lay_out
 from fathom.index.postgres.room import Room, open_room
 
 SINCE = 9
-"""The version of the tables that has these."""
+"""The first version of the layout that has these tables."""
 
 
 class ServerDatabase:
-    """See `Database`; lays the tables out where they are missing."""
+    """A `Database` in a workspace on a server; creates missing tables on first use."""
 
     clock = "extract(epoch FROM clock_timestamp())::float8"
     is_near = False
 
     def __init__(self, connections: Connections, address: Address) -> None:
-        """Nothing is asked before it is needed.
+        """Create the database; nothing is sent to the server yet.
 
         Args:
-            connections: Of the server.
-            address: Of the workspace.
+            connections: The connections to the server.
+            address: The address of the workspace.
         """
         self._connections = connections
         self._address = address
@@ -35,10 +35,11 @@ class ServerDatabase:
 
     @property
     def room(self) -> Room:
-        """Where the rows are.
+        """The tables of the workspace.
 
         Raises:
-            RunError: If the server cannot be reached, or has no tables and lets nobody make them.
+            RunError: If the server cannot be reached, or has no tables and the user may not create
+                them.
         """
         with self._lock:
             if self._room is None:
@@ -47,16 +48,17 @@ class ServerDatabase:
             return self._room
 
     def is_there(self) -> bool:
-        """See `Database.is_there`."""
+        """Return True: the tables are created on first use."""
         return True
 
     def ask(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """See `Database.ask`.
+        """Run one statement with `?` for its values, and return its rows.
 
         Raises:
             UsageError: If the user would see the rows of other workspaces too.
         """
         room = self.room
+        # The check costs a round trip, so it is made once.
         if not self._is_checked:
             with room.entered() as connection:
                 _check_user(connection)
@@ -64,11 +66,12 @@ class ServerDatabase:
         return room.ask(statement.replace("?", "%s"), values)
 
     def close(self) -> None:
-        """See `Database.close`; the connections are closed, those at work when they are done."""
+        """Close the connections; those at work close when they are done."""
         self._connections.close()
 
 
 def _check_user(connection: Connection) -> None:
+    """Refuse a user whom row-level security does not bind."""
     row = connection.execute(
         "SELECT rolname FROM pg_roles WHERE rolname = current_user AND (rolsuper OR rolbypassrls)"
     ).fetchone()

@@ -1,4 +1,4 @@
-"""Vectors of 16 bits on their way to pgvector and back, in binary."""
+"""The binary format in which pgvector sends and takes vectors of 16 bits."""
 
 import struct
 from collections.abc import Sequence
@@ -10,38 +10,40 @@ from numpy.typing import NDArray
 from psycopg.adapt import Dumper
 from psycopg.pq import Format
 from psycopg.rows import TupleRow
+from typing_extensions import override
 
 from fathom.index.rows import HalfMatrix
 
 
 def to_vectors(packed: Sequence[bytes], dimension: int) -> HalfMatrix:
-    """Vectors as pgvector sends them: their length and two empty bytes, then the numbers."""
+    """Return vectors as (n, dimension) float16 from the bytes that pgvector sends."""
     if not packed:
         return np.empty((0, dimension), dtype=np.float16)
+    # Each vector is its length and two unused bytes, then the numbers, most significant byte first.
     size = 4 + 2 * dimension
     raw = np.frombuffer(b"".join(packed), dtype=np.uint8).reshape(-1, size)[:, 4:]
     return np.ascontiguousarray(raw).view(">f2").astype(np.float16).reshape(-1, dimension)
 
 
 class Packed(bytes):
-    """A vector as pgvector takes it."""
+    """The bytes of a vector as pgvector takes them."""
 
     __slots__ = ()
 
 
 def packed(vector: NDArray[np.floating[Any]]) -> Packed:
-    """One vector, rounded to 16 bits; the inverse of `to_vectors`."""
+    """Return one vector, rounded to 16 bits, as bytes; the inverse of `unpack_vectors`."""
     return Packed(struct.pack(">HH", len(vector), 0) + vector.astype(">f2").tobytes())
 
 
 class _PackedDumper(Dumper):
-    """Sends it as it is; the place where it stands says of which type it is."""
+    """A dumper that sends the bytes unchanged; the column decides the type."""
 
     format = Format.BINARY
     oid = 0
 
+    @override
     def dump(self, obj: bytes) -> bytes:
-        """See `Dumper.dump`."""
         return obj
 
 

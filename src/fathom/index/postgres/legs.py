@@ -1,7 +1,7 @@
-"""What finds chunks for an index on a server: its words and its vectors.
+"""The protocol of an engine that searches the words and vectors of an index on a server.
 
-The rows of the index are the truth. Legs are derived from them: in the database itself, as
-`postings.DatabaseLegs`, or by another engine beside it.
+The rows of the index are the truth. A search backend derives its data from them: in the database
+itself (`postings.PostgresBackend`), or in another engine (`qdrant`).
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,16 +16,21 @@ from fathom.index.postgres.store import Store, StoredSpace
 from fathom.index.rows import HalfMatrix
 
 Scored = list[tuple[int, float]]
-"""Chunks by number with their scores."""
+"""The numbers of chunks with their scores."""
 Transaction = Callable[[], AbstractContextManager[Store]]
-"""Begins one, alone with the index, which is committed at the end of its `with` block."""
+"""Begins a transaction that locks the index, and commits it at the end of the `with` block."""
 
 
 @dataclass(frozen=True, slots=True)
 class Posted:
-    """A chunk as legs take it: its number, its document's, and how often it has each term.
+    """A chunk as a search backend takes it.
 
-    Numbers are never used again within an index, but for those of a change that was not committed.
+    Numbers are never used again within an index, except those of a change that was not committed.
+
+    Attributes:
+        number: The chunk's number.
+        document: The number of its document.
+        counts: How often the chunk has each term.
     """
 
     number: int
@@ -34,128 +39,132 @@ class Posted:
 
     @property
     def length(self) -> int:
-        """How many terms it has, all together."""
+        """The number of terms in the chunk, with repetitions."""
         return sum(self.counts.values())
 
 
 class Legs(Protocol):
-    """Finds chunks, and follows the changes of an index; used by several threads at once.
+    """An engine that searches chunks and follows the changes of an index; safe from threads.
 
-    What is searched is asked inside a transaction that sees one state of the index, and found is
-    what belongs to that state; what is changed is told inside the transaction that changes it.
+    Searches run inside a transaction that sees one state of the index, and return chunks of that
+    state. Changes are sent inside the transaction that changes the index.
     """
 
     def keyword_search(
         self, store: Store, terms: Mapping[str, int], *, k: int, allowed: Allowed | None
     ) -> Scored:
-        """The `k` chunks with the highest BM25 scores, and at least all ties of the last one.
+        """Return the `k` chunks with the highest BM25 scores, and all ties of the last one.
 
         Args:
-            store: Reads the state that is searched.
-            terms: How often the query has each.
-            k: See above.
-            allowed: Only these.
+            store: Reads the state of the index to search.
+            terms: How often the query has each term.
+            k: The number of chunks to return without ties.
+            allowed: The chunks that may be returned; `None` allows all.
         """
         ...
 
     def vector_search(
         self, store: Store, vector: Vector, space: StoredSpace, *, k: int, allowed: Allowed | None
     ) -> Scored:
-        """The `k` chunks with the highest exact cosines, and at least all ties of the last one."""
+        """Return the `k` chunks with the highest exact cosines, and all ties of the last one."""
         ...
 
     def chunks_with(self, store: Store, terms: Sequence[str]) -> int:
-        """How many chunks have one of the terms; see `IndexReader.word_counts`."""
+        """Return the number of chunks that have one of the terms; large numbers may be cut.
+
+        `IndexReader.count_chunks_per_word` says where.
+        """
         ...
 
     def make_index(self, store: Store) -> None:
-        """An index is made in this step; it is empty."""
+        """Prepare for a new, empty index that this step creates."""
         ...
 
     def reserve(self, transaction: Transaction, chunks: int) -> int | None:
-        """The number of the first of so many new chunks, where no other change may have it.
+        """Reserve numbers for new chunks, so that no other change can use them.
 
         Args:
-            transaction: Ends before the one that adds the chunks begins.
-            chunks: How many.
+            transaction: Begins a transaction that ends before the one that adds the chunks begins.
+            chunks: The number of new chunks.
 
         Returns:
-            `None` where the numbers of a change that was not committed may be used again.
+            The first reserved number; `None` if the numbers of an uncommitted change may be used
+            again.
         """
         ...
 
     def add(self, store: Store, chunks: Sequence[Posted]) -> None:
-        """Take the words of new chunks."""
+        """Add the words of new chunks."""
         ...
 
     def add_vectors(
         self, store: Store, space: StoredSpace, vectors: Mapping[int, HalfMatrix]
     ) -> None:
-        """Take the vectors of chunks by number, which the space's table has already."""
+        """Add the vectors of chunks by number; the space's table has them already."""
         ...
 
     def remove(self, store: Store, numbers: Sequence[int]) -> None:
-        """Find these chunks no more; their rows go in the same step."""
+        """Remove chunks from searches; their rows go in the same step."""
         ...
 
     def purge(self, store: Store) -> None:
-        """Keep nothing, not even hidden, of what was removed, as soon as nobody reads it.
+        """Delete the removed chunks for good as soon as nobody reads them.
 
-        Publishes a revision if something went of what searches read.
+        Publishes a revision if data that searches read was deleted.
         """
         ...
 
     def drop_space(self, store: Store, space: StoredSpace) -> None:
-        """Let go of a space; its table goes in the same step."""
+        """Delete a space; its table goes in the same step."""
         ...
 
     def drop_index(self, store: Store) -> None:
-        """Let go of a whole index; its rows go in the same step."""
+        """Delete a whole index; its rows go in the same step."""
         ...
 
     def optimize(self, store: Store) -> None:
-        """Be as fast as can be; changes no result."""
+        """Prepare the fastest searches; no score changes."""
         ...
 
     def committed(self, connections: Connections, index: int) -> None:
-        """The change that was told last is durable, and readers see it.
+        """Note that the last change is durable and that readers see it.
 
-        What nobody needs to wait for may begin beside what is done next.
+        Work that nobody needs to wait for may begin in the background.
 
         Args:
-            connections: To the workspace.
+            connections: The connections to the workspace.
             index: The number of the index.
         """
         ...
 
     def settle(self, connections: Connections, index: int) -> None:
-        """Do at once what `committed` has done beside; in no transaction."""
+        """Do the background work of `notify_commit` now; called outside transactions."""
         ...
 
     def opened(self, store: Store) -> None:
-        """The index was opened, for reading or for writing.
+        """Check that this backend searches the index; called when the index is opened.
 
         Raises:
-            IndexMismatch: If other legs follow it.
+            IndexMismatch: If another backend searches the index.
         """
         ...
 
     def catch_up(self, store: Store) -> None:
-        """Take what the rows of the index have and the legs lack; whoever writes begins so.
+        """Take the rows of the index that the backend lacks; a writer begins with this.
 
         Raises:
-            RunError: If the legs cannot take anything now.
+            RunError: If the backend cannot take anything now.
         """
         ...
 
     def remake(self, store: Store) -> None:
-        """Take all of the index again, in place of what is there; searches go on meanwhile."""
+        """Take all rows of the index again and replace the old data; searches go on meanwhile."""
         ...
 
     def findings(self, store: Store) -> Iterator[str]:
-        """What the legs lack of the index, in words."""
+        """Yield a line for each thing of the index that the backend lacks."""
         ...
 
     def close(self) -> None:
-        """Let go of connections; calling it twice is fine."""
+        """Close the connections; a second call does nothing."""
         ...

@@ -1,4 +1,4 @@
-"""An index on a server is opened, made, made anew, and removed."""
+"""Open, create, rebuild and remove indexes on a server."""
 
 import json
 import secrets
@@ -21,7 +21,7 @@ from fathom.index.postgres.store import IndexRow, Store, index_row
 from fathom.index.postgres.writer import PostgresWriter
 
 _MAKING = 50_721
-"""Of the server's advisory locks: who holds it with the number of an index makes that."""
+"""The first key of an advisory lock; its holder creates the index of the second key."""
 
 
 def open_reader(
@@ -29,27 +29,29 @@ def open_reader(
     expected_identity: Mapping[str, str] | None = None,
     legs: Legs | None = None,
 ) -> PostgresReader:
-    """Open the index of a workspace for reading; see `embedded.opening.open_reader`.
+    """Open the index of a workspace for reading, like `embedded.opening.open_reader`.
 
     Args:
         address: The workspace.
-        expected_identity: What must agree of what made it.
-        legs: What finds its chunks, closed with the reader; by default the database itself.
+        expected_identity: The part of the index's identity that must agree.
+        legs: The backend that searches the chunks, closed with the reader; by default the database
+            itself.
 
     Raises:
-        IndexMissing: If there is none.
-        IndexMismatch: If it was made otherwise, naming what differs, or by a newer Fathom.
+        IndexMissing: If there is no index.
+        IndexMismatch: If the index has another identity (the message names the difference), or was
+            made by a newer Fathom.
         UsageError: If the server refuses the user, the password or the database.
         RunError: If the server cannot be reached.
     """
     connections, legs = Connections(address), legs or DatabaseLegs()
     try:
-        found = _there(connections, _entered(connections))
+        row = _there(connections, _entered(connections))
         if expected_identity is not None:
-            made = named(found.identity, expected_identity)
-            check_identity(address, made, expected_identity)
+            stored = named(row.identity, expected_identity)
+            check_identity(address, stored, expected_identity)
         with connections.taken() as connection:
-            legs.opened(Store(connection, found))
+            legs.opened(Store(connection, row))
     except BaseException:
         legs.close()
         connections.close()
@@ -60,38 +62,41 @@ def open_reader(
 def open_writer(
     address: Address, identity: Mapping[str, str] | None, legs: Legs | None = None
 ) -> PostgresWriter:
-    """Open the index of a workspace for writing, making it where there is none.
+    """Open the index of a workspace for writing, and create it if it is missing.
 
     Args:
         address: The workspace.
-        identity: What makes the index; `None` takes an existing one as it is.
-        legs: See `open_reader`; they take first what they lack.
+        identity: The identity of the index; `None` accepts an existing index as it is.
+        legs: The backend that searches the chunks, as in `open_reader`; it first takes the rows
+            that it lacks.
 
     Raises:
-        IndexMissing: If there is none and no identity to make it with.
-        IndexMismatch: See `open_reader`.
-        UsageError: Likewise.
-        RunError: Likewise, or if the server has no pgvector.
+        IndexMissing: If there is no index, and no identity to create it with.
+        IndexMismatch: As in `open_reader`.
+        UsageError: As in `open_reader`.
+        RunError: As in `open_reader`, or if the server has no pgvector.
     """
     connections, legs = Connections(address), legs or DatabaseLegs()
     try:
         if identity is not None:
             lay_out(connections, address)
-        found = _entered(connections)
-        if found is not None:
+        row = _entered(connections)
+        if row is not None:
             with connections.taken() as connection:
                 migrate(connection, address)
             _clear(connections, legs)
-        if found is None and identity is not None:
+        if row is None and identity is not None:
             with connections.taken() as connection, connection.transaction():
+                # Two processes may open a new workspace at once; the second waits, then finds the
+                # index of the first.
                 connection.execute(
                     "SELECT FROM fathom.workspaces WHERE name = %s FOR UPDATE", (address.workspace,)
                 )
-                found = index_row(connection) or _make(connection, legs, identity)
-        found = _there(connections, found)
+                row = index_row(connection) or _make(connection, legs, identity)
+        row = _there(connections, row)
         if identity is not None:
-            check_identity(address, found.identity, identity)
-        writer = PostgresWriter(connections, legs, found.no)
+            check_identity(address, row.identity, identity)
+        writer = PostgresWriter(connections, legs, row.no)
         writer.catch_up()
     except BaseException:
         legs.close()
@@ -107,16 +112,16 @@ def rebuilding(
     roots: Sequence[str],
     legs: Legs | None = None,
 ) -> Iterator[tuple[PostgresWriter, IndexReader | None]]:
-    """Make an index anew; at the end of the block it takes the place of the old in one step.
+    """Build a new index; at the end of the block it replaces the old one in one step.
 
     Args:
         address: The workspace.
-        identity: What makes the new one.
-        roots: What it is to hold.
-        legs: See `open_reader`; of the old one and of the new one.
+        identity: The identity of the new index.
+        roots: The files and folders that it is to hold.
+        legs: The backend of the old and of the new index, as in `open_reader`.
 
     Raises:
-        RunError: If somebody changed the old one meanwhile; it stays then, with that change.
+        RunError: If somebody changed the old index meanwhile; it stays, with that change.
     """
     connections, legs = Connections(address), legs or DatabaseLegs()
     try:
@@ -124,16 +129,16 @@ def rebuilding(
         old = _entered(connections)
         _clear(connections, legs)
         before = PostgresReader(connections, legs) if old else None
-        with _being_made(connections, legs, identity) as made:
-            writer = PostgresWriter(connections, legs, made.no)
+        with _being_made(connections, legs, identity) as replacement:
+            writer = PostgresWriter(connections, legs, replacement.no)
             try:
                 writer.set_roots(roots)
                 yield writer, before
                 with connections.taken() as connection, connection.transaction():
-                    _swap(connection, legs, old, made)
+                    _swap(connection, legs, old, replacement)
             except BaseException:
                 with connections.taken() as connection, connection.transaction():
-                    _drop(connection, legs, made)
+                    _drop(connection, legs, replacement)
                 raise
     finally:
         legs.close()
@@ -144,22 +149,24 @@ def rebuilding(
 def _being_made(
     connections: Connections, legs: Legs, identity: Mapping[str, str]
 ) -> Iterator[IndexRow]:
-    """An index that is to replace another; a lock of the server's says that somebody makes it.
+    """Create an index that is to replace another, and hold a lock while it is built.
 
-    It goes with the connection, so also with the death of this process: see `_clear`.
+    The lock belongs to the connection, so the server releases it even if this process dies; then
+    `_remove_unfinished` deletes the index.
     """
     with connections.taken() as connection:
         with connection.transaction():
-            made = _make(connection, legs, identity, is_current=False)
-            connection.execute("SELECT pg_advisory_lock(%s, %s)", (_MAKING, made.no))
+            row = _make(connection, legs, identity, is_current=False)
+            connection.execute("SELECT pg_advisory_lock(%s, %s)", (_MAKING, row.no))
         try:
-            yield made
+            yield row
         finally:
+            # Closing the connection is what releases the lock.
             connection.close()
 
 
 def _clear(connections: Connections, legs: Legs) -> None:
-    """Remove what somebody began to make and did not end, and tables that nobody reads."""
+    """Remove unfinished replacements whose process has ended, and tables that nobody reads."""
     with connections.taken() as connection:
         unfinished = connection.execute(
             f"SELECT no FROM fathom.indexes WHERE NOT is_current AND {ENTERED}"  # noqa: S608 - constant
@@ -168,33 +175,35 @@ def _clear(connections: Connections, legs: Legs) -> None:
             with connection.transaction():
                 query = "SELECT pg_try_advisory_xact_lock(%s, %s)"
                 if connection.execute(query, (_MAKING, number)).fetchone() == (True,):
-                    found = index_row(connection, number, lock=True)
-                    if found is not None and not found.is_current:
-                        _drop(connection, legs, found)
+                    row = index_row(connection, number, lock=True)
+                    if row is not None and not row.is_current:
+                        _drop(connection, legs, row)
         sweep(connection)
 
 
-def _swap(connection: Connection, legs: Legs, old: IndexRow | None, made: IndexRow) -> None:
-    """Put the new index in the place of the old, unless that is not any more what was read."""
-    found = index_row(connection, lock=True)
-    if (found and (found.no, found.revision)) != (old and (old.no, old.revision)):
+def _swap(connection: Connection, legs: Legs, old: IndexRow | None, replacement: IndexRow) -> None:
+    """Replace the old index by the new one, unless the old one has changed since it was read."""
+    current = index_row(connection, lock=True)
+    if (current and (current.no, current.revision)) != (old and (old.no, old.revision)):
         raise RunError("the index was changed while it was made anew; run it again")
-    if found is not None:
+    if current is not None:
         connection.execute(
             "INSERT INTO fathom.calibrations(index_no, workspace_no, strategy, data) "
             "SELECT %s, workspace_no, strategy, data FROM fathom.calibrations WHERE index_no = %s",
-            (made.no, found.no),
+            (replacement.no, current.no),
         )
-        _drop(connection, legs, found)
-    connection.execute("UPDATE fathom.indexes SET is_current = true WHERE no = %s", (made.no,))
+        _drop(connection, legs, current)
+    connection.execute(
+        "UPDATE fathom.indexes SET is_current = true WHERE no = %s", (replacement.no,)
+    )
 
 
 def stamp_of(connections: Connections, workspace: str) -> str | None:
-    """What tells the index of a workspace from one that has taken its place since.
+    """Return a stamp of a workspace's index, which changes when another index replaces it.
 
     Args:
-        connections: To its database, whatever workspace they see.
-        workspace: Its name.
+        connections: Connections to the database, whatever workspace they see.
+        workspace: The name of the workspace.
     """
     entering = (
         "SELECT set_config('fathom.workspace', "
@@ -202,19 +211,19 @@ def stamp_of(connections: Connections, workspace: str) -> str | None:
     )
     with connections.taken() as connection:
         try:
-            with connection.pipeline():  # one transaction, and one way there and back
+            with connection.pipeline():  # one transaction and one round trip
                 connection.execute(entering, (workspace,))
-                found = connection.execute(
+                cursor = connection.execute(
                     f"SELECT lineage FROM fathom.indexes WHERE is_current AND {ENTERED}"  # noqa: S608 - constant
                 )
-            row = found.fetchone()
+            row = cursor.fetchone()
         except psycopg.errors.UndefinedTable:
-            return None  # nothing was ever ingested there
+            return None  # nobody has ingested anything there
     return row[0] if row else None
 
 
 def lay_out(connections: Connections, address: Address) -> None:
-    """Lay the tables out, with a row for the workspace; see `migrate`."""
+    """Create the tables and a row for the workspace, as `schema.migrate` does."""
     with connections.taken() as connection:
         migrate(connection, address)
         connection.execute(
@@ -224,7 +233,7 @@ def lay_out(connections: Connections, address: Address) -> None:
 
 
 def _entered(connections: Connections) -> IndexRow | None:
-    """The index of the workspace that the connections see from now on, if there is one."""
+    """Enter the workspace with all connections, and return its index if there is one."""
     address = connections.address
     with connections.taken() as connection:
         if not check_version(connection, address):
@@ -239,30 +248,37 @@ def _entered(connections: Connections) -> IndexRow | None:
         return index_row(connection)
 
 
-def _there(connections: Connections, found: IndexRow | None) -> IndexRow:
-    if found is None:
+def _there(connections: Connections, row: IndexRow | None) -> IndexRow:
+    """Return the row of an index.
+
+    Raises:
+        IndexMissing: If there is none.
+    """
+    if row is None:
         raise missing(connections.address)
-    return found
+    return row
 
 
 def _make(
     connection: Connection, legs: Legs, identity: Mapping[str, str], *, is_current: bool = True
 ) -> IndexRow:
+    """Insert an index with its space of vectors, and return its row."""
     workspace = "current_setting('fathom.workspace')::int"
     row = connection.execute(
         "INSERT INTO fathom.indexes(workspace_no, is_current, lineage, identity) "  # noqa: S608 - constant
         f"VALUES ({workspace}, %s, %s, %s) RETURNING no",
         (is_current, secrets.token_hex(8), json.dumps(dict(identity))),
     ).fetchone()
-    made = index_row(connection, row[0]) if row else None
-    assert made is not None  # it was inserted just now
-    store = Store(connection, made)
+    index = index_row(connection, row[0]) if row else None
+    assert index is not None  # the statement above inserted it
+    store = Store(connection, index)
     make_space(store, Space(name="", identity={}))
     legs.make_index(store)
-    return made
+    return index
 
 
 def _drop(connection: Connection, legs: Legs, index: IndexRow) -> None:
+    """Delete an index with its spaces and its data in the backend."""
     store = Store(connection, index)
     legs.drop_index(store)
     for space in store.spaces():

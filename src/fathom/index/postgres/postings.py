@@ -1,6 +1,6 @@
-"""Words and vectors searched in the database itself: postings of Fathom's own terms, and pgvector.
+"""The search backend in the database itself: postings of Fathom's own terms, and pgvector.
 
-A search reads the rows of its terms, see `segments`, and scores them here.
+A search reads the postings of its terms (`segments`) and scores them in this process.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,67 +21,72 @@ from fathom.index.postgres.spaces import build_graph
 from fathom.index.postgres.store import Store, StoredSpace
 from fathom.index.rows import HalfMatrix, cosines
 
-# What pgvector computes of vectors of 16 bits may err by this much against the exact cosine.
 MARGIN = 6e-4
+"""The largest error of pgvector's product of vectors of 16 bits against the exact cosine."""
 GRAPH_FROM_CHUNKS = 20_000
+"""Spaces with more vectors than this get a graph of neighbours."""
 MOST_DEAD = 0.02
+"""The share of removed chunks from which `optimize` deletes their postings."""
 FEW_DEAD = 400
+"""The number of chunks by which that limit is lowered: a small index is always cleaned."""
 FEW_CHUNKS = 10_000
+"""Up to so many allowed chunks are all compared, without the graph."""
 MERGED_EVERY = 16
-"""So many changes that add chunks."""
+"""The number of changes that add chunks between two merges."""
 MOST_POSTINGS = 4_000_000
-"""So many are remembered, of 12 bytes each."""
+"""The number of postings kept in memory, at 12 bytes each."""
 
 
 class DatabaseLegs:
-    """See `legs.Legs`."""
+    """The `SearchBackend` of PostgreSQL itself."""
 
     def __init__(self) -> None:
-        """Nothing is read yet."""
+        """Create the backend; nothing is read yet."""
         self._held: _Held | None = None
         self._merging = segments.Merging()
         self._is_due = False
 
     def make_index(self, store: Store) -> None:
-        """See `Legs.make_index`."""
+        """Do nothing: an empty index has no postings."""
 
     def reserve(self, transaction: Transaction, chunks: int) -> int | None:  # noqa: ARG002
-        """See `Legs.reserve`: with its transaction all of a change is undone."""
+        """Return None: a failed transaction takes its whole change back."""
         return None
 
     def add(self, store: Store, chunks: Sequence[Posted]) -> None:
-        """See `Legs.add`: those that have words are a segment of their own."""
-        worded = [each for each in chunks if each.counts]
+        """Store the chunks that have words as a segment of their own."""
+        worded = [chunk for chunk in chunks if chunk.counts]
         if worded:
             self._is_due |= segments.add(store, worded) % MERGED_EVERY == 0
 
     def add_vectors(
         self, store: Store, space: StoredSpace, vectors: Mapping[int, HalfMatrix]
     ) -> None:
-        """See `Legs.add_vectors`: the table is what is searched."""
+        """Do nothing: searches read the space's table."""
 
     def remove(self, store: Store, numbers: Sequence[int]) -> None:
-        """See `Legs.remove`: their words stay until `purge`."""
+        """Note that the chunks are removed; their postings stay until `purge`."""
         store.run(
             "INSERT INTO fathom.removed SELECT %(index)s, %(workspace)s, unnest(%(gone)s::int[])",
             gone=list(numbers),
         )
 
     def purge(self, store: Store) -> None:
-        """See `Legs.purge`: writes every row anew that has a removed chunk."""
+        """Rewrite every row of postings that has a removed chunk."""
         gone = store.column("DELETE FROM fathom.removed WHERE index_no = %s RETURNING chunk_no")
         if gone:
             segments.purge(store, np.array(sorted(gone), dtype=np.int64))
-            store.publish(chunks=True)  # who read before it is not to remember beside who reads now
+            # A new state of chunks keeps caches of the old postings apart from the new ones.
+            store.publish(chunks=True)
 
     def drop_space(self, store: Store, space: StoredSpace) -> None:
-        """See `Legs.drop_space`."""
+        """Do nothing: the vectors go with the space's table."""
 
     def drop_index(self, store: Store) -> None:
-        """See `Legs.drop_index`."""
+        """Do nothing: the postings go with the index's row."""
 
     def optimize(self, store: Store) -> None:
-        """See `Legs.optimize`: builds graphs of many vectors."""
+        """Delete many postings of removed chunks, and build the graphs of large spaces."""
         dead = store.value("SELECT count(*) FROM fathom.removed WHERE index_no = %s")
         if dead and dead >= MOST_DEAD * store.index.chunks - FEW_DEAD:
             self.purge(store)
@@ -90,18 +95,22 @@ class DatabaseLegs:
                 build_graph(store, space)
 
     def committed(self, connections: Connections, index: int) -> None:
-        """See `Legs.committed`: merges segments, once there are many new ones."""
+        """Start to merge segments in the background once there are many new ones."""
         if self._is_due:
             self._is_due = False
             self._merging.begin(connections, index)
 
     def settle(self, connections: Connections, index: int) -> None:
-        """See `Legs.settle`."""
+        """Wait for the merge in the background, then merge what is left."""
         self._merging.wait()
         segments.merge(connections, index)
 
     def opened(self, store: Store) -> None:
-        """See `Legs.opened`."""
+        """Check that the database itself searches the index.
+
+        Raises:
+            IndexMismatch: If Qdrant searches it.
+        """
         if store.has_other_legs():
             raise IndexMismatch(
                 "Qdrant searches this index; add +qdrant:https://HOST:PORT to its URL, or move it: "
@@ -109,14 +118,14 @@ class DatabaseLegs:
             )
 
     def catch_up(self, store: Store) -> None:
-        """See `Legs.catch_up`: they are never behind."""
+        """Do nothing: every change is complete when it is committed."""
 
     def remake(self, store: Store) -> None:
-        """See `Legs.remake`."""
+        """Optimize the index; the postings cannot be rebuilt from other rows."""
         self.optimize(store)
 
     def findings(self, store: Store) -> Iterator[str]:
-        """See `Legs.findings`."""
+        """Yield a line if the postings of words do not agree with the number of their chunks."""
         if wrong := segments.miscounted(store):
             yield (
                 f"of {len(wrong)} words the postings are not those of the chunks, as of "
@@ -124,55 +133,58 @@ class DatabaseLegs:
             )
 
     def close(self) -> None:
-        """See `Legs.close`; ends what is being merged."""
+        """Wait for the merge in the background."""
         self._merging.wait()
 
     def keyword_search(
         self, store: Store, terms: Mapping[str, int], *, k: int, allowed: Allowed | None
     ) -> Scored:
-        """See `Legs.keyword_search`."""
-        held = self._held_of(store, terms)
-        weights = query_weights(terms, held.statistics(store))
+        """Return the `k` chunks with the highest BM25 scores, and all ties of the last one."""
+        cache = self._held_of(store, terms)
+        weights = query_weights(terms, cache.statistics(store))
         scores = np.zeros(store.index.next_chunk)
         for term, weight in weights.items():
-            numbers, shares = held.postings[term]
+            numbers, shares = cache.postings[term]
             scores[numbers] += weight * shares
-        scores[held.removed] = 0
+        # Postings of removed chunks stay until `purge`.
+        scores[cache.removed] = 0
+        # Single precision makes equal scores equal whatever the order of the terms.
         rounded = scores.astype(np.float32)
         inside = np.flatnonzero(rounded)
         if allowed is not None:
             inside = allowed.chunks[allowed.chunks < len(rounded)]
             inside = inside[rounded[inside] > 0]
-        found = rounded[inside]
-        if len(found) > k:
-            best = found >= _largest(found, k)
-            inside, found = inside[best], found[best]
-        return list(zip(inside.tolist(), found.tolist(), strict=True))
+        best_scores = rounded[inside]
+        if len(best_scores) > k:
+            best = best_scores >= _largest(best_scores, k)
+            inside, best_scores = inside[best], best_scores[best]
+        return list(zip(inside.tolist(), best_scores.tolist(), strict=True))
 
     def _held_of(self, store: Store, terms: Iterable[str]) -> "_Held":
-        """What is known of the words of the store's state, at least of these terms."""
-        held, state = self._held, (store.index.lineage, store.index.chunks_at)
-        if held is None or held.state != state or held.size > MOST_POSTINGS:
-            held = _Held(state, _removed(store))
-        lacking = [term for term in terms if term not in held.postings]
+        """Return the postings of the store's state, with at least these terms read."""
+        cache, state = self._held, (store.index.lineage, store.index.chunks_at)
+        if cache is None or cache.state != state or cache.size > MOST_POSTINGS:
+            cache = _Held(state, _removed(store))
+        lacking = [term for term in terms if term not in cache.postings]
         if lacking:
-            held.read(store, lacking)
-        self._held = held
-        return held
+            cache.read(store, lacking)
+        self._held = cache
+        return cache
 
     def chunks_with(self, store: Store, terms: Sequence[str]) -> int:
-        """See `Legs.chunks_with`; exact."""
-        found = store.column(
+        """Return the exact number of chunks that have one of the terms."""
+        postings = store.column(
             "SELECT numbers FROM fathom.postings WHERE index_no = %s AND term = ANY(%s)",
             list(terms),
         )
-        numbers = np.unique(np.frombuffer(b"".join(found), "<u4"))
+        numbers = np.unique(np.frombuffer(b"".join(postings), "<u4"))
         return int((~np.isin(numbers, _removed(store))).sum())
 
     def vector_search(
         self, store: Store, vector: Vector, space: StoredSpace, *, k: int, allowed: Allowed | None
     ) -> Scored:
-        """See `Legs.vector_search`; may miss some where a graph is asked."""
+        """Return the `k` chunks with the highest cosines; a graph of neighbours may miss some."""
+        # pgvector orders by rounded products, so more than `k` rows are read and scored exactly.
         limit = k + k // 2 + 32
         inside = None if allowed is None else allowed.chunks
         while True:
@@ -181,17 +193,18 @@ class DatabaseLegs:
             complete = len(near) < limit
             if complete or (len(exact) > k and _largest(exact, k) > float(near.min()) + MARGIN):
                 return list(zip(numbers.tolist(), exact.tolist(), strict=True))
+            # A chunk beyond the limit could still be among the best `k`.
             limit *= 4
 
 
 Shares = NDArray[np.float64]
-"""Of each posting `f / (f + norm)`; see `bm25`."""
+"""The value `f / (f + norm)` of each posting, as in `bm25`."""
 
 
 class _Held:
-    """Words of one state of an index: what was read of them is not read again.
+    """The postings of one state of an index that were read so far.
 
-    Several threads may add to it; they add the same.
+    Several threads may add to the cache at once; they add equal postings.
     """
 
     def __init__(self, state: tuple[str, int], removed: Numbers) -> None:
@@ -202,11 +215,11 @@ class _Held:
         self._frequencies: dict[str, int] = {}
 
     def statistics(self, store: Store) -> Statistics:
-        """What BM25 has to know."""
+        """Return the numbers that BM25 needs."""
         return Statistics(store.index.chunks, store.index.terms, self._frequencies)
 
     def read(self, store: Store, terms: Sequence[str]) -> None:
-        """Read the postings of terms, in one way there and back."""
+        """Read the postings of terms in one round trip."""
         rows = store.connection.execute(
             "SELECT term, chunks, numbers, frequencies, lengths FROM fathom.terms "
             "LEFT JOIN fathom.postings USING (index_no, term) "
@@ -215,7 +228,7 @@ class _Held:
             binary=True,
         ).fetchall()
         self._frequencies.update((row[0], row[1]) for row in rows)
-        # All at once, as a term may have many rows: then each is a part of these.
+        # All terms are decoded at once, as a term may have many rows; each gets its slice below.
         numbers = np.frombuffer(b"".join(row[2] or b"" for row in rows), "<u4")
         counts = np.frombuffer(b"".join(row[3] or b"" for row in rows), "<u2").astype(np.float64)
         lengths = np.frombuffer(b"".join(row[4] or b"" for row in rows), "<u4")
@@ -235,22 +248,23 @@ class _Held:
 
 
 def _removed(store: Store) -> Numbers:
-    found = store.column("SELECT chunk_no FROM fathom.removed WHERE index_no = %s")
-    return np.array(found, dtype=np.int64)
+    """Return the numbers of the removed chunks."""
+    numbers = store.column("SELECT chunk_no FROM fathom.removed WHERE index_no = %s")
+    return np.array(numbers, dtype=np.int64)
 
 
 def _near(
     store: Store, vector: Vector, space: StoredSpace, k: int, allowed: Numbers | None
 ) -> tuple[Numbers, NDArray[np.float64], HalfMatrix]:
-    """About the `k` chunks with the highest cosines, these as pgvector computes them, the vectors.
+    """Return about `k` chunks with the highest cosines, the cosines by pgvector, and the vectors.
 
-    Exact where there is no graph, or few are allowed.
+    The order is exact if there is no graph, or if few chunks are allowed.
     """
     few = allowed is not None and len(allowed) <= FEW_CHUNKS
-    # The graph is of the cast column: whoever does not cast passes it by.
+    # The graph indexes the cast column; a query without the cast cannot use it.
     column = "vector" if few else f"(vector::halfvec({space.dimension}))"
     condition = "" if allowed is None else "WHERE chunk_no = ANY(%(allowed)s) "
-    # The limit is no value, as a plan that is made for any limit passes the graph by.
+    # The limit stands in the text: a plan for any limit would not use the graph.
     rows = store.connection.execute(
         f"SELECT chunk_no, -({column} <#> %(vector)s::halfvec({space.dimension})), vector "  # noqa: S608 - numbers make the names
         f"FROM {space.table} {condition}"
@@ -269,5 +283,5 @@ def _near(
 
 
 def _largest(values: NDArray[np.floating[Any]], k: int) -> float:
-    """The `k`-th largest."""
+    """Return the `k`-th largest value."""
     return float(np.partition(values, len(values) - k)[len(values) - k])

@@ -1,4 +1,4 @@
-"""Reading an index on a server."""
+"""The reader of an index on a server."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -29,25 +29,25 @@ from fathom.text.analyzer import Analyzer
 from fathom.types import Chunk, Document, Filter
 
 MOST_IDS = 100_000
-"""So many ids of chunks are remembered."""
+"""The number of chunk ids kept in memory."""
 
 Found = TypeVar("Found")
 
 
 class PostgresReader:
-    """Reads the index of a workspace; may be used by several threads at once.
+    """A reader of the index of a workspace; safe from several threads at once.
 
-    Each call sees one state of everything (REPEATABLE READ), the last that was committed; inside
-    `snapshot` all calls see the same.
+    Each call sees one consistent state (REPEATABLE READ), the last that was committed; all calls
+    inside `snapshot` see the same one.
     """
 
     def __init__(self, connections: Connections, legs: Legs, number: int | None = None) -> None:
-        """Take over connections that have entered the workspace, and what finds chunks.
+        """Take over connections that have entered the workspace, and the search backend.
 
         Args:
-            connections: See above.
-            legs: Likewise.
-            number: Of an index that is being made there; by default it is the current one.
+            connections: The connections; the reader closes them.
+            legs: The backend; the reader closes it.
+            number: The number of an index that is being built there; by default the current index.
         """
         self._connections = connections
         self._legs = legs
@@ -58,26 +58,27 @@ class PostgresReader:
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """See `IndexReader.snapshot`: a transaction that is left open."""
+        """Show all calls inside the `with` block one state, in a transaction that stays open."""
         if self._held.get() is not None:
             yield
             return
-        begun = Snapshot(self._connections, self._number)
+        opened = Snapshot(self._connections, self._number)
         try:
-            with self._held.holding(begun):
+            with self._held.holding(opened):
                 yield
         finally:
-            begun.close()
+            opened.close()
 
     @contextmanager
     def _snapshot(self) -> Iterator[Store]:
-        begun = self._held.get() or Snapshot(self._connections, self._number)
+        """Yield a store that reads the state of the open snapshot, or the last one."""
+        snapshot = self._held.get() or Snapshot(self._connections, self._number)
         try:
-            with begun.reading() as store:
+            with snapshot.reading() as store:
                 yield store
         finally:
-            if begun is not self._held.get():
-                begun.close()
+            if snapshot is not self._held.get():
+                snapshot.close()
 
     def vector_search(
         self,
@@ -87,7 +88,7 @@ class PostgresReader:
         filters: Sequence[Filter] = (),
         space: Space | None = None,
     ) -> list[Match]:
-        """See `IndexReader.vector_search`."""
+        """Return the `k` chunks with the highest cosine to the unit vector, ties by chunk id."""
         k = bounded(k)
         with self._snapshot() as store:
             stored = self._space(store, space)
@@ -95,126 +96,131 @@ class PostgresReader:
             if not stored.filled or (allowed is not None and not len(allowed.chunks)):
                 return []
             check_dimension(vector, stored.dimension)
-            found = self._legs.vector_search(store, vector, stored, k=k, allowed=allowed)
-            return self._ranked(store, found, k)
+            scored = self._legs.vector_search(store, vector, stored, k=k, allowed=allowed)
+            return self._ranked(store, scored, k)
 
     def _space(self, store: Store, space: Space | None) -> StoredSpace:
+        """Return the stored space to search; an empty one if the index has no vectors yet."""
         if space is None:
             return store.space("") or StoredSpace(no=0, name="", dimension=0, filled=0)
-        found = store.space(space.name)
-        made_with = found.identity if found else None
-        check_space(self._connections.address, space, made_with)
-        return found or StoredSpace(no=0, name="", dimension=0, filled=0)
+        stored = store.space(space.name)
+        identity = stored.identity if stored else None
+        check_space(self._connections.address, space, identity)
+        return stored or StoredSpace(no=0, name="", dimension=0, filled=0)
 
     def keyword_search(self, text: str, *, k: int, filters: Sequence[Filter] = ()) -> list[Match]:
-        """See `IndexReader.keyword_search`."""
+        """Return the `k` chunks with the highest BM25 score, ties by chunk id."""
         k = bounded(k)
         terms = self._analyzer.query_terms(text)
         with self._snapshot() as store:
             allowed = store.allowed(filters) if filters else None
             if not terms or (allowed is not None and not len(allowed.chunks)):
                 return []
-            found = self._legs.keyword_search(store, terms, k=k, allowed=allowed)
-            return self._ranked(store, found, k)
+            scored = self._legs.keyword_search(store, terms, k=k, allowed=allowed)
+            return self._ranked(store, scored, k)
 
-    def _ranked(self, store: Store, found: Scored, k: int) -> list[Match]:
-        """The `k` best, ties by id."""
-        ids = self._ids_of(store, [number for number, _ in found])
-        matches = [Match(ids[number], score) for number, score in found if number in ids]
+    def _ranked(self, store: Store, scored: Scored, k: int) -> list[Match]:
+        """Return the `k` best chunks as matches, ties by id."""
+        ids = self._ids_of(store, [number for number, _ in scored])
+        matches = [Match(ids[number], score) for number, score in scored if number in ids]
         return sorted(matches, key=lambda match: (-match.score, match.chunk_id))[:k]
 
     def _ids_of(self, store: Store, numbers: Sequence[int]) -> dict[int, str]:
-        """Ids of chunks; what was once committed under a number stays its own, so it is kept."""
-        index, known = store.index.no, self._ids
-        found = {no: name for no in numbers if (name := known.get((index, no)))}
-        fresh = store.chunk_ids([no for no in numbers if no not in found])
-        if len(known) + len(fresh) > MOST_IDS:
-            self._ids = known = {}
-        known.update({(index, no): name for no, name in fresh.items()})
-        return found | fresh
+        """Return the ids of chunks by number.
+
+        A committed number keeps its id for good, so ids are cached without a check.
+        """
+        index, cache = store.index.no, self._ids
+        cached = {no: name for no in numbers if (name := cache.get((index, no)))}
+        fresh = store.chunk_ids([no for no in numbers if no not in cached])
+        if len(cache) + len(fresh) > MOST_IDS:
+            self._ids = cache = {}
+        cache.update({(index, no): name for no, name in fresh.items()})
+        return cached | fresh
 
     def lacking_vectors(self) -> int:
-        """See `IndexReader.lacking_vectors`."""
+        """Return the largest number of chunks that lack a vector in any space."""
         return self._read(lambda store: max(map(store.lacking, store.spaces()), default=0))
 
     def word_counts(self, words: Sequence[str]) -> list[int]:
-        """See `IndexReader.word_counts`."""
+        """Return for each word the number of chunks that have any of its forms."""
         terms = [list(self._analyzer.query_terms(word)) for word in words]
-        return self._read(lambda store: [self._legs.chunks_with(store, each) for each in terms])
+        return self._read(lambda store: [self._legs.chunks_with(store, forms) for forms in terms])
 
     def chunks(self, ids: Sequence[str]) -> list[Chunk]:
-        """See `IndexReader.chunks`."""
+        """Return the chunks with these ids, in this order, without those that are gone."""
         with self._snapshot() as store:
-            found = store.chunks(ids)
-        return [found[one] for one in ids if one in found]
+            by_id = store.chunks(ids)
+        return [by_id[chunk_id] for chunk_id in ids if chunk_id in by_id]
 
     def document(self, document_id: str) -> Document | None:
-        """See `IndexReader.document`."""
+        """Return the document with this id."""
         return self._read(lambda store: store.document(document_id))
 
     def paths(self, ids: Sequence[str]) -> dict[str, str]:
-        """See `IndexReader.paths`."""
+        """Return the paths of those documents that exist, by id."""
         return self._read(lambda store: store.paths(ids))
 
     def entry(self, document_id: str) -> Entry | None:
-        """See `IndexReader.entry`."""
+        """Return the document with this id, with its chunks and vectors."""
         return self._read(lambda store: store.entry(document_id))
 
     def documents(self) -> Iterator[DocumentSummary]:
-        """See `IndexReader.documents`."""
+        """Yield summaries of all documents, ordered by path."""
         with self._snapshot() as store:
             yield from store.summaries()
 
     def is_empty(self) -> bool:
-        """See `IndexReader.is_empty`."""
+        """Return whether there is no document."""
         query = "SELECT NOT EXISTS(SELECT FROM fathom.documents WHERE index_no = %s)"
         return self._read(lambda store: not store.index.chunks and bool(store.value(query)))
 
     def source(self, path: str) -> SourceRecord | None:
-        """See `IndexReader.source`."""
+        """Return the record of a place."""
         return self._read(lambda store: store.source(path))
 
     def sources(
         self, below: str = "/", *, after: str = "", most: int | None = None
     ) -> Iterator[SourceRecord]:
-        """See `IndexReader.sources`."""
+        """Yield the records of the places at and below a path, ordered by path."""
         with self._snapshot() as store:
             yield from store.sources(below, after=after, most=most)
 
     def places(self, document_id: str) -> list[SourceRecord]:
-        """See `IndexReader.places`."""
+        """Return the records of all places that hold a document, ordered by path."""
         return self._read(lambda store: store.places(document_id))
 
     def roots(self) -> list[str]:
-        """See `IndexReader.roots`."""
+        """Return the files and folders that the index was asked to hold."""
         return self._read(lambda store: store.roots())
 
     def calibrations(self) -> dict[str, str]:
-        """See `IndexReader.calibrations`."""
+        """Return the stored calibrations as JSON, by strategy."""
         return self._read(lambda store: store.calibrations())
 
     def revision(self) -> str:
-        """See `IndexReader.revision`."""
+        """Return the name of the index's present state."""
         return self._read(lambda store: store.index.name)
 
     def keys(self) -> Mapping[str, MetadataKey]:
-        """See `IndexReader.keys`."""
+        """Return the metadata keys that filters may use."""
         return self._read(keys_of)
 
     def status(self) -> IndexStatus:
-        """See `IndexReader.status`."""
+        """Return counts, sizes and the identity of the index."""
         return self._read(status)
 
     def findings(self) -> list[str]:
-        """What is wrong with the index, in words; empty when it is sound."""
+        """Return a line for each fault of the index; none if it is sound."""
         return self._read(lambda store: [*findings(store), *self._legs.findings(store)])
 
-    def _read(self, what: Callable[[Store], Found]) -> Found:
+    def _read(self, read: Callable[[Store], Found]) -> Found:
+        """Return what a function reads from the store."""
         with self._snapshot() as store:
-            return what(store)
+            return read(store)
 
     def close(self) -> None:
-        """See `IndexReader.close`."""
+        """Close the backend and the connections; a second call does nothing."""
         self._legs.close()
         self._connections.close()
 

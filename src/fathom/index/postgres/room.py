@@ -1,4 +1,4 @@
-"""What is kept beside the index of a workspace is read and written in its room alone."""
+"""The tables of one workspace, in addition to those of its index."""
 
 import threading
 from collections.abc import Iterator, Sequence
@@ -12,35 +12,35 @@ from fathom.index.postgres.schema import check_version
 
 
 class Room:
-    """The rows of one workspace, each step a transaction of its own; safe from threads.
+    """The rows of one workspace; each step is one transaction; safe from threads.
 
-    Connections may be those of several rooms: each transaction enters its own.
+    Several workspaces may share the connections: each transaction enters its own workspace.
     """
 
     def __init__(self, connections: Connections, workspace: int) -> None:
-        """See `open_room`."""
+        """Take over connections and the number of a workspace."""
         self.connections = connections
         self.workspace = workspace
 
     @contextmanager
     def entered(self) -> Iterator[Connection]:
-        """A transaction that sees the rows of the workspace alone.
+        """Yield a connection in a transaction that sees only the rows of the workspace.
 
         Raises:
-            RunError: If the server cannot be reached, or ends what is inside.
+            RunError: If the server cannot be reached, or ends the statements inside the block.
         """
         with self.connections.taken() as connection, connection.transaction():
             self._enter(connection)
             yield connection
 
     def rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
-        """The rows of one statement, whose first value is the workspace's number."""
+        """Return the rows of one statement, whose first value is the workspace's number."""
         return self.ask(query, (self.workspace, *values))
 
     def ask(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
-        """As `entered` for one statement, all in one way there and back; gives its rows."""
+        """Run one statement for the workspace in one round trip, and return its rows."""
         with self.connections.taken() as connection:
-            with connection.pipeline():  # is one transaction too
+            with connection.pipeline():  # a batch of statements is one transaction too
                 self._enter(connection)
                 cursor = connection.execute(statement, values)
             return cursor.fetchall() if cursor.description else []
@@ -52,28 +52,28 @@ class Room:
 
 
 def workspace_no(connection: Connection, name: str) -> int | None:
-    """The number of a workspace; `None` where there is none of this name."""
+    """Return the number of a workspace; `None` if no workspace has this name."""
     row = connection.execute("SELECT no FROM fathom.workspaces WHERE name = %s", (name,)).fetchone()
     return row[0] if row else None
 
 
 def open_room(connections: Connections, address: Address, *, since: int) -> Room:
-    """The room of the workspace that an address names.
+    """Return the tables of the workspace that an address names.
 
     Args:
-        connections: Of its server.
-        address: See above.
-        since: The version of the tables in which it has its own.
+        connections: The connections to its server.
+        address: The address.
+        since: The first version of the layout that has the tables.
 
     Raises:
-        RunError: If an older Fathom laid the tables out, or nothing was ingested.
-        IndexMismatch: If a newer one did.
+        RunError: If an older Fathom created the tables, or nothing was ingested.
+        IndexMismatch: If a newer Fathom created them.
     """
     with connections.taken() as connection:
-        found = check_version(connection, address)
-        if found < since:
+        layout = check_version(connection, address)
+        if layout < since:
             raise RunError(
-                f"{address} has layout {found or 'none'}, this needs {since}; `fathom ingest` "
+                f"{address} has layout {layout or 'none'}, this needs {since}; `fathom ingest` "
                 "brings it there"
             )
         number = workspace_no(connection, address.workspace)
@@ -83,24 +83,25 @@ def open_room(connections: Connections, address: Address, *, since: int) -> Room
 
 
 class Shared:
-    """Connections that all workspaces of a server have in common, one of them at a time."""
+    """Connections that all workspaces of a server share, each lent to one at a time."""
 
     def __init__(self) -> None:
-        """Nothing is connected before it is needed."""
+        """Create the set; the first connection is opened on first use."""
         self._lock = threading.Lock()
         self._opened: dict[tuple[tuple[str, str], ...], Connections] = {}
 
     def to(self, address: Address) -> Connections:
-        """Those to the server and database of an address."""
+        """Return the connections to the server and database of an address."""
         with self._lock:
+            # The key leaves the workspace out, so all workspaces of a database share connections.
             key = tuple(sorted(address.connection().items()))
             if key not in self._opened:
                 self._opened[key] = Connections(address)
             return self._opened[key]
 
     def close(self) -> None:
-        """Close all; may be used again."""
+        """Close all connections; they may be opened again."""
         with self._lock:
-            for each in self._opened.values():
-                each.close()
+            for connections in self._opened.values():
+                connections.close()
             self._opened.clear()

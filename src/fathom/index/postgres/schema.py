@@ -1,9 +1,9 @@
-"""The tables on the server, how they came to be, and who sees which of their rows.
+"""The tables on the server, their versions, and the row-level security that keeps workspaces apart.
 
-All lies in the schema `fathom`. A workspace holds one current index, and while that is made anew
-the one that is to replace it. Each row carries the number of its workspace, and row-level security
-shows a connection the rows of the workspace that it entered alone: also a query that forgot to
-ask for its own would find no others.
+All tables lie in the schema `fathom`. A workspace holds one current index and, during a rebuild,
+the index that is to replace it. Each row carries the number of its workspace, and row-level
+security shows a connection only the rows of the workspace that it has entered: even a query
+without a condition on the workspace finds no other rows.
 """
 
 from collections.abc import Sequence
@@ -112,19 +112,21 @@ _GUARDED = (
 
 
 ENTERED = "workspace_no = NULLIF(current_setting('fathom.workspace', true), '')::int"
-"""Holds of the rows of the workspace that a connection has entered."""
+"""The condition that a row belongs to the workspace that the connection has entered."""
 
 
 def guarded(table: str) -> tuple[str, ...]:
-    """What lets a connection see the rows of its own workspace alone, the table's owner too."""
+    """Return the statements that limit a connection to its workspace's rows in a table."""
     return (
         f"ALTER TABLE fathom.{table} ENABLE ROW LEVEL SECURITY",
+        # Without FORCE the owner of the table, as whom Fathom usually connects, sees all rows.
         f"ALTER TABLE fathom.{table} FORCE ROW LEVEL SECURITY",
         f"CREATE POLICY workspace ON fathom.{table} USING ({ENTERED}) WITH CHECK ({ENTERED})",
     )
 
 
 def _step(tables: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
+    """Return the statements of one migration: the tables, then their row-level security."""
     return (*tables, *(statement for name in names for statement in guarded(name)))
 
 
@@ -139,43 +141,43 @@ MIGRATIONS: Sequence[tuple[str, ...]] = (
     _step(DOORS, DOORS_GUARDED),
     _step(OWNERS, OWNERS_GUARDED),
 )
-"""Each brings the tables from one version to the next; what is here once is never changed."""
+"""The statements that lead from each version to the next; released ones never change."""
 VERSION = len(MIGRATIONS)
 _LOCK = 5_072_106_104
-"""Of the server's advisory locks: who holds it lays the tables out."""
+"""The key of the advisory lock whose holder creates the tables."""
 
 
 def version(connection: Connection) -> int:
-    """Of the tables on the server; 0 where there are none."""
-    found = connection.execute("SELECT to_regclass('fathom.layout')").fetchone()
-    if found is None or found[0] is None:
+    """Return the version of the tables on the server; 0 if there are none."""
+    table = connection.execute("SELECT to_regclass('fathom.layout')").fetchone()
+    if table is None or table[0] is None:
         return 0
     row = connection.execute("SELECT max(version) FROM fathom.layout").fetchone()
     return int(row[0]) if row and row[0] else 0
 
 
 def check_version(connection: Connection, address: Address) -> int:
-    """The version of the tables, which this Fathom can read.
+    """Return the version of the tables if this Fathom can read them.
 
     Raises:
-        IndexMismatch: If a newer Fathom laid them out.
+        IndexMismatch: If a newer Fathom created them.
     """
-    found = version(connection)
-    if found > VERSION:
+    layout = version(connection)
+    if layout > VERSION:
         raise IndexMismatch(
-            f"{address} has layout {found}, this Fathom reads {VERSION}; update Fathom here, or "
+            f"{address} has layout {layout}, this Fathom reads {VERSION}; update Fathom here, or "
             "choose another database with --index"
         )
-    return found
+    return layout
 
 
 def migrate(connection: Connection, address: Address) -> None:
-    """Lay the tables out, or bring them to this version; does nothing where they are.
+    """Create the tables, or bring them to this version; do nothing if they have it.
 
     Raises:
-        IndexMismatch: If a newer Fathom laid them out.
-        UsageError: If the database keeps its texts in another encoding than UTF-8.
-        RunError: If the server has no pgvector, or does not let the user make tables.
+        IndexMismatch: If a newer Fathom created them.
+        UsageError: If the database stores texts in another encoding than UTF-8.
+        RunError: If the server has no pgvector, or does not let the user create tables.
     """
     if check_version(connection, address) == VERSION:
         return
@@ -184,6 +186,7 @@ def migrate(connection: Connection, address: Address) -> None:
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
         _add_pgvector(connection, address)
         try:
+            # Another process may have migrated while this one waited for the lock.
             _lay_out(connection, check_version(connection, address))
         except psycopg.errors.InsufficientPrivilege as error:
             raise RunError(
@@ -192,22 +195,25 @@ def migrate(connection: Connection, address: Address) -> None:
             ) from error
 
 
-def _lay_out(connection: Connection, found: int) -> None:
+def _lay_out(connection: Connection, layout: int) -> None:
+    """Run the migrations after a version, and note each."""
     connection.execute("CREATE SCHEMA IF NOT EXISTS fathom")
     connection.execute("CREATE TABLE IF NOT EXISTS fathom.layout(version int PRIMARY KEY)")
-    for number, statements in enumerate(MIGRATIONS[found:], start=found + 1):
+    for number, statements in enumerate(MIGRATIONS[layout:], start=layout + 1):
         for statement in statements:
             connection.execute(statement)
         connection.execute("INSERT INTO fathom.layout VALUES (%s)", (number,))
 
 
 def _check_encoding(connection: Connection, address: Address) -> None:
+    """Refuse a database whose encoding cannot store every text."""
     row = connection.execute("SHOW server_encoding").fetchone()
     if row is None or row[0] != "UTF8":
         raise UsageError(f"{address} keeps texts as {row and row[0]}; make a database with UTF8")
 
 
 def _add_pgvector(connection: Connection, address: Address) -> None:
+    """Create the extension pgvector if it is missing."""
     try:
         with connection.transaction():
             connection.execute("CREATE EXTENSION IF NOT EXISTS vector SCHEMA public")

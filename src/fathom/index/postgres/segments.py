@@ -1,8 +1,9 @@
-"""Segments of postings: how words are added, merged beside what is written, and let go of.
+"""Segments of postings: words are added, merged in the background, and deleted.
 
-The chunks that one step stored are a segment. A row of `postings` has, of one term in one segment,
-the numbers of the chunks that have it (four bytes each), how often (two) and how long these
-are (four). Segments never change but by `purge`; `merge` puts one in the place of several.
+The chunks that one step stored are a segment. A row of `postings` belongs to one term in one
+segment. It has the numbers of the chunks with the term (four bytes each), how often they have it
+(two) and their lengths in terms (four). Only `purge_chunks` changes segments; `merge_segments`
+replaces several by one.
 """
 
 import threading
@@ -19,21 +20,21 @@ from fathom.index.postgres.legs import Posted
 from fathom.index.postgres.store import Store, index_row
 
 AT_ONCE = 100
-"""So many rows are held while they are written anew."""
+"""The number of rows held in memory while they are rewritten."""
 _LARGEST = 2**16 - 1
 _MERGING = 50_722
-"""Of the server's advisory locks: who holds it with the number of an index merges or purges."""
+"""The first key of an advisory lock; its holder merges or purges the index of the second key."""
 
 
 def add(store: Store, chunks: Sequence[Posted]) -> int:
-    """Add the words of new chunks, each of which has some, as a segment; its number."""
-    entered: dict[str, list[tuple[int, int, int]]] = defaultdict(list)
+    """Add the words of new chunks, each of which has some, as a segment; return its number."""
+    postings: dict[str, list[tuple[int, int, int]]] = defaultdict(list)
     for chunk in chunks:
         for term, count in chunk.counts.items():
-            entered[term].append((chunk.number, min(count, _LARGEST), chunk.length))
+            postings[term].append((chunk.number, min(count, _LARGEST), chunk.length))
     segment = _next(store)
-    columns = zip(*map(_packed, entered.values()), strict=True)
-    numbers, frequencies, lengths = (list(each) for each in columns)
+    columns = zip(*map(_packed, postings.values()), strict=True)
+    numbers, frequencies, lengths = (list(column) for column in columns)
     store.run(
         "INSERT INTO fathom.postings(index_no, workspace_no, term, segment, numbers, "
         "frequencies, lengths) SELECT %(index)s, %(workspace)s, given.term, %(segment)s, "
@@ -41,7 +42,7 @@ def add(store: Store, chunks: Sequence[Posted]) -> int:
         "%(numbers)b::bytea[], %(frequencies)b::bytea[], %(lengths)b::bytea[]) "
         "AS given(term, numbers, frequencies, lengths)",
         segment=segment,
-        terms=list(entered),
+        terms=list(postings),
         numbers=numbers,
         frequencies=frequencies,
         lengths=lengths,
@@ -50,16 +51,16 @@ def add(store: Store, chunks: Sequence[Posted]) -> int:
 
 
 def purge(store: Store, gone: Numbers) -> None:
-    """Let go of chunks: writes every row anew that has one of them.
+    """Delete chunks from the postings by rewriting every row that has one of them.
 
-    Waits for a merge, as that carries rows of before to a place where they would not be seen.
+    The function waits for a merge, which would copy rows with these chunks to a new segment.
     """
     store.run("SELECT pg_advisory_xact_lock(%(lock)s, %(index)s)", lock=_MERGING)
     query = (
         "SELECT term, segment, numbers, frequencies, lengths FROM fathom.postings "
         "WHERE index_no = %s"
     )
-    # What is read is what was there before the first row is written.
+    # The cursor sees the rows as they were before the first update.
     reading, writing = store.connection.cursor("postings"), store.connection.cursor()
     with reading, writing:
         reading.execute(query, (store.index.no,))
@@ -74,59 +75,64 @@ def purge(store: Store, gone: Numbers) -> None:
 
 
 def _without(columns: Sequence[bytes], gone: Numbers) -> list[bytes]:
-    """The columns of a row without the chunks that are gone; nothing where it has none of them."""
-    kept = ~np.isin(np.frombuffer(columns[0], "<u4"), gone)
-    if kept.all():
+    """Return the columns of a row without some chunks; an empty list if it has none of them."""
+    remaining = ~np.isin(np.frombuffer(columns[0], "<u4"), gone)
+    if remaining.all():
         return []
     return [
-        np.frombuffer(column, kind)[kept].tobytes()
+        np.frombuffer(column, kind)[remaining].tobytes()
         for column, kind in zip(columns, ("<u4", "<u2", "<u4"), strict=True)
     ]
 
 
 def merge(connections: Connections, index: int) -> None:
-    """Make one segment of the small ones, in a step of its own that changes no result.
+    """Merge the small segments into one, in a step of its own that changes no result.
 
-    It holds up nobody who asks, and of those who write only who purges or removes the index. Whose
-    state is older still sees the rows that were merged.
+    Searches never wait for a merge. Among writers only those wait that purge or remove the index.
+    Readers of an older state still see the rows that were merged.
 
     Args:
-        connections: To the workspace.
-        index: Its number; nothing is done where it is gone, or somebody else merges.
+        connections: The connections to the workspace.
+        index: The number of the index; nothing happens if it is gone, or if somebody else merges.
     """
     with connections.taken() as connection:
-        found = index_row(connection, index)
-        if found is None or not _small(Store(connection, found)):
+        index_state = index_row(connection, index)
+        if index_state is None or not _small(Store(connection, index_state)):
             return
-        with connection.transaction():  # of its own: it waits for who is writing
-            number = _next(Store(connection, found))
+        with connection.transaction():  # separate, as it waits for writers
+            number = _next(Store(connection, index_state))
         with connection.transaction():
-            # Whoever changes the index passes by this lock, but for him who removes it.
+            # FOR KEY SHARE does not block those who change the index, only the one who removes it.
             row = connection.execute(
                 "SELECT pg_try_advisory_xact_lock(%s, no) FROM fathom.indexes WHERE no = %s "
                 "FOR KEY SHARE",
                 (_MERGING, index),
             ).fetchone()
             if row == (True,):
-                store = Store(connection, found)
+                store = Store(connection, index_state)
                 _merge(store, _small(store), number)
 
 
 def _small(store: Store) -> list[int]:
-    """Those to be merged, so that then each has twice as much as all smaller ones together."""
+    """Return the segments to merge.
+
+    After the merge each segment is at least twice as large as all smaller ones together, so the
+    number of segments grows with the logarithm of the index.
+    """
     rows = store.rows(
         "SELECT segment, sum(octet_length(numbers)) AS size FROM fathom.postings "
         "WHERE index_no = %s GROUP BY segment ORDER BY size, segment"
     )
     below, merged = 0, 0
-    for at, row in enumerate(rows):
-        if at and row["size"] < 2 * below:
-            merged = at + 1
+    for position, row in enumerate(rows):
+        if position and row["size"] < 2 * below:
+            merged = position + 1
         below += row["size"]
     return [row["segment"] for row in rows[:merged]]
 
 
 def _merge(store: Store, segments: Sequence[int], number: int) -> None:
+    """Replace segments by one with all their postings."""
     store.run(
         "WITH old AS (DELETE FROM fathom.postings WHERE index_no = %(index)s AND "
         "segment = ANY(%(segments)s) RETURNING *) "
@@ -142,31 +148,31 @@ def _merge(store: Store, segments: Sequence[int], number: int) -> None:
 
 
 def miscounted(store: Store) -> list[str]:
-    """Terms whose postings, but for those of removed chunks, are not as many as was counted."""
+    """Return the terms whose postings, without removed chunks, differ from the counted number."""
     removed = set(store.column("SELECT chunk_no FROM fathom.removed WHERE index_no = %s"))
     gone = np.array(sorted(removed), dtype=np.int64)
-    found: dict[str, int] = defaultdict(int)
+    posted: dict[str, int] = defaultdict(int)
     with store.connection.cursor("counted") as cursor:
         cursor.execute(
             "SELECT term, numbers FROM fathom.postings WHERE index_no = %s", (store.index.no,)
         )
         for term, numbers in cursor:
-            found[term] += int((~np.isin(np.frombuffer(numbers, "<u4"), gone)).sum())
+            posted[term] += int((~np.isin(np.frombuffer(numbers, "<u4"), gone)).sum())
     rows = store.rows("SELECT term, chunks FROM fathom.terms WHERE index_no = %s")
     counted = {row["term"]: row["chunks"] for row in rows}
-    terms = sorted(counted.keys() | found.keys())
-    return [each for each in terms if counted.get(each, 0) != found.get(each, 0)]
+    terms = sorted(counted.keys() | posted.keys())
+    return [term for term in terms if counted.get(term, 0) != posted.get(term, 0)]
 
 
 class Merging:
-    """Merges in a thread beside whoever writes; one merge at a time."""
+    """Merges in a background thread, one at a time."""
 
     def __init__(self) -> None:
-        """Nothing is merged yet."""
+        """Create the object; no thread is started yet."""
         self._thread: threading.Thread | None = None
 
     def begin(self, connections: Connections, index: int) -> None:
-        """Have the segments of an index merged meanwhile, unless that is going on."""
+        """Start to merge the segments of an index, unless a merge is running."""
         if self._thread is None or not self._thread.is_alive():
             self._thread = threading.Thread(
                 target=_merge_quietly, args=(connections, index), name="merging", daemon=True
@@ -174,19 +180,20 @@ class Merging:
             self._thread.start()
 
     def wait(self) -> None:
-        """Wait until nothing is merged any more."""
+        """Wait until no merge is running."""
         if self._thread is not None:
             self._thread.join()
 
 
 def _merge_quietly(connections: Connections, index: int) -> None:
-    # Where the server is gone the next change says so; the next merge takes what this one left.
+    """Merge without raising errors."""
+    # If the server is gone the next change reports it, and the next merge catches up.
     with suppress(FathomError):
         merge(connections, index)
 
 
 def _next(store: Store) -> int:
-    """The number of a new segment."""
+    """Return the number of a new segment."""
     return int(
         store.value(
             "UPDATE fathom.indexes SET next_segment = next_segment + 1 WHERE no = %s "
@@ -195,8 +202,8 @@ def _next(store: Store) -> int:
     )
 
 
-def _packed(found: Sequence[tuple[int, int, int]]) -> tuple[bytes, ...]:
-    """Numbers, frequencies and lengths, each as the bytes of an array."""
-    columns = np.array(found, dtype=np.int64).T
+def _packed(postings: Sequence[tuple[int, int, int]]) -> tuple[bytes, ...]:
+    """Return numbers, frequencies and lengths, each as the bytes of an array."""
+    columns = np.array(postings, dtype=np.int64).T
     kinds = ("<u4", "<u2", "<u4")
     return tuple(column.astype(kind).tobytes() for column, kind in zip(columns, kinds, strict=True))

@@ -1,4 +1,4 @@
-"""One state of an index on a server, for a call or for as long as a question lasts."""
+"""One state of an index on a server, for one call or for a whole question."""
 
 import select
 import threading
@@ -14,7 +14,7 @@ from fathom.index.postgres.connections import Connection, Connections, named
 from fathom.index.postgres.store import IndexRow, Store, index_query
 
 IDLE_S = 600
-"""So long the server keeps a state that nobody asks."""
+"""The time in seconds after which the server ends an idle transaction."""
 _BEGIN = (
     "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; "
     f"SET LOCAL idle_in_transaction_session_timeout = '{IDLE_S}s'"
@@ -22,21 +22,21 @@ _BEGIN = (
 
 
 class Snapshot:
-    """A transaction that is left open; several threads may read in it, one statement at a time.
+    """A transaction that stays open; several threads may read in it, one statement at a time.
 
-    Where the server has ended it, as nobody asked for long, another one takes its place, provided
-    that the index is still what it was.
+    If the server has ended it for idleness, another transaction replaces it, provided that the
+    index has not changed.
     """
 
     def __init__(self, connections: Connections, number: int | None) -> None:
-        """Begin it.
+        """Begin the transaction.
 
         Args:
-            connections: To the workspace.
-            number: Of an index that is being made there; by default it is the current one.
+            connections: The connections to the workspace.
+            number: The number of an index that is being built there; by default the current index.
 
         Raises:
-            IndexMissing: If there is none.
+            IndexMissing: If there is no index.
             RunError: If the server cannot be reached.
         """
         self._connections = connections
@@ -48,10 +48,11 @@ class Snapshot:
             self._store = self._begun()
 
     def _begun(self) -> Store:
+        """Begin a transaction and return a store that reads in it."""
         connection = self._connections.take()
         try:
             with connection.cursor(row_factory=dict_row) as cursor:
-                cursor.execute(f"{_BEGIN}; {index_query(self._number)}")  # one way there and back
+                cursor.execute(f"{_BEGIN}; {index_query(self._number)}")  # one round trip
                 while cursor.nextset():
                     pass
                 row = cursor.fetchone()
@@ -65,10 +66,10 @@ class Snapshot:
 
     @contextmanager
     def reading(self) -> Iterator[Store]:
-        """What reads the state.
+        """Yield a store that reads the state.
 
         Raises:
-            RunError: If the server has let it go, and the index has changed since.
+            RunError: If the server has ended the transaction, and the index has changed since.
         """
         with named(self._connections.address):
             with self._lock:
@@ -83,33 +84,35 @@ class Snapshot:
                     self._let_go()
 
     def _renew(self) -> None:
-        begun, before = self._begun(), self._store
-        if begun.index.name != before.index.name:
-            self._connections.give_back(begun.connection)
+        """Replace an ended transaction, if the index still has the same state."""
+        fresh, ended = self._begun(), self._store
+        if fresh.index.name != ended.index.name:
+            self._connections.give_back(fresh.connection)
             raise RunError(
                 f"{self._connections.address} was changed while a question waited, and its state "
                 "was not kept any longer; ask again"
             )
-        self._store = begun
-        self._connections.give_back(before.connection)
+        self._store = fresh
+        self._connections.give_back(ended.connection)
 
     def close(self) -> None:
-        """End it once nobody reads any more; calling it twice is fine."""
+        """End the transaction once nobody reads in it; a second call does nothing."""
         with self._lock:
             if not self._closed:
                 self._closed = True
                 self._let_go()
 
     def _let_go(self) -> None:
+        """Give the connection back if the snapshot is closed and unused."""
         if self._closed and not self._users:
             self._connections.give_back(self._store.connection)
 
 
 def _is_open(connection: Connection) -> bool:
-    """Whether the transaction is still there, as far as is known without asking."""
+    """Return whether the transaction is still open, as far as is known without a round trip."""
     if connection.closed:
         return False
     if connection.info.transaction_status != psycopg.pq.TransactionStatus.INTRANS:
         return False
-    # Whom nobody asked has nothing to say, but that it ends the connection.
+    # An idle server sends bytes only to end the connection.
     return not select.select([connection.fileno()], [], [], 0)[0]

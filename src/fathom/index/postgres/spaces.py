@@ -11,11 +11,11 @@ from fathom.index.postgres.schema import ENTERED, guarded
 from fathom.index.postgres.store import Store, StoredSpace
 
 KEPT_S = 3600
-"""So long the table of a space that went is kept for questions that are being answered."""
+"""The time in seconds that a removed space's table is kept for questions in progress."""
 
 
 def make_space(store: Store, space: Space) -> None:
-    """Lay a space out, empty, in a table of its own."""
+    """Create a space, empty, with a table of its own."""
     number = store.run(
         "INSERT INTO fathom.spaces(index_no, workspace_no, name, identity) "
         "VALUES (%(index)s, %(workspace)s, %(name)s, %(identity)s) RETURNING no",
@@ -32,7 +32,7 @@ def make_space(store: Store, space: Space) -> None:
 
 
 def drop_space(store: Store, space: StoredSpace) -> None:
-    """Remove a space; its table goes with `sweep`, as an open question may still read it."""
+    """Remove a space; `sweep_spaces` drops its table, which open questions may still read."""
     store.run(
         "INSERT INTO fathom.dropped(space_no, workspace_no) VALUES (%(space)s, %(workspace)s)",
         space=space.no,
@@ -41,9 +41,9 @@ def drop_space(store: Store, space: StoredSpace) -> None:
 
 
 def sweep(connection: Connection) -> None:
-    """Remove tables of spaces that went so long ago that no question reads them any more.
+    """Drop the tables of spaces that were removed so long ago that no question reads them.
 
-    One that is read nevertheless stays until another time.
+    A table that is read nevertheless stays until another time.
     """
     waiting = connection.execute(
         "SELECT space_no FROM fathom.dropped WHERE at < now() - make_interval(secs => %s) "  # noqa: S608 - constant
@@ -58,7 +58,7 @@ def sweep(connection: Connection) -> None:
 
 
 def build_graph(store: Store, space: StoredSpace) -> None:
-    """Build the graph of neighbours, where it is not there; what comes later joins it."""
+    """Build the graph of neighbours if it is missing; later vectors join it."""
     store.run("SET LOCAL maintenance_work_mem = '512MB'")
     store.run(
         f"CREATE INDEX IF NOT EXISTS graph_{space.no} ON {space.table} USING hnsw "

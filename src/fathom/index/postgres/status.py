@@ -11,7 +11,7 @@ from fathom.index.postgres.store import Store
 
 
 def status(store: Store) -> IndexStatus:
-    """The state of the index; call it inside a transaction."""
+    """Return the state of the index; called inside a transaction."""
     [counts] = store.rows(
         "SELECT count(*) AS sources, count(*) FILTER (WHERE outcome NOT IN "
         "('ok', 'stale', 'no_document')) AS failed, count(*) FILTER (WHERE outcome = 'stale' "
@@ -44,40 +44,40 @@ def status(store: Store) -> IndexStatus:
 
 
 def keys_of(store: Store) -> dict[str, MetadataKey]:
-    """What documents can be filtered by; see `IndexStatus.keys`. Call it inside a transaction."""
+    """Return the metadata keys that filters may use; called inside a transaction."""
     rows = store.rows(
         "SELECT key, CASE jsonb_typeof(value) WHEN 'number' THEN 'number' WHEN 'boolean' THEN "  # noqa: S608 - constant
         f"'bool' ELSE CASE WHEN value #>> '{{}}' {IS_DATE} THEN 'date' ELSE 'text' END END AS kind,"
         " count(*) AS documents FROM fathom.documents, jsonb_each(fields) WHERE index_no = %s "
         'GROUP BY key, kind ORDER BY key COLLATE "C", count(*) DESC, kind'
     )
-    found: dict[str, MetadataKey] = {}
+    keys: dict[str, MetadataKey] = {}
     for row in rows:
-        if KEY.fullmatch(row["key"]):  # by others nothing can be filtered
-            before = found.get(row["key"], MetadataKey((), 0))
-            found[row["key"]] = MetadataKey(
-                (*before.kinds, row["kind"]), before.documents + row["documents"]
+        if KEY.fullmatch(row["key"]):  # filters refuse other keys
+            earlier = keys.get(row["key"], MetadataKey((), 0))
+            keys[row["key"]] = MetadataKey(
+                (*earlier.kinds, row["kind"]), earlier.documents + row["documents"]
             )
-    return found
+    return keys
 
 
 def _content(store: Store) -> str:
-    """As the embedded index makes it: over all documents with their chunks, and all places."""
-    parts = [
-        bytes(each)
-        for each in store.column("SELECT fingerprint FROM fathom.documents WHERE index_no = %s")
+    """Return sha256 over all documents and places, equal to that of the embedded index."""
+    hashed = [
+        bytes(mark)
+        for mark in store.column("SELECT fingerprint FROM fathom.documents WHERE index_no = %s")
     ]
-    parts += [
+    hashed += [
         json.dumps([row["path"], row["digest"], row["outcome"], row["document_id"]]).encode()
         for row in store.rows(
             "SELECT path, digest, outcome, document_id FROM fathom.sources WHERE index_no = %s"
         )
     ]
-    return hashlib.sha256(b"\n".join(sorted(parts))).hexdigest()
+    return hashlib.sha256(b"\n".join(sorted(hashed))).hexdigest()
 
 
 def _sizes(store: Store) -> dict[str, int]:
-    """Of vectors those of this index; words are estimated by what the rows hold."""
+    """Return the bytes of this index's vectors, and an estimate for its words from the rows."""
     table = "chunk_terms" if store.has_other_legs() else "postings"
     words = store.value(
         f"SELECT coalesce(sum(pg_column_size({table}.*)), 0)::bigint FROM fathom.{table} "  # noqa: S608 - one of the two
@@ -91,17 +91,17 @@ def _sizes(store: Store) -> dict[str, int]:
 
 
 def findings(store: Store) -> Iterator[str]:
-    """What is wrong with the index, in words."""
-    todo = "restore a backup or run `fathom ingest --rebuild PATH...`"
+    """Yield a line for each fault of the index."""
+    remedy = "restore a backup or run `fathom ingest --rebuild PATH...`"
     [row] = store.rows(
         "SELECT (SELECT count(*) FROM fathom.chunks WHERE index_no = indexes.no) AS listed, "
         "chunks FROM fathom.indexes WHERE no = %s"
     )
     if row["listed"] != row["chunks"]:
-        yield f"{row['listed']} chunks are listed, {row['chunks']} were counted; {todo}"
+        yield f"{row['listed']} chunks are listed, {row['chunks']} were counted; {remedy}"
     for space in store.spaces():
-        held = store.run(f"SELECT count(*) FROM {space.table}")  # noqa: S608 - a number makes the name
-        if held != space.filled:
-            yield f"{held} vectors of {space.name!r} are there, {space.filled} counted; {todo}"
+        stored = store.run(f"SELECT count(*) FROM {space.table}")  # noqa: S608 - a number makes the name
+        if stored != space.filled:
+            yield f"{stored} vectors of {space.name!r} are there, {space.filled} counted; {remedy}"
     for name in store.column("SELECT id FROM fathom.documents WHERE index_no = %s"):
-        store.document(name)  # raises where it is not what was stored
+        store.document(name)  # raises if the document is damaged

@@ -1,4 +1,4 @@
-"""What is read of one index, always inside one transaction."""
+"""The queries that read one index, always inside one transaction."""
 
 import json
 import secrets
@@ -30,7 +30,7 @@ _SOURCE = "path, digest, outcome, reason, document_id"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class IndexRow:
-    """An index as its row in `indexes` has it."""
+    """The row of an index in the table `indexes`."""
 
     no: int
     workspace_no: int
@@ -49,17 +49,17 @@ class IndexRow:
 
     @property
     def name(self) -> str:
-        """Names its state."""
+        """The name of the index's state."""
         return f"{self.lineage}.{self.revision}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredSpace:
-    """A space of vectors, which lie in a table of its own.
+    """A space of vectors, which lie in a table of their own.
 
     Attributes:
-        dimension: 0 before the first.
-        filled: How many there are.
+        dimension: The vectors' dimension; 0 before the first vector.
+        filled: The number of vectors.
     """
 
     no: int
@@ -70,21 +70,21 @@ class StoredSpace:
 
     @property
     def table(self) -> str:
-        """Where its vectors are."""
+        """The name of the table with the vectors."""
         return f"fathom.vectors_{self.no}"
 
 
 def index_row(
     connection: Connection, number: int | None = None, *, lock: bool = False
 ) -> IndexRow | None:
-    """The index of this number, by default the current one of the workspace that was entered.
+    """Return the row of an index, by default of the current one of the workspace.
 
     Args:
-        connection: Has entered a workspace.
-        number: Of an index in it.
-        lock: Whether others must not change it until the transaction ends.
+        connection: A connection that has entered a workspace.
+        number: The number of an index in it.
+        lock: Whether others must not change the index until the transaction ends.
     """
-    # Whoever merges segments, see there, does not change it and need not wait.
+    # A merge of segments locks FOR KEY SHARE, which this lock does not block.
     query = f"{index_query(number)}{' FOR NO KEY UPDATE' if lock else ''}"
     with connection.cursor(row_factory=dict_row) as cursor:
         row = cursor.execute(query).fetchone()
@@ -92,22 +92,23 @@ def index_row(
 
 
 def index_query(number: int | None = None) -> str:
-    """Asks for what `IndexRow` holds."""
-    which = "is_current" if number is None else f"no = {number:d}"
-    # Said here too, as a superuser passes by row-level security; all else hangs on the number.
-    return f"SELECT * FROM fathom.indexes WHERE {which} AND {ENTERED}"  # noqa: S608 - a number
+    """Return the query for the columns of `IndexRow`."""
+    condition = "is_current" if number is None else f"no = {number:d}"
+    # Row-level security does not bind a superuser, so the workspace stands in the query; all
+    # other queries use the index's number.
+    return f"SELECT * FROM fathom.indexes WHERE {condition} AND {ENTERED}"  # noqa: S608 - a number
 
 
 class Store:
-    """Reads the rows of one index."""
+    """A reader of the rows of one index."""
 
     def __init__(self, connection: Connection, index: IndexRow, *, fixed: bool = False) -> None:
         """Take over a connection in a transaction.
 
         Args:
-            connection: See above.
-            index: Its row, as that transaction sees it.
-            fixed: Whether the transaction sees one state, whatever happens.
+            connection: The connection.
+            index: The row of the index, as the transaction sees it.
+            fixed: Whether the transaction sees one state, whatever others commit.
         """
         self.connection = connection
         self.index = index
@@ -116,27 +117,31 @@ class Store:
         self._spaces: list[StoredSpace] | None = None
 
     def rows(self, query: str, *values: object) -> list[DictRow]:
-        """The rows of a statement; its first value is the index's number."""
+        """Return the rows of a statement, whose first value is the index's number."""
         with self.connection.cursor(row_factory=dict_row) as cursor:
             return cursor.execute(query, (self.index.no, *values)).fetchall()
 
     def column(self, query: str, *values: object) -> list[Any]:
-        """Their first column; see `rows`."""
+        """Return the first column of the rows that `select_rows` returns."""
         with self.connection.cursor(row_factory=scalar_row) as cursor:
             return cursor.execute(query, (self.index.no, *values)).fetchall()
 
     def run(self, statement: str, **values: object) -> Any:  # noqa: ANN401 - columns have many types
-        """Run a statement, whose `%(index)s` and `%(workspace)s` are known; its first value."""
-        own = {"index": self.index.no, "workspace": self.index.workspace_no}
-        cursor = self.connection.execute(statement, {**own, **values})
+        """Run a statement and return the first value of its first row, if it has rows.
+
+        The statement may use `%(index)s` and `%(workspace)s`, the numbers of the index and of its
+        workspace.
+        """
+        numbers = {"index": self.index.no, "workspace": self.index.workspace_no}
+        cursor = self.connection.execute(statement, {**numbers, **values})
         row = cursor.fetchone() if cursor.description else None
         return row[0] if row else None
 
     def publish(self, *, chunks: bool) -> None:
-        """Begin a revision, by which whoever reads knows that there is another state.
+        """Begin a revision, which tells readers that there is a new state.
 
         Args:
-            chunks: Whether searches may come to something else: what they remember is void then.
+            chunks: Whether searches may return something else, so that their caches become void.
         """
         self.run(
             "UPDATE fathom.indexes SET revision = revision + 1, chunks_at = CASE WHEN %(chunks)s "
@@ -152,44 +157,45 @@ class Store:
                 cursor.executemany(f"INSERT INTO fathom.{into} VALUES ({marks})", rows)  # noqa: S608 - constants and numbers
 
     def value(self, query: str, *values: object) -> Any:  # noqa: ANN401 - columns have many types
-        """The first of them; see `column`."""
+        """Return the first value of the column that `select_column` returns."""
         return next(iter(self.column(query, *values)), None)
 
     def _streamed(self, query: str, *values: object) -> Iterator[DictRow]:
-        name = f"streamed_{secrets.token_hex(8)}"  # there may be several in one transaction
+        """Yield the rows of a statement from a cursor on the server."""
+        name = f"streamed_{secrets.token_hex(8)}"  # one transaction may stream several
         with self.connection.cursor(name, row_factory=dict_row) as cursor:
             cursor.itersize = AT_ONCE
             cursor.execute(query, (self.index.no, *values))
             yield from cursor
 
     def spaces(self) -> list[StoredSpace]:
-        """The one that every index has, and the further ones in the order in which they came."""
+        """Return the space that every index has, then the further ones in the order of creation."""
         if self._spaces is not None:
             return self._spaces
         rows = self.rows(
             "SELECT no, name, dimension, filled, identity FROM fathom.spaces WHERE index_no = %s "
             "ORDER BY name <> '', no"
         )
-        found = [StoredSpace(**row) for row in rows]
-        self._spaces = found if self._fixed else None
-        return found
+        stored = [StoredSpace(**row) for row in rows]
+        self._spaces = stored if self._fixed else None
+        return stored
 
     def space(self, name: str) -> StoredSpace | None:
-        """The space of this name; `""` is the one that every index has."""
+        """Return the space of this name; `""` is the one that every index has."""
         return next((space for space in self.spaces() if space.name == name), None)
 
     def has_other_legs(self) -> bool:
-        """Whether another engine than PostgreSQL finds the chunks."""
+        """Return whether another engine than PostgreSQL searches the chunks."""
         if self.run("SELECT to_regclass('fathom.legs')") is None:
-            return False  # laid out before there were others
+            return False  # these tables are older than other backends
         return bool(self.value("SELECT true FROM fathom.legs WHERE index_no = %s LIMIT 1"))
 
     def lacking(self, space: StoredSpace) -> int:
-        """How many chunks have no vector in a space."""
+        """Return the number of chunks that have no vector in a space."""
         return self.index.chunks - space.filled
 
     def lacking_ids(self, space: StoredSpace, most: int, after: str) -> list[str]:
-        """Ids of chunks without a vector in a space, the first so many after one."""
+        """Return ids of chunks without a vector in a space, at most so many after one of them."""
         return self.column(
             "SELECT id FROM fathom.chunks WHERE index_no = %s AND no > coalesce((SELECT no FROM "  # noqa: S608 - a number makes the name
             f"fathom.chunks WHERE index_no = {self.index.no:d} AND id = %s), 0) AND NOT EXISTS("
@@ -199,14 +205,14 @@ class Store:
         )
 
     def numbers(self, ids: Iterable[str]) -> dict[str, int]:
-        """Numbers of chunks by id."""
+        """Return the numbers of chunks by id."""
         rows = self.rows(
             "SELECT id, no FROM fathom.chunks WHERE index_no = %s AND id = ANY(%s)", list(ids)
         )
         return {row["id"]: row["no"] for row in rows}
 
     def chunk_ids(self, numbers: Sequence[int]) -> dict[int, str]:
-        """Ids of those chunks that are there, by number."""
+        """Return the ids of those chunks that exist, by number."""
         if not numbers:
             return {}
         rows = self.rows(
@@ -215,27 +221,27 @@ class Store:
         return {row["no"]: row["id"] for row in rows}
 
     def vectors(self, numbers: Sequence[int], space: StoredSpace) -> tuple[Numbers, HalfMatrix]:
-        """Those of the chunks that have a vector, ascending, and their vectors."""
+        """Return the ascending numbers of those chunks that have a vector, and their vectors."""
         rows = self.connection.execute(
             f"SELECT chunk_no, vector FROM {space.table} WHERE chunk_no = ANY(%s) "  # noqa: S608 - a number makes the name
             "ORDER BY chunk_no",
             (list(numbers),),
             binary=True,
         ).fetchall()
-        found = np.fromiter((row[0] for row in rows), dtype=np.int64)
-        return found, to_vectors([row[1] for row in rows], space.dimension)
+        stored = np.fromiter((row[0] for row in rows), dtype=np.int64)
+        return stored, to_vectors([row[1] for row in rows], space.dimension)
 
     def statistics(self, terms: Iterable[str]) -> Statistics:
-        """What BM25 has to know for these terms."""
+        """Return the numbers that BM25 needs for these terms."""
         rows = self.rows(
             "SELECT term, chunks FROM fathom.terms WHERE index_no = %s AND term = ANY(%s)",
             list(terms),
         )
-        known = {row["term"]: row["chunks"] for row in rows}
-        return Statistics(self.index.chunks, self.index.terms, known)
+        frequencies = {row["term"]: row["chunks"] for row in rows}
+        return Statistics(self.index.chunks, self.index.terms, frequencies)
 
     def allowed(self, filters: Sequence[Filter]) -> Allowed:
-        """The chunks and documents that pass.
+        """Return the chunks and documents that pass the filters.
 
         Raises:
             UsageError: If a filter is malformed.
@@ -253,10 +259,10 @@ class Store:
         return Allowed(np.array(chunks, dtype=np.int64), np.array(documents, dtype=np.int64))
 
     def chunks(self, ids: Sequence[str]) -> dict[str, Chunk]:
-        """The chunks with these ids."""
+        """Return the chunks with these ids, by id."""
         rows = self.rows(
             "SELECT chunks.*, documents.id AS document_id, title, path, "
-            # The text goes with the first chunk of its document alone.
+            # The text of a document is sent once, with the first of its chunks.
             "CASE WHEN row_number() OVER own = 1 THEN convert_from(text, 'UTF8') END AS text, "
             "CASE WHEN row_number() OVER own = 1 THEN blocks END AS blocks FROM fathom.chunks "
             "JOIN fathom.documents ON documents.index_no = chunks.index_no AND documents.no = "
@@ -265,15 +271,15 @@ class Store:
             "ORDER BY document_no, chunks.no",
             list(ids),
         )
-        found: dict[str, Chunk] = {}
+        by_id: dict[str, Chunk] = {}
         for row in rows:
             if row["text"] is not None:
                 content = row["text"], Structure(row["blocks"])
-            found[row["id"]] = to_chunk(row, *content)
-        return found
+            by_id[row["id"]] = to_chunk(row, *content)
+        return by_id
 
     def document(self, document_id: str) -> Document | None:
-        """The document with this id."""
+        """Return the document with this id."""
         rows = self.rows(
             f"SELECT {_DOCUMENT} FROM fathom.documents WHERE index_no = %s AND id = %s",  # noqa: S608 - constant
             document_id,
@@ -281,14 +287,14 @@ class Store:
         return to_document(rows[0]) if rows else None
 
     def paths(self, ids: Sequence[str]) -> dict[str, str]:
-        """The paths of those documents that are there, by id."""
+        """Return the paths of those documents that exist, by id."""
         rows = self.rows(
             "SELECT id, path FROM fathom.documents WHERE index_no = %s AND id = ANY(%s)", list(ids)
         )
         return {row["id"]: row["path"] for row in rows}
 
     def contents_of(self, ids: Sequence[str]) -> list[tuple[DictRow, Document, list[Chunk]]]:
-        """Whole documents: what their rows say beside, and their chunks in order."""
+        """Return whole documents: their rows, the documents, and their chunks in order."""
         rows = self.rows(
             f"SELECT {_DOCUMENT}, digest FROM fathom.documents "  # noqa: S608 - constant
             "WHERE index_no = %s AND id = ANY(%s) ORDER BY no",
@@ -301,35 +307,44 @@ class Store:
             "ORDER BY document_no, ordinal",
             list(documents),
         ):
-            own = documents[row["document_no"]]
-            named = {**row, "document_id": own.id, "title": own.title, "path": own.path}
-            chunks[row["document_no"]].append(to_chunk(named, own.text, own.blocks))
+            document = documents[row["document_no"]]
+            columns = {
+                **row,
+                "document_id": document.id,
+                "title": document.title,
+                "path": document.path,
+            }
+            chunks[row["document_no"]].append(to_chunk(columns, document.text, document.blocks))
         return [(row, documents[row["no"]], chunks[row["no"]]) for row in rows]
 
     def entry(self, document_id: str) -> Entry | None:
-        """The document with this id, with its chunks and their vectors."""
-        found = self.contents_of([document_id])
-        if not found:
+        """Return the document with this id, with its chunks and their vectors."""
+        contents = self.contents_of([document_id])
+        if not contents:
             return None
-        [(row, document, chunks)] = found
+        [(row, document, chunks)] = contents
         by_id = self.numbers(chunk.id for chunk in chunks)
-        numbers = [by_id[chunk.id] for chunk in chunks]  # ascending, as they were given in order
-        held = {
+        numbers = [
+            by_id[chunk.id] for chunk in chunks
+        ]  # ascending, as chunks are numbered in order
+        matrices = {
             space.name: self.vectors(numbers, space)[1].astype(np.float32)
             for space in self.spaces()
             if space.dimension
         }
-        whole = {name: each for name, each in held.items() if len(each) == len(numbers)}
+        complete = {
+            name: matrix for name, matrix in matrices.items() if len(matrix) == len(numbers)
+        }
         return Entry(
             document=document,
             chunks=tuple(chunks),
-            vectors=whole.pop("", None),
+            vectors=complete.pop("", None),
             digest=row["digest"],
-            more=whole,
+            more=complete,
         )
 
     def summaries(self) -> Iterator[DocumentSummary]:
-        """All documents, ordered by path."""
+        """Yield summaries of all documents, ordered by path."""
         rows = self._streamed(
             "SELECT id, path, title, language, updated, (SELECT count(*) FROM fathom.chunks "
             "WHERE chunks.index_no = documents.index_no AND document_no = documents.no) AS chunks "
@@ -338,7 +353,7 @@ class Store:
         return (DocumentSummary(**row) for row in rows)
 
     def source(self, path: str) -> SourceRecord | None:
-        """What is known of this place."""
+        """Return the record of a place."""
         rows = self.rows(
             f"SELECT {_SOURCE} FROM fathom.sources WHERE index_no = %s AND path = %s",  # noqa: S608 - constant
             path,
@@ -348,9 +363,9 @@ class Store:
     def sources(
         self, below: str, *, after: str = "", most: int | None = None
     ) -> Iterator[SourceRecord]:
-        """Places at `below`: itself, what is in it, its records; ordered by path."""
+        """Yield the records of a path, of the files inside it and of its lines, ordered by path."""
         base = below.rstrip("/")
-        # "0" is the character after "/", "$" the one after "#".
+        # "0" is the character after "/", and "$" the one after "#": they end the two ranges.
         rows = self._streamed(
             f"SELECT {_SOURCE} FROM fathom.sources WHERE index_no = %s AND path > %s "  # noqa: S608 - constant
             "AND path >= %s AND path < %s "
@@ -367,7 +382,7 @@ class Store:
         return (SourceRecord(**row) for row in rows)
 
     def places(self, document_id: str) -> list[SourceRecord]:
-        """Places that hold this document, ordered by path."""
+        """Return the records of all places that hold a document, ordered by path."""
         rows = self.rows(
             f"SELECT {_SOURCE} FROM fathom.sources WHERE index_no = %s AND document_id = %s "  # noqa: S608 - constant
             "ORDER BY path",
@@ -376,12 +391,12 @@ class Store:
         return [SourceRecord(**row) for row in rows]
 
     def calibrations(self) -> dict[str, str]:
-        """What was kept of calibrations, by strategy."""
+        """Return the stored calibrations by strategy."""
         rows = self.rows(
             "SELECT strategy, data FROM fathom.calibrations WHERE index_no = %s ORDER BY strategy"
         )
         return {row["strategy"]: row["data"] for row in rows}
 
     def roots(self) -> list[str]:
-        """See `IndexReader.roots`."""
+        """Return the files and folders that the index was asked to hold."""
         return list(json.loads(self.index.roots))

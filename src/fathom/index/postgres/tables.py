@@ -1,4 +1,4 @@
-"""Tables beside the index of a workspace: of answers, other engines, servers; see `schema`."""
+"""The tables of a workspace besides its index: answers, other search backends, servers."""
 
 _WORKSPACE = "workspace_no int NOT NULL REFERENCES fathom.workspaces ON DELETE CASCADE"
 _HELD = (
@@ -12,7 +12,7 @@ TRACES = (
       strategy text COLLATE "C" NOT NULL, status text NOT NULL, size int NOT NULL,
       signals text NOT NULL, warnings text NOT NULL, data bytea NOT NULL,
       UNIQUE(workspace_no, id))""",
-    "ALTER TABLE fathom.traces ALTER data SET STORAGE EXTERNAL",  # it is compressed already
+    "ALTER TABLE fathom.traces ALTER data SET STORAGE EXTERNAL",  # already compressed
     "CREATE INDEX ON fathom.traces(workspace_no, no) INCLUDE (size)",
     f"""CREATE TABLE fathom.held(
       {_WORKSPACE}, {_HELD},
@@ -51,7 +51,7 @@ OTHER_LEGS = (
       no int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, {_WORKSPACE},
       tenant uuid NOT NULL, dimension int, chunks int[], until timestamptz NOT NULL)""",
 )
-"""What is recorded for another engine that finds the chunks; empty where PostgreSQL does."""
+"""The records about another engine that searches the chunks; empty if PostgreSQL searches."""
 OTHER_LEGS_GUARDED = ("legs", "term_numbers", "chunk_terms", "leftovers")
 
 _ENTERED = f"{_WORKSPACE} DEFAULT NULLIF(current_setting('fathom.workspace', true), '')::int"
@@ -103,7 +103,7 @@ GONE = (
     f"""CREATE TABLE fathom.gone(
       {_ENTERED}, id text COLLATE "C" NOT NULL, PRIMARY KEY(workspace_no, id))""",
 )
-"""Of keys and conversations, whose ids are never the same."""
+"""The ids of removed keys and conversations, which never have the same ids."""
 GONE_GUARDED = ("gone",)
 DOORS = (
     f"""CREATE TABLE fathom.doors(
@@ -116,7 +116,7 @@ OWNERS = (
       {_ENTERED}, id text COLLATE "C" NOT NULL, owner text NOT NULL,
       PRIMARY KEY(workspace_no, id))""",
 )
-"""Of conversations: the key that began each."""
+"""The key that began each conversation."""
 OWNERS_GUARDED = ("owners",)
 SERVED_GUARDED = (
     "keys",

@@ -1,4 +1,4 @@
-"""Traces on the server, beside the index of their workspace, for every machine that asks it."""
+"""The traces of a workspace on the server, shared by every machine that asks its index."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -30,80 +30,93 @@ from fathom.jsonable import canonical
 from fathom.runs.trace import Trace
 
 SINCE = 2
-"""The version of the tables that has those of traces."""
+"""The first version of the layout that has tables for traces."""
 _SWEEPING, _EVICTING = 507_210, 507_211
-"""Of the server's advisory locks, by workspace: what is stored meanwhile is not overlooked."""
+"""The first keys of advisory locks by workspace: a sweep overlooks no trace stored meanwhile."""
 _TEXT = 'document, start, "end", mark'
 
 
 class PostgresTraces:
-    """The traces of a workspace; see `TraceStore`. Several machines may use them at once."""
+    """The `TraceStore` of a workspace; several machines may use it at once."""
 
     def __init__(self, room: Room, *, max_bytes: int = MAX_BYTES) -> None:
-        """Nothing is asked yet.
+        """Create the store; nothing is read yet.
 
         Args:
-            room: Of the workspace; its connections stay open.
-            max_bytes: Beyond it the oldest traces go. What is stored is compressed.
+            room: The tables of the workspace; its connections stay open.
+            max_bytes: The size of the compressed traces beyond which the oldest are removed.
         """
         self.max_bytes = max_bytes
         self._room = room
 
     def put(self, trace: Trace, *, held: Iterable[Held] = (), warnings: Sequence[str] = ()) -> None:
-        """See `TraceStore.put`."""
+        """Store a trace with its quoted texts, and remove the oldest beyond the size limit."""
         self.take([kept_of(trace, held, warnings)])
 
     def get(self, trace_id: str) -> Trace:
-        """See `TraceStore.get`."""
-        found = self._find(trace_id)
+        """Return the verified trace with this id, or the only one whose id begins so.
+
+        Raises:
+            MissingTraceError: If there is none or more than one.
+            TraceTampered: If the stored trace was changed.
+        """
+        full_id = self._find(trace_id)
         rows = self._room.rows(
-            "SELECT data FROM fathom.traces WHERE workspace_no = %s AND id = %s", found
+            "SELECT data FROM fathom.traces WHERE workspace_no = %s AND id = %s", full_id
         )
         if not rows:
             raise dropped(trace_id)
-        return unpacked(found, rows[0][0])
+        return unpacked(full_id, rows[0][0])
 
     def warnings(self, trace_id: str) -> tuple[str, ...]:
-        """See `TraceStore.warnings`."""
+        """Return the warnings that came with the answer of the trace with this whole id."""
         rows = self._room.rows(
             "SELECT warnings FROM fathom.traces WHERE workspace_no = %s AND id = %s", trace_id
         )
         return tuple(json.loads(rows[0][0] or "[]")) if rows else ()
 
     def list(self, limit: int = 50) -> tuple[TraceSummary, ...]:
-        """See `TraceStore.list`."""
+        """Return summaries of the newest traces, newest first."""
         query = (
             f"SELECT {LISTED} FROM fathom.traces WHERE workspace_no = %s ORDER BY no DESC LIMIT %s"  # noqa: S608 - constant
         )
         return tuple(listed(row) for row in self._room.rows(query, limit))
 
     def delete(self, trace_id: str) -> str:
-        """See `TraceStore.delete`."""
-        found = self._find(trace_id)
+        """Remove a trace and its feedback for good, and return its whole id.
+
+        Raises:
+            MissingTraceError: If there is none or more than one with this beginning.
+        """
+        full_id = self._find(trace_id)
         with self._room.entered() as connection:
             for table, column in (("traces", "id"), ("feedback", "trace_id")):
                 connection.execute(
                     f"DELETE FROM fathom.{table} WHERE workspace_no = %s AND {column} = %s",  # noqa: S608 - names
-                    (self._room.workspace, found),
+                    (self._room.workspace, full_id),
                 )
-        return found
+        return full_id
 
     def sweep(self, index: IndexReader) -> int:
-        """See `TraceStore.sweep`.
+        """Remove all traces and feedback with a text that its document no longer holds.
 
-        Texts are looked up while others go on storing traces; only those that came meanwhile are
-        looked up while these wait.
+        Most texts are looked up while others go on storing traces. Writers wait only while the
+        texts are looked up that were stored in the meantime.
+
+        Returns:
+            The number of removed traces.
         """
         revision = index.revision()
         if self._swept() == revision:
             return 0
-        looked_up = Looked(index)
+        lookup = Looked(index)
         with self._room.entered() as connection:
             held = self._held(connection)
-        looked_up.gone(held)
+        # The first look-up runs without the lock; the second one, below, finds most texts cached.
+        lookup.gone(held)
         with self._room.entered() as connection:
             self._lock(connection, _SWEEPING)
-            gone = looked_up.gone(self._held(connection))
+            gone = lookup.gone(self._held(connection))
             removed = self._remove(connection, "traces", "held", "trace_no", gone)
             self._remove(connection, "feedback", "feedback_held", "feedback_no", gone)
             connection.execute(
@@ -114,7 +127,7 @@ class PostgresTraces:
         return removed
 
     def signals(self, strategy: str, limit: int) -> tuple[Mapping[str, float], ...]:
-        """See `TraceStore.signals`."""
+        """Return the signals of the newest answers of a strategy, newest first."""
         rows = self._room.rows(
             "SELECT signals FROM fathom.traces WHERE workspace_no = %s AND strategy = %s "
             "AND signals <> '' ORDER BY no DESC LIMIT %s",
@@ -124,11 +137,15 @@ class PostgresTraces:
         return tuple(json.loads(row[0]) for row in rows)
 
     def put_feedback(self, feedback: Feedback, *, held: Iterable[Held] = ()) -> None:
-        """See `TraceStore.put_feedback`."""
+        """Store feedback on an answer, in place of earlier feedback.
+
+        Raises:
+            OutrankedFeedbackError: If the earlier feedback counts and the new one does not.
+        """
         self.take([KeptFeedback(feedback, tuple(held))])
 
     def feedback(self, *, strategy: str = "", key: str = "") -> tuple[Feedback, ...]:
-        """See `TraceStore.feedback`."""
+        """Return the feedback, oldest first: on a strategy's answers, or on those to a question."""
         rows = self._room.rows(
             "SELECT data FROM fathom.feedback WHERE workspace_no = %s "
             "AND (%s = '' OR strategy = %s) AND (%s = '' OR key = %s) ORDER BY no",
@@ -137,7 +154,7 @@ class PostgresTraces:
         return tuple(Feedback.from_json(json.loads(row[0])) for row in rows)
 
     def records(self) -> Iterator[Kept]:
-        """See `TraceStore.records`."""
+        """Yield all stored records: the traces, oldest first, then the feedback."""
         for (number,) in self._room.rows(
             "SELECT no FROM fathom.traces WHERE workspace_no = %s ORDER BY no"
         ):
@@ -145,7 +162,7 @@ class PostgresTraces:
                 f"SELECT {LISTED}, data, signals, warnings FROM fathom.traces "  # noqa: S608 - constant
                 "WHERE workspace_no = %s AND no = %s",
                 number,
-            ):  # none where it has gone since
+            ):  # none if it was removed in the meantime
                 *summary, data, signals, warnings = row
                 yield KeptTrace(
                     summary=listed(summary),
@@ -157,22 +174,22 @@ class PostgresTraces:
         for number, data in self._room.rows(
             "SELECT no, data FROM fathom.feedback WHERE workspace_no = %s ORDER BY no"
         ):
-            said = Feedback.from_json(json.loads(data))
-            yield KeptFeedback(said, self._held_by("feedback_held", "feedback_no", number))
+            opinion = Feedback.from_json(json.loads(data))
+            yield KeptFeedback(opinion, self._held_by("feedback_held", "feedback_no", number))
 
     def take(self, records: Iterable[Kept]) -> None:
-        """See `TraceStore.take`."""
+        """Store the records of another store in one step; existing ones stay."""
         with self._room.entered() as connection:
             self._lock(connection, _SWEEPING, shared=True)
-            for kept in records:
-                if isinstance(kept, KeptTrace):
-                    self._insert(connection, kept)
+            for stored in records:
+                if isinstance(stored, KeptTrace):
+                    self._insert(connection, stored)
                 else:
-                    self._replace(connection, kept)
+                    self._replace(connection, stored)
             self._evict(connection)
 
     def findings(self) -> Iterator[str]:
-        """What is wrong with them, in words."""
+        """Yield a line for each damaged trace."""
         for (number,) in self._room.rows("SELECT no FROM fathom.traces WHERE workspace_no = %s"):
             yield from damaged(
                 self._room.rows(
@@ -181,7 +198,7 @@ class PostgresTraces:
             )
 
     def close(self) -> None:
-        """See `TraceStore.close`; the connections stay open."""
+        """Do nothing: the connections stay open."""
 
     def __enter__(self) -> Self:
         return self
@@ -189,8 +206,9 @@ class PostgresTraces:
     def __exit__(self, *error: object) -> None:
         self.close()
 
-    def _insert(self, connection: Connection, kept: KeptTrace) -> None:
-        summary = kept.summary
+    def _insert(self, connection: Connection, stored: KeptTrace) -> None:
+        """Insert a trace, unless it is stored already."""
+        summary = stored.summary
         row = connection.execute(
             f"INSERT INTO fathom.traces(workspace_no, {LISTED}, signals, warnings, data) "  # noqa: S608 - constant
             "VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s) "
@@ -199,38 +217,46 @@ class PostgresTraces:
                 self._room.workspace,
                 *(summary.id, summary.started_at, summary.question.replace("\0", "\ufffd")),
                 *(summary.strategy, summary.status, summary.size),
-                *(kept.signals, kept.warnings, kept.data),
+                *(stored.signals, stored.warnings, stored.data),
             ),
         ).fetchone()
         if row is None:
             return
-        self._hold(connection, "held", "trace_no", row[0], kept.held)
-        # The index may have changed while the question was answered.
+        self._hold(connection, "held", "trace_no", row[0], stored.held)
+        # The index may have changed while the question was answered: sweep again then.
         connection.execute(
             "DELETE FROM fathom.swept WHERE workspace_no = %s AND revision <> %s",
-            (self._room.workspace, kept.revision),
+            (self._room.workspace, stored.revision),
         )
 
-    def _replace(self, connection: Connection, kept: KeptFeedback) -> None:
-        said, own = kept.feedback, self._room.workspace
+    def _replace(self, connection: Connection, stored: KeptFeedback) -> None:
+        """Insert feedback in place of earlier feedback on the same answer."""
+        feedback, workspace = stored.feedback, self._room.workspace
         for (before,) in connection.execute(
             "DELETE FROM fathom.feedback WHERE workspace_no = %s AND trace_id = %s RETURNING data",
-            (own, said.trace_id),
+            (workspace, feedback.trace_id),
         ).fetchall():
-            check_rank(said, before)  # what it raises brings the row back
+            check_rank(feedback, before)  # an error rolls the deletion back
         row = connection.execute(
             "INSERT INTO fathom.feedback(workspace_no, trace_id, key, strategy, data) "
             "VALUES (%s, %s, %s, %s, %s) RETURNING no",
-            (own, said.trace_id, said.key, said.strategy, canonical(said.to_json())),
+            (
+                workspace,
+                feedback.trace_id,
+                feedback.key,
+                feedback.strategy,
+                canonical(feedback.to_json()),
+            ),
         ).fetchone()
         assert row is not None
-        self._hold(connection, "feedback_held", "feedback_no", row[0], kept.held)
-        # The index may have changed since the run.
-        connection.execute("DELETE FROM fathom.swept WHERE workspace_no = %s", (own,))
+        self._hold(connection, "feedback_held", "feedback_no", row[0], stored.held)
+        # The index may have changed since the run: sweep again.
+        connection.execute("DELETE FROM fathom.swept WHERE workspace_no = %s", (workspace,))
 
     def _hold(
         self, connection: Connection, table: str, column: str, number: int, held: Iterable[Held]
     ) -> None:
+        """Insert the quoted texts of a trace or of feedback."""
         rows = [(self._room.workspace, *astuple(text), number) for text in dict.fromkeys(held)]
         with connection.cursor() as cursor:
             cursor.executemany(
@@ -242,7 +268,7 @@ class PostgresTraces:
     def _remove(
         self, connection: Connection, table: str, held: str, column: str, gone: Sequence[Held]
     ) -> int:
-        """Remove the rows of a table that hold one of these texts; how many went."""
+        """Delete the rows of a table that quote one of these texts; return how many."""
         columns = list(zip(*map(astuple, gone), strict=True)) or [()] * 4
         return connection.execute(
             f"DELETE FROM fathom.{table} WHERE workspace_no = %s AND no IN (SELECT {column} "  # noqa: S608 - names
@@ -252,9 +278,10 @@ class PostgresTraces:
         ).rowcount
 
     def _evict(self, connection: Connection) -> None:
-        own = self._room.workspace
+        """Delete the oldest traces beyond the size limit; the newest one stays."""
+        workspace = self._room.workspace
         row = connection.execute(
-            "SELECT sum(size) FROM fathom.traces WHERE workspace_no = %s", (own,)
+            "SELECT sum(size) FROM fathom.traces WHERE workspace_no = %s", (workspace,)
         ).fetchone()
         if row is None or (row[0] or 0) <= self.max_bytes:
             return
@@ -263,30 +290,34 @@ class PostgresTraces:
             "DELETE FROM fathom.traces WHERE no IN (SELECT no FROM (SELECT no, sum(size) "
             "OVER (ORDER BY no DESC) AS total, max(no) OVER () AS newest FROM fathom.traces "
             "WHERE workspace_no = %s) AS sized WHERE total > %s AND no < newest)",
-            (own, self.max_bytes),
+            (workspace, self.max_bytes),
         )
 
-    def _lock(self, connection: Connection, what: int, *, shared: bool = False) -> None:
+    def _lock(self, connection: Connection, key: int, *, shared: bool = False) -> None:
+        """Take an advisory lock of the workspace until the transaction ends."""
         suffix = "_shared" if shared else ""
         connection.execute(
             f"SELECT pg_advisory_xact_lock{suffix}(%s, %s)",
-            (what, self._room.workspace),
+            (key, self._room.workspace),
         )
 
     def _swept(self) -> str:
+        """Return the revision of the index at the last sweep; empty before the first."""
         rows = self._room.rows("SELECT revision FROM fathom.swept WHERE workspace_no = %s")
         return str(rows[0][0]) if rows else ""
 
     def _held(self, connection: Connection) -> Sequence[Held]:
-        own = self._room.workspace
+        """Return all quoted texts, ordered by document."""
+        workspace = self._room.workspace
         rows = connection.execute(
             f"SELECT {_TEXT} FROM fathom.held WHERE workspace_no = %s UNION "  # noqa: S608 - constant
             f"SELECT {_TEXT} FROM fathom.feedback_held WHERE workspace_no = %s ORDER BY document",
-            (own, own),
+            (workspace, workspace),
         ).fetchall()
         return [Held(*row) for row in rows]
 
     def _held_by(self, table: str, column: str, number: int) -> tuple[Held, ...]:
+        """Return the quoted texts of one trace or one piece of feedback."""
         rows = self._room.rows(
             f"SELECT {_TEXT} FROM fathom.{table} WHERE workspace_no = %s AND {column} = %s",  # noqa: S608 - names
             number,
@@ -294,6 +325,7 @@ class PostgresTraces:
         return tuple(Held(*row) for row in rows)
 
     def _find(self, beginning: str) -> str:
+        """Return the whole id of the only trace with this beginning."""
         rows: Sequence[tuple[Any, ...]] = ()
         if beginning.isascii() and "\0" not in beginning:
             rows = self._room.rows(
@@ -305,6 +337,6 @@ class PostgresTraces:
 
 
 def has_traces(connections: Connections) -> bool:
-    """Whether the tables of a server have room for traces."""
+    """Return whether the server's tables include those for traces."""
     with connections.taken() as connection:
         return check_version(connection, connections.address) >= SINCE

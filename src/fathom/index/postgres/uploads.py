@@ -1,4 +1,4 @@
-"""Files that were sent to a workspace, kept on the server for whoever reads or shows them."""
+"""The files that clients sent to a workspace, stored on the server for every machine."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,7 +16,7 @@ PIECE = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """A file as it was sent last; `path` is where documents are said to be from."""
+    """An uploaded file in its last version; `path` is the path of its documents."""
 
     no: int
     name: str
@@ -25,32 +25,32 @@ class Upload:
 
 
 class Uploads:
-    """The files of a workspace by their names; each is there whole or not at all."""
+    """The uploaded files of a workspace by name; each is stored whole or not at all."""
 
     def __init__(self, database: ServerDatabase) -> None:
-        """Nothing is asked before it is needed."""
+        """Create the store; nothing is sent to the server yet."""
         self._database = database
 
     def put(self, name: str, path: str, file: Path) -> None:
-        """Keep a file, instead of one of the same name.
+        """Store a file, in place of one of the same name.
 
         Args:
-            name: Below the uploads.
-            path: Where its documents will be said to be from, unless they are known already.
-            file: Its bytes.
+            name: The name among the uploads.
+            path: The path that its documents get, unless they have one already.
+            file: The file with the bytes.
         """
         with self._database.room.entered() as connection, file.open("rb") as source:
-            connection.execute(  # who sends a file of this name too comes after
+            connection.execute(  # two uploads of one name take turns
                 "SELECT pg_advisory_xact_lock(%s, hashtext(%s))",
                 (self._database.room.workspace, name),
             )
-            known = connection.execute(
+            earlier = connection.execute(
                 f"DELETE FROM uploads WHERE name = %s AND {ENTERED} RETURNING path",  # noqa: S608 - constant
                 (name,),
             ).fetchone()
             row = connection.execute(
                 "INSERT INTO uploads(name, path, size) VALUES (%s, %s, %s) RETURNING no",
-                (name, known[0] if known else path, file.stat().st_size),
+                (name, earlier[0] if earlier else path, file.stat().st_size),
             ).fetchone()
             assert row is not None
             number = 0
@@ -62,7 +62,7 @@ class Uploads:
                 number += 1
 
     def place(self, name: str, path: str) -> str:
-        """Say from now on that the documents of a file are from a path; returns the one before."""
+        """Change the path of a file's documents, and return the earlier one."""
         rows = self._rows(
             "UPDATE uploads SET path = %s FROM (SELECT no, path FROM uploads WHERE name = %s "  # noqa: S608 - constant
             f"AND {ENTERED}) AS old WHERE uploads.no = old.no RETURNING old.path",
@@ -71,7 +71,7 @@ class Uploads:
         return str(rows[0][0]) if rows else ""
 
     def find(self, path: str) -> Upload | None:
-        """The file that the documents of a path are from; `None` if it was not sent."""
+        """Return the file that the documents of a path come from; `None` if it was not uploaded."""
         rows = self._rows(
             f"SELECT no, name, path, size FROM uploads WHERE path = %s AND {ENTERED} "  # noqa: S608 - constant
             "ORDER BY no DESC LIMIT 1",
@@ -80,28 +80,28 @@ class Uploads:
         return Upload(*rows[0]) if rows else None
 
     def all(self) -> list[Upload]:
-        """All files, by their names."""
+        """Return all files, ordered by name."""
         rows = self._rows(f"SELECT no, name, path, size FROM uploads WHERE {ENTERED} ORDER BY name")  # noqa: S608 - constant
         return [Upload(*row) for row in rows]
 
     def fetch(self, name: str, target: Path) -> bool:
-        """Write a file, in one step; whether there is one of this name."""
+        """Write a file to disk in one step, and return whether there is one of this name."""
         part = target.parent / f".{token_hex(8)}.part"
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             part.touch(mode=0o600)
             with self._database.room.entered() as connection, part.open("wb") as file:
-                # It is not replaced while it is read.
-                found = connection.execute(
+                # FOR SHARE keeps others from replacing the file between its pieces.
+                upload = connection.execute(
                     f"SELECT no, size FROM uploads WHERE name = %s AND {ENTERED} FOR SHARE",  # noqa: S608 - constant
                     (name,),
                 ).fetchone()
-                if found is None:
+                if upload is None:
                     return False
-                for number in range(-(-found[1] // PIECE)):
+                for number in range(-(-upload[1] // PIECE)):
                     row = connection.execute(
                         "SELECT bytes FROM pieces WHERE upload_no = %s AND piece = %s",
-                        (found[0], number),
+                        (upload[0], number),
                     ).fetchone()
                     assert row is not None
                     file.write(row[0])
@@ -116,25 +116,28 @@ class Uploads:
         return True
 
     def remove(self, path: str) -> None:
-        """Forget the file that the documents of a path are from, if there is one."""
+        """Remove the file that the documents of a path come from, if there is one."""
         self._rows(f"DELETE FROM uploads WHERE path = %s AND {ENTERED} RETURNING no", path)  # noqa: S608 - constant
 
     def _rows(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
+        """Run one statement and return its rows."""
         return self._database.room.ask(statement, values)
 
     @contextmanager
-    def on_disk(self, wanted: dict[str, Path]) -> Iterator[list[Path]]:
-        """Have files on this disk while the block runs, by their names; gives those there are.
+    def on_disk(self, targets: dict[str, Path]) -> Iterator[list[Path]]:
+        """Write files to this disk, by their names, and delete them after the block.
+
+        Yields the files that exist.
 
         Raises:
             RunError: If they cannot be written there.
         """
-        there: list[Path] = []
+        written: list[Path] = []
         try:
-            for name, target in wanted.items():
+            for name, target in targets.items():
                 if self.fetch(name, target):
-                    there.append(target)
-            yield there
+                    written.append(target)
+            yield written
         finally:
-            for target in there:
+            for target in written:
                 target.unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""Changing an index on a server: each call is one transaction; several may change one index."""
+"""The writer of an index on a server: each call is one transaction, and writers take turns."""
 
 import hashlib
 import json
@@ -30,64 +30,68 @@ from fathom.types import Chunk, Document
 
 
 class PostgresWriter(PostgresReader):
-    """Changes the index of a workspace.
+    """The writer of a workspace's index.
 
-    Whoever changes it holds the lock of its row until that is committed: writers wait for each
-    other, readers for nobody.
+    A change locks the row of the index until it is committed: writers wait for each other, readers
+    for nobody.
     """
 
     @contextmanager
     def _change(self) -> Iterator[Store]:
-        """A change: whole, or not at all where it fails."""
+        """Yield a store for a change, which is stored whole, or not at all if the block fails."""
         with self._transaction() as store:
             yield store
         self._legs.committed(self._connections, store.index.no)
 
     @contextmanager
     def _transaction(self) -> Iterator[Store]:
-        """One transaction, alone with the index."""
+        """Yield a store in a transaction that locks the index.
+
+        Raises:
+            RunError: If the index was replaced by another one.
+        """
         with self._connections.taken() as connection, connection.transaction():
-            found = index_row(connection, self._number, lock=True)
-            if found is None:
+            row = index_row(connection, self._number, lock=True)
+            if row is None:
                 raise RunError(f"{self._connections.address} was made anew; run it again")
-            yield Store(connection, found)
+            yield Store(connection, row)
 
     def catch_up(self) -> None:
-        """Let the legs take what they lack; see `Legs`."""
+        """Let the search backend take the rows of the index that it lacks."""
         with self._transaction() as store:
             self._legs.opened(store)
             self._legs.catch_up(store)
 
     def put(self, entries: Sequence[Entry], sources: Sequence[SourceRecord]) -> None:
-        """See `IndexWriter.put`."""
-        first = self._legs.reserve(self._transaction, sum(len(each.chunks) for each in entries))
+        """Store documents and the records of places in one step."""
+        first = self._legs.reserve(self._transaction, sum(len(entry.chunks) for entry in entries))
         with self._change() as store:
             spaces = {space.name: space for space in store.spaces()}
-            check_entries(entries, {name: each.dimension for name, each in spaces.items()})
-            gone = _remove_documents(store, [entry.document.id for entry in entries])
+            check_entries(entries, {name: space.dimension for name, space in spaces.items()})
+            removed = _remove_documents(store, [entry.document.id for entry in entries])
             posted = self._add(store, entries, spaces, first)
             _let_go(store, entries)
-            left = _replace_sources(store, sources)
-            gone += _remove_documents(store, _unheld(store, left))
-            self._legs.remove(store, gone)
-            _move(store, left)
-            store.publish(chunks=bool(posted or gone))
+            released = _replace_sources(store, sources)
+            removed += _remove_documents(store, _unheld(store, released))
+            self._legs.remove(store, removed)
+            _move(store, released)
+            store.publish(chunks=bool(posted or removed))
 
     def forget(self, paths: Sequence[str], *, purge: bool = True) -> int:
-        """See `IndexWriter.forget`."""
+        """Remove places and the documents that only they held; return the number of documents."""
         with self._change() as store:
-            left = _remove_sources(store, paths)
-            unheld = _unheld(store, left)
-            gone = _remove_documents(store, unheld)
-            self._legs.remove(store, gone)
-            _move(store, left)
-            store.publish(chunks=bool(gone))
-            if gone and purge:
+            released = _remove_sources(store, paths)
+            orphans = _unheld(store, released)
+            removed = _remove_documents(store, orphans)
+            self._legs.remove(store, removed)
+            _move(store, released)
+            store.publish(chunks=bool(removed))
+            if removed and purge:
                 self._legs.purge(store)
-        return len(unheld)
+        return len(orphans)
 
     def purge(self) -> None:
-        """See `IndexWriter.purge`."""
+        """Delete the words of removed documents from the search backend."""
         with self._change() as store:
             self._legs.purge(store)
 
@@ -98,7 +102,7 @@ class PostgresWriter(PostgresReader):
         spaces: Mapping[str, StoredSpace],
         first: int | None,
     ) -> list[Posted]:
-        """Documents, chunks from a number on, vectors and words; returns what was posted."""
+        """Insert documents with their chunks, vectors and words; return what the backend got."""
         posted: list[Posted] = []
         terms_of = store.analyzer.document_terms
         document_no, chunk_no = store.index.next_document, first or store.index.next_chunk
@@ -109,16 +113,16 @@ class PostgresWriter(PostgresReader):
             numbers = range(chunk_no, chunk_no + len(entry.chunks))
             chunk_no = numbers.stop
             chunks += [
-                _chunk_row(store, chunk, number, each)
-                for each, chunk in zip(numbers, entry.chunks, strict=True)
+                _chunk_row(store, chunk, number, chunk_number)
+                for chunk_number, chunk in zip(numbers, entry.chunks, strict=True)
             ]
             main = {} if entry.vectors is None else {"": entry.vectors}
             for name, matrix in {**main, **entry.more}.items():
                 vectors[name].update(zip(numbers, matrix.astype(np.float16), strict=True))
             language = entry.document.language
             posted += [
-                Posted(each, number, Counter(terms_of(chunk.context, language)))
-                for each, chunk in zip(numbers, entry.chunks, strict=True)
+                Posted(chunk_number, number, Counter(terms_of(chunk.context, language)))
+                for chunk_number, chunk in zip(numbers, entry.chunks, strict=True)
             ]
         store.run(
             "UPDATE fathom.indexes SET next_document = %(document)s, "
@@ -130,13 +134,14 @@ class PostgresWriter(PostgresReader):
         store.insert(_CHUNKS, chunks)
         _count(store, posted, 1)
         self._legs.add(store, posted)
-        for name, found in vectors.items():
-            self._add_vectors(store, spaces[name], found)
+        for name, rows in vectors.items():
+            self._add_vectors(store, spaces[name], rows)
         return posted
 
     def _add_vectors(
         self, store: Store, space: StoredSpace, vectors: Mapping[int, HalfMatrix]
     ) -> None:
+        """Insert vectors by chunk number into a space, and into the backend."""
         if not vectors:
             return
         table = space.table.removeprefix("fathom.")
@@ -152,7 +157,7 @@ class PostgresWriter(PostgresReader):
         self._legs.add_vectors(store, space, vectors)
 
     def set_roots(self, roots: Sequence[str]) -> None:
-        """See `IndexWriter.set_roots`."""
+        """Store which files and folders the index is asked to hold."""
         with self._change() as store:
             store.run(
                 "UPDATE fathom.indexes SET roots = %(data)s WHERE no = %(index)s",
@@ -160,7 +165,7 @@ class PostgresWriter(PostgresReader):
             )
 
     def keep_calibration(self, strategy: str, data: str) -> None:
-        """See `IndexWriter.keep_calibration`."""
+        """Store the calibration of a strategy, in place of an older one; empty removes it."""
         with self._change() as store:
             store.run(
                 "DELETE FROM fathom.calibrations WHERE index_no = %(index)s "
@@ -176,7 +181,7 @@ class PostgresWriter(PostgresReader):
                 )
 
     def keep_vectors(self, vectors: Mapping[str, Vector], *, space: str = "") -> None:
-        """See `IndexWriter.keep_vectors`."""
+        """Keep vectors by their text until a chunk with that text is stored."""
         with self._change() as store, store.connection.cursor() as cursor:
             cursor.executemany(
                 "INSERT INTO fathom.kept VALUES (%s, %s, %s, %s) ON CONFLICT (index_no, key) "
@@ -188,7 +193,7 @@ class PostgresWriter(PostgresReader):
             )
 
     def kept_vectors(self, texts: Sequence[str], *, space: str = "") -> dict[str, Vector]:
-        """See `IndexWriter.kept_vectors`."""
+        """Return the vectors that are kept for these texts."""
         by_key = {_key(text, space): text for text in texts}
         with self._snapshot() as store:
             rows = store.rows(
@@ -198,65 +203,66 @@ class PostgresWriter(PostgresReader):
         return {by_key[row["key"]]: np.frombuffer(row["vector"], np.float32) for row in rows}
 
     def lay_out(self, spaces: Sequence[Space]) -> None:
-        """See `IndexWriter.lay_out`."""
+        """Create these spaces, empty, if they are missing or have another identity."""
         with self._change() as store:
-            known = {space.name: space for space in store.spaces()}
+            stored = {space.name: space for space in store.spaces()}
             for space in spaces:
-                found = known.get(space.name)
-                if found is not None and found.identity == space.identity:
+                earlier = stored.get(space.name)
+                if earlier is not None and earlier.identity == space.identity:
                     continue
-                if found is not None:
-                    self._drop(store, found)
+                if earlier is not None:
+                    self._drop(store, earlier)
                 make_space(store, space)
 
     def drop_space(self, name: str) -> bool:
-        """See `IndexWriter.drop_space`."""
+        """Remove a further space with its vectors; return whether it was there."""
         with self._change() as store:
-            found = store.space(name) if name else None
-            if found is not None:
-                self._drop(store, found)
-        return found is not None
+            space = store.space(name) if name else None
+            if space is not None:
+                self._drop(store, space)
+        return space is not None
 
     def _drop(self, store: Store, space: StoredSpace) -> None:
+        """Remove a space from the backend and from the index."""
         self._legs.drop_space(store, space)
         drop_space(store, space)
 
     def lacking(self, space: str, *, most: int, after: str = "") -> list[Chunk]:
-        """See `IndexWriter.lacking`."""
+        """Return the first chunks that have no vector in a space, in the order of their numbers."""
         with self._snapshot() as store:
-            looked_at = _known(store, space)
-            if not store.lacking(looked_at):
+            stored = _known(store, space)
+            if not store.lacking(stored):
                 return []
-            ids = store.lacking_ids(looked_at, most, after)
+            ids = store.lacking_ids(stored, most, after)
         return self.chunks(ids)
 
     def fill(self, space: str, vectors: Mapping[str, Vector]) -> None:
-        """See `IndexWriter.fill`."""
+        """Store vectors in a space, by chunk id, where chunks lack one."""
         with self._change() as store:
-            into = _known(store, space)
+            stored = _known(store, space)
             chunks = store.chunks(list(vectors))
-            check_vectors([vectors[each] for each in chunks], into.name, into.dimension)
+            check_vectors([vectors[chunk_id] for chunk_id in chunks], stored.name, stored.dimension)
             numbers = store.numbers(chunks)
-            filled = set(store.vectors([*numbers.values()], into)[0].tolist())
+            filled = set(store.vectors([*numbers.values()], stored)[0].tolist())
             fresh = {
-                number: vectors[each].astype(np.float16)
-                for each, number in numbers.items()
+                number: vectors[chunk_id].astype(np.float16)
+                for chunk_id, number in numbers.items()
                 if number not in filled
             }
-            self._add_vectors(store, into, fresh)
+            self._add_vectors(store, stored, fresh)
             _drop_kept(store, [_key(chunk.context, space) for chunk in chunks.values()])
             if not space:
-                _note_fingerprints(store, {chunk.document_id for chunk in chunks.values()}, into)
+                _note_fingerprints(store, {chunk.document_id for chunk in chunks.values()}, stored)
             store.publish(chunks=False)
 
     def remake_legs(self) -> None:
-        """Make anew what finds the chunks, from the rows of the index."""
+        """Rebuild the search backend from the rows of the index."""
         with self._change() as store:
             self._legs.remake(store)
         self._legs.settle(self._connections, store.index.no)
 
     def optimize(self) -> None:
-        """See `IndexWriter.optimize`."""
+        """Delete kept vectors, and prepare the fastest searches."""
         with self._change() as store:
             store.run("DELETE FROM fathom.kept WHERE index_no = %(index)s")
             self._legs.optimize(store)
@@ -264,10 +270,15 @@ class PostgresWriter(PostgresReader):
 
 
 def _known(store: Store, name: str) -> StoredSpace:
-    found = store.space(name)
-    if found is None:
+    """Return the space of this name.
+
+    Raises:
+        ValueError: If the index has no such space.
+    """
+    space = store.space(name)
+    if space is None:
         raise ValueError(f"{name!r} is no space of the index; lay it out first")
-    return found
+    return space
 
 
 _DOCUMENTS = (
@@ -280,7 +291,7 @@ _CHUNKS = (
 
 
 def _document_row(store: Store, entry: Entry, number: int) -> tuple[object, ...]:
-    """A row of `_DOCUMENTS`."""
+    """Return a row for `_DOCUMENT_COLUMNS`."""
     document, blocks = entry.document, pack_structure(entry.document)
     path, metadata = PurePath(document.path), pack_metadata(document.metadata)
     half = b"" if entry.vectors is None else entry.vectors.astype(np.float16).tobytes()
@@ -296,6 +307,7 @@ def _document_row(store: Store, entry: Entry, number: int) -> tuple[object, ...]
         document.title,
         document.language,
         metadata,
+        # jsonb refuses the null character; the text of the metadata keeps it.
         metadata.replace("\\u0000", ""),
         entry.digest,
         _mark(document, entry.chunks, half),
@@ -307,7 +319,7 @@ def _document_row(store: Store, entry: Entry, number: int) -> tuple[object, ...]
 
 
 def _chunk_row(store: Store, chunk: Chunk, document: int, number: int) -> tuple[object, ...]:
-    """A row of `_CHUNKS`."""
+    """Return a row for `_CHUNK_COLUMNS`."""
     return (
         store.index.no,
         number,
@@ -323,8 +335,8 @@ def _chunk_row(store: Store, chunk: Chunk, document: int, number: int) -> tuple[
 
 
 def _count(store: Store, posted: Sequence[Posted], sign: int) -> None:
-    """Note what BM25 knows of the index: exact, whatever came and went."""
-    chunks = Counter(term for each in posted for term in each.counts)
+    """Update the counts of BM25, which stay exact whatever is added and removed."""
+    chunks = Counter(term for chunk in posted for term in chunk.counts)
     store.run(
         "INSERT INTO fathom.terms(index_no, workspace_no, term, chunks) SELECT %(index)s, "
         "%(workspace)s, term, chunks FROM unnest(%(terms)s::text[], %(counts)s::int[]) "
@@ -339,21 +351,22 @@ def _count(store: Store, posted: Sequence[Posted], sign: int) -> None:
         "UPDATE fathom.indexes SET chunks = chunks + %(chunks)s, terms = terms + %(terms)s "
         "WHERE no = %(index)s",
         chunks=sign * len(posted),
-        terms=sign * sum(each.length for each in posted),
+        terms=sign * sum(chunk.length for chunk in posted),
     )
 
 
 def _remove_documents(store: Store, ids: Sequence[str]) -> list[int]:
-    """Remove documents with all that is of them; returns the numbers of their chunks."""
-    found = store.contents_of(ids)
+    """Remove documents with all their rows; return the numbers of their chunks."""
+    contents = store.contents_of(ids)
     terms_of = store.analyzer.document_terms
-    posted, numbers = [], store.numbers(chunk.id for _, _, chunks in found for chunk in chunks)
-    for row, document, chunks in found:
+    posted, numbers = [], store.numbers(chunk.id for _, _, chunks in contents for chunk in chunks)
+    for row, document, chunks in contents:
+        language = document.language
         posted += [
-            Posted(numbers[each.id], row["no"], Counter(terms_of(each.context, document.language)))
-            for each in chunks
+            Posted(numbers[chunk.id], row["no"], Counter(terms_of(chunk.context, language)))
+            for chunk in chunks
         ]
-    gone = [each.number for each in posted]
+    gone = [chunk.number for chunk in posted]
     if gone:
         for space in store.spaces():
             store.run(
@@ -369,15 +382,15 @@ def _remove_documents(store: Store, ids: Sequence[str]) -> list[int]:
     )
     store.run(
         "DELETE FROM fathom.documents WHERE index_no = %(index)s AND no = ANY(%(numbers)s)",
-        numbers=[row["no"] for row, _, _ in found],
+        numbers=[row["no"] for row, _, _ in contents],
     )
     return gone
 
 
 def _replace_sources(store: Store, sources: Sequence[SourceRecord]) -> set[str]:
-    """Note the places; returns the documents that some place let go of."""
+    """Store the records of places; return the ids of documents that a place let go of."""
     latest = {source.path: source for source in sources}
-    left = _remove_sources(store, list(latest))
+    released = _remove_sources(store, list(latest))
     with store.connection.cursor() as cursor:
         cursor.executemany(
             "INSERT INTO fathom.sources(index_no, workspace_no, path, digest, outcome, reason, "
@@ -386,28 +399,29 @@ def _replace_sources(store: Store, sources: Sequence[SourceRecord]) -> set[str]:
                 (
                     store.index.no,
                     store.index.workspace_no,
-                    one.path,
-                    one.digest,
-                    one.outcome,
-                    one.reason.replace("\0", ""),
-                    one.document_id,
+                    record.path,
+                    record.digest,
+                    record.outcome,
+                    record.reason.replace("\0", ""),
+                    record.document_id,
                 )
-                for one in latest.values()
+                for record in latest.values()
             ],
         )
-    return left
+    return released
 
 
 def _remove_sources(store: Store, paths: Sequence[str]) -> set[str]:
+    """Delete the records of places; return the ids of the documents that they held."""
     rows = store.column(
         "DELETE FROM fathom.sources WHERE index_no = %s AND path = ANY(%s) RETURNING document_id",
         list(paths),
     )
-    return {each for each in rows if each is not None}
+    return {document_id for document_id in rows if document_id is not None}
 
 
 def _unheld(store: Store, documents: Iterable[str]) -> list[str]:
-    """Those of the documents that no place points to."""
+    """Return the ids of those documents that no place points to."""
     return store.column(
         "SELECT id FROM fathom.documents WHERE index_no = %s AND id = ANY(%s) AND NOT EXISTS("
         "SELECT 1 FROM fathom.sources WHERE sources.index_no = documents.index_no "
@@ -417,7 +431,7 @@ def _unheld(store: Store, documents: Iterable[str]) -> list[str]:
 
 
 def _move(store: Store, documents: Iterable[str]) -> None:
-    """A document whose own place let go of it is from now on that of another of its places."""
+    """Give documents whose own place let go of them the path of another of their places."""
     for row in store.rows(
         "SELECT no, path, ARRAY(SELECT path FROM fathom.sources WHERE sources.index_no = "
         "documents.index_no AND document_id = documents.id ORDER BY outcome <> 'ok', path) AS "
@@ -437,17 +451,22 @@ def _move(store: Store, documents: Iterable[str]) -> None:
 
 
 def _note_fingerprints(store: Store, documents: Collection[str], space: StoredSpace) -> None:
-    """Documents of which all chunks have their vectors are what they were had these come along."""
-    found = store.contents_of(list(documents))
-    numbers = store.numbers(chunk.id for _, _, chunks in found for chunk in chunks)
+    """Update the fingerprints of documents whose chunks all have their vectors now.
+
+    The fingerprint then equals that of a document stored together with its vectors.
+    """
+    contents = store.contents_of(list(documents))
+    numbers = store.numbers(chunk.id for _, _, chunks in contents for chunk in chunks)
     stored = store.space(space.name) or space
-    listed, vectors = store.vectors([*numbers.values()], stored)
-    held = dict(zip(listed.tolist(), vectors, strict=True))
+    vector_numbers, vectors = store.vectors([*numbers.values()], stored)
+    by_number = dict(zip(vector_numbers.tolist(), vectors, strict=True))
     changed = []
-    for row, document, chunks in found:
-        own = [held[numbers[chunk.id]] for chunk in chunks if numbers[chunk.id] in held]
-        if len(own) == len(chunks):
-            half = b"".join(vector.tobytes() for vector in own)
+    for row, document, chunks in contents:
+        complete = [
+            by_number[numbers[chunk.id]] for chunk in chunks if numbers[chunk.id] in by_number
+        ]
+        if len(complete) == len(chunks):
+            half = b"".join(vector.tobytes() for vector in complete)
             changed.append((_mark(document, chunks, half), store.index.no, row["no"]))
     with store.connection.cursor() as cursor:
         cursor.executemany(
@@ -456,7 +475,7 @@ def _note_fingerprints(store: Store, documents: Collection[str], space: StoredSp
 
 
 def _mark(document: Document, chunks: Sequence[Chunk], half: bytes) -> bytes:
-    """A document's fingerprint; `half` are the vectors of its chunks, in 16 bits."""
+    """Return the fingerprint of a document; `half` are its chunks' vectors in 16 bits."""
     metadata = pack_metadata(document.metadata)
     return fingerprint(
         (document.id, document.title, document.language, metadata, document.text),
@@ -466,6 +485,7 @@ def _mark(document: Document, chunks: Sequence[Chunk], half: bytes) -> bytes:
 
 
 def _let_go(store: Store, entries: Sequence[Entry]) -> None:
+    """Delete the kept vectors of texts that are stored now."""
     _drop_kept(
         store,
         [
@@ -478,6 +498,7 @@ def _let_go(store: Store, entries: Sequence[Entry]) -> None:
 
 
 def _drop_kept(store: Store, keys: Sequence[str]) -> None:
+    """Delete the kept vectors with these keys."""
     store.run(
         "DELETE FROM fathom.kept WHERE index_no = %(index)s AND key = ANY(%(keys)s)",
         keys=list(keys),
@@ -485,5 +506,6 @@ def _drop_kept(store: Store, keys: Sequence[str]) -> None:
 
 
 def _key(text: str, space: str = "") -> str:
-    own = f"{space}\0{text}" if space else text
-    return hashlib.sha256(own.encode()).hexdigest()
+    """Return the key of a text's kept vector in a space."""
+    named = f"{space}\0{text}" if space else text
+    return hashlib.sha256(named.encode()).hexdigest()
