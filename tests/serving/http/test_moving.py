@@ -84,13 +84,13 @@ def test_what_a_server_keeps_goes_to_a_database_and_back(postgres: Server, tmp_p
     assert copied.exit_code == 0, copied.output
     assert copied.stdout.splitlines() == [
         "1 documents, 1 chunks copied",
-        "2 keys, which open the copy too",
+        "2 keys, which are valid at the copy too",
         "keys are for the workspaces hr too: copy each of them likewise",
         "2 conversations",
         "2 jobs",
         "2 jobs are not done and stay with the server that works on them",
-        f"1 files that were sent stay at {source}: their documents are copied; send the files to a "
-        "server of the copy before they go",
+        f"1 uploaded files stay at {source}: their documents are copied; upload the files to a "
+        "server of the copy before you delete them",
     ]
     before = kept(str(source), tmp_path)
     assert sorted(before[-1]) == ["", "3d066515"]
@@ -198,12 +198,12 @@ def test_done_again_what_was_done_at_the_copy_stays(copied: Copied, tmp_path: Pa
             at_the_source.close()
         for _ in range(2):
             assert copied.again() == [
-                "1 keys, which open the copy too",
+                "1 keys, which are valid at the copy too",
                 first[1],
                 f"keys that were revoked at the copy, and stay so: {hr.id} (hr)",
                 f"keys that may do less at the copy, and go on so: {ana.id} (ana)",
                 "1 conversations",
-                "1 conversations went on at the copy, and stay as they are there",
+                "1 conversations were continued at the copy, and stay unchanged there",
                 "1 conversations were removed at the copy, and stay so",
                 *first[3:],
             ]
@@ -226,14 +226,14 @@ def test_a_copy_of_what_was_closed_is_closed_until_it_is_opened_there(tmp_path: 
     own.revoke(first.id)
     told = move_kept(here, there, tmp_path / "one")
     assert told == [
-        "no key is left, so nobody can ask at the copy either: see `fathom keys list` there"
+        "no key is left, so nobody can ask at the copy either; run `fathom keys list` there"
     ]
     assert its.door() == "closed"
     its.open_door()
     assert move_kept(here, there, tmp_path / "one") == []
     assert its.door() == "open"
     own.add(Key(id="", name="bo"))
-    assert move_kept(here, there, tmp_path / "one") == ["1 keys, which open the copy too"]
+    assert move_kept(here, there, tmp_path / "one") == ["1 keys, which are valid at the copy too"]
     its.kept.ask("DELETE FROM keys")
     assert its.door() == "closed"
     own.close()

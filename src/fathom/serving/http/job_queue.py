@@ -46,7 +46,7 @@ class Job:
     files: list[dict[str, str]] = field(default_factory=list)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the job as in the API; `rate` is in bytes a second, `seconds_left` is an estimate."""
+        """Return the job as JSON; `rate` is in bytes a second, `seconds_left` is an estimate."""
         running = self.state == "running"
         rate = self.bytes_done / self.seconds if self.seconds > 0 else 0.0
         seconds_left = None if rate == 0 else max(0.0, (self.bytes - self.bytes_done) / rate)
@@ -133,7 +133,7 @@ class JobQueue:
             return None
         job = _unpacked(*rows[0])
         job.starts += 1
-        # Saved before any work: the work itself may kill the server, and must then count as a start.
+        # Saved before any work: a start must count even if the work kills the server.
         return job if self.save(job) else None
 
     def give_back(self, job: Job) -> bool:

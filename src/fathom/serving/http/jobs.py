@@ -174,9 +174,7 @@ class Jobs:
         def beat() -> None:
             while not over.wait(BEAT_S):
                 job.seconds = earlier_seconds + time.monotonic() - start
-                with suppress(
-                    Exception
-                ):  # the database is away for a moment; the next save reports it
+                with suppress(Exception):  # the next save reports a longer failure
                     if not self._queue.save(job):
                         taken.set()
 

@@ -156,7 +156,7 @@ class Keys:
         return tuple(_key(row) for row in rows)
 
     def revoke(self, key_id: str) -> bool:
-        """Revoke a key, and return whether it existed; its id is kept, so that no copy restores it."""
+        """Revoke a key, and return whether it existed; no copy can restore its id."""
         if not self.kept.is_there():
             return False
         if self.any():  # keys of a version without doors

@@ -1,10 +1,10 @@
-"""What a server keeps beside an index goes along where that is copied.
+"""Migration of what a server stores beside an index, where the index is copied.
 
-Keys with what was spent today, conversations, and what became of jobs go. Files that were sent
-stay, as their documents are known by the folder where they lay. So do jobs that are not done, with
-the server that works on them, and what is of minutes: replies to repeated requests, rates.
-Done again, what came since is brought too. What was done at the copy meanwhile stays: a turn that
-was added, a key that was revoked or given less, a conversation that was removed.
+Keys with today's expenses, conversations, and finished jobs are copied. Uploaded files stay,
+because their documents are known by the folder where the files lay. Open jobs stay with the server
+that works on them, and short-lived data stays too: replies to repeated requests, rates. A repeated
+copy adds what is new at the source. What was done at the target meanwhile stays: an added turn, a
+revoked or restricted key, a removed conversation.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,69 +27,71 @@ _COUNTED = f"{_TALK}, {_TURNS}"
 
 
 def move_kept(source: Index, target: Index, directory: Path) -> list[str]:
-    """Copy what servers keep beside one index to another; done again it brings what came since.
+    """Copy what servers store beside one index to another; repeat it to add what is new.
 
     Args:
-        source: The one.
-        target: The other.
-        directory: Of the first one, or of what is kept beside it on this machine.
+        source: The index to copy from.
+        target: The index to copy to.
+        directory: The source's directory, or that of its companion data on this machine.
 
     Returns:
         What was copied, and what stays at either place, in words.
     """
-    told: list[str] = []
+    messages: list[str] = []
     try:
-        for kept, copied in ((KEYS, _keys), (CONVERSATIONS, _conversations), (JOBS, _jobs)):
-            told += copied(*(_tables(index, kept) for index in (source, target)))
-        told += _uploads(source, directory / UPLOADS)
+        for tables, copy in ((KEYS, _keys), (CONVERSATIONS, _conversations), (JOBS, _jobs)):
+            messages += copy(*(_tables(index, tables) for index in (source, target)))
+        messages += _uploads(source, directory / UPLOADS)
     except FathomError as error:
-        told.append(f"the rest of what `fathom serve` keeps was not copied: {error}")
-    return told
+        messages.append(f"the rest of what `fathom serve` keeps was not copied: {error}")
+    return messages
 
 
-def _tables(index: Index, kept: Kept) -> Database:
-    return index.database(kept.file, kept.tables)
+def _tables(index: Index, tables: Kept) -> Database:
+    return index.database(tables.file, tables.tables)
 
 
 def _keys(source: Database, target: Database) -> Iterator[str]:
-    keys, known, gone = (
+    keys, existing, removed = (
         _rows(source, "keys", COLUMNS),
         _known(target, "keys", COLUMNS),
         _gone(target),
     )
-    _accounts(source, target)  # first: a key that opens the copy may spend nothing twice
-    opening = [row for row in keys if row[0] not in gone]
-    is_closed = _close_door(source, target, has_keys=bool(opening))
-    for row in opening:
-        if row[:1] in known:
-            _narrow(target, known[row[:1]], row)
+    _accounts(source, target)  # first: a key that works at the copy must not spend its budget twice
+    valid = [row for row in keys if row[0] not in removed]
+    is_closed = _close_door(source, target, has_keys=bool(valid))
+    for row in valid:
+        if row[:1] in existing:
+            _narrow(target, existing[row[:1]], row)
         else:
             _insert(target, "keys", COLUMNS, row)
-    if opening:
-        yield f"{len(opening)} keys, which open the copy too"
-    if is_closed and not opening:
-        yield "no key is left, so nobody can ask at the copy either: see `fathom keys list` there"
+    if valid:
+        yield f"{len(valid)} keys, which are valid at the copy too"
+    if is_closed and not valid:
+        yield "no key is left, so nobody can ask at the copy either; run `fathom keys list` there"
     if workspaces := sorted({row[3] for row in keys} - {""}):
         yield f"keys are for the workspaces {', '.join(workspaces)} too: copy each of them likewise"
-    here = {row[:1] for row in keys}
-    others = {  # one that is there alone may have been revoked since
+    source_ids = {row[:1] for row in keys}
+    others = {  # a key of the copy alone may have been revoked here
         "keys that open the copy alone, until `fathom keys revoke ID` there ends them": [
-            there for name, there in known.items() if name not in here
+            there for name, there in existing.items() if name not in source_ids
         ],
-        "keys that were revoked at the copy, and stay so": [row for row in keys if row[0] in gone],
+        "keys that were revoked at the copy, and stay so": [
+            row for row in keys if row[0] in removed
+        ],
         "keys that may do less at the copy, and go on so": [
-            row for row in opening if _narrower(known.get(row[:1], row), row) != row
+            row for row in valid if _narrower(existing.get(row[:1], row), row) != row
         ],
     }
-    for told, named in others.items():
-        if named:
-            yield f"{told}: {', '.join(sorted(f'{row[0]} ({row[2]})' for row in named))}"
+    for title, rows in others.items():
+        if rows:
+            yield f"{title}: {', '.join(sorted(f'{row[0]} ({row[2]})' for row in rows))}"
 
 
 def _close_door(source: Database, target: Database, *, has_keys: bool) -> bool:
-    """Close a copy of what is closed, and tell whether it is closed.
+    """Close the door of the copy if the source is closed, and return whether it is closed.
 
-    One that was opened there stays so, unless a key comes to it.
+    A door that was reopened at the copy stays open, unless a key is copied.
     """
     keys = Keys(target)
     if has_keys or (Keys(source).door() == "closed" and keys.door() == "new"):
@@ -97,31 +99,32 @@ def _close_door(source: Database, target: Database, *, has_keys: bool) -> bool:
     return keys.door() == "closed"
 
 
-def _narrower(there: Row, row: Row) -> Row:
-    """A key of the copy, as far as it may do at both places what it does."""
-    scopes = " ".join(each for each in there[4].split() if each in row[4].split())
-    both = zip(there[6:], row[6:], strict=True)
-    limits = (min(pair, key=lambda limit: (limit is None, limit)) for pair in both)
-    return (*there[:4], scopes, there[5], *limits)
+def _narrower(target_row: Row, source_row: Row) -> Row:
+    """Return the copy's key with only the permissions that it has at both places."""
+    scopes = " ".join(scope for scope in target_row[4].split() if scope in source_row[4].split())
+    pairs = zip(target_row[6:], source_row[6:], strict=True)
+    # `None` means no limit, so it sorts last.
+    limits = (min(pair, key=lambda limit: (limit is None, limit)) for pair in pairs)
+    return (*target_row[:4], scopes, target_row[5], *limits)
 
 
-def _narrow(target: Database, there: Row, row: Row) -> None:
-    narrower = _narrower(there, row)
-    if narrower != there:
+def _narrow(target: Database, target_row: Row, row: Row) -> None:
+    restricted = _narrower(target_row, row)
+    if restricted != target_row:
         target.ask(
             "UPDATE keys SET scopes = ?, expires = ?, per_minute = ?, tokens_per_day = ?, "
             "usd_per_day = ? WHERE id = ?",
-            (narrower[4], *narrower[6:], there[0]),
+            (restricted[4], *restricted[6:], target_row[0]),
         )
 
 
 def _accounts(source: Database, target: Database) -> None:
-    """Of an owner's day the larger sums stay: who is copied again may spend nothing twice."""
-    known = _known(target, "accounts", _ACCOUNTS, names=2)
+    """Copy the accounts; the larger sum of a day stays, so that nothing is spent twice."""
+    existing = _known(target, "accounts", _ACCOUNTS, names=2)
     for row in _rows(source, "accounts", _ACCOUNTS):
-        if row[:2] not in known:
+        if row[:2] not in existing:
             _insert(target, "accounts", _ACCOUNTS, row)
-        elif known[row[:2]] != row:
+        elif existing[row[:2]] != row:
             for name, spent, reserved in (("tokens", *row[2::2]), ("nano", *row[3::2])):
                 target.ask(
                     f"UPDATE accounts SET {name} = ?, reserved_{name} = ? WHERE owner = ? "  # noqa: S608 - constants
@@ -132,30 +135,32 @@ def _accounts(source: Database, target: Database) -> None:
 
 def _conversations(source: Database, target: Database) -> Iterator[str]:
     rows = _rows(source, "conversations", _COUNTED)
-    known, gone = (_known(target, "conversations", _COUNTED), _gone(target)) if rows else ({}, ())
-    removed = [row for row in rows if row[0] in gone]
-    rest = [row for row in rows if row[0] not in gone]
-    went_on = [row for row in rest if row[:1] in known and known[row[:1]][3] > row[3]]
-    for row in rest:
-        if row not in went_on and known.get(row[:1]) != row:
+    existing, removed_ids = (
+        (_known(target, "conversations", _COUNTED), _gone(target)) if rows else ({}, ())
+    )
+    removed = [row for row in rows if row[0] in removed_ids]
+    present = [row for row in rows if row[0] not in removed_ids]
+    continued = [row for row in present if row[:1] in existing and existing[row[:1]][3] > row[3]]
+    for row in present:
+        if row not in continued and existing.get(row[:1]) != row:
             _bring(source, target, row)
-    if rest:
-        yield f"{len(rest)} conversations"
-    if went_on:
-        yield f"{len(went_on)} conversations went on at the copy, and stay as they are there"
+    if present:
+        yield f"{len(present)} conversations"
+    if continued:
+        yield f"{len(continued)} conversations were continued at the copy, and stay as they are there"
     if removed:
         yield f"{len(removed)} conversations were removed at the copy, and stay so"
 
 
 def _bring(source: Database, target: Database, row: Row) -> None:
-    """Bring turns that are lacking, then what tells that there are so many: no kill loses one."""
+    """Copy missing turns first, then their conversation, so that a kill loses no turn."""
     name, title, _, updated, _ = row
-    turns, there = (
-        _rows(each, "turns", _TURN, "WHERE conversation = ? ORDER BY no", name)
-        for each in (source, target)
+    source_turns, target_turns = (
+        _rows(database, "turns", _TURN, "WHERE conversation = ? ORDER BY no", name)
+        for database in (source, target)
     )
-    for turn in turns:
-        if turn not in there:
+    for turn in source_turns:
+        if turn not in target_turns:
             _insert(target, "turns", _TURN, turn)
     for owner in _rows(source, "owners", _OWNER, "WHERE id = ?", name):
         _insert(target, "owners", _OWNER, owner)
@@ -168,30 +173,30 @@ def _bring(source: Database, target: Database, row: Row) -> None:
 
 
 def _jobs(source: Database, target: Database) -> Iterator[str]:
-    if done := _copied(source, target, "jobs", "id, state, data", f"WHERE {_DONE} ORDER BY no"):
-        yield f"{len(done)} jobs"
-    if left := _rows(source, "jobs", "id", f"WHERE NOT {_DONE}"):
-        yield f"{len(left)} jobs are not done and stay with the server that works on them"
+    if rows := _copied(source, target, "jobs", "id, state, data", f"WHERE {_DONE} ORDER BY no"):
+        yield f"{len(rows)} jobs"
+    if open_rows := _rows(source, "jobs", "id", f"WHERE NOT {_DONE}"):
+        yield f"{len(open_rows)} jobs are not done and stay with the server that works on them"
 
 
 def _uploads(source: Index, folder: Path) -> Iterator[str]:
     uploads = source.uploads()
     names = (
-        [str(each) for each in folder.rglob("*") if each.is_file()]
+        [str(file) for file in folder.rglob("*") if file.is_file()]
         if uploads is None
-        else [each.name for each in uploads.all()]
+        else [file.name for file in uploads.all()]
     )
     if names:
         yield (
-            f"{len(names)} files that were sent stay at {source}: their documents are copied; send "
-            "the files to a server of the copy before they go"
+            f"{len(names)} uploaded files stay at {source}: their documents are copied; upload "
+            "the files to a server of the copy before you delete them"
         )
 
 
 def _copied(
     source: Database, target: Database, table: str, columns: str, rest: str = ""
 ) -> list[Row]:
-    """Copy rows that have names of their own; gives them."""
+    """Copy rows that have ids of their own, and return them."""
     rows = _rows(source, table, columns, rest)
     for row in rows:
         _insert(target, table, columns, row)
@@ -201,17 +206,17 @@ def _copied(
 def _rows(
     database: Database, table: str, columns: str, rest: str = "", *values: object
 ) -> list[Row]:
-    asked = f"SELECT {columns} FROM {table} {rest}"  # noqa: S608 - constants
-    return database.ask(asked, values) if database.is_there() else []
+    statement = f"SELECT {columns} FROM {table} {rest}"  # noqa: S608 - constants
+    return database.ask(statement, values) if database.is_there() else []
 
 
-def _known(database: Database, table: str, columns: str, names: int = 1) -> dict[Row, Row]:
-    """The rows by their first columns, which name them."""
-    return {row[:names]: row for row in _rows(database, table, columns)}
+def _known(database: Database, table: str, columns: str, key_columns: int = 1) -> dict[Row, Row]:
+    """Index the rows by their first columns, which name them."""
+    return {row[:key_columns]: row for row in _rows(database, table, columns)}
 
 
 def _gone(database: Database) -> frozenset[str]:
-    """Ids of what was revoked or removed there."""
+    """Return the ids of what was revoked or removed."""
     return frozenset(name for (name,) in _rows(database, "gone", "id"))
 
 

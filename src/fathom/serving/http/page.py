@@ -1,4 +1,4 @@
-"""The page: static files, served with a policy that lets nothing run but its own modules."""
+"""The routes of the page: static files under a policy that runs only the page's own modules."""
 
 import mimetypes
 from collections.abc import Mapping
@@ -33,22 +33,22 @@ POLICY = "; ".join(
         "trusted-types 'none'",
     )
 )
-"""Scripts and styles of this server only; pictures also of what the page itself has fetched."""
+"""Scripts and styles of this server only; pictures also from data that the page fetched."""
 HEADERS: Mapping[str, str] = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
-    # The files belong together and have no versions in their names: browsers ask each time
-    # whether they are still the same, which costs them nothing on loopback.
+    # The files belong together but have no versions in their names: browsers revalidate each
+    # time, which costs almost nothing on loopback.
     "Cache-Control": "no-cache",
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageFile:
-    """A file of the page: `tag` is its entity tag."""
+    """A file of the page with its media type and entity tag."""
 
     content: bytes
     kind: str
@@ -57,9 +57,9 @@ class PageFile:
 
 @cache
 def page_files() -> Mapping[str, PageFile]:
-    """All files of the page by name; nothing else can be asked for."""
+    """Load all files of the page, by name; no other file is served."""
     folder = files("fathom.serving.http") / "page"
-    return {each.name: _read(each.name, each.read_bytes()) for each in folder.iterdir()}
+    return {file.name: _read(file.name, file.read_bytes()) for file in folder.iterdir()}
 
 
 def _read(name: str, content: bytes) -> PageFile:
@@ -70,27 +70,27 @@ def _read(name: str, content: bytes) -> PageFile:
 
 @router.get("/")
 def page(request: Request) -> Response:
-    """The one page; all of its screens are addresses behind `#`."""
+    """Get the only page; its screens are addresses behind `#`."""
     return _sent("index.html", request)
 
 
 @router.get("/page/{name}")
 def page_file(name: str, request: Request) -> Response:
-    """A module, the style or the icon."""
+    """Get a module, the style sheet or the icon."""
     return _sent(name, request)
 
 
 @router.get("/favicon.ico")
 def favicon(request: Request) -> Response:
-    """The icon, for who asks where browsers asked before."""
+    """Get the icon at the address that older browsers use."""
     return _sent("favicon.svg", request)
 
 
 def _sent(name: str, request: Request) -> Response:
-    found = page_files().get(name)
-    if found is None:
+    page_file = page_files().get(name)
+    if page_file is None:
         raise Problem(404, "not_found", f"there is no file {name[:80]!r} here")
-    headers = {**HEADERS, "ETag": found.tag}
-    if found.tag in request.headers.get("if-none-match", ""):
+    headers = {**HEADERS, "ETag": page_file.tag}
+    if page_file.tag in request.headers.get("if-none-match", ""):
         return Response(status_code=304, headers=headers)
-    return Response(found.content, media_type=found.kind, headers=headers)
+    return Response(page_file.content, media_type=page_file.kind, headers=headers)

@@ -1,4 +1,4 @@
-"""Errors as `application/problem+json` (RFC 9457): what is wrong, and what to do next."""
+"""Errors as `application/problem+json` (RFC 9457): what is wrong, and the next step."""
 
 import logging
 from collections.abc import Mapping
@@ -29,15 +29,15 @@ LOG = logging.getLogger("fathom.serving")
 
 
 class Problem(Exception):
-    """A request cannot be done; becomes a `problem+json` reply.
+    """A request that fails; it becomes a `problem+json` reply.
 
     Attributes:
-        status: Of the reply.
-        kind: A stable word for programs, `overloaded`; ends the `type` of the problem.
+        status: The status of the reply.
+        kind: A stable word for programs, such as `overloaded`; it ends the `type` of the problem.
         detail: What is wrong, in one line.
-        next: What to do, in one line; empty where there is nothing.
-        retry_after: Seconds after which the same may work; `None` where it will not.
-        headers: Others of the reply.
+        next: The next step, in one line; empty if there is none.
+        retry_after: The seconds after which the request may succeed; `None` if it never will.
+        headers: Further headers of the reply.
     """
 
     def __init__(
@@ -56,8 +56,8 @@ class Problem(Exception):
         self.headers = dict(headers or {})
 
     def to_json(self) -> dict[str, Any]:
-        """The members of the problem."""
-        told: dict[str, Any] = {
+        """Return the members of the problem."""
+        members: dict[str, Any] = {
             "type": f"urn:fathom:problem:{self.kind}",
             "title": self.kind.replace("_", " "),
             "status": self.status,
@@ -65,11 +65,11 @@ class Problem(Exception):
             "next": self.next,
         }
         if self.retry_after is not None:
-            told["retry_after"] = _whole_seconds(self.retry_after)
-        return told
+            members["retry_after"] = _whole_seconds(self.retry_after)
+        return members
 
     def response(self) -> Response:
-        """The reply."""
+        """Build the reply."""
         headers = dict(self.headers)
         if self.retry_after is not None:
             headers["Retry-After"] = str(_whole_seconds(self.retry_after))
@@ -94,22 +94,23 @@ _KINDS: tuple[tuple[type[FathomError], int, str, float | None], ...] = (
     (ModelRefused, 502, "model_refused", None),
     (MalformedReply, 502, "model_refused", None),
 )
-"""The first that an error is an instance of says what it becomes; what is none of them is ours."""
+"""The problems of errors; the first class that matches counts. Other errors are bugs."""
 _NEXT_STEPS = {"trace_missing": "GET /api/v1/traces lists them"}
-"""What to do instead of what the command line would."""
+"""Next steps that replace those of the error's message, which are for the command line."""
 
 
 def problem_of(error: BaseException) -> Problem:
-    """What an error becomes; one that nobody foresaw is logged and told without its message."""
+    """Build the problem of an error; an unforeseen one is logged, and its message not sent."""
     if isinstance(error, Problem):
         return error
     message = " ".join(str(error).split())
-    for kind, status, name, again in _KINDS:
+    for kind, status, name, retry_after in _KINDS:
         if isinstance(error, kind):
-            detail, _, todo = message.partition("; ")
+            detail, _, next_step = message.partition("; ")
             return Problem(
-                status, name, detail, next=_NEXT_STEPS.get(name, todo), retry_after=again
+                status, name, detail, next=_NEXT_STEPS.get(name, next_step), retry_after=retry_after
             )
+    # The message of an unforeseen error may contain private text, so only the log gets it.
     LOG.error("%s", culprit(error), exc_info=error)
     if isinstance(error, FathomError):
         return Problem(500, "failed", message)
@@ -119,7 +120,7 @@ def problem_of(error: BaseException) -> Problem:
 
 
 def _invalid(error: RequestValidationError) -> Problem:
-    """The first thing wrong with a request, by its place in it."""
+    """Build the problem of the first invalid field of a request, named by its path."""
     first = error.errors()[0]
     if first["type"] == "json_invalid":
         return Problem(
@@ -130,7 +131,7 @@ def _invalid(error: RequestValidationError) -> Problem:
 
 
 def problem_of_http(error: HTTPException) -> Problem:
-    """What an error of the framework becomes: no such route, a body that cannot be read."""
+    """Build the problem of a framework error, such as an unknown route or an unreadable body."""
     kinds = {404: "not_found", 405: "method_not_allowed", 400: "bad_request"}
     kind = kinds.get(error.status_code, "refused")
     headers = dict(error.headers or {})
@@ -138,7 +139,7 @@ def problem_of_http(error: HTTPException) -> Problem:
 
 
 def install(app: FastAPI) -> None:
-    """Let every error of the app be told as a problem."""
+    """Report every error of the app as a problem."""
 
     async def told(_: Request, error: Exception) -> Response:
         return problem_of(error).response()

@@ -1,26 +1,27 @@
-"""How often each key was used lately, at all servers of an index together."""
+"""Request rates of keys, over all servers of an index together."""
 
 from fathom.index.database import Database
 
 MINUTE = 60.0
+"""Seconds."""
 
 
 class Rates:
-    """Lets each key be used so many times a minute, all at once or one by one.
+    """A limiter that lets each key be used so many times a minute, at once or one by one.
 
-    Of a key is kept when it will be as if it had not been used for a minute; each use puts that off
-    by its share of a minute. Source: the generic cell rate algorithm (ITU-T I.371).
+    For each key the table holds the instant at which a minute without use will be complete; each
+    use delays it by its share of a minute. Source: the generic cell rate algorithm (ITU-T I.371).
     """
 
-    def __init__(self, kept: Database) -> None:
-        """Nothing is asked before it is needed.
+    def __init__(self, database: Database) -> None:
+        """Create the limiter. Nothing is opened before it is needed.
 
         Args:
-            kept: Holds the table `rates`, and has the clock that counts at all servers.
+            database: The database with the table `rates`, whose clock counts for all servers.
         """
-        self._kept = kept
-        now = kept.clock
-        # What lies further ahead than a minute was noted by a clock that was wrong.
+        self._kept = database
+        now = database.clock
+        # An instant more than a minute ahead was written by a wrong clock.
         self._unused = f"CASE WHEN until BETWEEN {now} AND {now} + 60 THEN until ELSE {now} END"
         self._take = (
             f"UPDATE rates SET until = {self._unused} + ? WHERE key = ? "  # noqa: S608 - constants
@@ -29,10 +30,10 @@ class Rates:
         self._wait = f"SELECT {self._unused} - {now} FROM rates WHERE key = ?"  # noqa: S608 - constants
 
     def take(self, key_id: str, per_minute: int) -> float:
-        """Use a key once, in one step that no other server comes between.
+        """Use a key once, in one step that no other server can interrupt.
 
         Returns:
-            0 if it may be used, else after how many seconds to come again.
+            0 if the key may be used, else the seconds to wait.
         """
         if per_minute < 1:
             return MINUTE
@@ -40,7 +41,7 @@ class Rates:
         if self._kept.ask(self._take, (share, key_id, share)):
             return 0.0
         rows = self._kept.ask(self._wait, (key_id,))
-        if not rows:  # it is used for the first time
+        if not rows:  # the key is used for the first time
             self._kept.ask("INSERT INTO rates(key) VALUES (?) ON CONFLICT DO NOTHING", (key_id,))
             return self.take(key_id, per_minute)
         return max(float(rows[0][0]) - MINUTE + share, 0.001)

@@ -1,4 +1,4 @@
-"""Evaluation reports over HTTP: what `fathom eval --html` kept beside the index."""
+"""The routes of evaluation reports, which `fathom eval --html` stores beside the index."""
 
 from dataclasses import asdict
 from typing import Any
@@ -17,19 +17,19 @@ router = APIRouter(prefix="/api/v1", tags=["reports"])
 
 @router.get("/reports")
 def reports(space: Here, _: MayRead) -> Any:  # noqa: ANN401
-    """The reports, newest first."""
-    return {"reports": [harmless(asdict(each)) for each in list_reports(space.directory)]}
+    """List the reports, newest first."""
+    return {"reports": [harmless(asdict(summary)) for summary in list_reports(space.directory)]}
 
 
 @router.get("/reports/{name}")
 def report(name: str, space: Here, _: MayRead) -> Response:
-    """A report: sections of tables, sentences and plots (`svg`)."""
-    found = load_report(space.directory, name)
-    if found is None:
+    """Get a report: sections of tables, sentences and plots (`svg`)."""
+    report_json = load_report(space.directory, name)
+    if report_json is None:
         raise Problem(
             404,
             "report_missing",
             f"there is no report {name[:64]!r}",
             next="fathom eval QUESTIONS --strategy naive,adaptive --html report.html makes one",
         )
-    return Response(json_text(harmless(found)), media_type="application/json")
+    return Response(json_text(harmless(report_json)), media_type="application/json")

@@ -1,4 +1,4 @@
-"""Runs the application in uvicorn, and ends it within seconds of being told to."""
+"""Running the application in uvicorn, with an end within seconds."""
 
 import asyncio
 import socket
@@ -7,6 +7,7 @@ from types import FrameType
 
 import uvicorn
 from fastapi import FastAPI
+from typing_extensions import override
 
 from fathom.errors import UsageError
 from fathom.serving.http.app import access_of, create_app
@@ -15,27 +16,28 @@ from fathom.serving.listening import listening
 from fathom.settings import Settings
 
 GRACE_S = 5
-"""Streams that are open when the server is to end have so long."""
+"""The seconds that open streams get when the server ends."""
 WAITING = 2048
-"""Connections that the kernel keeps until they are accepted."""
+"""The number of connections that the kernel queues until they are accepted."""
 
 
 class Server(uvicorn.Server):
-    """Lets the application know at once that it is to end."""
+    """A uvicorn server that tells the application at once that it is to end."""
 
     def __init__(self, app: FastAPI, config: uvicorn.Config) -> None:
         super().__init__(config)
         self._app = app
         self._loop: asyncio.AbstractEventLoop | None = None
 
+    @override
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """See uvicorn."""
         self._loop = asyncio.get_running_loop()
         await super().startup(sockets)
 
+    @override
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """See uvicorn."""
         if self._loop is not None:
+            # A signal handler interrupts any code, so it only schedules the work.
             self._loop.call_soon_threadsafe(self._end)
         super().handle_exit(sig, frame)
 
@@ -47,20 +49,20 @@ class Server(uvicorn.Server):
 def run(
     settings: Settings, *, host: str, port: int, on_open: Callable[[str], None] = lambda _: None
 ) -> None:
-    """Serve until a signal ends it; others than this machine are served only where keys are asked.
+    """Serve until a signal ends the server; other machines are served only if keys are needed.
 
     Args:
-        settings: What the command line would use.
+        settings: The settings, as the command line would use them.
         host: The address to listen at.
-        port: 0 takes any that is free.
-        on_open: Told the address of the page, once it can be opened.
+        port: The port; 0 takes any free one.
+        on_open: Called with the address of the page once it can be opened.
 
     Raises:
-        UsageError: If the address cannot be listened at, or others would reach it and there is no
+        UsageError: If the address cannot be listened at, or others could reach it and there is no
             key.
     """
     access = access_of(settings, required=host not in LOOPBACK)
-    access.needs_key()  # so that it is known, whatever becomes of the keys from here on
+    access.needs_key()  # remembers that keys exist, even if their database is deleted later
     if host not in LOOPBACK and not access.keys.any():
         raise UsageError(
             f"--host {host}: others could ask without a key; make one with `fathom keys add NAME`, "
