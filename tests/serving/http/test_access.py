@@ -140,19 +140,19 @@ def test_the_budget_of_a_day_is_that_of_all_questions_and_outlives_the_server(
     assert caller == Caller(key=key, scopes=key.scopes)
     account = access.account(caller)
     assert account is not None
-    assert account.left()["tokens"] == 100
+    assert account.get_remaining()["tokens"] == 100
     bound = CostBound(calls=1, prompt_tokens=60, completion_tokens=20)
     with Ledger(Budget(), account=account).reserve(bound) as room:
-        assert account.left()["tokens"] == 20
+        assert account.get_remaining()["tokens"] == 20
         room.settle(Usage(llm_calls=1, prompt_tokens=60, completion_tokens=10))
     access.close()
     later = Access(keys_of(EmbeddedIndex(tmp_path)), workspace_budget=Budget(tokens=1000))
     again = later.account(later.caller(text))
     assert again is not None
-    assert again.left()["tokens"] == 30
+    assert again.get_remaining()["tokens"] == 30
     local = later.account(LOCAL)
     assert local is not None
-    assert local.left()["tokens"] == 930
+    assert local.get_remaining()["tokens"] == 930
     with Ledger(Budget(), account=again).reserve(CostBound(calls=1, prompt_tokens=30)) as room:
         room.settle(Usage(llm_calls=1, prompt_tokens=30))
     with pytest.raises(Problem) as spent:

@@ -167,7 +167,7 @@ def test_servers_together_never_reserve_or_spend_more_than_a_day_has(machine: Ma
         account = accounts(stores[number % 3], Budget(tokens=200), Budget(tokens=1_000))
         try:
             with Ledger(Budget(), account=account).reserve(bound) as room:
-                assert account.left()["tokens"] >= 0
+                assert account.get_remaining()["tokens"] >= 0
                 room.settle(Usage(llm_calls=1, prompt_tokens=7, completion_tokens=1))
         except BudgetRefused:
             return False
@@ -175,7 +175,7 @@ def test_servers_together_never_reserve_or_spend_more_than_a_day_has(machine: Ma
 
     with ThreadPoolExecutor(12) as many:
         done = sum(many.map(ask, range(60)))
-    left = accounts(stores[0], Budget(tokens=200), Budget(tokens=1_000)).left()["tokens"]
+    left = accounts(stores[0], Budget(tokens=200), Budget(tokens=1_000)).get_remaining()["tokens"]
     assert done >= 20  # as many as would fit, were each to spend all that it reserves
     assert left == 200 - 8 * done
     assert left >= 0
@@ -188,7 +188,7 @@ def test_what_a_killed_server_had_reserved_stays_reserved(machine: Machine) -> N
     bound, amount = CostBound(calls=1, prompt_tokens=60), Charge(1, 60, 0)
     accounts(kept, Budget(tokens=100)).draw(bound, amount)
     again = accounts(keys_of(machine().index).kept, Budget(tokens=100))
-    assert again.left()["tokens"] == 40
+    assert again.get_remaining()["tokens"] == 40
     with pytest.raises(BudgetRefused, match="tokens would need 60, 40 left"):
         again.draw(bound, amount)
     kept.close()
@@ -199,7 +199,9 @@ def test_what_the_key_may_not_spend_is_given_back_to_its_workspace(machine: Mach
     account = accounts(kept, Budget(tokens=10), Budget(tokens=100))
     with pytest.raises(BudgetRefused):
         account.draw(CostBound(calls=1, prompt_tokens=20), Charge(1, 20, 0))
-    assert DailyAccount(kept, "workspace:", DAY, Budget(tokens=100)).left()["tokens"] == 100
+    assert (
+        DailyAccount(kept, "workspace:", DAY, Budget(tokens=100)).get_remaining()["tokens"] == 100
+    )
     kept.close()
 
 
@@ -211,7 +213,7 @@ def test_money_is_counted_exactly_and_unknown_prices_are_refused(machine: Machin
     for _ in range(3):
         with ledger.reserve(CostBound(calls=1, prompt_tokens=100, price=price)) as room:
             room.settle(Usage(llm_calls=1, prompt_tokens=100))
-    assert account.left()["cost_usd"] == 0
+    assert account.get_remaining()["cost_usd"] == 0
     with pytest.raises(BudgetRefused, match="cost_usd"):
         ledger.reserve(CostBound(calls=1, prompt_tokens=1, price=price))
     with pytest.raises(BudgetRefused, match="the cost is unknown"):

@@ -47,7 +47,7 @@ class Slow:
 
         self.begun += 1
         if request.listener is not None:
-            request.listener.began(Step(id="search", name="search"))
+            request.listener.on_step_begin(Step(id="search", name="search"))
         try:
             await asyncio.sleep(600)
         except asyncio.CancelledError:

@@ -33,7 +33,7 @@ from fathom.evaluation.report.blocks import (
     ReportStatement,
     ReportTable,
 )
-from fathom.evaluation.report.kept import keep
+from fathom.evaluation.report.kept import save_report
 
 pytestmark = pytest.mark.skipif(bool(why_absent()), reason=why_absent() or "there is a browser")
 ROOT = Path(__file__).parent.parent.parent.parent
@@ -61,7 +61,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     shutil.copytree(ROOT / "samples" / "corpus", folder / "corpus")
     with Engine.open(folder / "index", {"offline": True}) as engine:
         engine.ingest([folder / "corpus"])
-    keep(report(), folder / "index")
+    save_report(report(), folder / "index")
     server = serve(folder / "index")
     yield server
     server.stop()

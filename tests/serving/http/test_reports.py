@@ -3,7 +3,7 @@
 from fastapi.testclient import TestClient
 
 from fathom.evaluation.report.blocks import EvaluationReport, ReportSection, ReportStatement
-from fathom.evaluation.report.kept import keep
+from fathom.evaluation.report.kept import save_report
 from fathom.settings import Settings
 
 
@@ -11,7 +11,7 @@ def test_kept_reports_are_listed_and_shown(own: TestClient, settings: Settings) 
     assert own.get("/api/v1/reports").json() == {"reports": []}
     said = ReportStatement(text="maf leads \u202enaive.")
     section = ReportSection(title="Who leads", blocks=(said,))
-    path = keep(EvaluationReport(title="T", sections=(section,)), settings.index.directory)
+    path = save_report(EvaluationReport(title="T", sections=(section,)), settings.index.directory)
     (listed,) = own.get("/api/v1/reports").json()["reports"]
     assert (listed["name"], listed["title"]) == (path.stem, "T")
     told = own.get(f"/api/v1/reports/{path.stem}").json()

@@ -20,4 +20,4 @@ def test_a_folder_that_may_not_be_read_for_a_while_ends_no_watch(
     with caplog.at_level(logging.WARNING):
         spaces.resume(unreadable)
     spaces.close()
-    assert "jobs are not looked after: [Errno 13] Permission denied: 'keys'" in caplog.text
+    assert "the open jobs cannot be resumed: [Errno 13] Permission denied: 'keys'" in caplog.text

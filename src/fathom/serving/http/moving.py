@@ -147,7 +147,7 @@ def _conversations(source: Database, target: Database) -> Iterator[str]:
     if present:
         yield f"{len(present)} conversations"
     if continued:
-        yield f"{len(continued)} conversations were continued at the copy, and stay as they are there"
+        yield f"{len(continued)} conversations were continued at the copy, and stay unchanged there"
     if removed:
         yield f"{len(removed)} conversations were removed at the copy, and stay so"
 

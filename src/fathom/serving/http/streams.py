@@ -1,4 +1,4 @@
-"""Server-sent events: what happens while a question is answered, told as it happens."""
+"""Server-sent events, JSON replies, and the end of requests whose client leaves."""
 
 import asyncio
 import json
@@ -13,62 +13,63 @@ from fathom.serving.http.problems import Problem, problem_of
 
 T = TypeVar("T")
 HEARTBEAT_S = 15.0
+"""The seconds of silence after which a comment keeps the connection open."""
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
 def json_text(value: object) -> str:
-    """JSON as every reply has it."""
+    """Encode a value as JSON, the same way for every reply."""
     return json.dumps(value, ensure_ascii=False)
 
 
 def json_reply(value: object, status: int = 200) -> Response:
-    """A reply of JSON."""
+    """Build a reply of JSON."""
     return Response(json_text(value), status_code=status, media_type="application/json")
 
 
 class Event(NamedTuple):
-    """One event: its name, where it has one, and the JSON of what it tells."""
+    """A server-sent event: its name (may be empty) and its data as JSON."""
 
     name: str
     data: str
 
     def frame(self, number: int) -> bytes:
-        """As it goes over the wire; JSON has no line breaks of its own."""
+        """Encode the event for the wire; JSON has no line breaks of its own."""
         head = f"id: {number}\nevent: {self.name}\n" if self.name else ""
         return f"{head}data: {self.data}\n\n".encode()
 
 
 class Stopping:
-    """Whether the server is to end, and when what is at work then must have ended."""
+    """The end of the server, and the time that running work has until then."""
 
     def __init__(self, drain_s: float) -> None:
         self._told = asyncio.Event()
         self._drain_s = drain_s
 
     def tell(self) -> None:
-        """The server is to end."""
+        """Announce the end of the server."""
         self._told.set()
 
     @property
     def is_told(self) -> bool:
-        """Whether it is to end."""
+        """Whether the end is announced."""
         return self._told.is_set()
 
     async def over(self) -> None:
-        """Returns when the time is over for what was at work."""
+        """Wait until the time of the running work is over."""
         await self._told.wait()
         await asyncio.sleep(self._drain_s)
 
 
 def cut() -> Problem:
-    """What becomes of a question that was at work when the server ended."""
+    """Build the problem of a question that was running when the server ended."""
     return Problem(
         503, "stopping", "the server is stopping", next="ask again in a moment", retry_after=5
     )
 
 
 def broken(problem: Problem) -> Event:
-    """What breaks on the way, as an event."""
+    """Build the event of a failure on the way."""
     return Event("error", json_text(problem.to_json()))
 
 
@@ -77,24 +78,25 @@ async def frames(
     stopping: Stopping,
     last: Callable[[Problem], Event] = broken,
 ) -> AsyncIterator[bytes]:
-    """The events with running numbers, and a comment whenever nothing was told for a while.
+    """Yield the numbered frames of events, and a comment after each longer silence.
 
-    What breaks on the way is the last event, and so is the end of the server.
+    A failure on the way is the last event, and so is the end of the server.
 
     Args:
-        events: What happens.
-        stopping: Whether the server is to end.
-        last: Makes the event of what breaks.
+        events: The events.
+        stopping: The announcement of the server's end.
+        last: Builds the event of a failure.
     """
     number = 0
-    over = asyncio.ensure_future(stopping.over())
+    ending = asyncio.ensure_future(stopping.over())
     pending: asyncio.Future[Event | None] | None = None
     try:
         while True:
+            # The same future over several heartbeats: a cancelled `anext` would end the generator.
             pending = pending or asyncio.ensure_future(_next(events, last))
-            both: set[asyncio.Future[Any]] = {pending, over}
+            futures: set[asyncio.Future[Any]] = {pending, ending}
             done, _ = await asyncio.wait(
-                both, timeout=HEARTBEAT_S, return_when=asyncio.FIRST_COMPLETED
+                futures, timeout=HEARTBEAT_S, return_when=asyncio.FIRST_COMPLETED
             )
             if not done:
                 yield b": still at work\n\n"
@@ -104,14 +106,15 @@ async def frames(
                 return
             pending, number = (None if pending in done else pending), number + 1
             yield event.frame(number)
-            if over in done:
+            # The event above was the last one: the time of the running work is over.
+            if ending in done:
                 return
     finally:
-        left: list[asyncio.Future[Any]] = [over, *([pending] if pending else [])]
-        for each in left:
-            each.cancel()
+        unfinished: list[asyncio.Future[Any]] = [ending, *([pending] if pending else [])]
+        for future in unfinished:
+            future.cancel()
             with suppress(asyncio.CancelledError):
-                await each
+                await future
         await events.aclose()
 
 
@@ -120,7 +123,7 @@ async def _next(
 ) -> Event | None:
     try:
         return await anext(events, None)
-    except Exception as error:  # noqa: BLE001 - the reply has begun: it ends with what broke
+    except Exception as error:  # noqa: BLE001 - the reply has begun: the error ends it
         return last(problem_of(error))
 
 
@@ -129,32 +132,32 @@ def streamed(
     stopping: Stopping,
     last: Callable[[Problem], Event] = broken,
 ) -> StreamingResponse:
-    """The reply that tells the events; see `frames`."""
-    told = frames(events, stopping, last)
-    return StreamingResponse(told, media_type="text/event-stream", headers=HEADERS)
+    """Build the reply that streams the frames of events."""
+    body = frames(events, stopping, last)
+    return StreamingResponse(body, media_type="text/event-stream", headers=HEADERS)
 
 
 async def while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:
-    """Do the work, unless the client leaves, or the server has to end: then it is cancelled.
+    """Run the work; cancel it if the client leaves, or the server has to end.
 
     Raises:
         Problem: 499 if the client has left, 503 if the server ends.
     """
     task = asyncio.ensure_future(work)
-    gone = asyncio.ensure_future(_left(request))
-    over = asyncio.ensure_future(request.app.state.stopping.over())
+    leaving = asyncio.ensure_future(_left(request))
+    ending = asyncio.ensure_future(request.app.state.stopping.over())
     try:
-        await asyncio.wait({task, gone, over}, return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait({task, leaving, ending}, return_when=asyncio.FIRST_COMPLETED)
         if task.done():
             return task.result()
-        raise Problem(499, "client_gone", "the client has left") if gone.done() else cut()
+        raise Problem(499, "client_gone", "the client has left") if leaving.done() else cut()
     finally:
-        for each in (task, gone, over):
-            each.cancel()
-        await asyncio.wait({task, gone, over})
+        for future in (task, leaving, ending):
+            future.cancel()
+        await asyncio.wait({task, leaving, ending})
 
 
 async def _left(request: Request) -> None:
-    """Returns when the client has left; the body must have been read already."""
+    """Wait until the client has left; the body must have been read already."""
     while (await request.receive())["type"] != "http.disconnect":
         pass

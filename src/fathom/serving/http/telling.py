@@ -1,8 +1,10 @@
-"""What is told of a question at work: its steps, what they found, and at last the answer."""
+"""The progress of a question as events: its steps, their hits, and at last the answer."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from typing import Any
+
+from typing_extensions import override
 
 from fathom.engine import Engine
 from fathom.errors import FathomError
@@ -15,26 +17,26 @@ from fathom.serving.shapes import harmless, hits_json
 from fathom.types import Answer, Hit
 
 SHORT_CHARS = 280
-"""Of the text of a hit, in an event."""
+"""The length of a hit's text in an event, in characters."""
 MOST_HITS = 20
-"""Of one step, in an event."""
+"""The number of hits of one step in an event."""
 STAND_ALONE = "stand alone"
 TOLD = ("action", "answer", "answers", "margin", "score", "share", "to", "workflow")
-"""Outputs of steps that say what an agent holds or decides; they are short."""
+"""The short outputs of steps that show an agent's opinion or decision."""
 
 
 def answer_json(answer: Answer) -> Json:
-    """An answer as every interface gives it, streamed, stored and reloaded alike."""
+    """Convert an answer to the JSON of every interface: streamed, stored and reloaded alike."""
     return harmless(asdict(answer))
 
 
 def answer_text(answer: Answer) -> str:
-    """The JSON of an answer; the same bytes whenever it is given."""
+    """Encode an answer as JSON; the same bytes each time."""
     return json_text(answer_json(answer))
 
 
 class Began:
-    """A step begins."""
+    """The begin of a step."""
 
     __slots__ = ("step",)
 
@@ -43,7 +45,7 @@ class Began:
 
 
 class Ended:
-    """A step is over."""
+    """The end of a step."""
 
     __slots__ = ("step",)
 
@@ -55,35 +57,35 @@ Told = Began | Ended | TextEvent
 
 
 class Ear(Listener):
-    """Passes on what it is told, from whatever thread."""
+    """A listener that passes on each event, from any thread."""
 
     wants_text = True
 
-    def __init__(self, tell: Callable[[Told], None]) -> None:
-        self._tell = tell
+    def __init__(self, pass_on: Callable[[Told], None]) -> None:
+        self._tell = pass_on
 
+    @override
     def on_step_begin(self, step: Step) -> None:
-        """See `Listener`."""
         self._tell(Began(step))
 
+    @override
     def on_step_end(self, step: Step) -> None:
-        """See `Listener`."""
         self._tell(Ended(step))
 
+    @override
     def on_text(self, words: str) -> None:
-        """See `Listener`."""
         self._tell(TextEvent(words))
 
 
 class Teller:
-    """Puts what happens into events."""
+    """A builder of server-sent events from the progress of one question."""
 
     def __init__(self, plan: Json, engine: Engine) -> None:
-        """Nothing is told yet.
+        """Create the builder.
 
         Args:
-            plan: What was told of the question.
-            engine: Looks up the texts of what was found.
+            plan: The data of the `plan` event.
+            engine: The engine, which looks up the texts of hits.
         """
         self._plan = plan
         self._engine = engine
@@ -91,7 +93,7 @@ class Teller:
         self._has_text = False
 
     def told(self, event: Told | FinalEvent) -> list[Event]:
-        """The events that tell of what happened."""
+        """Build the events of one progress event."""
         if isinstance(event, Began):
             return [self._step(event.step, "began")]
         if isinstance(event, Ended):
@@ -103,7 +105,7 @@ class Teller:
 
     def _step(self, step: Step, state: str) -> Event:
         number = self._numbers.setdefault(step.id, len(self._numbers) + 1)
-        told: dict[str, Any] = {
+        data: dict[str, Any] = {
             "id": number,
             "path": step.id,
             "name": step.name,
@@ -114,10 +116,10 @@ class Teller:
             "news": "",
         }
         if state == "ended":
-            told["news"] = step.reason or step.verdict or step.error or "done"
-            told |= {"verdict": step.verdict, "seconds": step.seconds, "error": step.error}
-            told["outputs"] = {name: step.outputs[name] for name in TOLD if name in step.outputs}
-        return _event("step", told)
+            data["news"] = step.reason or step.verdict or step.error or "done"
+            data |= {"verdict": step.verdict, "seconds": step.seconds, "error": step.error}
+            data["outputs"] = {name: step.outputs[name] for name in TOLD if name in step.outputs}
+        return _event("step", data)
 
     def _ended(self, step: Step) -> list[Event]:
         events = [self._step(step, "ended")]
@@ -129,7 +131,7 @@ class Teller:
         return events
 
     def _hits(self, step: Step) -> list[Json]:
-        """What a step found, with the texts that the record of it leaves out."""
+        """Return the hits of a step, with the texts that its record leaves out."""
         scored = dict(_scored(step.outputs.get("hits")))
         if not scored:
             return []
@@ -139,31 +141,32 @@ class Teller:
                 Hit(chunk=chunk, score=scored[chunk.id], rank=rank, retriever=step.agent)
                 for rank, chunk in enumerate(chunks, start=1)
             ]
-            found = hits_json("", ranked, self._engine.documents.locate(ranked))["hits"]
+            hits = hits_json("", ranked, self._engine.documents.locate(ranked))["hits"]
         except FathomError:
-            return []  # the index was replaced meanwhile; the answer does not hang on it
-        return [{**each, "text": _short(each["text"])} for each in found]
+            return []  # the index was replaced meanwhile; the answer does not depend on it
+        return [{**hit, "text": _short(hit["text"])} for hit in hits]
 
     def _final(self, answer: Answer) -> list[Event]:
-        told = answer_json(answer)
-        text = [_event("text", {"text": told["answer"]})]
-        events = text if told["answer"] and not self._has_text else []
-        events += [_event("citation", each) for each in told["citations"]]
-        return [*events, _event("usage", told["usage"]), Event("final", json_text(told))]
+        data = answer_json(answer)
+        text = [_event("text", {"text": data["answer"]})]
+        # Without a stream of sentences the whole answer is the only text.
+        events = text if data["answer"] and not self._has_text else []
+        events += [_event("citation", citation) for citation in data["citations"]]
+        return [*events, _event("usage", data["usage"]), Event("final", json_text(data))]
 
 
-def _scored(listed: Json) -> Iterable[tuple[str, float]]:
-    """The chunks that a step lists with their scores; a list that was cut ends with a word."""
-    for each in (listed if isinstance(listed, list) else [])[:MOST_HITS]:
-        match each:
+def _scored(entries: Json) -> Iterable[tuple[str, float]]:
+    """Yield the chunks and scores of a step's list; the end of a shortened list is no pair."""
+    for entry in (entries if isinstance(entries, list) else [])[:MOST_HITS]:
+        match entry:
             case [str(chunk), int() | float() as score]:
                 yield chunk, float(score)
 
 
 def _short(text: str) -> str:
-    words = " ".join(text.split())
-    return words if len(words) <= SHORT_CHARS else f"{words[: SHORT_CHARS - 1]}…"
+    line = " ".join(text.split())
+    return line if len(line) <= SHORT_CHARS else f"{line[: SHORT_CHARS - 1]}…"
 
 
-def _event(name: str, told: Json) -> Event:
-    return Event(name, json_text(harmless(told)))
+def _event(name: str, data: Json) -> Event:
+    return Event(name, json_text(harmless(data)))

@@ -1,4 +1,4 @@
-"""Files that are sent: where they are stored, and what they may be called."""
+"""Uploaded files: safe names, and writing them into a folder."""
 
 import os
 import stat
@@ -11,75 +11,82 @@ from secrets import token_hex
 from starlette.datastructures import UploadFile
 
 PIECE = 1 << 20
+"""The bytes of one read."""
 MOST_DEPTH = 8
+"""The number of nested folders, with the file itself."""
 MOST_BYTES = 200
-"""Of the name of a file or a folder."""
+"""The length of the name of a file or a folder, in bytes of UTF-8."""
 
 
 class Unstorable(Exception):
-    """A file cannot be stored under its name; says why, in one line."""
+    """A file cannot be stored under its name; the message is the reason, in one line."""
 
 
 @dataclass(slots=True)
 class Stored:
-    """What became of the files of one upload.
+    """The outcome of one upload.
 
     Attributes:
-        names: What each stored file is called by who sent it, by its path.
-        refused: The others: the name as `path`, `outcome` and `reason`.
+        names: The name that the client gave each stored file, by its path.
+        refused: The other files: the name as `path`, `outcome` and `reason`.
     """
 
     names: dict[str, str] = field(default_factory=dict)
     refused: list[Mapping[str, str]] = field(default_factory=list)
 
 
-def safe_name(given: str) -> str:
-    """The path below the uploads under which a file of this name is stored.
+def safe_name(name: str) -> str:
+    """Return the path below the uploads under which a file of this name is stored.
 
     Raises:
         Unstorable: If there is none.
     """
-    clean = "".join(each for each in given if unicodedata.category(each)[0] != "C")
+    clean = "".join(char for char in name if unicodedata.category(char)[0] != "C")
     parts = [part.strip() for part in clean.replace("\\", "/").split("/")]
-    kept = [part for part in parts if part not in {"", ".", ".."}]
-    if not kept:
+    path_parts = [part for part in parts if part not in {"", ".", ".."}]
+    if not path_parts:
         raise Unstorable("the file has no name")
-    if len(kept) > MOST_DEPTH:
-        raise Unstorable(f"more than {MOST_DEPTH} folders around it")
-    if any(len(part.encode()) > MOST_BYTES for part in kept):
+    if len(path_parts) > MOST_DEPTH:
+        raise Unstorable(f"it lies in more than {MOST_DEPTH} folders")
+    if any(len(part.encode()) > MOST_BYTES for part in path_parts):
         raise Unstorable(f"a name of more than {MOST_BYTES} bytes")
-    if any(part.startswith(".") for part in kept):
+    # Unfinished uploads and notes of jobs are hidden files of the same folder.
+    if any(part.startswith(".") for part in path_parts):
         raise Unstorable("hidden files are not read")
-    return "/".join(kept)
+    return "/".join(path_parts)
 
 
 def is_upload(path: Path, folder: Path) -> bool:
-    """Tell whether `store` has written this file into the folder; one behind a link is none."""
+    """Return whether `store` wrote this file into the folder; a file behind a link does not count."""
     try:
         name = path.relative_to(folder).as_posix()
-        is_own = name == safe_name(name) and path.resolve() == folder.resolve() / name
-        return is_own and stat.S_ISREG(path.lstat().st_mode)
-    except (Unstorable, ValueError, OSError):  # it lies elsewhere, or is nowhere
+        is_inside = name == safe_name(name) and path.resolve() == folder.resolve() / name
+        return is_inside and stat.S_ISREG(path.lstat().st_mode)
+    except (Unstorable, ValueError, OSError):  # the file lies elsewhere, or does not exist
         return False
 
 
 def store(files: Sequence[UploadFile], folder: Path) -> Stored:
-    """Write files into a folder; each is there whole or not at all."""
-    done = Stored()
+    """Write files into a folder; each is stored completely or not at all."""
+    stored = Stored()
     folder.mkdir(parents=True, exist_ok=True)
     for file in files:
-        given = file.filename or ""
+        client_name = file.filename or ""
         try:
-            name = safe_name(given)
-            path = _placed(folder, name, done.names)
+            name = safe_name(client_name)
+            path = _placed(folder, name, stored.names)
             _write(file, path)
         except (Unstorable, OSError) as error:
-            why = error.strerror or "cannot be stored" if isinstance(error, OSError) else str(error)
-            shown = "".join(each if each.isprintable() else "\ufffd" for each in given[:200])
-            done.refused.append({"path": shown, "outcome": "refused", "reason": why})
+            reason = (
+                error.strerror or "cannot be stored" if isinstance(error, OSError) else str(error)
+            )
+            printable = "".join(
+                char if char.isprintable() else "\ufffd" for char in client_name[:200]
+            )
+            stored.refused.append({"path": printable, "outcome": "refused", "reason": reason})
         else:
-            done.names[str(path)] = name
-    return done
+            stored.names[str(path)] = name
+    return stored
 
 
 def _placed(folder: Path, name: str, taken: Mapping[str, str]) -> Path:
@@ -89,7 +96,7 @@ def _placed(folder: Path, name: str, taken: Mapping[str, str]) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.is_dir():
         raise Unstorable("a folder has this name")
-    # Nobody but us writes here; a link would be somebody's doing.
+    # Only the server writes here: a link would be an attack.
     if not path.parent.resolve().is_relative_to(folder.resolve()):
         raise Unstorable("its folder lies elsewhere")
     return path

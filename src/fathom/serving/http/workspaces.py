@@ -1,4 +1,4 @@
-"""Workspaces: what belongs together and to nobody else, each an index directory of its own."""
+"""Workspaces: the separate data of tenants, each with an index directory of its own."""
 
 import logging
 import threading
@@ -15,23 +15,23 @@ from fathom.serving.http.idempotency import Once, once_of
 from fathom.serving.http.jobs import Jobs
 
 FOLDER = "workspaces"
-"""Below the index of the default workspace."""
+"""The folder of the other workspaces, below the index of the default one."""
 WATCH_S = 5.0
-"""So often it is looked for jobs that another server has left."""
+"""The seconds between two searches for jobs that another server has left."""
 LOG = logging.getLogger("fathom.serving")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workspace:
-    """The documents of a tenant, and all that came of them.
+    """The documents of a tenant, and all that comes from them.
 
     Attributes:
-        name: Empty for the default one.
-        engine: Over its index; traces, feedback and calibrations are kept there too.
-        files: That were sent to it.
-        jobs: What is being ingested into it.
-        conversations: Which questions followed each other.
-        once: The replies to requests with a key of idempotency.
+        name: The name; empty for the default workspace.
+        engine: The engine over its index, which stores traces, feedback and calibrations too.
+        files: The uploaded files.
+        jobs: The ingestion jobs.
+        conversations: The conversations.
+        once: The replies to requests with an idempotency key.
     """
 
     name: str
@@ -43,18 +43,18 @@ class Workspace:
 
     @property
     def directory(self) -> Path:
-        """Where its index lies."""
+        """The directory of the index."""
         return self.engine.directory
 
 
 class Workspaces:
-    """Opens each workspace when it is first needed; models are loaded once for all."""
+    """The open workspaces; each is opened at its first use, and all share the models."""
 
     def __init__(self, engine: Engine) -> None:
-        """The default workspace is there; the others lie below it.
+        """Open the default workspace; the others lie below it.
 
         Args:
-            engine: Of the default workspace.
+            engine: The engine of the default workspace.
         """
         self._lock = threading.Lock()
         self._engine = engine
@@ -63,49 +63,50 @@ class Workspaces:
         self._watcher: threading.Thread | None = None
 
     def of(self, caller: Caller) -> Workspace:
-        """The workspace of a caller."""
+        """Return the workspace of a caller."""
         with self._lock:
             name = caller.workspace
             if name not in self._open:
                 self._open[name] = _opened(name, self._engine.workspace(name))
             return self._open[name]
 
-    def resume(self, known: Callable[[], Sequence[str]] = tuple) -> None:
-        """Go on with the jobs of all workspaces that a server left when it ended; and watch them.
+    def resume(self, list_names: Callable[[], Sequence[str]] = tuple) -> None:
+        """Continue the jobs that ended servers left in all workspaces, and watch for new ones.
 
         Args:
-            known: The workspaces that there are keys for.
+            list_names: Returns the workspaces that keys name.
         """
 
         def watch() -> None:
             while not self._ending.wait(WATCH_S):
-                self._look(known)
+                self._look(list_names)
 
-        self._look(known, begins=True)
+        self._look(list_names, begins=True)
+        # Another server may die at any time, and nobody tells this one.
         self._watcher = threading.Thread(target=watch, name="fathom-jobs", daemon=True)
         self._watcher.start()
 
-    def _look(self, known: Callable[[], Sequence[str]], *, begins: bool = False) -> None:
+    def _look(self, list_names: Callable[[], Sequence[str]], *, begins: bool = False) -> None:
         folder = self._engine.directory / FOLDER
         try:
-            names = [each.name for each in folder.iterdir()] if folder.is_dir() else []
-            for name in sorted({"", *names, *known(), *list(self._open)}):
+            names = [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
+            for name in sorted({"", *names, *list_names(), *list(self._open)}):
                 if not self._ending.is_set():
                     self.of(Caller(workspace=name)).jobs.resume(begins=begins)
-        except (FathomError, OSError) as error:  # such as a folder that may not be read for a while
-            LOG.warning("jobs are not looked after: %s", error)
+        except (FathomError, OSError) as error:  # such as a folder that is unreadable for a while
+            LOG.warning("the open jobs cannot be resumed: %s", error)
 
     def close(self) -> None:
-        """Let go of all of them."""
+        """Close all workspaces."""
         self._ending.set()
         if self._watcher is not None:
             self._watcher.join()
         with self._lock:
-            for each in self._open.values():
-                each.jobs.close()
-                each.conversations.close()
-                each.once.close()
-                each.engine.close()
+            for space in self._open.values():
+                space.jobs.close()
+                space.conversations.close()
+                space.once.close()
+                space.engine.close()
 
 
 def _opened(name: str, engine: Engine) -> Workspace:

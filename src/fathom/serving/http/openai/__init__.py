@@ -5,5 +5,5 @@ from fastapi import APIRouter
 from fathom.serving.http.openai import chat, choices, embeddings, responses
 
 router = APIRouter(prefix="/v1", tags=["openai"])
-for part in (choices, chat, responses, embeddings):
-    router.include_router(part.router)
+for module in (choices, chat, responses, embeddings):
+    router.include_router(module.router)

@@ -1,4 +1,4 @@
-"""Where the page is, as who asks can open it."""
+"""The address of the page, as a client can open it."""
 
 from typing import Annotated
 
@@ -6,9 +6,9 @@ from fastapi import Depends, Request
 
 
 async def page_url(request: Request) -> str:
-    """The absolute address of the page, ending in a slash.
+    """Return the absolute address of the page, ending in a slash.
 
-    What `serve.public_url` says, else the address at which this request came.
+    `serve.public_url` counts, else the address that this request used.
     """
     public: str = request.app.state.settings.serve.public_url
     return f"{public.rstrip('/')}/" if public else str(request.base_url)

@@ -1,7 +1,7 @@
-"""What OpenAI's clients send, as far as it means anything here.
+"""The request bodies of OpenAI's clients, as far as they mean anything here.
 
-They send much that steers a language model (temperature, penalties, tools): what cannot change
-what is asked for is passed over, what is asked for and cannot be had is refused.
+Clients send many parameters for language models (temperature, penalties, tools). A parameter that
+cannot change the answer's content is ignored; one that asks for something impossible is refused.
 """
 
 from collections.abc import Mapping, Sequence
@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+from typing_extensions import override
 
 from fathom.question.conversation import Dialogue, parse_dialogue
 from fathom.serving.budgets import Effort, budget_of
@@ -32,7 +33,7 @@ _EFFORTS: Mapping[str, Effort] = {
     "xhigh": "high",
     "max": "high",
 }
-"""What OpenAI's words for effort mean here."""
+"""Fathom's efforts by OpenAI's words for them."""
 _PARTS = frozenset({"text", "input_text", "output_text"})
 
 
@@ -41,27 +42,27 @@ class _Body(BaseModel):
 
 
 class Message(_Body):
-    """A turn; of parts the texts count."""
+    """A turn; of a content with several elements only the texts count."""
 
     role: str = Field(max_length=LONGEST_ROLE)
     content: str | list[dict[str, Any]] | None = None
 
 
 class Item(_Body):
-    """A turn of the input, or what has no role: a call of a tool and what came of it."""
+    """A turn of the input, or an item without a role: a tool call or its output."""
 
     role: str | None = Field(default=None, max_length=LONGEST_ROLE)
     content: str | list[Any] | None = None
 
 
 class StreamOptions(_Body):
-    """What a stream is to hold."""
+    """The options of a stream."""
 
     include_usage: bool | None = None
 
 
 class _Asking(_Body):
-    """What both ways of asking know.
+    """The fields that both ways of asking have.
 
     `filters` and `budget` are Fathom's own, as in `/api/v1/ask`; clients send them as an extra
     body.
@@ -74,30 +75,30 @@ class _Asking(_Body):
     budget: BudgetBody | None = None
 
     def check(self) -> None:
-        """Refuse what cannot be had.
+        """Refuse parameters that cannot be satisfied.
 
         Raises:
             Problem: Names the parameter (400).
         """
         if self.tool_choice not in (None, "auto", "none"):
-            raise refuse("tool_choice", "no tool is ever called; leave it out")
+            raise refuse("tool_choice", "no tool is ever called; leave this parameter out")
 
     def asked(self, turn: "ChatTurn", effort: str | None, settings: Settings) -> Asked:
-        """The question, with how it is to be answered.
+        """Build the question from its turn, with strategy, filters and budget.
 
         Raises:
             Problem: If there is no such model (404) or effort (400).
         """
-        chosen = choice_of(self.model)
+        choice = choice_of(self.model)
         if effort is not None and effort not in _EFFORTS:
-            raise refuse("effort", f"{effort[:40]!r} is none of {', '.join(_EFFORTS)}")
+            raise refuse("effort", f"{effort[:40]!r} is not one of {', '.join(_EFFORTS)}")
         return Asked(
             question=turn.question,
-            strategy=chosen.strategy,
+            strategy=choice.strategy,
             filters=self.filters,
             budget=budget_of(
                 settings,
-                _EFFORTS[effort] if effort else chosen.effort,
+                _EFFORTS[effort] if effort else choice.effort,
                 (self.budget or BudgetBody()).limits(),
             ),
             history=turn.history,
@@ -113,8 +114,8 @@ class ChatBody(_Asking):
     n: int | None = None
     response_format: dict[str, Any] | None = None
 
+    @override
     def check(self) -> None:
-        """See `_Asking`."""
         super().check()
         if self.n not in {None, 1}:
             raise refuse("n", "a question has one answer")
@@ -122,13 +123,13 @@ class ChatBody(_Asking):
 
 
 class Reasoning(_Body):
-    """How much may be spent."""
+    """The effort of an answer."""
 
     effort: str | None = None
 
 
 class TextForm(_Body):
-    """How the answer is to look."""
+    """The form of an answer."""
 
     format: dict[str, Any] | None = None
 
@@ -143,8 +144,8 @@ class ResponsesBody(_Asking):
     background: bool | None = None
     conversation: str | dict[str, Any] | None = None
 
+    @override
     def check(self) -> None:
-        """See `_Asking`."""
         super().check()
         if self.background:
             raise refuse("background", "answers are given at once")
@@ -154,7 +155,7 @@ class ResponsesBody(_Asking):
 
     @property
     def messages(self) -> list[Message]:
-        """The turns of the input; calls of tools and what came of them are left out."""
+        """The turns of the input, without tool calls and their outputs."""
         if isinstance(self.input, str):
             return [Message(role="user", content=self.input)]
         return [
@@ -167,8 +168,8 @@ class ResponsesBody(_Asking):
 class EmbeddingsBody(_Body):
     """A request of embeddings.
 
-    `input_type` is Fathom's own, as other servers have it: models of some embedders are told
-    whether a text is searched (`document`) or asked (`query`).
+    `input_type` is Fathom's own, as other servers have it: the models of some embedders distinguish
+    texts to search in (`document`) from questions (`query`).
     """
 
     input: str | list[str] | list[int] | list[list[int]]
@@ -180,11 +181,11 @@ class EmbeddingsBody(_Body):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatTurn:
-    """What a client wants to know.
+    """A client's question.
 
     Attributes:
-        history: What was said before.
-        reply: To what is no question but a chore of the client's; `None` for a question.
+        history: The earlier turns.
+        reply: The reply to a chore of the client, which is no question; `None` for a question.
     """
 
     question: str
@@ -193,25 +194,31 @@ class ChatTurn:
 
 
 def turn_of(messages: Sequence[Message], before: Dialogue = ()) -> ChatTurn:
-    """The last question of a conversation.
+    """Find the last question of a conversation.
 
     Args:
-        messages: As the client sends them.
+        messages: The client's messages.
         before: Turns that came before the first of them.
 
     Raises:
-        Problem: If nobody asks anything (400).
-        UsageError: If a turn has a role that nobody has.
+        Problem: If no message asks anything (400).
+        UsageError: If a turn has an unknown role.
     """
-    last = max((at for at, each in enumerate(messages) if each.role == "user"), default=None)
+    last = max(
+        (index for index, message in enumerate(messages) if message.role == "user"), default=None
+    )
     question = _text(messages[last].content) if last is not None else ""
     if last is None or not question.strip():
         raise Problem(
-            400, "no_question", "messages: the last of the user has no text; ask something"
+            400, "no_question", "messages: the user's last message has no text; send a question"
         )
+    # Chores are answered first: their prompts hold a whole chat, which is no history.
     if (reply := chore(question)) is not None:
         return ChatTurn(question=question, reply=reply)
-    turns = [{"role": each.role, "content": said(_text(each.content))} for each in messages[:last]]
+    turns = [
+        {"role": message.role, "content": said(_text(message.content))}
+        for message in messages[:last]
+    ]
     history = parse_dialogue([*before, *turns], "messages")
     return ChatTurn(question=question_in(question).strip(), history=history)
 
@@ -223,13 +230,13 @@ def _parts(content: str | list[Any] | None) -> str | list[dict[str, Any]] | None
 
 
 def _text(content: str | list[dict[str, Any]] | None) -> str:
-    """A text, or the texts among its parts: pictures and files are passed over."""
+    """Return a text, or the joined texts of several elements; images and files are ignored."""
     if isinstance(content, list):
         texts = (part.get("text") for part in content if str(part.get("type", "text")) in _PARTS)
         return "\n".join(text for text in texts if isinstance(text, str))
     return content or ""
 
 
-def _check_format(param: str, wanted: Mapping[str, Any] | None) -> None:
-    if wanted is not None and wanted.get("type", "text") != "text":
+def _check_format(param: str, format: Mapping[str, Any] | None) -> None:
+    if format is not None and format.get("type", "text") != "text":
         raise refuse(param, "answers are text; the whole answer stands in the field `fathom`")
