@@ -57,7 +57,7 @@ def safe_name(name: str) -> str:
 
 
 def is_upload(path: Path, folder: Path) -> bool:
-    """Return whether `store` wrote this file into the folder; a file behind a link does not count."""
+    """Return whether `store` wrote this file into the folder; files behind links do not count."""
     try:
         name = path.relative_to(folder).as_posix()
         is_inside = name == safe_name(name) and path.resolve() == folder.resolve() / name

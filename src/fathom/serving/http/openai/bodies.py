@@ -237,6 +237,6 @@ def _text(content: str | list[dict[str, Any]] | None) -> str:
     return content or ""
 
 
-def _check_format(param: str, format: Mapping[str, Any] | None) -> None:
-    if format is not None and format.get("type", "text") != "text":
+def _check_format(param: str, text_format: Mapping[str, Any] | None) -> None:
+    if text_format is not None and text_format.get("type", "text") != "text":
         raise refuse(param, "answers are text; the whole answer stands in the field `fathom`")

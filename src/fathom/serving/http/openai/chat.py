@@ -1,4 +1,4 @@
-"""Chat completions: an answer as the message of an assistant, whole or as a stream."""
+"""Chat completions: an answer as the message of an assistant, complete or as a stream."""
 
 import asyncio
 import time
@@ -24,45 +24,48 @@ from fathom.usage import Usage
 
 router = APIRouter(route_class=OpenAIRoute)
 DONE = Event("", "[DONE]")
+"""The end of a stream, as OpenAI's clients expect it."""
 
 
 @router.post("/chat/completions")
 async def chat(
     body: ChatBody, request: Request, asking: Ask, space: Here, caller: MayRead, page: PageUrl
 ) -> Response:
-    """Answer the last question of a conversation, with marks, a list of sources and links."""
+    """Answer a conversation's last question, with citation marks, a list of sources and links."""
     body.check()
     stopping = request.app.state.stopping
     turn = await asyncio.to_thread(turn_of, body.messages)
-    asked = body.asked(turn, body.reasoning_effort, space.engine.settings)
+    question = body.asked(turn, body.reasoning_effort, space.engine.settings)
     options = body.stream_options
-    told = Completion(
+    completion = Completion(
         model=body.model, base_url=page, with_usage=bool(options and options.include_usage)
     )
     if turn.reply is not None:
-        done = CitedText(text=turn.reply, sources=())
+        text = CitedText(text=turn.reply, sources=())
         if not body.stream:
-            return json_reply(told.whole(done, Usage()))
-        return streamed(_all(told.begun(), told.answered(done), told.ended(Usage())), stopping)
+            return json_reply(completion.whole(text, Usage()))
+        return streamed(
+            _all(completion.begun(), completion.answered(text), completion.ended(Usage())), stopping
+        )
     if body.stream:
-        events = asking.stream(caller, space, asked, Ear)
-        # What can fail has failed when the first event is there, with its own status.
+        events = asking.stream(caller, space, question, Ear)
+        # What can fail early has failed when the first event is there: it gets its own status.
         first = await while_connected(request, anext(events))
-        return streamed(_chunks(told, first, events), stopping, last_chunk)
-    answer = await while_connected(request, asking.answer(caller, space, asked))
+        return streamed(_chunks(completion, first, events), stopping, last_chunk)
+    answer = await while_connected(request, asking.answer(caller, space, question))
     check_came_through(answer)
-    return json_reply(told.whole(cited_text(answer, page), answer.usage, answer))
+    return json_reply(completion.whole(cited_text(answer, page), answer.usage, answer))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Completion:
-    """One completion: its name and its parts.
+    """A completion, as one object or as the chunks of a stream.
 
     Attributes:
-        base_url: Where links lead.
-        with_usage: Whether a stream ends with what was spent.
-        id: Of all its parts.
-        created: Seconds since 1970.
+        base_url: The address to which links lead.
+        with_usage: Whether a stream ends with the usage.
+        id: The id of the object or of all chunks.
+        created: The time in seconds since 1970.
     """
 
     model: str
@@ -72,7 +75,7 @@ class Completion:
     created: int = field(default_factory=lambda: int(time.time()))
 
     def whole(self, text: CitedText, usage: Usage, answer: Answer | None = None) -> dict[str, Any]:
-        """The completion as one object; `fathom` holds the answer as `/api/v1/ask` gives it."""
+        """Build the completion as one object; `fathom` holds the answer as in `/api/v1/ask`."""
         message = {
             "role": "assistant",
             "content": text.text,
@@ -88,24 +91,24 @@ class Completion:
         }
 
     def begun(self) -> Iterator[dict[str, Any]]:
-        """The first chunk."""
+        """Yield the first chunk."""
         yield self._chunk({"role": "assistant", "content": ""})
 
     def status(self, description: str, *, done: bool = False) -> dict[str, Any]:
-        """What is going on, as Open WebUI shows it; nothing to other clients."""
-        told = {"type": "status", "data": {"description": harmless(description), "done": done}}
-        return {**self._chunk({}), "event": told}
+        """Build the chunk of a status, which Open WebUI shows and other clients ignore."""
+        event = {"type": "status", "data": {"description": harmless(description), "done": done}}
+        return {**self._chunk({}), "event": event}
 
     def answered(self, text: CitedText) -> Iterator[dict[str, Any]]:
-        """The text, line by line, and its sources: the quotes for Open WebUI, links for others."""
+        """Yield the text by lines, then each source, with its quote for Open WebUI."""
         for line in text.text.splitlines(keepends=True):
             yield self._chunk({"content": line})
         for source in text.sources:
-            told = self._chunk({"annotations": _annotations([source])})
-            yield {**told, "event": _source_event(source)}
+            chunk = self._chunk({"annotations": _annotations([source])})
+            yield {**chunk, "event": _source_event(source)}
 
     def ended(self, usage: Usage, answer: Answer | None = None) -> Iterator[dict[str, Any]]:
-        """The last chunks."""
+        """Yield the last chunks."""
         yield {**self._chunk({}, finish_reason="stop"), **_own(answer)}
         if self.with_usage:
             head = self._head("chat.completion.chunk")
@@ -120,43 +123,45 @@ class Completion:
 
 
 async def _chunks(
-    told: Completion, first: Told | FinalEvent, rest: AsyncGenerator[Told | FinalEvent, None]
+    completion: Completion, first: Told | FinalEvent, rest: AsyncGenerator[Told | FinalEvent, None]
 ) -> AsyncGenerator[Event, None]:
-    """A question's events as chunks.
+    """Yield the chunks of a question's events.
 
-    Sentences that are not final yet are not told: what a chat has shown cannot be taken back, and
-    must be what is stored.
+    Sentences that are not final yet are left out: a chat cannot take back what it has shown, and
+    must show what is stored.
     """
     try:
-        for chunk in (*told.begun(), *_progress(told, first)):
+        for chunk in (*completion.begun(), *_progress(completion, first)):
             yield _event(chunk)
         async for event in rest:
-            for chunk in _progress(told, event):
+            for chunk in _progress(completion, event):
                 yield _event(chunk)
         yield DONE
     finally:
         await rest.aclose()
 
 
-def _progress(told: Completion, event: Told | FinalEvent) -> Iterator[dict[str, Any]]:
+def _progress(completion: Completion, event: Told | FinalEvent) -> Iterator[dict[str, Any]]:
     if isinstance(event, Ended):
         step = event.step
-        yield told.status(f"{step.name}: {step.reason or step.verdict or step.error or 'done'}")
+        yield completion.status(
+            f"{step.name}: {step.reason or step.verdict or step.error or 'done'}"
+        )
     elif isinstance(event, FinalEvent):
         answer = event.answer
         check_came_through(answer)
-        yield from told.answered(cited_text(answer, told.base_url))
-        yield told.status(_summary(answer), done=True)
-        yield from told.ended(answer.usage, answer)
+        yield from completion.answered(cited_text(answer, completion.base_url))
+        yield completion.status(_summary(answer), done=True)
+        yield from completion.ended(answer.usage, answer)
 
 
 def _summary(answer: Answer) -> str:
-    sure = "" if answer.confidence is None else f", confidence {answer.confidence:.2f}"
-    return f"{answer.strategy}: {answer.status}{sure}, {answer.usage.seconds:.1f} s"
+    confidence = "" if answer.confidence is None else f", confidence {answer.confidence:.2f}"
+    return f"{answer.strategy}: {answer.status}{confidence}, {answer.usage.seconds:.1f} s"
 
 
 def usage_json(usage: Usage) -> dict[str, Any]:
-    """What language models have used; nothing where none was asked."""
+    """Build the usage of language models; zeros if none was called."""
     return {
         "prompt_tokens": usage.prompt_tokens,
         "completion_tokens": usage.completion_tokens,
@@ -173,18 +178,18 @@ def _annotations(sources: Sequence[Source]) -> list[dict[str, Any]]:
         {
             "type": "url_citation",
             "url_citation": {
-                "url": each.url,
-                "title": each.name,
-                "start_index": each.start,
-                "end_index": each.end,
+                "url": source.url,
+                "title": source.name,
+                "start_index": source.start,
+                "end_index": source.end,
             },
         }
-        for each in sources
+        for source in sources
     ]
 
 
 def _source_event(source: Source) -> dict[str, Any]:
-    """A source with its whole quote, as Open WebUI keeps it."""
+    """Build the event of a source with its whole quote, as Open WebUI stores it."""
     return {
         "type": "source",
         "data": {
@@ -199,8 +204,8 @@ def _event(chunk: dict[str, Any]) -> Event:
     return Event("", json_text(chunk))
 
 
-async def _all(*parts: Iterator[dict[str, Any]]) -> AsyncGenerator[Event, None]:
-    for part in parts:
-        for chunk in part:
+async def _all(*groups: Iterator[dict[str, Any]]) -> AsyncGenerator[Event, None]:
+    for group in groups:
+        for chunk in group:
             yield _event(chunk)
     yield DONE

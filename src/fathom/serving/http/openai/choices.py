@@ -1,4 +1,4 @@
-"""The models that clients can choose: ways of answering, and how much each may spend."""
+"""The models that clients can choose: strategies, and the effort of each."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -16,56 +16,60 @@ from fathom.serving.http.problems import Problem
 router = APIRouter(route_class=OpenAIRoute)
 NAME = "fathom"
 EMBEDDING = "fathom-embedding"
-"""The embedder of the index; a name with this word is offered for no chat by Open WebUI."""
+"""The index's embedder. Open WebUI offers no model with `embedding` in its name for chats."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice:
-    """What a model's name stands for; `None` is as the settings have it."""
+    """The meaning of a model's name; `None` stands for the setting's value."""
 
     strategy: str | None = None
     effort: Effort | None = None
 
 
 def choices() -> Mapping[str, Choice]:
-    """All names: `fathom`, `fathom-high`, `fathom-anchor`, `fathom-anchor-low`, and so on."""
-    found: dict[str, Choice] = {}
+    """Return all choices by name: `fathom`, `fathom-high`, `fathom-anchor-low`, and so on."""
+    by_name: dict[str, Choice] = {}
     for strategy in (None, *names("strategy")):
         name = f"{NAME}-{strategy}" if strategy else NAME
-        found[name] = Choice(strategy=strategy)
+        by_name[name] = Choice(strategy=strategy)
         for effort in EFFORTS:
-            found[f"{name}-{effort}"] = Choice(strategy=strategy, effort=effort)
-    return found
+            by_name[f"{name}-{effort}"] = Choice(strategy=strategy, effort=effort)
+    return by_name
 
 
 def choice_of(model: str) -> Choice:
-    """What a model's name stands for.
+    """Return the choice of a model's name.
 
     Raises:
-        Problem: If there is none of this name (404).
+        Problem: If there is no such model (404).
     """
-    found = choices().get(model)
-    if found is None:
+    choice = choices().get(model)
+    if choice is None:
         raise Problem(
             404,
             "model_not_found",
             f"there is no model {model[:80]!r}",
-            next="GET /v1/models lists them; fathom is the usual one",
+            next="GET /v1/models lists them; the default is fathom",
         )
-    return found
+    return choice
 
 
 @router.get("/models")
 def models(space: Here, _: MayRead) -> Any:  # noqa: ANN401 - JSON
-    """The ways of answering, as models; the usual effort has no name of its own."""
-    usual = space.engine.settings.budget.effort
-    shown = [_model(name, each) for name, each in choices().items() if each.effort != usual]
-    return {"object": "list", "data": [*shown, _model(EMBEDDING, None)]}
+    """List the strategies as models; the default effort has no name of its own."""
+    default_effort = space.engine.settings.budget.effort
+    data = [
+        _model(name, choice)
+        for name, choice in choices().items()
+        if choice.effort != default_effort
+    ]
+    return {"object": "list", "data": [*data, _model(EMBEDDING, None)]}
 
 
 @router.get("/models/{name}")
 def model(name: Annotated[str, Path(max_length=200)], _: MayRead) -> Any:  # noqa: ANN401 - JSON
-    """One of them."""
+    """Get one model."""
     return _model(name, None if name == EMBEDDING else choice_of(name))
 
 

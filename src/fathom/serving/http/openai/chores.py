@@ -1,7 +1,7 @@
-"""What chat clients ask a model for by the way: titles, tags, suggestions; no question at all.
+"""Chores of chat clients, which are no questions: titles, tags, suggestions.
 
-They send such prompts to the model of the chat. They are answered here, of what stands in them:
-that costs no retrieval, and nothing of anybody's budget.
+Clients send such prompts to the model of the chat. They are answered here from the prompt alone,
+without a retrieval and without any budget.
 """
 
 import json
@@ -12,6 +12,7 @@ from fathom.text.content_words import ContentTerms
 from fathom.text.language import question_language
 
 LONGEST_TITLE = 60
+"""Characters."""
 _TAGS = 3
 _OPEN_WEBUI = re.compile(r"\s*### Task:\s")
 _FORM = re.compile(r'\{\s*"(title|tags|follow_ups|queries|prompt|text|emoji)"\s*:')
@@ -25,10 +26,10 @@ _CONTEXT = re.compile(
 
 
 def chore(prompt: str) -> str | None:
-    """The reply to such a prompt; `None` where it is a question after all.
+    """Answer a chore; `None` if the prompt is a question after all.
 
-    Known are Open WebUI's prompts for titles, tags, follow-up questions, search queries, prompts
-    of images and completions, and LibreChat's for titles.
+    Known are Open WebUI's prompts for titles, tags, follow-up questions, search queries, prompts of
+    images and completions, and LibreChat's prompts for titles.
     """
     if _LIBRECHAT.match(prompt):
         return _title(next(_turns(prompt, "User"), ""))
@@ -36,57 +37,58 @@ def chore(prompt: str) -> str | None:
     if not _OPEN_WEBUI.match(prompt) or form is None or chat is None:
         return None
     reply = _REPLIES.get(form[1])
-    asked = list(_turns(chat, "USER"))
-    return json.dumps({form[1]: reply(asked) if reply else ""}, ensure_ascii=False)
+    questions = list(_turns(chat, "USER"))
+    return json.dumps({form[1]: reply(questions) if reply else ""}, ensure_ascii=False)
 
 
 def question_in(prompt: str) -> str:
-    """The question of a user: without the documents that Open WebUI puts before it.
+    """Return the user's question, without the documents that Open WebUI puts before it.
 
-    Where there is nothing behind them, the prompt as it is.
+    If nothing follows the documents, return the prompt unchanged.
     """
-    found = _CONTEXT.match(prompt)
-    return (prompt[found.end() :] if found else prompt) or prompt
+    context = _CONTEXT.match(prompt)
+    return (prompt[context.end() :] if context else prompt) or prompt
 
 
 def _chat_in(prompt: str) -> str | None:
-    """What stands between the first mark of a chat and the last one of its end."""
+    """Return the text between the first mark of a chat's begin and the last of its end."""
     begin, end = _CHAT
-    _, begun, rest = prompt.partition(begin)
-    chat, ended, _ = rest.rpartition(end)
-    return chat.removeprefix("\n") if begun and ended else None
+    _, has_begin, rest = prompt.partition(begin)
+    # The last end: a message may quote the mark itself.
+    chat, has_end, _ = rest.rpartition(end)
+    return chat.removeprefix("\n") if has_begin and has_end else None
 
 
 def _turns(chat: str, speaker: str) -> Iterator[str]:
-    """What a speaker said, in order."""
-    _, *parts = _TURN.split(chat)
-    for who, words in zip(parts[::2], parts[1::2], strict=True):
-        if who == speaker:
-            yield " ".join(words.split())
+    """Yield a speaker's messages, in order."""
+    _, *fields = _TURN.split(chat)
+    for name, message in zip(fields[::2], fields[1::2], strict=True):
+        if name == speaker:
+            yield " ".join(message.split())
 
 
 def _title(question: str) -> str:
-    """The question itself, cut at a word."""
+    """Return the question itself, cut at a word."""
     line = " ".join(question.split())
     if len(line) <= LONGEST_TITLE:
         return line or "Chat"
     return f"{line[:LONGEST_TITLE].rpartition(' ')[0] or line[:LONGEST_TITLE]}…"
 
 
-def _tags(asked: list[str]) -> list[str]:
-    """The longest words of meaning."""
-    words = dict.fromkeys(word for each in asked for word in ContentTerms().words(each))
-    kept = (word for word in words if word.isalpha() and len(word) > 3)
-    chosen = sorted(kept, key=len, reverse=True)[:_TAGS]
-    general = "Umum" if asked and question_language(asked[0]) == "id" else "General"
+def _tags(questions: list[str]) -> list[str]:
+    """Return the longest content words."""
+    words = dict.fromkeys(word for question in questions for word in ContentTerms().words(question))
+    candidates = (word for word in words if word.isalpha() and len(word) > 3)
+    chosen = sorted(candidates, key=len, reverse=True)[:_TAGS]
+    general = "Umum" if questions and question_language(questions[0]) == "id" else "General"
     return [word.capitalize() for word in words if word in chosen] or [general]
 
 
 _REPLIES: Mapping[str, Callable[[list[str]], object]] = {
-    "title": lambda asked: _title(asked[0] if asked else ""),
+    "title": lambda questions: _title(questions[0] if questions else ""),
     "tags": _tags,
-    # What the documents answer is not known without looking.
+    # Good follow-up questions would need a search, which a chore must not cost.
     "follow_ups": lambda _: [],
-    "queries": lambda asked: asked[-1:],
-    "prompt": lambda asked: asked[-1] if asked else "",
+    "queries": lambda questions: questions[-1:],
+    "prompt": lambda questions: questions[-1] if questions else "",
 }

@@ -1,4 +1,4 @@
-"""An answer as the text of a chat: marks, a list of sources, and where each of them leads."""
+"""An answer as the text of a chat: citation marks, a list of sources, and their links."""
 
 import re
 from collections.abc import Iterator
@@ -18,25 +18,26 @@ from fathom.serving.wording import (
 from fathom.types import PARTIAL_LIST, Answer, Citation
 
 LONGEST_NAME = 160
-"""So many characters of the name of a source are shown."""
+"""The shown length of a source's name, in characters."""
 LONGEST_QUOTE = 300
-"""So many characters of a quote are shown in the list; the whole is given beside it."""
+"""The shown length of a quote in the list, in characters; the annotation has all of it."""
 QUOTED_WORDS = 8
-"""So many words of a quote find it on a page of the web."""
+"""The number of a quote's words that locate it on a page of the web."""
 _HEADS = "|".join(re.escape(head) for words in LANGUAGES for head in (words.sources, words.nearest))
 _UNDERSTOOD = "|".join(re.escape(words.understood) for words in LANGUAGES)
-# From the first of several line breaks on alone: a client can send any number of them.
+# `(?<!\n)` starts at the first of several line breaks only: a client can send any number of
+# them, and trying each one would take quadratic time.
 _OURS = re.compile(rf"\A\*(?:{_UNDERSTOOD}): .*\*\n+|(?<!\n)\n+\*\*(?:{_HEADS})\*\*\n[\s\S]*\Z")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Source:
-    """Where a citation of a text leads.
+    """A source of a text, with its link.
 
     Attributes:
-        name: Title, section and page, as it stands in the document; no Markdown.
+        name: The title, section and page, as they stand in the document; no Markdown.
         url: The page at the quote, or the page of the web; absolute, never empty.
-        start: Where its mark stands in the text for the first time.
+        start: The offset of its first mark in the text.
         end: The end of the mark, half-open.
     """
 
@@ -49,36 +50,36 @@ class Source:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CitedText:
-    """Markdown whose only links and marks are its own, with its sources in the order of marks."""
+    """Markdown without foreign links or marks, with its sources in the order of their marks."""
 
     text: str
     sources: tuple[Source, ...]
 
 
 def cited_text(answer: Answer, base_url: str) -> CitedText:
-    """What a chat client shows of an answer, or of an abstention.
+    """Render an answer, or an abstention, for a chat client.
 
     Args:
-        answer: Answered or abstained.
-        base_url: Where the page is, ending in a slash; the links lead there.
+        answer: The answer or abstention.
+        base_url: The address of the page, ending in a slash; the links lead there.
     """
-    words = wording_for(answer.standalone_question or answer.question)
-    text = "\n\n".join(_parts(answer, words, base_url))
-    sources = (_source(each, text, words, base_url) for each in answer.citations)
+    wording = wording_for(answer.standalone_question or answer.question)
+    text = "\n\n".join(_parts(answer, wording, base_url))
+    sources = (_source(citation, text, wording, base_url) for citation in answer.citations)
     return CitedText(text=text, sources=tuple(sources))
 
 
 def said(text: str) -> str:
-    """What an answer said, of a text that `cited_text` made: without its frame.
+    """Return the answer's own sentences from a text that `cited_text` rendered.
 
-    A client sends it back as the history of the next question; a list of sources is no part of
-    what was said.
+    A client sends the text back as the history of the next question; the list of sources is not
+    part of what was said.
     """
     return _OURS.sub("", text)
 
 
 def link_to(citation: Citation, base_url: str) -> str:
-    """The page at the quote; of the web the page that was read, at its first words."""
+    """Return the link to the page at the quote, or to the page of the web at its first words."""
     if citation.source == "web":
         return _web_link(citation) or base_url
     document = quote(citation.document, safe="")
@@ -86,66 +87,67 @@ def link_to(citation: Citation, base_url: str) -> str:
 
 
 def _web_link(citation: Citation) -> str:
-    """The address with a text fragment, as browsers know it; empty where it is no address."""
+    """Return the address with a text fragment, as browsers know it; empty if it has no web page."""
     address = citation.document.removeprefix("web:")
     if urlsplit(address).scheme not in {"http", "https"}:
         return ""
-    words = " ".join(citation.quote.split()[:QUOTED_WORDS])
-    text = quote(words, safe="").replace("-", "%2D")
+    first_words = " ".join(citation.quote.split()[:QUOTED_WORDS])
+    # A hyphen has a meaning of its own in a text fragment.
+    text = quote(first_words, safe="").replace("-", "%2D")
     plain = quote(address, safe="/:?#@!$&'*+,;=%~")
     return f"{plain}{'' if '#' in plain else '#'}:~:text={text}"
 
 
-def _parts(answer: Answer, words: Wording, base_url: str) -> Iterator[str]:
+def _parts(answer: Answer, wording: Wording, base_url: str) -> Iterator[str]:
     if answer.standalone_question not in {None, answer.question}:
         understood = inert_line(str(answer.standalone_question), 2 * LONGEST_QUOTE)
-        yield f"*{words.understood}: {understood}*"
-    yield from _said(answer, words)
+        yield f"*{wording.understood}: {understood}*"
+    yield from _said(answer, wording)
     if answer.citations:
-        head = words.sources if answer.status == "answered" else words.nearest
-        listed = (_listed(each, words, base_url) for each in answer.citations)
-        yield "\n".join([f"**{head}**", "", *listed])
-    yield from (f"{words.warning}: {inert_line(each, 500)}" for each in answer.warnings)
+        head = wording.sources if answer.status == "answered" else wording.nearest
+        lines = (_listed(each, wording, base_url) for each in answer.citations)
+        yield "\n".join([f"**{head}**", "", *lines])
+    yield from (f"{wording.warning}: {inert_line(each, 500)}" for each in answer.warnings)
 
 
-def _said(answer: Answer, words: Wording) -> Iterator[str]:
+def _said(answer: Answer, wording: Wording) -> Iterator[str]:
     if answer.status != "answered":
-        reason = words.reasons.get(answer.stop_reason, answer.stop_reason)
-        yield f"{words.unknown}: {reason}."
+        reason = wording.reasons.get(answer.stop_reason, answer.stop_reason)
+        yield f"{wording.unknown}: {reason}."
         return
     if short := short_answer(answer):
         yield f"**{inert_line(short, LONGEST_QUOTE)}**"
-    if differing := readings(answer):
+    if alternatives := readings(answer):
         lines = (
             f"- {inert_line(each.text, LONGEST_QUOTE)} {''.join(f'[{n}]' for n in each.citations)}"
-            + (f" ({words.refuted})" if each.refuted else "")
-            for each in differing
+            + (f" ({wording.refuted})" if each.refuted else "")
+            for each in alternatives
         )
-        yield "\n".join([f"{words.differing}:", "", *lines])
+        yield "\n".join([f"{wording.differing}:", "", *lines])
     marks = frozenset(each.n for each in answer.citations)
-    # Lines stay lines: two spaces before the break say so.
+    # Two spaces before a line break keep it in Markdown.
     yield inert(answer.answer, marks).replace("\n", "  \n")
     if answer.stop_reason == PARTIAL_LIST:
-        yield words.partial
+        yield wording.partial
 
 
-def _listed(citation: Citation, words: Wording, base_url: str) -> str:
-    name = label(_name(citation, words), LONGEST_NAME)
-    shown = inert_line(citation.quote, LONGEST_QUOTE)
-    return f"- [{citation.n}] [{name}]({link_to(citation, base_url)}): “{shown}”"
+def _listed(citation: Citation, wording: Wording, base_url: str) -> str:
+    name = label(_name(citation, wording), LONGEST_NAME)
+    shown_quote = inert_line(citation.quote, LONGEST_QUOTE)
+    return f"- [{citation.n}] [{name}]({link_to(citation, base_url)}): “{shown_quote}”"
 
 
-def _source(citation: Citation, text: str, words: Wording, base_url: str) -> Source:
+def _source(citation: Citation, text: str, wording: Wording, base_url: str) -> Source:
     mark = f"[{citation.n}]"
     start = text.find(mark)
     return Source(
         citation=citation,
-        name=" ".join(str(harmless(_name(citation, words))).split()),
+        name=" ".join(str(harmless(_name(citation, wording))).split()),
         url=link_to(citation, base_url),
         start=start,
         end=start + len(mark),
     )
 
 
-def _name(citation: Citation, words: Wording) -> str:
-    return place_name(citation, words) or citation.path or citation.document
+def _name(citation: Citation, wording: Wording) -> str:
+    return place_name(citation, wording) or citation.path or citation.document

@@ -1,4 +1,4 @@
-"""Embeddings of the index's own embedder."""
+"""Embeddings by the index's own embedder."""
 
 import asyncio
 import base64
@@ -20,15 +20,16 @@ from fathom.serving.http.streams import json_reply, while_connected
 
 router = APIRouter(route_class=OpenAIRoute)
 MOST_TEXTS = 2_048
+"""The number of texts of one request, as at OpenAI."""
 BATCH = 32
-"""So many texts are embedded before it is looked whether the client is still there."""
+"""The number of texts that are embedded between two checks whether the client has left."""
 
 
 @router.post("/embeddings")
 async def embeddings(
     body: EmbeddingsBody, request: Request, asking: Ask, space: Here, _: MayRead
 ) -> Response:
-    """Unit vectors of texts, as the index has them of its chunks."""
+    """Embed texts as unit vectors, as the index embeds its chunks."""
     texts = _texts(body)
 
     async def work() -> tuple[Matrix, int]:
@@ -41,10 +42,10 @@ async def embeddings(
     data = [
         {
             "object": "embedding",
-            "index": at,
+            "index": index,
             "embedding": vector.tolist() if as_floats else _base64(vector),
         }
-        for at, vector in enumerate(vectors)
+        for index, vector in enumerate(vectors)
     ]
     usage = {"prompt_tokens": tokens, "total_tokens": tokens}
     return json_reply({"object": "list", "model": body.model, "data": data, "usage": usage})
@@ -56,22 +57,22 @@ def _embedder(engine: Engine, body: EmbeddingsBody) -> Embedder:
             404,
             "model_not_found",
             f"there is no embedding model {body.model[:80]!r}",
-            next=f"it is called {EMBEDDING}",
+            next=f"use {EMBEDDING}",
         )
-    found = engine.embedder
-    if body.dimensions not in {None, found.dimension}:
-        raise refuse("dimensions", f"this model has {found.dimension}")
-    return engine.assembly.question_embedder if body.input_type == "query" else found
+    embedder = engine.embedder
+    if body.dimensions not in {None, embedder.dimension}:
+        raise refuse("dimensions", f"this model has {embedder.dimension}")
+    return engine.assembly.question_embedder if body.input_type == "query" else embedder
 
 
 def _texts(body: EmbeddingsBody) -> Sequence[str]:
-    given = [body.input] if isinstance(body.input, str) else body.input
-    if not all(isinstance(each, str) for each in given):
+    entries = [body.input] if isinstance(body.input, str) else body.input
+    if not all(isinstance(entry, str) for entry in entries):
         raise refuse(
             "input",
             "send texts, not tokens; with LangChain set check_embedding_ctx_length=False",
         )
-    texts = [str(each) for each in given]
+    texts = [str(entry) for entry in entries]
     if not texts or not all(text.strip() for text in texts):
         raise Problem(400, "invalid_request", "input: expected at least one text, none empty")
     if len(texts) > MOST_TEXTS:
@@ -80,16 +81,16 @@ def _texts(body: EmbeddingsBody) -> Sequence[str]:
 
 
 async def _embedded(embedder: Embedder, texts: Sequence[str]) -> tuple[Matrix, int]:
-    """The vectors, and how many tokens were read."""
-    parts: list[Matrix] = []
+    """Return the vectors, and the number of tokens read."""
+    vectors: list[Matrix] = []
     tokens = 0
     for start in range(0, len(texts), BATCH):
-        some = texts[start : start + BATCH]
-        parts.append(await asyncio.to_thread(embedder.embed, some))
-        tokens += sum(map(embedder.count, some))
-    return np.concatenate(parts), tokens
+        batch = texts[start : start + BATCH]
+        vectors.append(await asyncio.to_thread(embedder.embed, batch))
+        tokens += sum(map(embedder.count, batch))
+    return np.concatenate(vectors), tokens
 
 
 def _base64(vector: Any) -> str:  # noqa: ANN401 - a row of a matrix
-    """As OpenAI packs them: little-endian float32."""
+    """Encode a vector as OpenAI does: little-endian float32."""
     return base64.b64encode(vector.astype("<f4").tobytes()).decode()

@@ -1,4 +1,4 @@
-"""Errors as OpenAI's clients expect them, on every route of this interface."""
+"""Errors in the form that OpenAI's clients expect, on every route of this interface."""
 
 from collections.abc import Callable, Coroutine
 from typing import Any
@@ -8,6 +8,7 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
+from typing_extensions import override
 
 from fathom.serving.http.problems import Problem, problem_of, problem_of_http
 from fathom.serving.http.streams import Event, json_text
@@ -22,10 +23,10 @@ Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
 
 class OpenAIRoute(APIRoute):
-    """A route whose errors, also those of its dependencies, have OpenAI's shape."""
+    """A route whose errors, including those of its dependencies, have OpenAI's form."""
 
+    @override
     def get_route_handler(self) -> Handler:
-        """See FastAPI."""
         handle = super().get_route_handler()
 
         async def told(request: Request) -> Response:
@@ -35,19 +36,19 @@ class OpenAIRoute(APIRoute):
                 return _invalid(error)
             except HTTPException as error:
                 return _response(problem_of_http(error))
-            except Exception as error:  # noqa: BLE001 - whatever it is, it is told
+            except Exception as error:  # noqa: BLE001 - every error becomes a reply
                 return _response(problem_of(error))
 
         return told
 
 
 def error_json(problem: Problem, param: str | None = None) -> dict[str, Any]:
-    """The error as the body of a reply, or as the last chunk of a stream."""
-    usual = "server_error" if problem.status >= 500 else "invalid_request_error"
+    """Build the error as the body of a reply, or as the last chunk of a stream."""
+    default_type = "server_error" if problem.status >= 500 else "invalid_request_error"
     return {
         "error": {
             "message": "; ".join(filter(None, (problem.detail, problem.next))),
-            "type": _TYPES.get(problem.status, usual),
+            "type": _TYPES.get(problem.status, default_type),
             "param": param,
             "code": problem.kind,
         }
@@ -55,31 +56,31 @@ def error_json(problem: Problem, param: str | None = None) -> dict[str, Any]:
 
 
 def last_chunk(problem: Problem) -> Event:
-    """What ends a stream that breaks."""
+    """Build the event that ends a failed stream."""
     return Event("", json_text(error_json(problem)))
 
 
 def check_came_through(answer: Answer) -> None:
-    """An answer is given, or that there is none: but a run that broke off is an error.
+    """Refuse a failed run; answers and abstentions pass.
 
     Raises:
-        Problem: If it broke off.
+        Problem: If the run failed.
     """
     if answer.status == "failed":
         raise Problem(502, "answer_failed", f"no answer: {answer.stop_reason}")
 
 
-def refuse(param: str, why: str) -> Problem:
-    """What is asked for cannot be had here."""
-    return Problem(400, "unsupported_parameter", f"{param}: {why}")
+def refuse(param: str, reason: str) -> Problem:
+    """Build the problem of a parameter that cannot be satisfied."""
+    return Problem(400, "unsupported_parameter", f"{param}: {reason}")
 
 
 def _response(problem: Problem, param: str | None = None) -> Response:
-    # OpenAI's own clients try again at 409, 429 and 5xx unless they are told.
-    again = "true" if problem.retry_after is not None else "false"
-    headers = {**problem.response().headers, "x-should-retry": again}
-    for own in ("content-length", "content-type"):
-        headers.pop(own, None)
+    # Without this header OpenAI's own clients retry every 409, 429 and 5xx.
+    should_retry = "true" if problem.retry_after is not None else "false"
+    headers = {**problem.response().headers, "x-should-retry": should_retry}
+    for header in ("content-length", "content-type"):
+        headers.pop(header, None)
     return JSONResponse(error_json(problem, param), status_code=problem.status, headers=headers)
 
 

@@ -1,8 +1,8 @@
-"""The Responses API: an answer as a response, which its trace keeps.
+"""The Responses API: an answer as a response, which its trace stores.
 
-A response is called after the trace of its answer. So it can be had again, the same bytes, and be
-what the next question follows (`previous_response_id`), without a store of its own. A stream
-therefore begins to tell when the answer is there; until then it is kept open by comments.
+A response is named after the trace of its answer. So it can be fetched again, byte for byte, and be
+continued by the next question (`previous_response_id`), without a store of its own. A stream
+therefore starts when the answer is complete; until then comments keep it open.
 """
 
 import asyncio
@@ -45,30 +45,30 @@ ResponseId = Annotated[str, Path(max_length=200)]
 async def respond(
     body: ResponsesBody, request: Request, asking: Ask, space: Here, caller: MayRead, page: PageUrl
 ) -> Response:
-    """Answer the last question of the input, with marks, a list of sources and links."""
+    """Answer the input's last question, with citation marks, a list of sources and links."""
     body.check()
     stopping = request.app.state.stopping
-    before = await asyncio.to_thread(_before, space.engine, body.previous_response_id)
-    turn = await asyncio.to_thread(turn_of, body.messages, before)
+    history = await asyncio.to_thread(_before, space.engine, body.previous_response_id)
+    turn = await asyncio.to_thread(turn_of, body.messages, history)
     effort = body.reasoning.effort if body.reasoning else None
-    asked = body.asked(turn, effort, space.engine.settings)
+    question = body.asked(turn, effort, space.engine.settings)
     if turn.reply is not None:
         text = CitedText(text=turn.reply, sources=())
         reply = _response(text, body.model, int(time.time()), Usage())
         return streamed(_told(reply), stopping) if body.stream else json_reply(reply)
     if body.stream:
-        events = asking.stream(caller, space, asked, Ear)
-        # What can fail has failed when the first event is there, with its own status.
+        events = asking.stream(caller, space, question, Ear)
+        # What can fail early has failed when the first event is there: it gets its own status.
         await while_connected(request, anext(events))
         return streamed(_awaited(space.engine, events, page), stopping, _error)
-    answer = await while_connected(request, asking.answer(caller, space, asked))
+    answer = await while_connected(request, asking.answer(caller, space, question))
     check_came_through(answer)
     return json_reply(await asyncio.to_thread(_response_of, space.engine, answer, page))
 
 
 @router.get("/responses/{response_id}")
 def response(response_id: ResponseId, space: Here, _: MayRead, page: PageUrl) -> Response:
-    """A response as it was given, as long as its trace is kept."""
+    """Get a response as it was given, as long as its trace is stored."""
     answer = space.engine.traces.answer(_trace(space.engine, response_id).id)
     return json_reply(_response_of(space.engine, answer, page))
 
@@ -76,18 +76,18 @@ def response(response_id: ResponseId, space: Here, _: MayRead, page: PageUrl) ->
 def _trace(engine: Engine, response_id: str) -> Trace:
     trace_id = response_id.removeprefix(PREFIX)
     with suppress(TraceMissing):
-        if trace_id != response_id and (found := engine.trace(trace_id)).id == trace_id:
-            return found  # its beginning alone names none
+        if trace_id != response_id and (trace := engine.trace(trace_id)).id == trace_id:
+            return trace  # a prefix of an id finds a trace, but names no response
     raise Problem(
         404,
         "response_not_found",
-        f"there is no response {response_id[:80]!r}, or it is not kept any more",
+        f"there is no response {response_id[:80]!r}, or its trace was removed",
         next="send the turns of the conversation in input instead",
     )
 
 
 def _before(engine: Engine, response_id: str | None) -> Dialogue:
-    """The conversation up to a response."""
+    """Return the conversation up to a response."""
     if response_id is None:
         return ()
     trace = _trace(engine, response_id)
@@ -100,7 +100,7 @@ def _before(engine: Engine, response_id: str | None) -> Dialogue:
 
 
 def _response_of(engine: Engine, answer: Answer, page: str) -> Reply:
-    """The response that an answer is; without a trace nobody can come back to it."""
+    """Build the response of an answer; without a trace it cannot be fetched again."""
     created = time.time()
     if answer.trace_id is not None:
         created = datetime.fromisoformat(engine.trace(answer.trace_id).started_at).timestamp()
@@ -116,20 +116,20 @@ def _response(
     annotations = [
         {
             "type": "url_citation",
-            "url": each.url,
-            "title": each.name,
-            "start_index": each.start,
-            "end_index": each.end,
+            "url": source.url,
+            "title": source.name,
+            "start_index": source.start,
+            "end_index": source.end,
         }
-        for each in text.sources
+        for source in text.sources
     ]
-    part = {"type": "output_text", "text": text.text, "annotations": annotations, "logprobs": []}
+    content = {"type": "output_text", "text": text.text, "annotations": annotations, "logprobs": []}
     message = {
         "type": "message",
         "id": f"msg_{key}",
         "status": "completed",
         "role": "assistant",
-        "content": [part],
+        "content": [content],
     }
     return {
         "id": f"{PREFIX}{key}",
@@ -160,59 +160,59 @@ def _response(
 async def _awaited(
     engine: Engine, events: AsyncGenerator[Told | FinalEvent, None], page: str
 ) -> AsyncGenerator[Event, None]:
-    """The events of a response, once its answer is there."""
+    """Yield the events of a response when its answer is complete."""
     try:
         async for event in events:
             if isinstance(event, FinalEvent):
                 check_came_through(event.answer)
                 reply = await asyncio.to_thread(_response_of, engine, event.answer, page)
-                async for told in _told(reply):
-                    yield told
+                async for response_event in _told(reply):
+                    yield response_event
     finally:
         await events.aclose()
 
 
 async def _told(reply: Reply) -> AsyncGenerator[Event, None]:
-    """A response event by event."""
+    """Yield the events of a response."""
     numbers = count()
-    for each in _steps(reply):
-        yield _event({**each, "sequence_number": next(numbers)})
+    for event in _steps(reply):
+        yield _event({**event, "sequence_number": next(numbers)})
 
 
 def _steps(reply: Reply) -> Iterator[dict[str, Any]]:
     message = reply["output"][0]
-    part = message["content"][0]
-    begun = {**reply, "status": "in_progress", "output": [], "usage": None}
-    begun.pop("fathom", None)
+    content = message["content"][0]
+    started = {**reply, "status": "in_progress", "output": [], "usage": None}
+    started.pop("fathom", None)
     item = {"item_id": message["id"], "output_index": 0, "content_index": 0}
-    yield {"type": "response.created", "response": begun}
-    yield {"type": "response.in_progress", "response": begun}
+    yield {"type": "response.created", "response": started}
+    yield {"type": "response.in_progress", "response": started}
     yield {
         "type": "response.output_item.added",
         "output_index": 0,
         "item": {**message, "status": "in_progress", "content": []},
     }
-    empty = {**part, "text": "", "annotations": []}
+    empty = {**content, "text": "", "annotations": []}
     yield {"type": "response.content_part.added", **item, "part": empty}
-    for line in part["text"].splitlines(keepends=True):
+    for line in content["text"].splitlines(keepends=True):
         yield {"type": "response.output_text.delta", **item, "delta": line, "logprobs": []}
-    for at, annotation in enumerate(part["annotations"]):
+    for index, annotation in enumerate(content["annotations"]):
         yield {
             "type": "response.output_text.annotation.added",
             **item,
-            "annotation_index": at,
+            "annotation_index": index,
             "annotation": annotation,
         }
-    yield {"type": "response.output_text.done", **item, "text": part["text"], "logprobs": []}
-    yield {"type": "response.content_part.done", **item, "part": part}
+    yield {"type": "response.output_text.done", **item, "text": content["text"], "logprobs": []}
+    yield {"type": "response.content_part.done", **item, "part": content}
     yield {"type": "response.output_item.done", "output_index": 0, "item": message}
     yield {"type": "response.completed", "response": reply}
 
 
-def _event(told: dict[str, Any]) -> Event:
-    return Event(told["type"], json_text(told))
+def _event(data: dict[str, Any]) -> Event:
+    return Event(data["type"], json_text(data))
 
 
 def _error(problem: Problem) -> Event:
-    """What ends a stream that breaks."""
+    """Build the event that ends a failed stream."""
     return _event({**error_json(problem)["error"], "type": "error", "sequence_number": 0})
