@@ -1,4 +1,4 @@
-"""Where a Qdrant cluster is and how its collections are laid out, from one URL."""
+"""The address of a Qdrant cluster and the layout of its collections, from one URL."""
 
 import os
 import re
@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlsplit
 from pydantic import SecretStr
 
 from fathom.errors import UsageError
-from fathom.llm.endpoint import check_url, key_in
+from fathom.llm.endpoint import check_url, read_key
 
 EXAMPLE = "https://host:6333/collection?shards=6&replicas=2"
 COLLECTION = "fathom"
@@ -18,14 +18,15 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", re.ASCII)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QdrantAddress:
-    """A cluster, and what new collections on it are like.
+    """The address of a cluster, and the layout of new collections on it.
 
     Attributes:
-        url: Of any node, without a path.
-        collection: How the names of collections begin; the dimension of the vectors follows.
-        shards: Of a new collection; the cluster's own default where it is `None`.
-        replicas: Of each shard of a new collection; a write is acknowledged by most of them.
-        key: Must be quoted nowhere.
+        url: The URL of any node, without a path.
+        collection: The beginning of the names of collections; the dimension of the vectors follows.
+        shards: The number of shards of a new collection; `None` leaves it to the cluster.
+        replicas: The number of replicas of each shard of a new collection; most of them must
+            acknowledge a write. `None` leaves it to the cluster.
+        key: The API key, which nothing may quote.
     """
 
     url: str
@@ -42,13 +43,13 @@ def qdrant_address(
     offline: bool = False,
     environment: Mapping[str, str] = os.environ,
 ) -> QdrantAddress:
-    """What a URL names, checked as far as it can be without a socket.
+    """Return the address that a URL names, checked as far as possible without a socket.
 
     Args:
         url: `https://host:6333[/collection][?shards=N&replicas=N]`.
-        key_env: Name of the variable that holds the API key; none is sent without it.
-        offline: Refuse, also for a server on this machine: offline means no socket at all.
-        environment: Where the key is.
+        key_env: The name of the variable that holds the API key; no key is sent without it.
+        offline: Whether to refuse any address, also on this machine: offline allows no socket.
+        environment: The variables.
 
     Raises:
         UsageError: For a malformed address, a missing or malformed key, a key that would travel
@@ -61,7 +62,7 @@ def qdrant_address(
     collection = parts.path.strip("/") or COLLECTION
     if not _NAME.fullmatch(collection) or parts.fragment:
         raise UsageError(f"the address of Qdrant {url!r} is none; write it as {EXAMPLE}")
-    key = key_in(key_env, "Qdrant", environment) if key_env else None
+    key = read_key(key_env, "Qdrant", environment) if key_env else None
     if key is not None and parts.scheme == "http" and parts.hostname not in _OWN:
         raise UsageError(f"{key_env} would travel unencrypted to {parts.hostname}; use https://")
     return QdrantAddress(
@@ -76,10 +77,12 @@ _OWN = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
 def _counts(query: str) -> dict[str, int]:
-    given = dict(parse_qsl(query, keep_blank_values=True))
-    for name, value in given.items():
+    """Return the numbers of shards and replicas in the query of a URL."""
+    fields = dict(parse_qsl(query, keep_blank_values=True))
+    for name, value in fields.items():
         if name not in {"shards", "replicas"}:
             raise UsageError(f"the address of Qdrant has no {name!r}; write it as {EXAMPLE}")
+        # `isdigit` accepts digits of other scripts, such as superscripts, which `int` refuses.
         if not (value.isascii() and value.isdigit() and 1 <= int(value) <= 10_000):
             raise UsageError(f"the address of Qdrant: {name} = {value!r} is no number from 1")
-    return {name: int(value) for name, value in given.items()}
+    return {name: int(value) for name, value in fields.items()}

@@ -1,6 +1,6 @@
-"""The few requests that are made to a Qdrant cluster, over its REST interface.
+"""The requests to a Qdrant cluster, over its REST interface.
 
-All of them may be repeated without harm: points have names of their own.
+All of them may be repeated without harm, because points have names of their own.
 """
 
 import json
@@ -18,12 +18,12 @@ from fathom.index.qdrant.address import QdrantAddress
 from fathom.llm.retry import RetryPolicy
 
 MOST_BYTES = 256 << 20
-"""Of a reply; the longest are lists of candidates."""
+"""The largest accepted reply; the longest replies are lists of candidates."""
 _PASSING = frozenset({408, 429, 500, 502, 503, 504})
 
 
 class QdrantClient:
-    """Asks one cluster; may be used from several threads."""
+    """A client of one cluster; safe from several threads."""
 
     def __init__(
         self,
@@ -33,13 +33,13 @@ class QdrantClient:
         policy: RetryPolicy | None = None,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
-        """Nothing is asked yet.
+        """Create the client; nothing is sent yet.
 
         Args:
-            address: Where the cluster is.
-            seconds: The longest one request may take.
-            policy: How often a request is tried.
-            sleep: How to wait.
+            address: The address of the cluster.
+            seconds: The longest time that one request may take.
+            policy: The number of tries of a request, and the waits between them.
+            sleep: Waits for so many seconds.
         """
         self.address = address
         self._policy = policy or RetryPolicy()
@@ -52,7 +52,7 @@ class QdrantClient:
         self._free: list[HTTPConnection] = []
 
     def close(self) -> None:
-        """Let go of the connections; may be used again."""
+        """Close the connections; the client may be used again."""
         with self._lock:
             for connection in self._free:
                 connection.close()
@@ -65,10 +65,10 @@ class QdrantClient:
         self.close()
 
     def write(self, method: str, path: str, body: Mapping[str, object]) -> None:
-        """Change points or indexes, and wait until that is on the disk of every shard it is on.
+        """Change points or indexes, and wait until the change is on the disk of every shard.
 
         Raises:
-            RunError: If the cluster cannot be reached, declines, or does not say that it is done.
+            RunError: If the cluster cannot be reached, declines, or does not confirm the change.
         """
         result = self.request(method, path, body, {"wait": "true", "ordering": "strong"})
         status = result.get("status") if isinstance(result, dict) else result
@@ -82,10 +82,10 @@ class QdrantClient:
         body: Mapping[str, object] | None = None,
         params: Mapping[str, str] | None = None,
     ) -> Any:  # noqa: ANN401 - as JSON has it
-        """The result of a request; `None` if what it is about is not there.
+        """Return the result of a request; `None` if the collection or point does not exist.
 
         Raises:
-            RunError: If the cluster cannot be reached, declines, or sends something else.
+            RunError: If the cluster cannot be reached, declines, or sends something else than JSON.
             UsageError: If it refuses the key.
         """
         content = None if body is None else json.dumps(body, separators=(",", ":")).encode()
@@ -98,14 +98,15 @@ class QdrantClient:
                 f"Qdrant at {self.address.url} refuses the API key; check its variable"
             )
         try:
-            told = json.loads(reply)
+            answer = json.loads(reply)
             if status == HTTPStatus.OK:
-                return told["result"]
+                return answer["result"]
         except (ValueError, KeyError, TypeError, RecursionError):
             raise self._error(f"said {status} and no JSON of its own") from None
-        raise self._error(f"said {status}: {_reason(told)}")
+        raise self._error(f"said {status}: {_reason(answer)}")
 
     def _tried(self, method: str, path: str, content: bytes | None) -> tuple[int, bytes]:
+        """Send a request, again after passing errors, and return the status and the reply."""
         tried = 0
         while True:
             tried += 1
@@ -118,20 +119,21 @@ class QdrantClient:
             else:
                 if last or status not in _PASSING:
                     return status, reply
-            self._sleep(self._policy.wait_s(tried))
+            self._sleep(self._policy.compute_wait(tried))
 
     def _asked(self, method: str, path: str, content: bytes | None) -> tuple[int, bytes]:
-        """One request; another one where a connection that was kept has been ended meanwhile."""
+        """Send a request once, and again on a new connection if an idle one has been closed."""
         with self._lock:
-            kept = self._free.pop() if self._free else None
-        if kept is not None:
+            idle = self._free.pop() if self._free else None
+        if idle is not None:
             try:
-                return self._asked_on(kept, method, path, content)
+                return self._asked_on(idle, method, path, content)
             except (HTTPException, ConnectionError):
-                pass
+                pass  # the server ends idle connections, which is no failed try
         return self._asked_on(self._connected(), method, path, content)
 
     def _connected(self) -> HTTPConnection:
+        """Return a new connection, which opens its socket on the first request."""
         parts = urlsplit(self.address.url)
         host, port = parts.hostname or "", parts.port
         if parts.scheme == "https":
@@ -142,6 +144,7 @@ class QdrantClient:
     def _asked_on(
         self, connection: HTTPConnection, method: str, path: str, content: bytes | None
     ) -> tuple[int, bytes]:
+        """Send a request on a connection, and keep the connection for the next one."""
         try:
             connection.request(method, path, content, self._headers)
             reply = connection.getresponse()
@@ -149,6 +152,7 @@ class QdrantClient:
         except BaseException:
             connection.close()
             raise
+        # The rest of the reply is still in the socket, so the connection cannot be reused.
         if len(body) > MOST_BYTES:
             connection.close()
             raise self._error(f"sent more than {MOST_BYTES >> 20} MB")
@@ -157,13 +161,15 @@ class QdrantClient:
         return reply.status, body
 
     def _error(self, what: str) -> RunError:
+        """Return an error that names the cluster and the next step."""
         return RunError(
             f"Qdrant at {self.address.url} {what}; see that it runs, then try again: what was "
             "acknowledged is in PostgreSQL"
         )
 
 
-def _reason(told: object) -> str:
-    status = told.get("status") if isinstance(told, dict) else None
+def _reason(reply: object) -> str:
+    """Return the reason that an error reply gives, in one line of at most 300 characters."""
+    status = reply.get("status") if isinstance(reply, dict) else None
     error = status.get("error") if isinstance(status, dict) else None
     return " ".join(str(error or "no reason given").split())[:300]

@@ -1,12 +1,12 @@
-"""One tenant's points in a collection of a Qdrant cluster: how they are laid out, put and found.
+"""One tenant's points in a collection of a Qdrant cluster: their layout, storage and search.
 
-There is a collection for words and one for the vectors of each dimension, as words are there
-before vectors are. All searches are of one tenant, so there is no graph of neighbours over all
-points but one within each tenant. The name of a point says whose it is and which chunk's, so that
-to put it twice is to put it once, and a reply needs nothing but names and scores.
+There is a collection for words and one for the vectors of each dimension, because words are stored
+before vectors. All searches concern one tenant, so there is no graph of neighbours over all
+points, but one for each tenant. The name of a point contains the tenant and the number of the
+chunk, so storing it twice stores it once, and a reply needs only names and scores.
 
-A mark is a point, named by any number, that tells but that all that was put before it is there.
-Whoever asks with a mark that the collection lacks, as one restored from an older backup does, gets
+A mark is a point, named by any number, which says that every point stored before it is there. A
+search with a mark that the collection lacks, for example after an older backup was restored, gets
 no answer.
 """
 
@@ -23,14 +23,14 @@ from fathom.errors import IndexMismatch
 from fathom.index.qdrant.client import QdrantClient
 
 BATCH = 256
-"""Points a request; of 384 numbers each that is about a megabyte."""
+"""Points per request; with 384 numbers each that is about a megabyte."""
 
 CONNECTIVITY = 16
 EXPANSION_ADD = 128
 EXPANSION_SEARCH = 192
 
 DIGITS = 6
-"""Of the numbers of a vector that are sent; half precision errs by far more than what is cut."""
+"""Digits of a vector's numbers in requests; half precision errs by far more than the rest."""
 
 _CHUNK = (1 << 32) - 1
 """The bits of a point's name that are the chunk's number; the others are the tenant's."""
@@ -40,17 +40,17 @@ HalfMatrix = NDArray[np.float16]
 
 
 class Unmarked(Exception):
-    """The collection lacks the mark that was asked with."""
+    """The collection lacks the mark of a search."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
-    """A chunk as a collection has it.
+    """A chunk as a collection stores it.
 
     Attributes:
-        chunk: Its number, never used for another one.
-        document: The number of its document, by which searches are narrowed.
-        vector: As JSON has it: of numbers, or `sparse`.
+        chunk: The number of the chunk, never used for another one.
+        document: The number of its document, for filters.
+        vector: The vector as JSON: a list of numbers, or the object of `build_sparse_vector`.
     """
 
     chunk: int
@@ -60,7 +60,7 @@ class Point:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A point of a reply."""
+    """A point of a reply, with its score."""
 
     chunk: int
     score: float
@@ -70,12 +70,12 @@ class TenantPoints:
     """The points of one tenant in one collection."""
 
     def __init__(self, client: QdrantClient, tenant: uuid.UUID, dimension: int | None) -> None:
-        """Nothing is asked yet.
+        """Create the object; nothing is sent yet.
 
         Args:
-            client: Of the cluster.
-            tenant: Whose points; those of others are never read, changed or counted.
-            dimension: Of the vectors; `None` for words.
+            client: The client of the cluster.
+            tenant: The tenant; points of others are never read, changed or counted.
+            dimension: The dimension of the vectors; `None` for words.
         """
         self._client = client
         self._tenant = tenant
@@ -86,10 +86,10 @@ class TenantPoints:
         self._marks = marks_of(tenant)
 
     def make(self) -> None:
-        """Make the collection where it is missing.
+        """Create the collection if it is missing.
 
         Raises:
-            IndexMismatch: If there is one of another make.
+            IndexMismatch: If there is a collection of this name with another layout.
         """
         if self._client.request("GET", self._path) is None:
             self._client.request("PUT", self._path, self._layout())
@@ -99,13 +99,14 @@ class TenantPoints:
         self._check(self._client.request("GET", self._path))
 
     def _layout(self) -> dict[str, object]:
+        """Return the layout of a new collection."""
         address = self._client.address
         layout: dict[str, object] = {"on_disk_payload": True}
         if self._dimension is None:
-            # Without the engine's own idf, which differs from shard to shard.
+            # Without the engine's own idf, because it differs from shard to shard.
             layout["sparse_vectors"] = {"words": {}}
         else:
-            # Stored vectors are of unit length; a cosine would round them once more.
+            # Stored vectors have unit length; the distance `Cosine` would round them once more.
             kind = {"size": self._dimension, "distance": "Dot", "datatype": "float16"}
             layout["vectors"] = {"dense": kind}
             layout["hnsw_config"] = {
@@ -117,86 +118,96 @@ class TenantPoints:
             layout["shard_number"] = address.shards
         if address.replicas:
             layout["replication_factor"] = address.replicas
+            # A write that most replicas have survives the loss of a minority of them.
             layout["write_consistency_factor"] = address.replicas // 2 + 1
         return layout
 
-    def _check(self, told: Any) -> None:  # noqa: ANN401 - as JSON has it
+    def _check(self, description: Any) -> None:  # noqa: ANN401 - as JSON has it
+        """Refuse a collection with another layout.
+
+        Raises:
+            IndexMismatch: If the layout differs.
+        """
         try:
-            params = told["config"]["params"]
+            params = description["config"]["params"]
             if self._dimension is None:
-                fine = not (params["sparse_vectors"]["words"] or {}).get("modifier")
+                matches = not (params["sparse_vectors"]["words"] or {}).get("modifier")
             else:
                 dense = params["vectors"]["dense"]
-                fine = (dense["size"], dense["distance"]) == (self._dimension, "Dot")
+                matches = (dense["size"], dense["distance"]) == (self._dimension, "Dot")
         except (KeyError, TypeError):
-            fine = False
-        if not fine:
+            matches = False
+        if not matches:
             raise IndexMismatch(
                 f"the collection {self._path.rpartition('/')[2]} at {self._client.address.url} "
                 "was not made by Fathom; name another one at the end of the address"
             )
 
     def is_there(self) -> bool:
-        """Whether there is such a collection."""
+        """Return whether the collection exists."""
         return self._client.request("GET", self._path) is not None
 
     def put(self, points: Iterable[Point]) -> None:
         """Store points, in place of older ones of the same chunks; durable when it returns."""
-        for some in _batches(points):
-            self._put([self._point(one) for one in some])
+        for batch in _batches(points):
+            self._put([self._point(point) for point in batch])
 
     def _put(self, points: Sequence[object]) -> None:
+        """Send points as JSON to the cluster."""
         self._client.write("PUT", f"{self._path}/points", {"points": points})
 
-    def _point(self, one: Point) -> dict[str, object]:
+    def _point(self, point: Point) -> dict[str, object]:
+        """Return a point as JSON."""
         return {
-            "id": _name(self._tenant, one.chunk),
-            "vector": {"words" if self._dimension is None else "dense": one.vector},
-            "payload": {"tenant": str(self._tenant), "document": one.document},
+            "id": _name(self._tenant, point.chunk),
+            "vector": {"words" if self._dimension is None else "dense": point.vector},
+            "payload": {"tenant": str(self._tenant), "document": point.document},
         }
 
     def mark(self, mark: int) -> None:
-        """Note that all that was put is there; see above."""
+        """Store a mark, which says that every point stored before it is there."""
         payload = {"tenant": str(self._marks)}
         self._put([{"id": _name(self._marks, mark), "vector": {}, "payload": payload}])
 
     def is_marked(self, mark: int) -> bool:
-        """Whether the collection has this mark."""
-        told = self._client.request("POST", f"{self._path}/points/query", self._asked_for(mark))
-        return bool(told and told["points"])
+        """Return whether the collection has this mark."""
+        reply = self._client.request("POST", f"{self._path}/points/query", self._asked_for(mark))
+        return bool(reply and reply["points"])
 
     def _asked_for(self, mark: int) -> dict[str, object]:
-        only = [_belongs_to(self._marks), {"has_id": [_name(self._marks, mark)]}]
-        return _quiet(limit=1, filter={"must": only})
+        """Return the search for a mark."""
+        conditions = [_belongs_to(self._marks), {"has_id": [_name(self._marks, mark)]}]
+        return _quiet(limit=1, filter={"must": conditions})
 
     def unmark(self, kept: int) -> None:
-        """Remove all marks but one."""
-        other = [{"has_id": [_name(self._marks, kept)]}]
-        self._remove({"must": [_belongs_to(self._marks)], "must_not": other})
+        """Delete all marks except one."""
+        excluded = [{"has_id": [_name(self._marks, kept)]}]
+        self._remove({"must": [_belongs_to(self._marks)], "must_not": excluded})
 
     def remove(self, chunks: Iterable[int]) -> None:
-        """Remove the points of these chunks, where they are there."""
-        for some in _batches(chunks):
-            names = [_name(self._tenant, int(chunk)) for chunk in some]
+        """Delete the points of these chunks, if they exist."""
+        for batch in _batches(chunks):
+            names = [_name(self._tenant, int(chunk)) for chunk in batch]
             self._client.write("POST", f"{self._path}/points/delete", {"points": names})
 
     def clear(self) -> None:
-        """Remove all points and marks of the tenant."""
+        """Delete all points and marks of the tenant."""
         if self.is_there():
-            for tenant in (self._marks, self._tenant):  # whoever asks meanwhile lacks the mark
+            for tenant in (self._marks, self._tenant):  # marks first, so a search in between fails
                 self._remove({"must": [_belongs_to(tenant)]})
 
     def _remove(self, points: Mapping[str, object]) -> None:
+        """Delete the points that match a filter."""
         self._client.write("POST", f"{self._path}/points/delete", {"filter": points})
 
     def count(self) -> int:
-        """How many points the tenant has; none where there is no collection."""
-        only = {"filter": {"must": [self._own]}, "exact": True}
-        told = self._client.request("POST", f"{self._path}/points/count", only)
-        return int(told["count"]) if told else 0
+        """Return the number of the tenant's points; 0 if there is no collection."""
+        body = {"filter": {"must": [self._own]}, "exact": True}
+        reply = self._client.request("POST", f"{self._path}/points/count", body)
+        return int(reply["count"]) if reply else 0
 
     def chunks(self) -> Iterator[int]:
-        """The numbers of all chunks that have a point, ascending."""
+        """Yield the numbers of all chunks that have a point, ascending."""
         start: object = None
         while True:
             body: dict[str, object] = {
@@ -207,11 +218,11 @@ class TenantPoints:
             }
             if start is not None:
                 body["offset"] = start
-            told = self._client.request("POST", f"{self._path}/points/scroll", body)
-            if not told:
+            reply = self._client.request("POST", f"{self._path}/points/scroll", body)
+            if not reply:
                 return
-            yield from (_chunk(point["id"]) for point in told["points"])
-            start = told["next_page_offset"]
+            yield from (_chunk(point["id"]) for point in reply["points"])
+            start = reply["next_page_offset"]
             if start is None:
                 return
 
@@ -224,17 +235,17 @@ class TenantPoints:
         exact: bool,
         mark: int = 0,
     ) -> list[Found]:
-        """The points with the largest products with a vector, best first.
+        """Return the points with the largest products with a vector, best first.
 
         Args:
-            vector: Of the query.
-            limit: At most so many.
-            documents: Only of these; of all where it is `None`.
-            exact: Whether to look at all of them, and not at a graph.
-            mark: See above; 0 asks without.
+            vector: The query's vector.
+            limit: The largest number of points to return.
+            documents: The documents to search; `None` searches all.
+            exact: Whether to compare all points instead of following the graph.
+            mark: The mark that the collection must have; 0 asks for none.
 
         Raises:
-            Unmarked: If the collection lacks the mark.
+            MissingMarkError: If the collection lacks the mark.
         """
         search = _quiet(
             query=[round(number, DIGITS) for number in vector.tolist()],
@@ -252,10 +263,10 @@ class TenantPoints:
         documents: Sequence[int] | None,
         mark: int = 0,
     ) -> list[Found]:
-        """The points with the largest sums of weights of a query's terms, best first.
+        """Return the points with the largest sums of weights of a query's terms, best first.
 
         Raises:
-            Unmarked: If the collection lacks the mark.
+            MissingMarkError: If the collection lacks the mark.
         """
         search = _quiet(
             query=sparse(weights), using="words", limit=limit, filter=self._filter(documents)
@@ -263,26 +274,29 @@ class TenantPoints:
         return self._query(search, mark)
 
     def _filter(self, documents: Sequence[int] | None) -> dict[str, object]:
+        """Return the filter for the tenant's points in some documents."""
         must: list[object] = [self._own]
         if documents is not None:
-            must.append({"key": "document", "match": {"any": [int(one) for one in documents]}})
+            must.append(
+                {"key": "document", "match": {"any": [int(document) for document in documents]}}
+            )
         return {"must": must}
 
     def _query(self, search: dict[str, object], mark: int) -> list[Found]:
-        """One request for the points and the mark."""
+        """Search for points and the mark in one request."""
         searches = [search, *([self._asked_for(mark)] if mark else [])]
-        told = self._client.request(
+        replies = self._client.request(
             "POST", f"{self._path}/points/query/batch", {"searches": searches}
         )
-        if mark and not (told and told[-1]["points"]):
+        if mark and not (replies and replies[-1]["points"]):
             raise Unmarked
-        points = told[0]["points"] if told else []
+        points = replies[0]["points"] if replies else []
         return [Found(_chunk(point["id"]), float(point["score"])) for point in points]
 
 
 _INDEXES: Mapping[str, Mapping[str, object]] = {
     "tenant": {"type": "uuid", "is_tenant": True},
-    # It narrows searches; a graph within each document would be of no use.
+    # Filters use the field; a graph within each document would be useless.
     "document": {"type": "integer", "lookup": True, "range": False, "enable_hnsw": False},
 }
 
@@ -290,34 +304,38 @@ _INDEXES: Mapping[str, Mapping[str, object]] = {
 _T = TypeVar("_T")
 
 
-def _batches(all_of_them: Iterable[_T]) -> Iterator[list[_T]]:
-    left = iter(all_of_them)
-    while some := list(islice(left, BATCH)):
-        yield some
+def _batches(items: Iterable[_T]) -> Iterator[list[_T]]:
+    """Yield the items in lists of at most `BATCH`."""
+    remaining = iter(items)
+    while batch := list(islice(remaining, BATCH)):
+        yield batch
 
 
 def sparse(weights: Mapping[int, float]) -> dict[str, object]:
-    """A sparse vector as JSON has it."""
+    """Return a sparse vector as JSON."""
     return {"indices": list(weights), "values": list(weights.values())}
 
 
 def _quiet(**search: object) -> dict[str, object]:
-    """A search whose reply holds names and scores alone."""
+    """Return a search whose reply holds only names and scores."""
     return {**search, "with_payload": False, "with_vector": False}
 
 
 def _belongs_to(tenant: uuid.UUID) -> dict[str, object]:
+    """Return the condition that a point belongs to a tenant."""
     return {"key": "tenant", "match": {"value": str(tenant)}}
 
 
 def marks_of(tenant: uuid.UUID) -> uuid.UUID:
-    """Whose points the marks of a tenant are."""
+    """Return the tenant of a tenant's marks."""
     return uuid.uuid5(tenant, "marks")
 
 
 def _name(tenant: uuid.UUID, number: int) -> str:
+    """Return the name of a point: the tenant's bits, then the number."""
     return str(uuid.UUID(int=(tenant.int & ~_CHUNK) | number))
 
 
 def _chunk(name: str) -> int:
+    """Return the number of the chunk from a point's name."""
     return int(name[-8:], 16)

@@ -1,8 +1,8 @@
-"""What PostgreSQL records for a cluster: which terms chunks have, its marks, and what is left over.
+"""The records that PostgreSQL keeps about a cluster: terms of chunks, marks, and leftover points.
 
 `legs` has a row for the words of an index (space 0) and one for each of its spaces of vectors.
-`chunk_terms` has of each chunk its terms by number (four bytes) and how often it has them (two).
-`leftovers` are points that no state of the index lists any more, or not yet.
+`chunk_terms` has the terms of each chunk by number (four bytes each) and how often the chunk has
+them (two). `leftovers` are points that no state of the index lists any more, or not yet.
 """
 
 import uuid
@@ -19,10 +19,10 @@ from fathom.index.postgres.store import Store, StoredSpace
 from fathom.index.qdrant.collection import marks_of
 
 WORDS = 0
-"""Where the number of a space is asked for."""
+"""The number that stands for the words in place of a space."""
 AT_ONCE = 1_000
 LARGEST = 2**16 - 1
-"""A term that a chunk has more often counts as so many."""
+"""The largest count of a term in a chunk; higher counts are stored as this one."""
 
 Floats = NDArray[np.float64]
 Counts = Mapping[int, int]
@@ -32,12 +32,12 @@ _NAMESPACE = uuid.UUID("f0a7b0c1-3d52-4e0b-8c0e-7a4f6d1e9b25")
 
 @dataclass(frozen=True, slots=True)
 class Leg:
-    """The words, or a space, of an index as the cluster has it.
+    """The state of an index's words, or of one space, in the cluster.
 
     Attributes:
-        space: See `WORDS`.
-        mark: Of the last change; 0 before the first.
-        average: The lowest mean length that weights of words were made with.
+        space: The number of the space; `WORDS` for the words.
+        mark: The mark of the last change; 0 before the first.
+        average: The lowest mean length for which weights of words were made.
     """
 
     space: int
@@ -47,7 +47,14 @@ class Leg:
 
 @dataclass(frozen=True, slots=True)
 class Leftover:
-    """Chunks, or marks, to be removed from the cluster; `None` is all of the tenant."""
+    """Points to be deleted from the cluster.
+
+    Attributes:
+        no: The number of the row.
+        tenant: The tenant of the points.
+        dimension: The dimension of the vectors; `None` for words.
+        chunks: The numbers of the chunks or marks; `None` stands for all of the tenant's.
+    """
 
     no: int
     tenant: uuid.UUID
@@ -56,12 +63,12 @@ class Leftover:
 
 
 def tenant_of(store: Store, space: int) -> uuid.UUID:
-    """Whose points the words or the vectors of an index are, on any cluster."""
+    """Return the tenant of an index's words or of a space, the same on any cluster."""
     return uuid.uuid5(_NAMESPACE, f"{store.index.lineage}/{space}")
 
 
 def leg_of(store: Store, space: int) -> Leg:
-    """What is recorded of the words or of a space; of one that holds nothing an empty one."""
+    """Return the record of the words or of a space; an empty one if there is none."""
     rows = store.rows(
         "SELECT mark, average FROM fathom.legs WHERE index_no = %s AND space_no = %s", space
     )
@@ -69,28 +76,28 @@ def leg_of(store: Store, space: int) -> Leg:
 
 
 def drop_leg(store: Store, space: int) -> None:
-    """Let go of it."""
+    """Delete the record of a space."""
     store.run(
         "DELETE FROM fathom.legs WHERE index_no = %(index)s AND space_no = %(space)s", space=space
     )
 
 
 def asked(store: Store, terms: Iterable[str]) -> tuple[Leg, Statistics, dict[str, int]]:
-    """The words, and of those terms that occur: what BM25 has to know, and their numbers."""
+    """Return the record of the words, and the statistics and numbers of those terms that occur."""
     rows = store.rows(
         "SELECT mark, average, term, chunks, no FROM fathom.legs JOIN fathom.terms USING "
         "(index_no) JOIN fathom.term_numbers USING (index_no, term) "
         "WHERE index_no = %s AND space_no = 0 AND term = ANY(%s)",
         list(terms),
     )
-    leg = Leg(WORDS, rows[0]["mark"], rows[0]["average"]) if rows else Leg(WORDS, 0, 0.0)
+    collection = Leg(WORDS, rows[0]["mark"], rows[0]["average"]) if rows else Leg(WORDS, 0, 0.0)
     counts = {row["term"]: row["chunks"] for row in rows}
     statistics = Statistics(store.index.chunks, store.index.terms, counts)
-    return leg, statistics, {row["term"]: row["no"] for row in rows}
+    return collection, statistics, {row["term"]: row["no"] for row in rows}
 
 
 def record_leg(store: Store, leg: Leg) -> None:
-    """Record it in place of what was."""
+    """Store the record of a space, in place of an older one."""
     store.run(
         "INSERT INTO fathom.legs(index_no, workspace_no, space_no, mark, average) VALUES "
         "(%(index)s, %(workspace)s, %(space)s, %(mark)s, %(average)s) "
@@ -103,7 +110,7 @@ def record_leg(store: Store, leg: Leg) -> None:
 
 
 def numbers_of(store: Store, terms: Iterable[str]) -> dict[str, int]:
-    """Terms that ever had one by their number."""
+    """Return the numbers of those terms that have one."""
     rows = store.rows(
         "SELECT term, no FROM fathom.term_numbers WHERE index_no = %s AND term = ANY(%s)",
         list(terms),
@@ -112,56 +119,58 @@ def numbers_of(store: Store, terms: Iterable[str]) -> dict[str, int]:
 
 
 def number(store: Store, terms: Iterable[str]) -> dict[str, int]:
-    """The numbers of terms; gives one to those that have none."""
-    wanted = set(terms)
-    known = numbers_of(store, wanted)
-    fresh = sorted(wanted - set(known))
+    """Return the numbers of terms; those without a number get one."""
+    distinct = set(terms)
+    existing = numbers_of(store, distinct)
+    fresh = sorted(distinct - set(existing))
     if not fresh:
-        return known
+        return existing
+    # The update locks the row, so two changes cannot give one number to two terms.
     end = store.run(
         "UPDATE fathom.legs SET next_term = next_term + %(count)s WHERE index_no = %(index)s "
         "AND space_no = 0 RETURNING next_term",
         count=len(fresh),
     )
-    given = dict(zip(fresh, range(end - len(fresh), end), strict=True))
+    assigned = dict(zip(fresh, range(end - len(fresh), end), strict=True))
     store.run(
         "INSERT INTO fathom.term_numbers(index_no, workspace_no, term, no) SELECT %(index)s, "
         "%(workspace)s, term, no FROM unnest(%(terms)s::text[], %(numbers)s::bigint[]) "
         "AS given(term, no)",
-        terms=list(given),
-        numbers=list(given.values()),
+        terms=list(assigned),
+        numbers=list(assigned.values()),
     )
-    return {**known, **given}
+    return {**existing, **assigned}
 
 
 def record_terms(store: Store, chunks: Sequence[Posted]) -> Sequence[tuple[int, int, Counts]]:
-    """Record which terms chunks have; gives of each its number, its document's, and these."""
+    """Store the terms of chunks; return each chunk's number, its document's, and the counts."""
     numbers = number(store, {term for chunk in chunks for term in chunk.counts})
     counted = [
         (
-            each.number,
-            each.document,
-            {numbers[term]: min(count, LARGEST) for term, count in each.counts.items()},
+            chunk.number,
+            chunk.document,
+            {numbers[term]: min(count, LARGEST) for term, count in chunk.counts.items()},
         )
-        for each in chunks
+        for chunk in chunks
     ]
-    own = (store.index.no, store.index.workspace_no)
+    owner = (store.index.no, store.index.workspace_no)
     store.insert(
         "chunk_terms(index_no, workspace_no, chunk_no, document_no, length, terms)",
         [
-            (*own, each.number, each.document, each.length, _packed(counts))
-            for each, (_, _, counts) in zip(chunks, counted, strict=True)
+            (*owner, chunk.number, chunk.document, chunk.length, _packed(counts))
+            for chunk, (_, _, counts) in zip(chunks, counted, strict=True)
         ],
     )
     return counted
 
 
 def _packed(counts: Counts) -> bytes:
+    """Return the numbers and counts of terms as bytes."""
     return np.array(list(counts.items()), dtype=_PAIR).tobytes()
 
 
 def forget_terms(store: Store, chunks: Sequence[int]) -> None:
-    """Let go of the terms of chunks."""
+    """Delete the terms of chunks."""
     store.run(
         "DELETE FROM fathom.chunk_terms WHERE index_no = %(index)s AND "
         "chunk_no = ANY(%(gone)s::int[])",
@@ -170,7 +179,7 @@ def forget_terms(store: Store, chunks: Sequence[int]) -> None:
 
 
 def listed(store: Store, numbers: Sequence[int]) -> Iterator[tuple[int, int, Counts]]:
-    """Of those chunks that are there, their numbers, their documents', and their terms."""
+    """Yield those chunks that exist: their numbers, their documents' numbers, and their terms."""
     rows = store.connection.execute(
         "SELECT chunk_no, document_no, terms FROM fathom.chunk_terms WHERE index_no = %s "
         "AND chunk_no = ANY(%s) ORDER BY chunk_no",
@@ -183,18 +192,18 @@ def listed(store: Store, numbers: Sequence[int]) -> Iterator[tuple[int, int, Cou
 
 
 def chunks_of(store: Store, space: StoredSpace) -> Numbers:
-    """The chunks whose words, or whose vectors in a space, are there, ascending."""
-    rows = (
+    """Return the ascending numbers of chunks that have words, or vectors in a space."""
+    source = (
         f"{space.table} WHERE %s IS NOT NULL"
         if space.no
         else "fathom.chunk_terms WHERE index_no = %s"
     )
-    found = store.column(f"SELECT chunk_no FROM {rows} ORDER BY chunk_no")  # noqa: S608 - a number makes the name
-    return np.array(found, dtype=np.int64)
+    numbers = store.column(f"SELECT chunk_no FROM {source} ORDER BY chunk_no")  # noqa: S608 - a number makes the name
+    return np.array(numbers, dtype=np.int64)
 
 
 def documents_of(store: Store, chunks: Sequence[int]) -> dict[int, int]:
-    """The numbers of the documents of chunks."""
+    """Return the numbers of the documents of chunks, by chunk number."""
     rows = store.rows(
         "SELECT no, document_no FROM fathom.chunks WHERE index_no = %s AND no = ANY(%s)",
         list(chunks),
@@ -205,7 +214,7 @@ def documents_of(store: Store, chunks: Sequence[int]) -> dict[int, int]:
 def bm25(
     store: Store, weights: Mapping[int, float], average: float
 ) -> Callable[[Numbers], tuple[Numbers, Floats]]:
-    """Scores chunks exactly, as `postings` does; see `searches.Exact`."""
+    """Return a function that scores chunks exactly by BM25, as `postings` does."""
 
     def exact(numbers: Numbers) -> tuple[Numbers, Floats]:
         rows = store.connection.execute(
@@ -215,28 +224,28 @@ def bm25(
             binary=True,
         ).fetchall()
         lengths = np.array([row[1] for row in rows], dtype=np.int64)
-        against = norms(quantised(lengths), average)
+        chunk_norms = norms(quantised(lengths), average)
         pairs = np.frombuffer(b"".join(row[2] for row in rows), _PAIR)
         owners = np.repeat(np.arange(len(rows)), [len(row[2]) // _PAIR.itemsize for row in rows])
         scores = np.zeros(len(rows))
         for term, weight in weights.items():
-            at = np.flatnonzero(pairs["term"] == term)
-            count, owner = pairs["count"][at].astype(np.float64), owners[at]
-            scores[owner] += weight * count / (count + against[owner])
-        there = np.array([row[0] for row in rows], dtype=np.int64)
-        return there, scores.astype(np.float32).astype(np.float64)
+            positions = np.flatnonzero(pairs["term"] == term)
+            count, owner = pairs["count"][positions].astype(np.float64), owners[positions]
+            scores[owner] += weight * count / (count + chunk_norms[owner])
+        listed_numbers = np.array([row[0] for row in rows], dtype=np.int64)
+        return listed_numbers, scores.astype(np.float32).astype(np.float64)
 
     return exact
 
 
 def leave_mark(store: Store, space: StoredSpace, *, for_s: float) -> None:
-    """Note that the present mark is to go after so many seconds, as another takes its place."""
+    """Record that the present mark is to be deleted after so many seconds."""
     if mark := leg_of(store, space.no).mark:
         _leave(store, marks_of(tenant_of(store, space.no)), space, [mark], for_s)
 
 
 def leave(store: Store, space: StoredSpace, chunks: Sequence[int] | None, *, for_s: float) -> None:
-    """Note points that are to go after so many seconds; see `Leftover`."""
+    """Record points that are to be deleted after so many seconds, as in `Leftover`."""
     _leave(store, tenant_of(store, space.no), space, chunks, for_s)
 
 
@@ -247,6 +256,7 @@ def _leave(
     points: Sequence[int] | None,
     for_s: float,
 ) -> None:
+    """Insert a leftover of a tenant."""
     store.run(
         "INSERT INTO fathom.leftovers(workspace_no, tenant, dimension, chunks, until) VALUES "
         "(%(workspace)s, %(tenant)s, %(dimension)s, %(chunks)s::int[], "
@@ -259,7 +269,7 @@ def _leave(
 
 
 def keep(store: Store, tenants: Sequence[uuid.UUID], chunks: Sequence[int]) -> int:
-    """Note that these points stay; how many such notes there were."""
+    """Delete the notes that these points are left over; return how many there were."""
     return int(
         store.run(
             "WITH kept AS (DELETE FROM fathom.leftovers WHERE workspace_no = %(workspace)s AND "
@@ -272,7 +282,7 @@ def keep(store: Store, tenants: Sequence[uuid.UUID], chunks: Sequence[int]) -> i
 
 
 def leftovers(store: Store, *, due: bool) -> list[Leftover]:
-    """What is left over in the workspace; with `due` what is to go now."""
+    """Return the leftovers of the workspace; with `due` those whose time has come."""
     rows = store.rows(
         "SELECT no, tenant, dimension, chunks FROM fathom.leftovers WHERE %s IS NOT NULL "
         "AND workspace_no = %s AND (until <= clock_timestamp() OR NOT %s) ORDER BY no",
@@ -283,8 +293,8 @@ def leftovers(store: Store, *, due: bool) -> list[Leftover]:
 
 
 def gone(store: Store, done: Sequence[Leftover]) -> None:
-    """Note that they are gone."""
+    """Delete the notes of leftovers that were deleted from the cluster."""
     store.run(
         "DELETE FROM fathom.leftovers WHERE no = ANY(%(done)s::int[])",
-        done=[one.no for one in done],
+        done=[leftover.no for leftover in done],
     )

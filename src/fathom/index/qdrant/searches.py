@@ -1,10 +1,10 @@
-"""Search by words and by vectors on a Qdrant cluster; the result does not hang on the cluster.
+"""Exact searches by words and by vectors on a Qdrant cluster.
 
-The cluster proposes candidates: by weights that were made with an older average length, by
-vectors of half precision, from shards of whatever layout. The truth scores them exactly and drops
-what it does not list, and more are asked for until none that was left out could be among the best.
-So the result is that of BM25 over the index's present statistics and of exact cosines; only what a
-graph of neighbours misses is missed.
+The cluster proposes candidates: by weights that were made with an older average length, by vectors
+of half precision, from shards of any layout. PostgreSQL scores them exactly and drops those that it
+does not list. More candidates are requested until none of the others could be among the best. So
+the hits are those of BM25 over the index's present statistics and of exact cosines, whatever the
+cluster; only a graph of neighbours may miss some.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -18,28 +18,28 @@ from fathom.index.filters import Allowed, Numbers
 from fathom.index.qdrant.collection import DIGITS, Found, Point, TenantPoints, sparse
 
 FEW_CHUNKS = 10_000
-"""So many are all looked at, without a graph."""
+"""Up to so many chunks are all compared, without a graph."""
 FEW_DOCUMENTS = 10_000
-"""So many can be named in a request."""
+"""Up to so many documents are named in a request."""
 MARGIN = 2e-4
-"""A product of half precision may err by this much."""
+"""The largest error of a product in half precision."""
 ROUNDING = 1e-5
-"""A sum of single precision may err by this share."""
+"""The largest relative error of a sum in single precision."""
 
 Floats = NDArray[np.float64]
 Scored = list[tuple[int, float]]
 Exact = Callable[[Numbers], tuple[Numbers, Floats]]
-"""Of chunks by number those that the truth lists, and their exact scores."""
+"""Returns those of the chunks that PostgreSQL lists, and their exact scores."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scope:
-    """Which chunks a search may give, and when.
+    """The chunks that a search may return, and the state of the index.
 
     Attributes:
-        chunks: How many chunks there are in the whole index.
-        allowed: Only these of them; all where it is `None`.
-        mark: That the collection must have; see `collection`.
+        chunks: The number of chunks in the whole index.
+        allowed: The chunks that may be returned; `None` allows all.
+        mark: The mark that the collection must have, as in `collection`.
     """
 
     chunks: int
@@ -48,45 +48,46 @@ class Scope:
 
     @property
     def size(self) -> int:
-        """How many chunks may be given."""
+        """The number of chunks that may be returned."""
         return self.chunks if self.allowed is None else len(self.allowed.chunks)
 
     @property
     def named(self) -> Sequence[int] | None:
-        """The documents, where they are few enough to be named in a request."""
+        """The documents, if they are few enough to be named in a request."""
         if self.allowed is None or len(self.allowed.documents) > FEW_DOCUMENTS:
             return None
-        return [int(one) for one in self.allowed.documents]
+        return [int(document) for document in self.allowed.documents]
 
-    def among(self, found: Sequence[Found]) -> Numbers:
-        """Those of the chunks found that may be given."""
-        numbers = np.array([one.chunk for one in found], dtype=np.int64)
+    def among(self, points: Sequence[Found]) -> Numbers:
+        """Return the numbers of those points that may be returned."""
+        numbers = np.array([point.chunk for point in points], dtype=np.int64)
         return numbers if self.allowed is None else numbers[np.isin(numbers, self.allowed.chunks)]
 
 
 class QdrantWords:
-    """Keyword search of one tenant."""
+    """The keyword search of one tenant."""
 
     def __init__(self, points: TenantPoints, average: float) -> None:
         """Take over a tenant's points in the collection of words.
 
         Args:
-            points: Of this tenant.
-            average: The mean length of a chunk that weights are made with. While points made with
-                several are about, the lowest.
+            points: The points of the tenant.
+            average: The mean length of a chunk for which weights are computed. If points exist that
+                were made with several means, the lowest.
         """
         self._points = points
         self._average = average
 
     def put(self, chunks: Iterable[tuple[int, int, Mapping[int, int]]]) -> None:
-        """Store chunks; durable when it returns, and harmless to repeat.
+        """Store chunks; the call is durable when it returns, and harmless to repeat.
 
         Args:
-            chunks: Of each its number, its document's, and how often it has each term.
+            chunks: The number of each chunk, of its document, and how often it has each term.
         """
-        self._points.put(self._point(*one) for one in chunks)
+        self._points.put(self._point(*chunk) for chunk in chunks)
 
     def _point(self, chunk: int, document: int, terms: Mapping[int, int]) -> Point:
+        """Return the point of a chunk, with the weight of each of its terms."""
         norm = norms(quantised(np.array([sum(terms.values())])), self._average)
         counts = np.fromiter(terms.values(), dtype=np.float64, count=len(terms))
         weights = np.round(counts / (counts + norm), 7).tolist()
@@ -102,43 +103,44 @@ class QdrantWords:
         k: int,
         scope: Scope,
     ) -> Scored:
-        """The chunks with the highest BM25, by number, `k` and what ties with the last.
+        """Return the `k` chunks with the highest BM25, and all ties of the last one, by number.
 
         Args:
-            weights: `bm25.query_weights` by the numbers of the terms.
+            weights: `bm25.compute_query_weights` by the numbers of the terms.
             average: The mean length of a chunk at the revision.
-            exact: BM25 at the revision.
-            k: See above.
-            scope: What may be given.
+            exact: Returns BM25 at the revision.
+            k: The number of chunks to return without ties.
+            scope: The chunks that may be returned.
 
         Raises:
-            Unmarked: If the collection lacks the mark of the scope.
+            MissingMarkError: If the collection lacks the mark of the scope.
         """
         if not weights or not scope.size:
             return []
-        # A shorter average than now makes norms larger, and so what the cluster sums too small.
-        most = max(1.0, average / self._average) * (1 + ROUNDING)
+        # Weights made for a shorter average than now have larger norms, so the cluster's sums are
+        # too small, at most by this factor.
+        growth = max(1.0, average / self._average) * (1 + ROUNDING)
         return _certain(
             lambda limit: self._points.worded(weights, limit, scope.named, scope.mark),
             exact,
-            lambda score: score * most,
+            lambda score: score * growth,
             k=k,
             scope=scope,
         )
 
 
 class QdrantVectors:
-    """Vector search of one tenant."""
+    """The vector search of one tenant."""
 
     def __init__(self, points: TenantPoints) -> None:
         """Take over a tenant's points in the collection of vectors of their dimension."""
         self._points = points
 
     def put(self, chunks: Iterable[tuple[int, int, NDArray[np.float16]]]) -> None:
-        """Store chunks; durable when it returns, and harmless to repeat.
+        """Store chunks; the call is durable when it returns, and harmless to repeat.
 
         Args:
-            chunks: Of each its number, its document's, and its vector, of unit length.
+            chunks: The number of each chunk, of its document, and its vector of unit length.
         """
         self._points.put(
             Point(
@@ -150,23 +152,23 @@ class QdrantVectors:
         )
 
     def search(self, vector: NDArray[np.float32], exact: Exact, *, k: int, scope: Scope) -> Scored:
-        """The chunks with the highest cosine, by number, `k` and what ties with the last.
+        """Return the `k` chunks with the highest cosine, and all ties of the last one, by number.
 
         Args:
-            vector: Of unit length.
-            exact: Cosines.
-            k: See above.
-            scope: What may be given.
+            vector: The query's vector, of unit length.
+            exact: Returns cosines.
+            k: The number of chunks to return without ties.
+            scope: The chunks that may be returned.
 
         Raises:
-            Unmarked: If the collection lacks the mark of the scope.
+            MissingMarkError: If the collection lacks the mark of the scope.
         """
         if not scope.size:
             return []
-        every = scope.size <= FEW_CHUNKS
+        compare_all = scope.size <= FEW_CHUNKS
         return _certain(
             lambda limit: self._points.nearest(
-                vector, limit, scope.named, exact=every, mark=scope.mark
+                vector, limit, scope.named, exact=compare_all, mark=scope.mark
             ),
             exact,
             lambda score: score + MARGIN,
@@ -183,32 +185,33 @@ def _certain(
     k: int,
     scope: Scope,
 ) -> Scored:
-    """The best `k` and what ties with the last, once nothing that was not found can be better.
+    """Return the best `k` and all ties of the last one, once no other chunk can be better.
 
     Args:
-        ask: The first so many by the cluster's scores.
-        exact: Their exact scores.
-        bound: The highest exact score that goes with a score of the cluster's.
-        k: How many are wanted.
-        scope: What may be given.
+        ask: Returns the first so many points by the cluster's scores.
+        exact: Returns their exact scores.
+        bound: Returns the highest exact score that is possible for a score of the cluster.
+        k: The number of chunks to return without ties.
+        scope: The chunks that may be returned.
     """
     limit = k + k // 2 + 16
     while True:
-        found = ask(limit)
-        numbers, scores = exact(scope.among(found))
-        least = _kth(scores, k)
-        if len(found) < limit:
+        points = ask(limit)
+        numbers, scores = exact(scope.among(points))
+        threshold = _kth(scores, k)
+        # The cluster has no more points, so none can be missing.
+        if len(points) < limit:
             break
-        if least is not None and least > bound(found[-1].score):
+        if threshold is not None and threshold > bound(points[-1].score):
             break
         limit *= 4
-    if least is not None:
-        numbers, scores = numbers[scores >= least], scores[scores >= least]
+    if threshold is not None:
+        numbers, scores = numbers[scores >= threshold], scores[scores >= threshold]
     return list(zip(numbers.tolist(), scores.tolist(), strict=True))
 
 
 def _kth(scores: Floats, k: int) -> float | None:
-    """The score of rank `k`, where there are more."""
+    """Return the score of rank `k`, if there are more scores."""
     if len(scores) <= k:
         return None
     return float(np.partition(scores, len(scores) - k)[len(scores) - k])
