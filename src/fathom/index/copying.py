@@ -30,6 +30,7 @@ def copy(
         UsageError: If the target holds a document that the source does not hold in the same form.
         RunError: If the copy differs from the source, because another process wrote meanwhile.
     """
+    # Checked before anything is written, so that a refused copy changes nothing.
     _check_is_part(target, source)
     beside()
     state = source.status()

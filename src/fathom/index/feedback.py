@@ -56,6 +56,7 @@ class Feedback:
 
 def key_of(question: str, filters: Sequence[Filter] = ()) -> str:
     """Compute the key of a question, which ignores capitals, spaces and the last mark."""
+    # Casefolded, since people type the same question with and without capitals.
     words = " ".join(question.casefold().split()).rstrip(" ?.!")
     conditions = sorted(canonical([filter_.key, filter_.op, filter_.value]) for filter_ in filters)
     return digest(canonical([words, conditions]))[:32]

@@ -15,7 +15,7 @@ from fathom.index.base import IndexReader
 from fathom.index.feedback import Feedback
 from fathom.index.trace_retention import Held
 from fathom.jsonable import canonical
-from fathom.runs.chain import TraceTampered, decode
+from fathom.runs.chain import TamperedTraceError, decode_trace
 from fathom.runs.trace import Trace
 
 MAX_BYTES = 256 << 20
@@ -186,6 +186,7 @@ def swept(store: TraceStore, index: IndexReader) -> TraceStore:
     """
     try:
         store.sweep(index)
+    # The caller never gets the store, so it must be closed here, even after an interrupt.
     except BaseException:
         store.close()
         raise
@@ -226,10 +227,10 @@ def unpacked(trace_id: str, data: bytes) -> Trace:
         # Bounded, because a damaged or forged row could expand to any size.
         lines = unpacker.decompress(data, MAX_TRACE_BYTES)
     except zlib.error as error:
-        raise TraceTampered(f"trace {trace_id}: the stored data is damaged") from error
+        raise TamperedTraceError(f"trace {trace_id}: the stored data is damaged") from error
     if not unpacker.eof:
-        raise TraceTampered(f"trace {trace_id}: the stored data is cut or far too large")
-    return decode(lines, trace_id)
+        raise TamperedTraceError(f"trace {trace_id}: the stored data is cut or far too large")
+    return decode_trace(lines, trace_id)
 
 
 def the_only(matches: Sequence[str], beginning: str) -> str:
@@ -238,6 +239,7 @@ def the_only(matches: Sequence[str], beginning: str) -> str:
     Raises:
         TraceMissing: If there is none or more than one.
     """
+    # An empty beginning is refused: it would match the only trace of a store.
     if len(matches) == 1 and beginning:
         return matches[0]
     fault = "more than one trace begins" if beginning and matches else "no trace begins"
@@ -266,5 +268,5 @@ def damaged(stored: Iterable[tuple[str, bytes]]) -> Iterator[str]:
     for trace_id, data in stored:
         try:
             unpacked(trace_id, data)
-        except TraceTampered as error:
+        except TamperedTraceError as error:
             yield f"{error}; remove it with `fathom trace --delete {trace_id}`"
