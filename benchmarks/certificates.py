@@ -18,12 +18,12 @@ from statistics import fmean, median
 
 import numpy as np
 
-from fathom.calibration.law import Answered, learn
+from fathom.calibration.law import GradedAnswer, learn_law
 from fathom.engine import Engine
-from fathom.evaluation.calibration import answered, gradable
+from fathom.evaluation.calibration import extract_outcome, is_gradable
 from fathom.evaluation.calibration_metrics import aurc, calibration_error
 from fathom.evaluation.datasets import Dataset, load
-from fathom.evaluation.harness import indexed
+from fathom.evaluation.harness import prepare_engine
 from fathom.evaluation.records import Record
 from fathom.evaluation.runner import Session
 from fathom.settings import IndexSettings, Settings
@@ -34,7 +34,7 @@ SETS: Mapping[str, int | None] = {"squad-fresh": 500, "idk-mrc-retrieval": None,
 RATES = (0.05, 0.1, 0.2, 0.3)
 DELTA = 0.05
 STRATEGY = "naive"
-Outcomes = Sequence[Answered | None]
+Outcomes = Sequence[GradedAnswer | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ class Way:
         """The outcomes with no other signals."""
         return [
             each
-            and Answered(
+            and GradedAnswer(
                 {
                     name: value
                     for name, value in each.signals.items()
@@ -93,12 +93,12 @@ def asked(dataset: Dataset, engine: Engine, work: Path, queries: int | None) -> 
     session = Session(
         engine=engine, dataset=dataset, queries=queries, folder=work, on_progress=told
     )
-    records = [record for record in session.answers(STRATEGY) if gradable(record)]
+    records = [record for record in session.collect_answers(STRATEGY) if is_gradable(record)]
     cosines = cosines_of(engine, records, work / dataset.name / "cosine.json")
     return [
-        each and Answered({**each.signals, "cosine": cosines[record.question]}, each.right)
+        each and GradedAnswer({**each.signals, "cosine": cosines[record.question]}, each.right)
         for record in records
-        for each in [answered(record)]
+        for each in [extract_outcome(record)]
     ]
 
 
@@ -124,7 +124,7 @@ def split(outcomes: Outcomes, way: Way, rates: Sequence[float], seed: int) -> li
     own = way.of(outcomes)
     first = [own[at] for at in order[: len(order) // 2]]
     rest = [own[at] for at in order[len(order) // 2 :]]
-    made = learn(first, rates=rates, delta=DELTA)
+    made = learn_law(first, rates=rates, delta=DELTA)
     told = [(made.law(each.signals), each.right) for each in rest if each]
     sure, right = [score for score, _ in told], [each for _, each in told]
     found = []
@@ -181,7 +181,7 @@ def main() -> None:
     for name in options.sets:
         dataset = load(options.data / name)
         index = (options.indexes or options.work / "indexes") / name
-        with indexed(Engine(settings=answering(index, options.threads)), dataset) as engine:
+        with prepare_engine(Engine(settings=answering(index, options.threads)), dataset) as engine:
             outcomes = asked(dataset, engine, options.work, options.most or SETS.get(name))
         right = [each.right for each in outcomes if each]
         print(f"{name}: {len(outcomes)} questions, {fmean(right):.1%} of the answers right")

@@ -31,9 +31,9 @@ from tests.scripted_server import (
 
 from fathom.llm.base import Call, Message
 from fathom.llm.chat import LangChainChat
-from fathom.llm.endpoint import endpoint_of
-from fathom.llm.faults import CallFailed
-from fathom.llm.retry import Retrying
+from fathom.llm.endpoint import resolve_endpoint
+from fathom.llm.faults import CallFailure
+from fathom.llm.retry import RetryingModel
 
 SLOW: dict[str, Act] = {
     "slow first byte": waits(60, says("late")),
@@ -61,7 +61,7 @@ def main() -> None:
 async def measure(act: Act, calls: int, at_once: int, deadline_s: float) -> list[float]:
     overruns: list[float] = []
     async with ScriptedServer(*[act] * calls * 4) as server:
-        chat = LangChainChat(endpoint_of("openai:m", base_url=server.base_url))
+        chat = LangChainChat(resolve_endpoint("openai:m", base_url=server.base_url))
         chat.prepare()
         for _ in range(calls // at_once):
             overruns += await asyncio.gather(*(one(chat, deadline_s) for _ in range(at_once)))
@@ -71,8 +71,8 @@ async def measure(act: Act, calls: int, at_once: int, deadline_s: float) -> list
 async def one(chat: LangChainChat, deadline_s: float) -> float:
     deadline = time.monotonic() + deadline_s
     question = [Message("user", "What is the capital of France?")]
-    with suppress(CallFailed):
-        await Retrying(chat).complete(Call(question, max_tokens=4000, deadline=deadline))
+    with suppress(CallFailure):
+        await RetryingModel(chat).complete(Call(question, max_tokens=4000, deadline=deadline))
     return max(0.0, time.monotonic() - deadline) * 1000
 
 

@@ -24,10 +24,10 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from fathom.models.base import Embedder, Matrix, for_many
+from fathom.models.base import Embedder, Matrix, get_bulk_embedder
 from fathom.models.embedder import SHIPPED, load_embedder
 from fathom.models.onnx_embedder import OnnxEmbedder
-from fathom.models.runtime import BATCH_TOKENS, cores, load_runtime
+from fathom.models.runtime import BATCH_TOKENS, count_cores, load_runtime
 from fathom.models.tokens import WordPiece
 
 RESOURCES = Path(str(resources.files("fathom.models") / "resources"))
@@ -114,8 +114,8 @@ def of_8_bits(folder: Path) -> Embedder:
 def ways(folder: Path) -> dict[str, Way]:
     shipped = load_embedder()
     found: dict[str, Way] = {
-        f"one run, {cores()} threads": shipped.embed,
-        f"{cores()} runs of one thread (ingestion)": for_many(shipped).embed,
+        f"one run, {count_cores()} threads": shipped.embed,
+        f"{count_cores()} runs of one thread (ingestion)": get_bulk_embedder(shipped).embed,
         "one run, one thread": load_embedder(threads=1).embed,
         "one text at a time": one_by_one(shipped),
         "padded, sorted by length": Padded(in_order=False),
@@ -126,7 +126,7 @@ def ways(folder: Path) -> dict[str, Way]:
     if find_spec("onnx"):
         eight = of_8_bits(folder)
         found["8 bits"] = eight.embed
-        found["8 bits, runs of one thread"] = for_many(eight).embed
+        found["8 bits, runs of one thread"] = get_bulk_embedder(eight).embed
     return found
 
 

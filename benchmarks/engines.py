@@ -76,12 +76,12 @@ class WordSigns:
         sums = np.zeros((len(texts), self.dimension), dtype=np.float32)
         for row, text in enumerate(texts):
             words = _WORD.findall(text.lower()) or [""]
-            sums[row] = np.sum([self._of(word) for word in words], axis=0)
+            sums[row] = np.sum([self._iterate_words(word) for word in words], axis=0)
         sums[~sums.any(axis=1), 0] = 1.0  # signs that cancel out
         unit: Matrix = sums / np.linalg.norm(sums, axis=1, keepdims=True)
         return unit
 
-    def _of(self, word: str) -> NDArray[np.int8]:
+    def _iterate_words(self, word: str) -> NDArray[np.int8]:
         known = self._signs.get(word)
         if known is None:
             bits = hashlib.shake_128(word.encode()).digest(self.dimension // 8)

@@ -16,9 +16,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fathom.evaluation.comparison import contrast
-from fathom.evaluation.gate import fell
+from fathom.evaluation.gate import is_regression
 from fathom.evaluation.records import Record
-from fathom.evaluation.rows import values
+from fathom.evaluation.rows import score_questions
 from fathom.evaluation.statistics import bca_interval, mcnemar_p, randomisation_p, t_test_p
 
 Pairs = npt.NDArray[np.float64]
@@ -90,7 +90,9 @@ def _told_apart(pairs: Pairs, seed: int) -> dict[str, bool]:
         "randomisation": randomisation_p(differences, seed=seed, rounds=1000) < ALPHA,
         "t-test": t_test_p(differences) < ALPHA,
         "interval": not low <= 0 <= high,
-        "gate": fell(contrast("", "", ("now", "before"), [(a, b) for a, b in pairs.tolist()])),
+        "gate": is_regression(
+            contrast("", "", ("now", "before"), [(a, b) for a, b in pairs.tolist()])
+        ),
     }
     if set(np.unique(pairs)) <= {0.0, 1.0}:
         p = mcnemar_p(differences.count(1.0), differences.count(-1.0))
@@ -110,7 +112,7 @@ def table(found: Mapping[str, Mapping[str, float]], rounds: int) -> str:
 def read(file: Path, measure: str) -> dict[str, float]:
     """A measure's value of each recorded question."""
     lines = file.read_text(encoding="utf-8").splitlines()
-    return values(measure, [Record.from_json(json.loads(line)) for line in lines])
+    return score_questions(measure, [Record.from_json(json.loads(line)) for line in lines])
 
 
 def main() -> None:

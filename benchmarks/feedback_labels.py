@@ -15,38 +15,38 @@ from statistics import fmean
 import numpy as np
 from benchmarks.certificates import WAYS, answering, asked, options_of
 
-from fathom.calibration.law import READER, Answered
-from fathom.calibration.sureness import SurenessLaw, fit
+from fathom.calibration.law import READER, GradedAnswer
+from fathom.calibration.sureness import CorrectnessLaw, fit_law
 from fathom.engine import Engine
 from fathom.evaluation.calibration_metrics import calibration_error
 from fathom.evaluation.datasets import load
-from fathom.evaluation.harness import indexed
+from fathom.evaluation.harness import prepare_engine
 
 HOME = "squad-retrieval"
 AWAY = {"idk-mrc-retrieval": "another language", "covid-qa": "another subject"}
 LABELS = 100
 
 
-def ece(law: SurenessLaw, answers: Sequence[Answered]) -> float:
+def ece(law: CorrectnessLaw, answers: Sequence[GradedAnswer]) -> float:
     """Expected calibration error of a law on answers."""
-    sure = law.all([each.signals for each in answers]).tolist()
+    sure = law.predict([each.signals for each in answers]).tolist()
     return calibration_error(sure, [each.right for each in answers]) or 0.0
 
 
-def learned(answers: Sequence[Answered], before: SurenessLaw) -> SurenessLaw:
+def learned(answers: Sequence[GradedAnswer], before: CorrectnessLaw) -> CorrectnessLaw:
     """The law that answers give, beginning with another."""
-    return fit(
+    return fit_law(
         [each.signals for each in answers], [each.right for each in answers], before=before
     ).law
 
 
 def main() -> None:
     options = options_of(__doc__, [HOME, *AWAY])
-    answers: dict[str, list[Answered]] = {}
+    answers: dict[str, list[GradedAnswer]] = {}
     for name in (HOME, *AWAY):
         dataset = load(options.data / name)
         index: Path = (options.indexes or options.work / "indexes") / name
-        with indexed(Engine(settings=answering(index, options.threads)), dataset) as engine:
+        with prepare_engine(Engine(settings=answering(index, options.threads)), dataset) as engine:
             found = asked(dataset, engine, options.work, options.most)
         answers[name] = [each for each in WAYS[0].of(found) if each]
     law = learned(answers[HOME], READER)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 
-from fathom.assembly.calibrations import shipped
+from fathom.assembly.calibrations import load_shipped_calibrations
 from fathom.evaluation.measures import SCORES
 from fathom.evaluation.records import Record
 
@@ -23,8 +23,8 @@ BOUNDS = (0.0, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4)
 
 def withheld(record: Record, strategy: str, least: float) -> Record:
     """The record as it would be with this `ask.min_probability`."""
-    law = shipped()[strategy].law
-    if not record.answered or not record.signals or record.conflicts:
+    law = load_shipped_calibrations()[strategy].law
+    if not record.is_answered or not record.signals or record.conflicts:
         return record
     if law(record.signals) >= least:
         return record

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from fathom.agents.judge import LocalJudge
 from fathom.evaluation.calibration_metrics import auroc
-from fathom.evaluation.datasets import Dataset, Question, load, rows
+from fathom.evaluation.datasets import Dataset, Question, load, read_rows
 from fathom.evaluation.statistics import bootstrap_interval
 from fathom.models.shipped import load_shipped_reader
 from fathom.text.content_words import ContentTerms
@@ -45,7 +45,7 @@ def pair_of(question: Question, text: str) -> Pair | None:
 
 def pairs_of(dataset: Dataset, count: int) -> list[Pair]:
     """Those of a sample of the judged questions; where more than one is right, none is taken."""
-    texts = {row["_id"]: row["text"] for _, row in rows(dataset.corpus)}
+    texts = {row["_id"]: row["text"] for _, row in read_rows(dataset.corpus)}
     asked = dataset.sample(count, judged=True)
     found = (pair_of(each, texts[min(dataset.qrels[each.id])]) for each in asked)
     return [pair for pair in found if pair]
@@ -58,8 +58,8 @@ def main() -> None:
     settings = parser.parse_args()
     found = pairs_of(load(DATA / "squad-fresh"), settings.questions)
     judge = LocalJudge(pairs=load_shipped_reader())
-    right = judge.scores([(claim, quote) for claim, quote, _ in found])
-    wrong = judge.scores([(claim, quote) for claim, _, quote in found])
+    right = judge.score_pairs([(claim, quote) for claim, quote, _ in found])
+    wrong = judge.score_pairs([(claim, quote) for claim, _, quote in found])
     value = auroc([*right, *wrong], [*(True for _ in right), *(False for _ in wrong)])
     better = [float(a > b) for a, b in zip(right, wrong, strict=True)]
     low, high = bootstrap_interval(better)

@@ -36,7 +36,7 @@ FIRST = Span(0, 4)
 class Nothing:
     """A pair reader that looks at nothing: the first word is as likely an answer as not."""
 
-    def session(self, *_: object, **__: object) -> Self:
+    def open_session(self, *_: object, **__: object) -> Self:
         """See `CrossReader`."""
         return self
 

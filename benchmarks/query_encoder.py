@@ -27,10 +27,10 @@ from fathom.evaluation.comparison import compare
 from fathom.evaluation.datasets import load
 from fathom.evaluation.records import Record
 from fathom.evaluation.runner import Session
-from fathom.models.base import Embedder, for_questions
+from fathom.models.base import Embedder, get_question_embedder
 from fathom.models.embedder import load_embedder
-from fathom.models.query_encoder import SHA256, AskedOtherwise, QueryEncoder, asked_with
-from fathom.models.runtime import sha256_of
+from fathom.models.query_encoder import SHA256, DualEmbedder, QueryEncoder, combine_with_encoder
+from fathom.models.runtime import hash_file
 from fathom.models.tokens import WordPiece
 from fathom.settings import Settings
 
@@ -42,11 +42,11 @@ def embedders(trained: Path | None) -> dict[str, Embedder]:
     """The embedder with each encoder of questions, by the name in the settings."""
     same = load_embedder()
     found: dict[str, Embedder] = {"same": same}
-    found |= {name: asked_with(name, same) for name in SHA256}
+    found |= {name: combine_with_encoder(name, same) for name in SHA256}
     if trained is not None:
         tokens = WordPiece.read(Path(str(resources.files("fathom.models"))) / "resources/vocab.txt")
-        own = QueryEncoder(trained, tokens, {"model": trained.stem, "sha256": sha256_of(trained)})
-        found["trained"] = AskedOtherwise(same, own)
+        own = QueryEncoder(trained, tokens, {"model": trained.stem, "sha256": hash_file(trained)})
+        found["trained"] = DualEmbedder(same, own)
     return found
 
 
@@ -60,7 +60,7 @@ def timed(
     questions: Sequence[str], rounds: int, found: Mapping[str, Embedder]
 ) -> list[dict[str, object]]:
     """A row an encoder."""
-    known = {name: for_questions(each) for name, each in found.items()}
+    known = {name: get_question_embedder(each) for name, each in found.items()}
     known["same, one thread"] = load_embedder(threads=1)
     vectors = {name: each.embed(questions) for name, each in known.items()}
     medians: dict[str, list[float]] = {name: [] for name in known}
@@ -97,7 +97,7 @@ def ranked(
     settings = Settings.model_validate({"index": {"directory": index}})
     with Engine(settings, embedder=embedder) as engine:
         session = Session(engine=engine, dataset=load(dataset), queries=queries)
-        return {system: session.rankings(system) for system in SYSTEMS}
+        return {system: session.collect_rankings(system) for system in SYSTEMS}
 
 
 def lost(

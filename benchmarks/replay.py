@@ -28,9 +28,9 @@ from tests.scripted_server import Extractive, served
 from fathom.engine import Engine
 from fathom.engine.request import AskRequest
 from fathom.evaluation.datasets import load
-from fathom.evaluation.runner import filters_of
+from fathom.evaluation.runner import build_filters
 from fathom.jsonable import canonical
-from fathom.runs.recorder import answer_json
+from fathom.runs.recorder import format_answer
 from fathom.settings import Settings
 from fathom.strategies.base import STRATEGIES
 from fathom.strategies.run import RunOutcome
@@ -76,7 +76,7 @@ def asked(options: argparse.Namespace) -> Iterator[Asked]:
                     mix, strategy = pairs[(place + shift * len(pairs) // 4) % len(pairs)]
                     ask = engines[mix].arun(
                         AskRequest.parse(
-                            question.text, strategy=strategy, filters=filters_of(question)
+                            question.text, strategy=strategy, filters=build_filters(question)
                         )
                     )
                     yield Asked(dataset=name, mix=mix, outcome=asyncio.run(ask))
@@ -89,7 +89,7 @@ def difference(engine: Engine, outcome: RunOutcome) -> str:
     engine.traces.delete(outcome.trace.id)
     if done.answer is None:
         return f"missing: {done.missing}"
-    same = canonical(answer_json(done.answer)) == canonical(answer_json(outcome.answer))
+    same = canonical(format_answer(done.answer)) == canonical(format_answer(outcome.answer))
     return "" if same and done.same else f"differs: {done.difference}"
 
 

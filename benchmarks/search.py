@@ -69,9 +69,11 @@ def latencies(engine: Engine, queries: Sequence[str], k: int) -> dict[str, dict[
         found[name] = timed(lambda text: retriever.retrieve(Query(text=text), k=k), queries)  # noqa: B023
     index = engine.reader()
     depth = max(k, engine.settings.retrieval.candidates)
-    vectors = {text: engine.assembly.asked.embed([text])[0] for text in queries}
+    vectors = {text: engine.assembly.question_embedder.embed([text])[0] for text in queries}
     matches = {text: index.keyword_search(text, k=k) for text in queries}
-    found["part: embed"] = timed(lambda text: engine.assembly.asked.embed([text]), queries)
+    found["part: embed"] = timed(
+        lambda text: engine.assembly.question_embedder.embed([text]), queries
+    )
     found["part: neighbours"] = timed(
         lambda text: index.vector_search(vectors[text], k=depth), queries
     )
@@ -90,7 +92,7 @@ def recall(engine: Engine, queries: Sequence[str], k: int) -> float:
     matrix = np.stack([np.frombuffer(row[1], np.float16) for row in rows]).astype(np.float32)
     shares = []
     for text in queries:
-        vector = engine.assembly.asked.embed([text])[0]
+        vector = engine.assembly.question_embedder.embed([text])[0]
         scores = matrix @ vector
         exact = set(ids[np.argpartition(-scores, k)[:k]])
         found = {match.chunk_id for match in engine.reader().vector_search(vector, k=k)}

@@ -22,7 +22,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from fathom.engine import Engine
 from fathom.evaluation.datasets import Dataset, load
-from fathom.evaluation.measures import right
+from fathom.evaluation.measures import is_correct
 from fathom.evaluation.records import Record
 from fathom.evaluation.runner import Session
 from fathom.settings import Settings
@@ -79,7 +79,7 @@ def outcome(record: Record) -> str:
     """What came of a question; of one without an answer only an abstention is right."""
     if record.status == "abstained":
         return "abstained"
-    return "right" if right(record) else "wrong"
+    return "right" if is_correct(record) else "wrong"
 
 
 def asked(folder: Path, dataset: Dataset, queries: int | None) -> tuple[list[Record], list[Record]]:
@@ -95,11 +95,13 @@ def asked(folder: Path, dataset: Dataset, queries: int | None) -> tuple[list[Rec
             filters = (Filter("document", "in", tuple(held)),)
             return retriever.retrieve(Query(text=query, filters=filters), k=10)
 
-        without = Session(engine=own, dataset=dataset, queries=queries).answers("maf")
+        without = Session(engine=own, dataset=dataset, queries=queries).collect_answers("maf")
         with search_server(find) as address:
             web = {"provider": "searxng", "base_url": address}
             with _engine(folder / "own", web=web) as reaching:
-                within = Session(engine=reaching, dataset=dataset, queries=queries).answers("maf")
+                within = Session(engine=reaching, dataset=dataset, queries=queries).collect_answers(
+                    "maf"
+                )
     return without, within
 
 

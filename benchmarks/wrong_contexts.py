@@ -132,7 +132,7 @@ class Planter:
         )
 
     @cached_property
-    def named(self) -> list[str]:
+    def find_system(self) -> list[str]:
         """All names in questions, once each."""
         found = (span.cut(each.text) for each in self.asked for span in names(each.text))
         return sorted({" ".join(name.split()) for name in found}, key=digest)
@@ -197,7 +197,7 @@ class Planter:
         return next(
             (
                 other
-                for other in self.named[int(digest(name), 16) % len(self.named) // 2 :]
+                for other in self.find_system[int(digest(name), 16) % len(self.find_system) // 2 :]
                 if (other.casefold() in self.places) == (kind == "place")
                 and len(other) > 3
                 and (kind == "place" or len(other.split()) == size)

@@ -22,7 +22,7 @@ from experiments.lab.provenance import Provenance
 from experiments.lab.summary import Summary
 
 from fathom.errors import UsageError
-from fathom.evaluation.contamination import Manifest, manifests
+from fathom.evaluation.contamination import Manifest, load_manifests
 
 PUBLISHED = ROOT / "docs" / "results"
 UNCHECKED = ROOT / "experiments" / "unchecked.toml"
@@ -40,7 +40,7 @@ def main(arguments: list[str] | None = None) -> int:
         if options.list:
             print("\n".join(f"{each.id:28}{each.where}: {each.title}" for each in chosen))
             return 0
-        known = tuple(manifests(MANIFESTS, CHOSEN))
+        known = tuple(load_manifests(MANIFESTS, CHOSEN))
         if options.check:
             return _faults(_published(found(ROOT / "experiments"), options.out, known), options.out)
         _check(options)

@@ -15,9 +15,9 @@ from experiments.lab.rephrase import in_other_words, with_slip
 from fathom.engine import Engine
 from fathom.engine.request import AskRequest
 from fathom.evaluation.datasets import Question, load
-from fathom.evaluation.runner import filters_of
+from fathom.evaluation.runner import build_filters
 from fathom.evaluation.statistics import bca_interval
-from fathom.runs.concurrency import in_loop
+from fathom.runs.concurrency import run_in_loop
 
 VARIANTS: Mapping[str, Callable[[str], str]] = {
     "slip": with_slip,
@@ -28,8 +28,10 @@ SETS = ("hotpotqa-200", "musique-300", "squad-fresh", "facqa-id", "idk-mrc-retri
 
 def decided(engine: Engine, question: Question, text: str) -> tuple[str, ...]:
     """The actions of `adaptive` on a question put this way."""
-    asked = engine.arun(AskRequest.parse(text, strategy="adaptive", filters=filters_of(question)))
-    steps = in_loop(asked).trace.steps
+    asked = engine.arun(
+        AskRequest.parse(text, strategy="adaptive", filters=build_filters(question))
+    )
+    steps = run_in_loop(asked).trace.steps
     return tuple(str(step.outputs["action"]) for step in steps if step.agent == "planner")
 
 

@@ -12,9 +12,9 @@ from statistics import fmean
 
 from fathom.engine import Engine
 from fathom.evaluation.datasets import Dataset, load
-from fathom.evaluation.harness import indexed
+from fathom.evaluation.harness import prepare_engine
 from fathom.evaluation.ir_metrics import ndcg
-from fathom.question.definition import asked_term
+from fathom.question.definition import extract_term
 from fathom.settings import IndexSettings, Settings
 
 DEPTH = 10
@@ -26,10 +26,10 @@ def scores(dataset: Dataset, index: Path, hits: int) -> list[float]:
     settings = Settings(index=IndexSettings(directory=index))
     retrieval = settings.retrieval.model_copy(update={"definitions": hits})
     engine = Engine(settings.model_copy(update={"retrieval": retrieval}))
-    with indexed(engine, dataset) as ready:
+    with prepare_engine(engine, dataset) as ready:
         found = []
-        for question in dataset.judged:
-            if asked_term(question.text):
+        for question in dataset.judged_questions:
+            if extract_term(question.text):
                 names = [hit.chunk.document_id for hit in ready.search(question.text, k=4 * DEPTH)]
                 grades = dataset.qrels[question.id]
                 found.append(ndcg(DEPTH, list(dict.fromkeys(names)), grades))

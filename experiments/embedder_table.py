@@ -17,9 +17,9 @@ from experiments.lab.cached_embedder import CachedEmbedder
 
 from fathom.engine import Engine
 from fathom.evaluation.datasets import load
-from fathom.evaluation.rows import row_of
+from fathom.evaluation.rows import score_system
 from fathom.evaluation.runner import Session
-from fathom.models.base import Embedder, for_questions
+from fathom.models.base import Embedder, get_question_embedder
 from fathom.models.cached import CachedEmbedder as Remembering
 from fathom.models.e5 import NAME
 from fathom.models.embedder import SHIPPED, load_embedder
@@ -41,7 +41,7 @@ class Kept(CachedEmbedder):
 
     def __init__(self, inner: Embedder, file: Path) -> None:
         super().__init__(inner, file)
-        self.questions = Remembering(for_questions(inner))
+        self.questions = Remembering(get_question_embedder(inner))
 
 
 def measured(folder: Path, work: Path, embedders: dict[str, Embedder]) -> list[dict[str, object]]:
@@ -59,7 +59,7 @@ def measured(folder: Path, work: Path, embedders: dict[str, Embedder]) -> list[d
         report = engine.ingest([dataset.corpus])
         for system in SYSTEMS:
             begun = time.perf_counter()
-            row = row_of(Session(engine=engine, dataset=dataset).rankings(system))
+            row = score_system(Session(engine=engine, dataset=dataset).collect_rankings(system))
             seconds = time.perf_counter() - begun
             found.append(
                 {

@@ -21,8 +21,8 @@ from typing import Any
 from fathom import Engine
 from fathom.agents.rewriter import Rewriter
 from fathom.evaluation.datasets import load
-from fathom.question.conversation import dialogue_of
-from fathom.question.followup import stand_alone
+from fathom.question.conversation import parse_dialogue
+from fathom.question.followup import complete_question
 from fathom.runs.context import RunContext
 from fathom.runs.ledger import Ledger
 from fathom.runs.recorder import Recorder
@@ -66,8 +66,8 @@ def rewritten(rewriter: Rewriter, row: Row) -> tuple[str, str]:
     with ThreadPoolExecutor(1) as executor:
         recorder = Recorder(Origin(question=row["text"], strategy="followups"))
         context = RunContext(ledger=Ledger(Budget()), scope=recorder, executor=executor)
-        turns = dialogue_of(row["history"])
-        text = asyncio.run(rewriter.stand_alone(row["text"], turns, context))
+        turns = parse_dialogue(row["history"])
+        text = asyncio.run(rewriter.make_standalone(row["text"], turns, context))
         steps = {step.name: step for step in recorder.seal(None).steps}
     return text, steps["stand alone"].verdict or "rules"
 
@@ -129,8 +129,8 @@ def shifts(folder: Path) -> str:
     """How many questions of a data set the rules change that only stand behind another one."""
     texts = [question.text for question in load(folder).questions][:600]
     after = ((text, texts[n - FAR]) for n, text in enumerate(texts))
-    pairs = [(text, dialogue_of([{"role": "user", "content": other}])) for text, other in after]
-    changed = sum(stand_alone(text, turns) != text for text, turns in pairs)
+    pairs = [(text, parse_dialogue([{"role": "user", "content": other}])) for text, other in after]
+    changed = sum(complete_question(text, turns) != text for text, turns in pairs)
     return f"| {folder.name} | {len(texts)} | {changed} |"
 
 

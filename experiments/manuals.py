@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fathom.evaluation.datasets import documents_of
+from fathom.evaluation.datasets import map_documents
 from fathom.evaluation.records import Record
 from fathom.settings import Settings
 from fathom.text.answer_scores import YES_NO
@@ -94,8 +94,8 @@ def grade(gold: Gold, record: Record) -> str:
     one that names some, cites other documents, or only quotes what the answer rests on.
     """
     if not gold.answerable:
-        return WRONG if record.answered else RIGHT
-    if not record.answered:
+        return WRONG if record.is_answered else RIGHT
+    if not record.is_answered:
         return REFUSED
     cited = any(each.document in record.relevant for each in record.citations)
     if gold.yes_or_no:
@@ -107,7 +107,7 @@ def grade(gold: Gold, record: Record) -> str:
 
 
 def _decided(gold: Gold, record: Record, *, cited: bool) -> str:
-    first = words(record.said)[:1]
+    first = words(record.compared_text)[:1]
     if first == [gold.yes_or_no]:
         return RIGHT if cited else PARTLY
     if set(first) & YES_NO:
@@ -116,7 +116,7 @@ def _decided(gold: Gold, record: Record, *, cited: bool) -> str:
 
 
 def _says(record: Record, wanted: str) -> bool:
-    return holds(record.short_answer, wanted) or holds(record.long, wanted)
+    return holds(record.short_answer, wanted) or holds(record.plain_text, wanted)
 
 
 def _quotes(gold: Gold, record: Record) -> bool:
@@ -149,7 +149,7 @@ def page(
     golds: Sequence[Gold], records: Mapping[str, Record], grades: Mapping[str, str]
 ) -> Iterator[str]:
     """All questions with what was answered, to be read."""
-    names = {identity: name for name, identity in documents_of(SET / "documents").items()}
+    names = {identity: name for name, identity in map_documents(SET / "documents").items()}
     for gold in golds:
         record = records[gold.id]
         yield f"## {gold.id} [{gold.kind}, {gold.language}] {grades[gold.id]}: {gold.text}"
@@ -157,7 +157,7 @@ def page(
         yield f"       {', '.join(gold.documents)}: {' ... '.join(gold.quotes)}"
         sure = "" if record.confidence is None else f" ({record.confidence:.2f})"
         yield f"said   {record.status}{sure}: {record.short_answer}"
-        yield from (f"       {line}" for line in record.long.splitlines())
+        yield from (f"       {line}" for line in record.plain_text.splitlines())
         for each in record.citations:
             where = names.get(each.document, each.document)
             yield f"quote  {where}: {' '.join(each.quote.split())}"

@@ -19,7 +19,7 @@ from experiments.lab.cached_embedder import CachedEmbedder
 from fathom.config import Layers
 from fathom.engine import Engine
 from fathom.evaluation.datasets import Dataset, load
-from fathom.evaluation.rows import row_of
+from fathom.evaluation.rows import score_system
 from fathom.evaluation.runner import Session
 from fathom.models.embedder import load_embedder
 
@@ -49,7 +49,7 @@ def run(dataset: Dataset, engine: Engine, file: Path, systems: list[str], setup:
         ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
     ).stdout.strip()
     for system in systems:
-        row = asdict(row_of(Session(engine=engine, dataset=dataset).rankings(system)))
+        row = asdict(score_system(Session(engine=engine, dataset=dataset).collect_rankings(system)))
         row |= {"commit": commit, "machine": platform.processor() or platform.machine()}
         row |= {"setup": setup}
         print(json.dumps({key: row[key] for key in ("dataset", "system", "measures")}), flush=True)

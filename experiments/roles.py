@@ -28,13 +28,13 @@ from fathom.engine import Engine
 from fathom.engine.request import AskRequest
 from fathom.errors import UsageError
 from fathom.evaluation.datasets import Dataset, Question, load
-from fathom.evaluation.jsonl import add_line, whole_lines
-from fathom.evaluation.runner import file_name, filters_of, holds
+from fathom.evaluation.jsonl import append_line, read_whole_lines
+from fathom.evaluation.runner import build_file_name, build_filters, holds_dataset
 from fathom.models.base import Embedder
 from fathom.models.embedder import load_embedder
 from fathom.models.reading import CrossReader
 from fathom.models.shipped import load_shipped_reader
-from fathom.runs.concurrency import in_loop
+from fathom.runs.concurrency import run_in_loop
 from fathom.strategies.run import RunOutcome
 from fathom.types import Hit
 
@@ -62,7 +62,7 @@ class RoleBench:
 
     def known(self) -> list[AskedTwice]:
         """What was asked before."""
-        return [AskedTwice.from_json(json.loads(line)) for line in whole_lines(self.records)]
+        return [AskedTwice.from_json(json.loads(line)) for line in read_whole_lines(self.records)]
 
     def ask(
         self, row: RoleRow, most: int | None = None, calls: int | None = None
@@ -77,13 +77,15 @@ class RoleBench:
         known = [each for each in self.known() if each.row == row.name]
         made = sum(len(each.calls) for each in known)
         done = {(each.set, each.question) for each in known}
-        for asked in self._left(row, done, most) if calls is None or made < calls else ():
+        for asked in (
+            self._compute_remaining(row, done, most) if calls is None or made < calls else ()
+        ):
             yield asked
             made += len(asked.calls)
             if calls is not None and made >= calls:
                 return
 
-    def _left(
+    def _compute_remaining(
         self, row: RoleRow, done: Collection[tuple[str, str]], most: int | None
     ) -> Iterator[AskedTwice]:
         for data in row.data:
@@ -103,7 +105,7 @@ class RoleBench:
             self._engine(dataset, row, "") as local,
             self._engine(dataset, row, self.model) as model,
         ):
-            if not holds(local, dataset):
+            if not holds_dataset(local, dataset):
                 local.ingest([dataset.corpus], prune=True)
             for question in questions:
                 yield self._twice(row, data.set, question, (local, model))
@@ -130,7 +132,7 @@ class RoleBench:
             same=same(before.answer, after.answer),
             overshoot=overshoots(after),
         )
-        add_line(self.records, asdict(asked))
+        append_line(self.records, asdict(asked))
         return asked
 
     def _engine(self, dataset: Dataset, row: RoleRow, model: str) -> Engine:
@@ -175,13 +177,13 @@ def overshoots(outcome: RunOutcome) -> bool:
 
 
 def _outcome(engine: Engine, strategy: str, question: Question) -> RunOutcome:
-    filters = filters_of(question)
+    filters = build_filters(question)
     asked = engine.arun(
         AskRequest.parse(
             question.text, strategy=strategy, filters=filters, history=question.history
         )
     )
-    return in_loop(asked)
+    return run_in_loop(asked)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -194,11 +196,11 @@ def main(arguments: list[str] | None = None) -> int:
             plan=plan,
             data=options.data,
             indexes=options.indexes or options.work / "indexes",
-            records=options.work / f"{file_name(model, {})}.jsonl",
+            records=options.work / f"{build_file_name(model, {})}.jsonl",
             model=model,
             assignments=options.set,
         )
-        rows = plan.named(options.rows)
+        rows = plan.find_system(options.rows)
         for row in rows if not options.table else ():
             for count, _ in enumerate(bench.ask(row, options.questions, options.calls), start=1):
                 sys.stderr.write(f"{row.name}: {count} more questions\n")

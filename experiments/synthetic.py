@@ -12,13 +12,13 @@ from pathlib import Path
 from statistics import fmean
 from tempfile import TemporaryDirectory
 
-from fathom.calibration.law import READER, Answered, Learned, learn
-from fathom.calibration.sureness import SurenessLaw
+from fathom.calibration.law import READER, GradedAnswer, LearnedLaw, learn_law
+from fathom.calibration.sureness import CorrectnessLaw
 from fathom.engine import Engine
-from fathom.evaluation.calibration import answered, gradable
+from fathom.evaluation.calibration import extract_outcome, is_gradable
 from fathom.evaluation.calibration_metrics import auroc, calibration_error
 from fathom.evaluation.datasets import Dataset, load, load_questions
-from fathom.evaluation.measures import right
+from fathom.evaluation.measures import is_correct
 from fathom.evaluation.records import Record
 from fathom.evaluation.runner import Session
 
@@ -41,9 +41,9 @@ class Carried:
     certified: dict[float, tuple[float, float] | None]
 
 
-def carried(name: str, made: Learned | None, real: Sequence[Answered | None]) -> Carried:
+def carried(name: str, made: LearnedLaw | None, real: Sequence[GradedAnswer | None]) -> Carried:
     """Measure a law, or the reader's own confidence where none was learned."""
-    law: SurenessLaw = READER if made is None else made.law
+    law: CorrectnessLaw = READER if made is None else made.law
     answers = [each for each in real if each is not None]
     sure = [law(each.signals) for each in answers]
     was = [each.right for each in answers]
@@ -66,10 +66,10 @@ def carried(name: str, made: Learned | None, real: Sequence[Answered | None]) ->
     )
 
 
-def learned(outcomes: Sequence[Answered | None]) -> Learned | None:
+def learned(outcomes: Sequence[GradedAnswer | None]) -> LearnedLaw | None:
     """The law of some outcomes; `None` where they are too few or all alike."""
     try:
-        return learn(outcomes, rates=RATES)
+        return learn_law(outcomes, rates=RATES)
     except ValueError:
         return None
 
@@ -77,7 +77,7 @@ def learned(outcomes: Sequence[Answered | None]) -> Learned | None:
 def _asked(engine: Engine, dataset: Dataset, queries: int | None, folder: Path) -> list[Record]:
     with engine.unbounded() as free:
         session = Session(engine=free, dataset=dataset, queries=queries, folder=folder)
-        return [record for record in session.answers("naive") if gradable(record)]
+        return [record for record in session.collect_answers("naive") if is_gradable(record)]
 
 
 def _line(name: str, each: Carried) -> str:
@@ -115,19 +115,19 @@ def main() -> None:
                 ours = _asked(engine, made, None, folder)
                 real = _asked(engine, load(arguments.data / name), arguments.queries, folder)
             print(f"{name}: right {_share(ours)} of the synthetic, {_share(real)} of the real")
-            outcomes = [answered(record) for record in real]
+            outcomes = [extract_outcome(record) for record in real]
             known, held = outcomes[::2], outcomes[1::2]
             for told, law in (
                 ("nothing", None),
-                ("synthetic questions", learned([answered(record) for record in ours])),
+                ("synthetic questions", learned([extract_outcome(record) for record in ours])),
                 ("half of the real ones", learned(known)),
             ):
                 print(_line(name, carried(told, law, held)), flush=True)
 
 
 def _share(records: Sequence[Record]) -> str:
-    answers = [record for record in records if record.answered]
-    return f"{fmean(map(right, answers)):.0%} ({len(answers)} answers)" if answers else "none"
+    answers = [record for record in records if record.is_answered]
+    return f"{fmean(map(is_correct, answers)):.0%} ({len(answers)} answers)" if answers else "none"
 
 
 if __name__ == "__main__":

@@ -65,7 +65,7 @@ class Panel:
 
     @classmethod
     def of(cls, assembly: Assembly) -> Self:
-        model = assembly.models.language_models.of("debater")
+        model = assembly.models.language_models.get_model("debater")
         assert model is not None
         search = assembly.search("keyword")
         return cls(search=search, model=model, finalizer=assembly.finalizer(cls.name))
@@ -86,14 +86,14 @@ class Panel:
             for turn in range(2):
                 await self.search(Query(text=f"permit {turn}"), k=2, context=context)
                 turns = [Message("user", f"a word, turn {turn}?")]
-                done = await self.model.within(context).complete(
+                done = await self.model.bind_to_run(context).complete(
                     Call(turns, max_tokens=40, deadline=context.deadline)
                 )
                 said += done.text
             return said
 
         jobs = {f"agent {number}": agent for number in range(3)}
-        found = await runtime.context.branches(jobs, agent="debater")
+        found = await runtime.context.run_branches(jobs, agent="debater")
         return replace(state, draft=Draft(short_answer=" ".join(found)))
 
     async def finish(self, state: NaiveState, context: RunContext) -> Answer:

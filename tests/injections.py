@@ -14,7 +14,7 @@ from string import Template
 from experiments.lab.stub_llm import ExtractiveModel, Prompt
 
 from fathom.llm.base import Call, Completion
-from fathom.llm.tokens import count_tokens, prompt_tokens
+from fathom.llm.tokens import count_prompt_tokens, count_tokens
 from fathom.testing.doubles import OVERLAP
 from fathom.usage import Usage
 
@@ -153,7 +153,7 @@ class Obedient:
             self.obeyed += 1
             told = self.obeys(self, prompt, found)
             text = told if isinstance(told, str) else json.dumps(told, ensure_ascii=False)
-        prompted = prompt_tokens(call.messages, json.dumps(call.schema))
+        prompted = count_prompt_tokens(call.messages, json.dumps(call.schema))
         usage = Usage(llm_calls=1, prompt_tokens=prompted, completion_tokens=count_tokens(text))
         return Completion(text=text, model=self.name, usage=usage)
 

@@ -17,13 +17,13 @@ def load_models_once(patch: pytest.MonkeyPatch) -> None:
     from tokenizers import Tokenizer
 
     from fathom.models import cross_reader, embedder, shipped, unigram
-    from fathom.models.runtime import load_runtime, sha256_of
+    from fathom.models.runtime import hash_file, load_runtime
 
-    load, told = once(load_runtime), once(sha256_of)
+    load, told = once(load_runtime), once(hash_file)
     for module in (cross_reader, embedder):
         patch.setattr(module, "load_runtime", load)
     for module in (embedder, shipped):
-        patch.setattr(module, "sha256_of", told)
+        patch.setattr(module, "hash_file", told)
     read = once(Tokenizer.from_file)
     patch.setattr(unigram, "Tokenizer", SimpleNamespace(from_file=read))
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from fathom.documents.base import Builder, Parsed
-from fathom.documents.blocks import within
+from fathom.documents.base import Builder, ParsedDocument
+from fathom.documents.blocks import select_blocks
 from fathom.documents.parse import parse_bytes
 from fathom.engine import Engine
 from fathom.llm.role_models import Connect
@@ -48,7 +48,7 @@ def fees(question: str, chunk: Chunk) -> Reading:
 
 
 def chunk_of(
-    parsed: Parsed,
+    parsed: ParsedDocument,
     *,
     document: str = "d1",
     start: int = 0,
@@ -63,7 +63,7 @@ def chunk_of(
         text=span.cut(parsed.text),
         span=span,
         ordinal=ordinal,
-        blocks=within(parsed.blocks, span),
+        blocks=select_blocks(parsed.blocks, span),
     )
 
 

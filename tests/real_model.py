@@ -5,8 +5,8 @@ from pathlib import Path
 
 from fathom.errors import UsageError
 from fathom.llm.base import ChatModel
-from fathom.llm.endpoint import endpoint_of
-from fathom.llm.local import LocalChat, local_file
+from fathom.llm.endpoint import resolve_endpoint
+from fathom.llm.local import LocalChat, find_weights
 from fathom.llm.local_server import LocalOptions, LocalServer
 
 LOCAL = "local:"
@@ -15,8 +15,8 @@ LOCAL = "local:"
 def why_absent() -> str:
     """Why there is none, with the command that installs it; empty where there is one."""
     try:
-        endpoint_of(LOCAL)
-        local_file(LOCAL)
+        resolve_endpoint(LOCAL)
+        find_weights(LOCAL)
     except UsageError as missing:
         return str(missing)
     return ""
@@ -38,11 +38,11 @@ class RealModel:
     @property
     def file(self) -> Path:
         """Its weights."""
-        return local_file(LOCAL)
+        return find_weights(LOCAL)
 
     def chat(self, name: str = LOCAL) -> ChatModel:
         """As `Connect` gives it: every engine asks the same child."""
-        chat = LocalChat(endpoint_of(name), self.file, self.server)
+        chat = LocalChat(resolve_endpoint(name), self.file, self.server)
         chat.prepare()
         chat.load()
         return chat

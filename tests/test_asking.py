@@ -29,7 +29,7 @@ from tests.scripted_server import (
 
 from fathom.engine import Engine
 from fathom.jsonable import canonical
-from fathom.runs.recorder import answer_json
+from fathom.runs.recorder import format_answer
 from fathom.types import Answer
 from fathom.usage import Budget
 
@@ -118,7 +118,7 @@ def local_or_nothing(folder: Path, acts: tuple[Act, ...], **budget: Any) -> None
 
 
 def check(answer: Answer, fallback: str) -> None:
-    text = json.dumps(answer_json(answer))
+    text = json.dumps(format_answer(answer))
     assert CANARY not in text
     assert all(citation.quote in FEES for citation in answer.citations)
     assert all(citation.verified for citation in answer.citations)
@@ -282,7 +282,7 @@ def byte_equal(folder: Path, other: Path, certain: float | None, questions: list
             engine.traces.store.put(trace)
             done = engine.replay(trace.id)
             assert done.same, done.difference
-            assert canonical(answer_json(done.answer)) == canonical(answer_json(answer))
+            assert canonical(format_answer(done.answer)) == canonical(format_answer(answer))
     assert max(len(trace.data) for trace in traces) < 100_000
 
 

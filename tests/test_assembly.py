@@ -10,10 +10,10 @@ import pytest
 
 from fathom.assembly import RETRIEVERS, Assembly
 from fathom.assembly.models import Models
-from fathom.assembly.prompts import own_prompts
+from fathom.assembly.prompts import list_shipped_prompts
 from fathom.errors import SettingsError, UsageError
 from fathom.extensions import RETRIEVERS as NAMES
-from fathom.llm.call import Absent
+from fathom.llm.call import AbsentModel
 from fathom.llm.role_models import ROLES
 from fathom.models.base import Embedder
 from fathom.models.embedder import load_embedder
@@ -39,7 +39,9 @@ def made(**tables: Any) -> Assembly:
     return Assembly(
         settings,
         index=lambda: pytest.fail("the index is opened before it is needed"),
-        models=Models(settings, embedder=HashingEmbedder(64), cross_reader=OVERLAP, connect=Absent),
+        models=Models(
+            settings, embedder=HashingEmbedder(64), cross_reader=OVERLAP, connect=AbsentModel
+        ),
     )
 
 
@@ -74,20 +76,20 @@ def test_a_replaced_prompt_reaches_its_agent_or_is_refused_before_anything_is_as
     tmp_path: Path,
 ) -> None:
     file = tmp_path / "mine.txt"
-    for own in own_prompts():
+    for own in list_shipped_prompts():
         file.write_text(" ".join(["Mine.", *(f"${name}" for name in own.placeholders)]))
         roles = dict.fromkeys(ROLES, "openai:m")
         parts = made(roles=roles, llm={"prompts": {own.name: str(file)}})
         parts.prepare()
         agents = (
-            *map(parts.cited_form, ("openai:m", "local:m")),
+            *map(parts.choose_form, ("openai:m", "local:m")),
             parts.judge, parts.debater, parts.aggregator, parts.rewriter,
             parts.decomposer, parts.hypothesis, parts.reorderer, parts.selector,
             parts.summarizer, parts.planner, parts.questioner,
         )  # fmt: skip
         named = ("prompt", "conversation", "serial", "parallel")
         told = [getattr(agent, name) for agent in agents for name in named if hasattr(agent, name)]
-        assert len(told) == len(own_prompts())
+        assert len(told) == len(list_shipped_prompts())
         assert {each.name for each in told if each.source} == {own.name}
     file.write_text("Mine, with $nothing.")
     with pytest.raises(SettingsError, match=r"mine.txt"):
@@ -108,15 +110,18 @@ def test_questions_alone_are_embedded_by_the_query_encoder() -> None:
         name: parts.retriever(name, index) for name in ("vector", "sentence", "vector_feedback")
     }
 
-    assert parts.asked.identity["sha256"] == SHA256["rounded"]
+    assert parts.question_embedder.identity["sha256"] == SHA256["rounded"]
     assert parts.identity == before.identity
-    assert parts.asked.embed(["mooring fee"]).tobytes() != shipped.embed(["mooring fee"]).tobytes()
+    assert (
+        parts.question_embedder.embed(["mooring fee"]).tobytes()
+        != shipped.embed(["mooring fee"]).tobytes()
+    )
     for retriever in made.values():
         if isinstance(retriever, VectorRetriever):
-            assert retriever.embedder is parts.asked
+            assert retriever.embedder is parts.question_embedder
             continue
         assert isinstance(retriever, SentenceRetriever | VectorFeedback)
-        assert retriever.embedder is parts.asked
+        assert retriever.embedder is parts.question_embedder
         assert retriever.texts.identity == shipped.identity
         assert retriever.texts.embed(["a text"]).tobytes() == shipped.embed(["a text"]).tobytes()
 
@@ -131,4 +136,4 @@ def test_a_search_tells_its_query_encoder_unless_it_is_the_embedder() -> None:
 
 def test_a_query_encoder_of_another_embedder_is_refused() -> None:
     with pytest.raises(SettingsError, match="'rounded' goes with the embedder 'all-MiniLM-L6-v2'"):
-        _ = made(models={"query_encoder": "rounded"}).asked
+        _ = made(models={"query_encoder": "rounded"}).question_embedder

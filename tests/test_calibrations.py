@@ -13,14 +13,18 @@ from tests.making import FEES, QUESTION, engine_at, ingested, open_folder
 
 from fathom.agents.reader.signals import COLUMNS
 from fathom.assembly import Assembly
-from fathom.assembly.calibrations import chosen, identity_of, shipped
-from fathom.calibration.law import Answered
+from fathom.assembly.calibrations import (
+    choose_calibration,
+    describe_identity,
+    load_shipped_calibrations,
+)
+from fathom.calibration.law import GradedAnswer
 from fathom.engine import Engine
 from fathom.errors import UsageError
 from fathom.evaluation.calibration import calibrate
 from fathom.extensions import STRATEGIES
 from fathom.index.embedded.schema import FILE
-from fathom.models.shipped import card_of
+from fathom.models.shipped import read_card
 
 OFF = "What does a lighthouse keeper earn?"
 
@@ -31,11 +35,11 @@ def folder() -> Iterator[Path]:
         yield ingested(made)
 
 
-def sure(count: int, *, right_from: float = 2.0, share: int = 40) -> list[Answered | None]:
+def sure(count: int, *, right_from: float = 2.0, share: int = 40) -> list[GradedAnswer | None]:
     """Answers that are right where the reader is surer than this, but for one in `share`."""
     silent = dict.fromkeys(COLUMNS, 0.0)
     return [
-        Answered({**silent, "sure": value}, (value > right_from) != (at % share == 7))
+        GradedAnswer({**silent, "sure": value}, (value > right_from) != (at % share == 7))
         for at in range(count)
         for value in [at % 16 / 2]
     ]
@@ -86,7 +90,7 @@ def test_a_rate_of_errors_withholds_what_is_not_sure_enough(folder: Path) -> Non
         assert loose.status == "answered"
         known = strict.calibration.current().calibration
         assert known is not None
-        assert (known.threshold(0.1) or 0) > (answer.confidence or 0)
+        assert (known.find_threshold(0.1) or 0) > (answer.confidence or 0)
         assert (answer.status, answer.stop_reason) == ("abstained", "low_confidence")
         assert (answer.answer, answer.short_answer) == ("", "")
         assert answer.confidence == loose.confidence
@@ -101,7 +105,7 @@ def test_what_is_certified_decides_however_sure_the_reader_is(folder: Path) -> N
         answer = engine.ask(QUESTION)
         known = engine.calibration.current().calibration
         assert known is not None
-        assert (known.threshold(0.1) or 1) <= (answer.confidence or 0)
+        assert (known.find_threshold(0.1) or 1) <= (answer.confidence or 0)
         assert answer.status == "answered"
         _forget(engine)
 
@@ -157,14 +161,16 @@ def test_a_setting_that_came_later_counts_with_its_default(engine: Engine) -> No
     kept = engine.reader().calibrations()
     data = json.loads(kept["adaptive"])
     del data["identity"]["settings"]["ask.sentences"]
-    assert not chosen(engine.assembly, "adaptive", {"adaptive": json.dumps(data)}).stale
+    assert not choose_calibration(engine.assembly, "adaptive", {"adaptive": json.dumps(data)}).stale
 
 
 def test_the_query_encoder_counts_where_it_is_not_the_embedder(engine: Engine) -> None:
-    now = identity_of(engine.assembly, "adaptive")["settings"]
+    now = describe_identity(engine.assembly, "adaptive")["settings"]
     models = engine.settings.models.model_copy(update={"query_encoder": "rounded"})
     settings = engine.settings.model_copy(update={"models": models})
-    other = identity_of(Assembly(settings, index=pytest.fail, models=engine.models), "adaptive")
+    other = describe_identity(
+        Assembly(settings, index=pytest.fail, models=engine.models), "adaptive"
+    )
 
     assert "models.query_encoder" not in now
     assert other["settings"] == {**now, "models.query_encoder": "rounded"}
@@ -172,7 +178,7 @@ def test_the_query_encoder_counts_where_it_is_not_the_embedder(engine: Engine) -
 
 def test_a_calibration_that_cannot_be_read_says_what_to_do(engine: Engine) -> None:
     with pytest.raises(UsageError, match="another version of Fathom; run `fathom calibrate"):
-        chosen(engine.assembly, "naive", {"naive": "{}"})
+        choose_calibration(engine.assembly, "naive", {"naive": "{}"})
 
 
 def test_one_strategy_s_calibration_is_not_another_s(engine: Engine) -> None:
@@ -263,19 +269,21 @@ def test_questions_with_answers_calibrate_an_index(tmp_path: Path) -> None:
 
 def test_what_is_shipped_was_learned_with_the_shipped_reader() -> None:
     again = "learn it again: python -m training.fit_calibration"
-    assert shipped(), again
-    for name, made in shipped().items():
-        assert made.identity["reader"] == card_of()["sha256"], f"{name}: {again}"
+    assert load_shipped_calibrations(), again
+    for name, made in load_shipped_calibrations().items():
+        assert made.identity["reader"] == read_card()["sha256"], f"{name}: {again}"
         assert made.source == "public questions"
         assert made.made_of
         assert set(made.law.weights) <= set(COLUMNS), f"{name}: {again}"
 
 
 def test_only_strategies_that_were_asked_come_with_certificates() -> None:
-    assert set(shipped()) == set(STRATEGIES)
+    assert set(load_shipped_calibrations()) == set(STRATEGIES)
     file = resources.files("fathom.data") / "calibration.json"
     asked = json.loads(file.read_text(encoding="utf-8"))["strategies"]
-    assert not any(made.certificates for name, made in shipped().items() if name not in asked)
+    assert not any(
+        made.certificates for name, made in load_shipped_calibrations().items() if name not in asked
+    )
 
 
 def test_the_shipped_calibration_counts_with_the_default_settings_alone() -> None:
@@ -302,11 +310,11 @@ def test_what_is_asked_lately_is_held_against_the_calibration(folder: Path) -> N
         for _ in range(40):
             usual = engine.ask(QUESTION)
         signals = engine.trace(usual.trace_id or "").signals
-        alike = [Answered(dict(signals), bool(at % 3)) for at in range(400)]
+        alike = [GradedAnswer(dict(signals), bool(at % 3)) for at in range(400)]
         engine.calibration.learn(alike)
         assert engine.calibration.drift() == ()
         assert not engine.ask(QUESTION).warnings
-        other = [Answered({**signals, "words": 9.0}, bool(at % 3)) for at in range(400)]
+        other = [GradedAnswer({**signals, "words": 9.0}, bool(at % 3)) for at in range(400)]
         engine.calibration.learn(other)
         assert engine.calibration.drift() == ("words",)
         (warning,) = engine.ask(QUESTION).warnings

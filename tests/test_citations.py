@@ -7,7 +7,7 @@ from pathlib import Path, PurePath
 
 import pytest
 
-from fathom.documents.decode import decode
+from fathom.documents.decode import decode_text
 from fathom.engine import Engine
 from fathom.serving.cli.document_view import opened_json, opened_text, place_of
 from fathom.serving.cli.terminal import plain
@@ -88,6 +88,6 @@ def check_file(citation: Citation, document: Document) -> None:
     """The line is that of the file itself, in an editor."""
     if PurePath(citation.path).suffix in LINED and document.lines:
         assert citation.line is not None
-        file = re.split(r"\r\n?|\n", decode(Path(citation.path).read_bytes()))
+        file = re.split(r"\r\n?|\n", decode_text(Path(citation.path).read_bytes()))
         first = re.findall(r"[^\W\d]+", citation.quote)[0]  # lists may be numbered by RST alone
         assert first in file[citation.line - 1], (citation, file[citation.line - 1])

@@ -18,7 +18,7 @@ from fathom.errors import IndexMismatch, IndexMissing, RunError, UsageError
 from fathom.index.base import MetadataKey, SourceRecord
 from fathom.index.embedded.opening import open_writer
 from fathom.models.embedder import load_embedder
-from fathom.runs.concurrency import in_loop
+from fathom.runs.concurrency import run_in_loop
 from fathom.settings import Settings
 from fathom.strategies.base import STRATEGIES
 from fathom.testing.doubles import OVERLAP, HashingEmbedder
@@ -113,7 +113,7 @@ def test_a_question_and_what_its_filters_lack_do_not_wait_for_names_of_hosts(
 
         engine.ask(QUESTION, strategy=strategy)  # loads what is loaded once
         monkeypatch.setattr(index, "keys", counted)
-        assert in_loop(beside_slow_look_ups()) == (
+        assert run_in_loop(beside_slow_look_ups()) == (
             "no document has 'yaer'; `fathom status` lists the keys",
         )
         assert len(revisions) == 2

@@ -14,10 +14,10 @@ from tests.installing import Groups, install, use
 
 from fathom import extensions
 from fathom.assembly import RETRIEVERS
-from fathom.documents.discover import content_digest
+from fathom.documents.discover import digest_content
 from fathom.documents.formats.sniff import PARSERS, sniff
 from fathom.errors import SettingsError, UsageError
-from fathom.evaluation.runner import setup_of
+from fathom.evaluation.runner import hash_setup
 from fathom.extensions import FORMATS, Extension, check_name, find, names, registered
 from fathom.strategies.base import STRATEGIES
 from fathom.testing import make_engine
@@ -200,7 +200,7 @@ def test_another_version_of_a_format_reads_its_files_again(
 ) -> None:
     file = corpus / "ferry.shout"
     file.write_text(TEXT)
-    plain = content_digest(file)
+    plain = digest_content(file)
     groups = {"fathom.formats": {"shout": "shout_x:parse"}}
     with make_engine(tmp_path / "index") as engine:
         for version, how in (("1.0", "upper"), ("2.0", "lower")):
@@ -211,7 +211,7 @@ def test_another_version_of_a_format_reads_its_files_again(
             again = engine.ingest(corpus)
             assert (again.new, again.changed, again.unchanged) == (0, 0, 2)
         added({}, {})
-        assert content_digest(file) == plain
+        assert digest_content(file) == plain
         assert engine.ingest(corpus).changed == 1
         assert engine.documents.get(str(file)).text == TEXT
 
@@ -227,11 +227,11 @@ def test_records_of_an_evaluation_know_the_version_and_the_settings(
             settings = {"extensions.mine.weight": weight}
             with make_engine(tmp_path / "index", settings) as engine:
                 engine.ingest(corpus)
-                setups[version, weight] = setup_of(engine, "mine")
+                setups[version, weight] = hash_setup(engine, "mine")
     with make_engine(tmp_path / "index") as engine:
-        setups["2.0", None] = setup_of(engine, "naive")
+        setups["2.0", None] = hash_setup(engine, "naive")
         added({}, {})
-        assert setup_of(engine, "naive") == setups["2.0", None]
+        assert hash_setup(engine, "naive") == setups["2.0", None]
     assert len(set(setups.values())) == 5
 
 
@@ -239,7 +239,7 @@ def test_records_of_an_evaluation_know_the_version_and_the_settings(
     ("body", "reason"),
     [
         ("1 / 0", "format 'shout' of other 1.0 cannot be used: ZeroDivisionError"),
-        ("def parse(data): return 'text'", "gave str instead of Parsed"),
+        ("def parse(data): return 'text'", "gave str instead of ParsedDocument"),
         ("def parse(data): return open('/etc/passwd').read()", "PermissionError"),
         ("def parse(data):\n import socket\n socket.socket()", "PermissionError"),
         ("def parse(data):\n while True: pass", "processor time"),

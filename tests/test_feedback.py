@@ -220,7 +220,7 @@ def test_said_twice_the_last_word_counts(engine: Engine) -> None:
 @pytest.mark.parametrize("said", [{}, {"right": True, "answer": "40 crowns"}])
 def test_one_thing_must_be_said(engine: Engine, said: dict[str, object]) -> None:
     answer = engine.ask(QUESTION)
-    with pytest.raises(UsageError, match="say one of right, wrong"):
+    with pytest.raises(UsageError, match="give one of right, wrong"):
         engine.calibration.add_feedback(answer.trace_id or "", **said)  # type: ignore[arg-type]
 
 

@@ -16,7 +16,7 @@ from fathom.evaluation.harness import evaluate
 from fathom.extensions import STRATEGIES
 from fathom.llm.base import Call, Completion
 from fathom.question.conversation import DialogueTurn
-from fathom.runs.recorder import answer_json
+from fathom.runs.recorder import format_answer
 from fathom.settings import Settings
 from fathom.testing.doubles import OVERLAP, HashingEmbedder
 from fathom.usage import Budget, Usage
@@ -73,7 +73,7 @@ def test_without_a_conversation_a_record_is_what_it_was(fees: Path) -> None:
         answer = engine.ask(STANDALONE)
         assert "standalone_question" not in engine.trace(str(answer.trace_id)).answer
         assert engine.ask(STANDALONE, history=[]).standalone_question is None
-    assert "standalone_question" not in answer_json(answer)
+    assert "standalone_question" not in format_answer(answer)
 
 
 def test_a_turn_of_another_form_is_refused_before_anything_is_asked(fees: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from experiments.manuals import SET, Gold, grade, graded, holds, page, read, saved, table
 from tests.evaluation.making import cited, record
 
-from fathom.documents.base import Parsed
+from fathom.documents.base import ParsedDocument
 from fathom.documents.parse import parse_bytes
 from fathom.evaluation.datasets import load
 
@@ -25,8 +25,8 @@ SUFFIXES = {
 @cache
 def text(name: str) -> str:
     parsed = list(parse_bytes((SET / "documents" / name).read_bytes(), name))
-    assert all(isinstance(one, Parsed) for one in parsed), name
-    return "\n".join(one.text for one in parsed if isinstance(one, Parsed))
+    assert all(isinstance(one, ParsedDocument) for one in parsed), name
+    return "\n".join(one.text for one in parsed if isinstance(one, ParsedDocument))
 
 
 @pytest.mark.parametrize("gold", QUESTIONS, ids=lambda gold: gold.id)

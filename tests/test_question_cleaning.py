@@ -6,7 +6,7 @@ import pytest
 from tests.making import engine_at
 
 from fathom.engine import Engine
-from fathom.runs.recorder import answer_json
+from fathom.runs.recorder import format_answer
 from fathom.settings import Settings
 from fathom.testing.doubles import HashingEmbedder
 
@@ -25,7 +25,7 @@ def test_it_is_answered_as_what_was_meant(samples: Path, strategy: str) -> None:
     assert (answer.question, answer.standalone_question) == (TYPED, MEANT)
     assert (answer.status, answer.answer) == (plain.status, plain.answer)
     assert plain.standalone_question is None
-    assert "standalone_question" not in answer_json(plain)
+    assert "standalone_question" not in format_answer(plain)
     step = next(step for step in trace.steps if step.agent == "cleaner")
     assert step.reason == "libary read as library"
     assert replay.same

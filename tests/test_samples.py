@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from fathom.documents.base import Parsed
+from fathom.documents.base import ParsedDocument
 from fathom.documents.parse import parse_bytes
 from fathom.engine import Engine
 from fathom.settings import IndexSettings, Settings
@@ -42,8 +42,8 @@ def demo() -> ModuleType:
 @cache
 def text(name: str) -> str:
     parsed = list(parse_bytes((CORPUS / name).read_bytes(), name))
-    assert all(isinstance(one, Parsed) for one in parsed), name
-    return "\n".join(one.text for one in parsed if isinstance(one, Parsed))
+    assert all(isinstance(one, ParsedDocument) for one in parsed), name
+    return "\n".join(one.text for one in parsed if isinstance(one, ParsedDocument))
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question["_id"])

@@ -1,6 +1,6 @@
 """Which settings a trace keeps: all that can change an answer, a new one too."""
 
-from fathom.settings import Settings, as_before
+from fathom.settings import Settings, drop_later_settings
 from fathom.settings.section import Section
 
 UNRECORDED = {
@@ -34,7 +34,7 @@ SOME = {
 def test_every_section_is_kept_whole_but_for_what_cannot_change_an_answer() -> None:
     every = {name: getattr(Settings(), name) for name in Settings.model_fields}
     sections = {name: value for name, value in every.items() if isinstance(value, Section)}
-    kept = Settings().recorded()
+    kept = Settings().to_record()
     assert kept.keys() == sections.keys() - UNRECORDED
     for name, values in kept.items():
         assert values.keys() == SOME.get(name, set(type(sections[name]).model_fields)), name
@@ -47,18 +47,20 @@ def test_a_section_that_says_nothing_of_it_is_kept() -> None:
     class Grown(Settings):
         new: New = New()
 
-    assert Grown().recorded()["new"] == {"weight": 0.5}
+    assert Grown().to_record()["new"] == {"weight": 0.5}
 
 
 def test_what_was_made_before_the_query_encoder_still_counts() -> None:
     same, rounded = (
-        as_before(Settings.model_validate({"models": {"query_encoder": name}}).recorded())
+        drop_later_settings(
+            Settings.model_validate({"models": {"query_encoder": name}}).to_record()
+        )
         for name in ("same", "rounded")
     )
 
     assert "query_encoder" not in same["models"]
     assert rounded["models"] == {**same["models"], "query_encoder": "rounded"}
-    assert {**Settings().recorded(), "models": None} == {**same, "models": None}
+    assert {**Settings().to_record(), "models": None} == {**same, "models": None}
 
 
 def test_an_effort_names_the_limits_that_are_not_given() -> None:

@@ -64,7 +64,7 @@ class Walk(gymnasium.Env[Any, Any]):
 
 def theirs(world: Environment, seed: int) -> float:
     """What MaskablePPO's choices earn."""
-    learner = Learner.of(world, SAME)
+    learner = Learner.from_environment(world, SAME)
     walks = DummyVecEnv(
         [lambda at=at: Walk(world, learner, 100 * seed + at) for at in range(WORLDS)]
     )
@@ -96,10 +96,10 @@ def theirs(world: Environment, seed: int) -> float:
 def ours(world: Environment, seed: int) -> float:
     """What our choices earn; as many steps are sampled."""
     walks = SAME.episodes // 2  # two steps a walk, about
-    learner = Learner.of(world, replace(SAME, seed=seed, episodes=walks))
+    learner = Learner.from_environment(world, replace(SAME, seed=seed, episodes=walks))
     for _ in learner.learn():
         pass
-    return float(world.follow(learner.choices(world)).earned.mean())
+    return float(world.follow(learner.choose_actions(world)).earned.mean())
 
 
 def main() -> None:
@@ -108,11 +108,11 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--alphas", type=float, nargs="*", default=[0.0, 0.1])
     arguments = parser.parse_args()
-    questions = OutcomeFile(arguments.records).all()
+    questions = OutcomeFile(arguments.records).list_questions()
     for alpha in arguments.alphas:
-        world = Environment.of(questions, Reward(alpha=alpha, gamma=1.0))
-        best = world.follow(world.hindsight()).earned.mean()
-        look = world.follow(world.always(())).earned.mean()
+        world = Environment.from_questions(questions, Reward(alpha=alpha, gamma=1.0))
+        best = world.follow(world.choose_in_hindsight()).earned.mean()
+        look = world.follow(world.choose_sequence(())).earned.mean()
         one = [ours(world, seed) for seed in range(arguments.seeds)]
         other = [theirs(world, seed) for seed in range(arguments.seeds)]
         print(

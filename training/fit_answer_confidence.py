@@ -26,7 +26,7 @@ from fathom.agents.reader.confidence import FACTORS, LAWS, AnswerConfidence
 from fathom.engine import Engine
 from fathom.evaluation.datasets import Question, load
 from fathom.models.reading import CrossReader
-from fathom.question.form import form_of
+from fathom.question.form import detect_form
 from fathom.settings import IndexSettings, Settings
 from fathom.settings.tree import ModelSettings
 from fathom.text.answer_scores import holds, is_right
@@ -66,7 +66,7 @@ def said(
     eager = max(range(len(places)), key=lambda at: (shared[at], -at))
     for reader, at in (("eager", eager), ("careless", dice.randrange(len(places)))):
         hit, span = places[at]
-        (read,) = pairs.session(question.text).read([cut_out(hit.chunk, span)])
+        (read,) = pairs.open_session(question.text).read([cut_out(hit.chunk, span)])
         short = read.spans[0].span.cut(quotes[at]) if read.spans else ""
         right = question.answerable and is_right(short, question.answers)
         yield Said(reader, draft_of(hit, span, short), right)
@@ -109,7 +109,7 @@ def rows_of(engine: Engine, questions: Sequence[Question]) -> Rows:
         hits = engine.search(question.text, k=engine.settings.ask.chunks)
         first = engine.assembly.local_reader.draft(question.text, hits)
         for each in said(question, hits, pairs, dice):
-            factors = confidence.factors(question.text, each.draft, first)
+            factors = confidence.compute_factors(question.text, each.draft, first)
             found.append((each.reader, factors, each.right))
     readers = [reader for reader, _, _ in found]
     weights = np.asarray([200 / readers.count(each) for each in readers])
@@ -156,7 +156,7 @@ def main() -> None:
             questions = [
                 each
                 for each in chosen(dataset, arguments.questions, fitted=True)
-                if form_of(each.text) == "one" and (each.answers or not each.answerable)
+                if detect_form(each.text) == "one" and (each.answers or not each.answerable)
             ]
             parts[name] = rows_of(engine, questions)
         print(name, len(questions), "questions", len(parts[name].right), "answers", flush=True)

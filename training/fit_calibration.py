@@ -18,15 +18,20 @@ from statistics import fmean
 from training.chosen import ROOT, named
 from training.manifest import CHOSEN, MANIFESTS
 
-from fathom.assembly.calibrations import SHIPPED, identity_of
+from fathom.assembly.calibrations import SHIPPED, describe_identity
 from fathom.calibration.drift import Drift
-from fathom.calibration.law import Calibration, learn
+from fathom.calibration.law import Calibration, learn_law
 from fathom.engine import Engine
-from fathom.evaluation.calibration import answered, gradable
+from fathom.evaluation.calibration import extract_outcome, is_gradable
 from fathom.evaluation.calibration_metrics import aurc, auroc, calibration_error
-from fathom.evaluation.contamination import choices, fingerprint, manifest_of, read
+from fathom.evaluation.contamination import (
+    fingerprint,
+    load_choices,
+    locate_manifest,
+    read_manifest,
+)
 from fathom.evaluation.datasets import Dataset, load
-from fathom.evaluation.harness import indexed
+from fathom.evaluation.harness import prepare_engine
 from fathom.evaluation.records import Record
 from fathom.evaluation.runner import Session
 from fathom.settings import IndexSettings, Settings
@@ -46,7 +51,7 @@ def chosen(data: Path, most: int, known: Container[str]) -> Iterator[tuple[Datas
         most: At most so many questions of each.
         known: Fingerprints of the questions that the reader learned from.
     """
-    for name, parts in choices(CHOSEN)[ENTRY]["sets"].items():
+    for name, parts in load_choices(CHOSEN)[ENTRY]["sets"].items():
         dataset = load(data / name)
         own = dict.fromkeys(named(dataset, parts))
         new = tuple(each for each in own if fingerprint(each.text) not in known)
@@ -66,11 +71,11 @@ def recorded(
     dataset: Dataset, strategy: str, queries: int, *, engine: Engine, work: Path
 ) -> list[Record]:
     """What came of the questions that can be graded."""
-    with indexed(engine, dataset) as ready:
+    with prepare_engine(engine, dataset) as ready:
         session = Session(
             engine=ready, dataset=dataset, queries=queries, folder=work, on_progress=told
         )
-        return [record for record in session.answers(strategy) if gradable(record)]
+        return [record for record in session.collect_answers(strategy) if is_gradable(record)]
 
 
 def told(what: str, done: int, total: int) -> None:
@@ -79,8 +84,8 @@ def told(what: str, done: int, total: int) -> None:
 
 def learned(strategy: str, records: list[Record], made_of: dict[str, int]) -> Calibration:
     """The calibration that the records of a strategy give; says how good it is."""
-    outcomes = [answered(record) for record in records]
-    made = learn(outcomes)
+    outcomes = [extract_outcome(record) for record in records]
+    made = learn_law(outcomes)
     right = [each.right for each in outcomes if each]
     sure = list(made.held_out)
     print(
@@ -90,7 +95,7 @@ def learned(strategy: str, records: list[Record], made_of: dict[str, int]) -> Ca
     )
     for each in made.certificates:
         print(f"  {each.max_error:.0%}: from {each.threshold}, coverage {each.coverage:.1%}")
-    own = identity_of(Engine(Settings()).assembly, strategy)
+    own = describe_identity(Engine(Settings()).assembly, strategy)
     return Calibration(
         identity={name: own[name] for name in ("strategy", "reader", "index")},
         source="public questions",
@@ -110,7 +115,7 @@ def main() -> None:
     parser.add_argument("--most", type=int, default=MOST)
     parser.add_argument("--threads", type=int, default=0, help="1 on a machine that is busy")
     options = parser.parse_args()
-    known = read(manifest_of(CARD, MANIFESTS)).questions
+    known = read_manifest(locate_manifest(CARD, MANIFESTS)).questions
     indexes = options.indexes or options.work / "indexes"
     strategies = {}
     for strategy in options.strategies:

@@ -20,12 +20,12 @@ from typing import NamedTuple
 import numpy as np
 from training.fit_span_reader import chosen, fit
 
-from fathom.agents.debate.debate import Debate, Debated, DebateLaw
-from fathom.agents.reader.base import logit_of
+from fathom.agents.debate.debate import Debate, DebateLaw, DebateOutcome
+from fathom.agents.reader.base import compute_logit
 from fathom.engine import Engine
 from fathom.evaluation.calibration_metrics import auroc, calibration_error
 from fathom.evaluation.datasets import Question, load
-from fathom.evaluation.runner import filters_of
+from fathom.evaluation.runner import build_filters
 from fathom.runs.context import RunContext
 from fathom.settings import IndexSettings, Settings
 from fathom.settings.tree import ModelSettings
@@ -46,13 +46,13 @@ class Held(NamedTuple):
     """A question, and what its agents came to."""
 
     question: Question
-    debated: Debated
+    debated: DebateOutcome
 
     @property
     def row(self) -> tuple[float, float, float, float]:
         """What the law depends on."""
         done = self.debated
-        return logit_of(done.sure), done.share, done.margin, 1.0
+        return compute_logit(done.sure), done.share, done.margin, 1.0
 
     @property
     def right(self) -> bool:
@@ -67,7 +67,7 @@ def held(engine: Engine, questions: Sequence[Question]) -> Iterator[Held]:
     for question in questions:
         foreign = detect(question.text) not in {"en", "und"}
         retriever = engine.retriever(own.foreign_retriever if foreign else "vector")
-        query = Query(text=question.text, filters=filters_of(question))
+        query = Query(text=question.text, filters=build_filters(question))
         hits = spoken_for(retriever.retrieve(query, k=own.vor_k), own.agents)
         with run_context() as context:
             done = asyncio.run(_held(debate, question.text, hits, context))
@@ -77,8 +77,8 @@ def held(engine: Engine, questions: Sequence[Question]) -> Iterator[Held]:
 
 async def _held(
     debate: Debate, question: str, hits: Sequence[Hit], context: RunContext
-) -> Debated | None:
-    if not await debate.differ(question, hits, context):
+) -> DebateOutcome | None:
+    if not await debate.answers_differ(question, hits, context):
         return None
     return await debate.hold(question, hits, context)
 

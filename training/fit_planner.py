@@ -16,11 +16,11 @@ from training.cross_reader.rows import number_of
 from fathom.engine import Engine
 from fathom.evaluation.datasets import Dataset, Question, load
 from fathom.evaluation.outcomes import DEPTH, OutcomeFile, record_outcomes
-from fathom.evaluation.planning import PlannerTable, cross_fitted, planned
+from fathom.evaluation.planning import PlannerTable, cross_fit, run_systems
 from fathom.planner.environment import RecordedQuestion, Reward
-from fathom.planner.policy import SHIPPED
+from fathom.planner.policy import SHIPPED_POLICY
 from fathom.planner.ppo import Training
-from fathom.planner.train import train
+from fathom.planner.train import train_policy
 
 FITTED = (
     "hotpotqa-200",
@@ -78,18 +78,18 @@ def main() -> None:
     parser.add_argument("--reported", action="store_true", help="record what is reported on too")
     parser.add_argument("--alpha", type=float, default=0.1)
     parser.add_argument("--wrong", type=float, default=0.0)
-    parser.add_argument("--out", type=Path, default=SHIPPED)
+    parser.add_argument("--out", type=Path, default=SHIPPED_POLICY)
     arguments = parser.parse_args()
     known, reported = recorded(arguments)
     reward, training = Reward(alpha=arguments.alpha, wrong=arguments.wrong), Training()
     print(f"{len(known)} questions, each by what the others taught:")
-    print(cross_fitted(known, reward, training).to_text())
+    print(cross_fit(known, reward, training).to_text())
     if reported:
         print(f"\n{len(reported)} others, by what all of the former taught:")
-        systems = tuple(planned(known, reported, reward, training))
+        systems = tuple(run_systems(known, reported, reward, training))
         print(PlannerTable(reward=reward, systems=systems).to_text())
     origin = {"commit": commit(), "questions": "even numbers; see training/fit_planner.py"}
-    policy = train(known, reward, training, origin=origin).policy
+    policy = train_policy(known, reward, training, origin=origin).policy
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     arguments.out.write_text(policy.to_json(), encoding="utf-8")
 

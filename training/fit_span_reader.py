@@ -20,13 +20,13 @@ import numpy as np
 from training.cross_reader.ranked import is_training, read_lines
 from training.cross_reader.rows import number_of
 
-from fathom.agents.reader.base import ReadHit, logit_of
-from fathom.agents.reader.candidates import Candidate, candidates_of
-from fathom.agents.reader.local import LAWS, SPANS, Law, trust
+from fathom.agents.reader.base import ReadHit, compute_logit
+from fathom.agents.reader.candidates import Candidate, group_candidates
+from fathom.agents.reader.local import LAWS, MOST_SPANS, ReaderLaw, compute_trust
 from fathom.engine import Engine
 from fathom.evaluation.calibration_metrics import auroc, calibration_error
 from fathom.evaluation.datasets import Dataset, Question, load
-from fathom.question.form import form_of
+from fathom.question.form import detect_form
 from fathom.settings import IndexSettings, Settings
 from fathom.settings.tree import ModelSettings
 from fathom.text.answer_scores import f1, is_right
@@ -75,7 +75,7 @@ def read_all(engine: Engine, questions: Sequence[Question]) -> list[Read]:
     found = []
     for question in questions:
         hits = engine.search(question.text, k=engine.settings.ask.chunks)
-        asking = engine.assembly.cross_reader.session(question.text, spans=SPANS)
+        asking = engine.assembly.cross_reader.open_session(question.text, spans=MOST_SPANS)
         read = asking.read([hit.chunk for hit in hits])
         looks = (ReadHit(hit=h, reading=r, trust=1.0) for h, r in zip(hits, read, strict=True))
         found.append((question, tuple(looks)))
@@ -85,10 +85,10 @@ def read_all(engine: Engine, questions: Sequence[Question]) -> list[Read]:
 def best_of(looks: Sequence[ReadHit], fall: float) -> Candidate | None:
     """The best answer, if hits are trusted so."""
     trusted = [
-        ReadHit(hit=each.hit, reading=each.reading, trust=trust(place, fall))
+        ReadHit(hit=each.hit, reading=each.reading, trust=compute_trust(place, fall))
         for place, each in enumerate(looks, start=1)
     ]
-    return next(iter(candidates_of(trusted)), None)
+    return next(iter(group_candidates(trusted)), None)
 
 
 def f1_at(read: Sequence[Read], fall: float) -> float:
@@ -107,7 +107,7 @@ def labelled(read: Sequence[Read], fall: float) -> tuple[np.ndarray, np.ndarray]
     for question, looks in read:
         best = best_of(looks, fall)
         answerable = best.places[0].answerable if best else 0.0
-        rows.append((logit_of(best.score if best else 0.0), logit_of(answerable), 1.0))
+        rows.append((compute_logit(best.score if best else 0.0), compute_logit(answerable), 1.0))
         quote = best.places[0].evidence.quote if best else ""
         right.append(question.answerable and is_right(quote, question.answers))
     return np.asarray(rows), np.asarray(right, dtype=float)
@@ -137,7 +137,7 @@ def report_of(rows: np.ndarray, right: np.ndarray, law: np.ndarray) -> str:
     return f"n={len(p)} right={right.mean():.3f} AUROC={area:.3f} ECE={error:.3f}"
 
 
-def in_force(read: Sequence[Read], law: Law) -> str:
+def in_force(read: Sequence[Read], law: ReaderLaw) -> str:
     """What the shipped law makes of the questions: the shares that the log speaks of."""
     rows, right = labelled(read, law.fall)
     said = 1 / (1 + np.exp(-rows @ np.asarray(law.sureness))) >= Settings().ask.min_confidence
@@ -174,7 +174,7 @@ def main() -> None:
                 questions = [
                     each
                     for each in chosen(dataset, arguments.questions, fitted=True)
-                    if form_of(each.text) == "one" and (each.answers or not each.answerable)
+                    if detect_form(each.text) == "one" and (each.answers or not each.answerable)
                 ]
                 read[name] = read_all(engine, questions)
             print(name, {fall: round(f1_at(read[name], fall), 3) for fall in FALLS}, flush=True)

@@ -26,10 +26,10 @@ from training.written_questions import rows as own_rows
 
 import fathom.models
 from fathom.agents.reader.base import ReadHit
-from fathom.agents.reader.yes_no import VerdictLaw, Verdicts, Weighed
-from fathom.evaluation.contamination import fingerprint, manifest_of, read
+from fathom.agents.reader.yes_no import SentenceStance, VerdictLaw, YesNoJudge
+from fathom.evaluation.contamination import fingerprint, locate_manifest, read_manifest
 from fathom.models.shipped import MULTILINGUAL, SHIPPED, load_shipped_reader
-from fathom.question.statement import statement
+from fathom.question.statement import parse_statement
 from fathom.types import Chunk, Hit, Span
 
 DATA = Path(os.environ.get("SHARED_DATA", "../shared/data"))
@@ -77,25 +77,27 @@ def rows(name: str, language: str, known: frozenset[str]) -> Iterator[Asked]:
             yield Asked(name, question, raw["title"], raw["context"], label, seen)
 
 
-def best_of(verdicts: Verdicts, asked: Asked) -> Weighed | None:
+def best_of(verdicts: YesNoJudge, asked: Asked) -> SentenceStance | None:
     """The sentence that decides most; `None` where the form is not known."""
-    said = statement(asked.question)
+    said = parse_statement(asked.question)
     if said is None:
         return None
     chunk = Chunk(
         id="c", document_id="d", title=asked.title, text=asked.text,
         span=Span(0, len(asked.text)), ordinal=0,
     )  # fmt: skip
-    (reading,) = verdicts.pairs.session(asked.question, spans=0).read([chunk])
+    (reading,) = verdicts.pairs.open_session(asked.question, spans=0).read([chunk])
     look = ReadHit(
         hit=Hit(chunk=chunk, score=1.0, rank=1, retriever=""), reading=reading, trust=1.0
     )
     return max(
-        verdicts.weigh(said, look, every=True), key=lambda each: each.factors[1], default=None
+        verdicts.weigh_sentences(said, look, every=True),
+        key=lambda each: each.factors[1],
+        default=None,
     )
 
 
-def law_of(found: Sequence[tuple[Asked, Weighed]], *, yes: bool) -> tuple[float, ...]:
+def law_of(found: Sequence[tuple[Asked, SentenceStance]], *, yes: bool) -> tuple[float, ...]:
     """The slopes for one side; none but the offset below 0."""
     own = [(asked, each) for asked, each in found if each.yes == yes]
     sources = [asked.source for asked, _ in own]
@@ -113,13 +115,13 @@ def law_of(found: Sequence[tuple[Asked, Weighed]], *, yes: bool) -> tuple[float,
     return tuple(round(slopes.get(at, 0.0), 2) for at in range(values.shape[1]))
 
 
-def confidence(law: VerdictLaw, each: Weighed) -> float:
+def confidence(law: VerdictLaw, each: SentenceStance) -> float:
     """How sure a verdict is by a law."""
     logit = np.dot(law.yes if each.yes else law.no, each.factors)
     return float(1 / (1 + np.exp(-logit)))
 
 
-def report(found: Sequence[tuple[Asked, Weighed]], law: VerdictLaw) -> None:
+def report(found: Sequence[tuple[Asked, SentenceStance]], law: VerdictLaw) -> None:
     """How many are said at each floor of confidence, and how many of those are right."""
     for source in dict.fromkeys(asked.source for asked, _ in found):
         own = [(a.label, each, confidence(law, each)) for a, each in found if a.source == source]
@@ -146,10 +148,10 @@ def main() -> None:
     language = arguments.language
     folder = RESOURCES / MULTILINGUAL
     card = (Path(arguments.model) if arguments.model else folder) / "cross-reader.json"
-    known = read(manifest_of(card, MANIFESTS)).questions
+    known = read_manifest(locate_manifest(card, MANIFESTS)).questions
     reader = load_shipped_reader(arguments.model or SHIPPED, threads=arguments.threads)
-    verdicts = Verdicts(pairs=reader)
-    halves: tuple[list[tuple[Asked, Weighed]], ...] = ([], [])
+    verdicts = YesNoJudge(pairs=reader)
+    halves: tuple[list[tuple[Asked, SentenceStance]], ...] = ([], [])
     for name in FILES[language]:
         every = list(rows(name, language, known))
         chosen = random.Random(1).sample(every, min(arguments.rows, len(every)))

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol
 
-from fathom.evaluation.contamination import Manifest, fingerprints
+from fathom.evaluation.contamination import Manifest, fingerprint_all
 
 HERE = Path(__file__).parent
 MANIFESTS = HERE / "manifests"
@@ -35,7 +35,7 @@ def learned_from(rows: Iterable[Learnable]) -> Manifest:
     seen = list(rows)
     return Manifest(
         what="the cross-reader learned from them, their articles or their documents",
-        questions=fingerprints(row.question for row in seen),
-        articles=fingerprints(row.title for row in seen),
-        documents=fingerprints(row.text for row in seen),
+        questions=fingerprint_all(row.question for row in seen),
+        articles=fingerprint_all(row.title for row in seen),
+        documents=fingerprint_all(row.text for row in seen),
     )

@@ -84,16 +84,16 @@ class TimedEmbedder:
     def embed(self, texts: Sequence[str]) -> Matrix:
         """One unit vector a text."""
         if self._table is None:
-            return self._timed(texts)
+            return self._holds_time(texts)
         vectors = np.empty((len(texts), self.dimension), dtype=np.float32)
         known = [place for place, text in enumerate(texts) if text in self._rows]
         others = [place for place, text in enumerate(texts) if text not in self._rows]
         vectors[known] = self._table.matrix[[self._rows[texts[place]] for place in known]]
         if others:  # a system may change a text, such as a letter that stands for two
-            vectors[others] = self._timed([texts[place] for place in others])
+            vectors[others] = self._holds_time([texts[place] for place in others])
         return vectors
 
-    def _timed(self, texts: Sequence[str]) -> Matrix:
+    def _holds_time(self, texts: Sequence[str]) -> Matrix:
         started = time.perf_counter()
         vectors = self._embedder.embed(texts)
         self.seconds += time.perf_counter() - started

@@ -17,13 +17,13 @@ class SharedReader:
     def __init__(self) -> None:
         self._model = load_shipped_reader()
 
-    def best(self, question: str, texts: Sequence[str]) -> str:
+    def iterate_best(self, question: str, texts: Sequence[str]) -> str:
         """The likeliest span of the first `READ` texts; empty where there is none."""
         chunks = [
             Chunk(id=f"{n}#0", document_id=str(n), text=text, span=Span(0, len(text)), ordinal=0)
             for n, text in enumerate(texts[:READ])
         ]
-        readings = self._model.session(question, spans=1).read(chunks)
+        readings = self._model.open_session(question, spans=1).read(chunks)
         said = [
             (found.score, found.span.cut(chunk.text))
             for chunk, reading in zip(chunks, readings, strict=True)

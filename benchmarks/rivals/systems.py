@@ -49,7 +49,7 @@ class System(ABC):
 
     def answer(self, text: str) -> str:
         """What is said to a question; empty for nothing."""
-        return self._reader.best(text, list(self.search(text).values()))
+        return self._reader.iterate_best(text, list(self.search(text).values()))
 
     @cached_property
     def _reader(self) -> SharedReader:

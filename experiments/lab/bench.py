@@ -22,7 +22,7 @@ from fathom.errors import UsageError
 from fathom.evaluation.contamination import Manifest
 from fathom.evaluation.datasets import Dataset, load
 from fathom.evaluation.records import Record
-from fathom.evaluation.runner import Session, file_name, holds
+from fathom.evaluation.runner import Session, build_file_name, holds_dataset
 from fathom.jsonable import canonical
 from fathom.models.base import Embedder
 from fathom.models.embedder import load_embedder
@@ -147,7 +147,7 @@ class Bench:
     def _answers(self, dataset: Dataset, arm: Arm, queries: int | None) -> Sequence[Record]:
         folder = self.work / "records"
         ranked = ".ranked" if arm.retriever else ""
-        name = f"{file_name(arm.system, arm.assignments)}{ranked}.jsonl"
+        name = f"{build_file_name(arm.system, arm.assignments)}{ranked}.jsonl"
         before, started = _lines(folder / dataset.name / name), time.perf_counter()
         with self._engine(dataset, arm.assignments) as engine:
             session = Session(
@@ -157,7 +157,7 @@ class Bench:
                 folder=folder,
                 varied=arm.assignments,
             )
-            ask = session.rankings if arm.retriever else session.answers
+            ask = session.collect_rankings if arm.retriever else session.collect_answers
             records = ask(arm.system)
         if new := _lines(folder / dataset.name / name) - before:
             self._note(started, dataset, arm, new)
@@ -166,7 +166,7 @@ class Bench:
     def _indexed(self, dataset: Dataset) -> None:
         started = time.perf_counter()
         with self._engine(dataset, {}, CachedEmbedder(self._embedder, self._vectors)) as engine:
-            if not holds(engine, dataset):
+            if not holds_dataset(engine, dataset):
                 engine.ingest([dataset.corpus], prune=True)
                 self._note(started, dataset)
 

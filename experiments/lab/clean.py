@@ -20,7 +20,7 @@ from experiments.lab.prints import applies
 from experiments.lab.scores import Scored, load
 from experiments.lab.summary import Summary
 
-from fathom.evaluation.contamination import Manifest, manifest_of
+from fathom.evaluation.contamination import Manifest, locate_manifest
 from fathom.evaluation.measures import SCORES
 
 UNCHECKED = (
@@ -159,7 +159,7 @@ def without_manifest(models: Path, manifests: Path) -> Iterator[str]:
         manifests: The folder of the manifests.
     """
     for card in sorted(models.glob("**/cross-reader*.json")):
-        file = manifest_of(card, manifests)
+        file = locate_manifest(card, manifests)
         if not file.is_file():
             yield (
                 f"{card.name}: no manifest {file.name} of what it learned from; "

@@ -17,7 +17,7 @@ from experiments.lab.perturb import LEGACY, Neglect, degraded
 from experiments.lab.subset import cut
 from experiments.lab.texts import Text, texts_of
 
-from fathom.documents.discover import content_digest
+from fathom.documents.discover import digest_content
 from fathom.errors import UsageError
 from fathom.evaluation.datasets import Dataset, Question, load
 from fathom.jsonable import Json, canonical, digest
@@ -75,7 +75,7 @@ def _count(corpus: str) -> int | None:
 def _source(dataset: Dataset) -> str:
     """A hash of all that a variant is made from."""
     corpus = dataset.corpus
-    content = content_digest(corpus) if corpus.is_file() else sorted(dataset.documents)
+    content = digest_content(corpus) if corpus.is_file() else sorted(dataset.documents)
     questions = [asdict(question) for question in dataset.questions]
     return digest(canonical([content, questions, dataset.qrels]))
 

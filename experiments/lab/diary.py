@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from fathom.evaluation.jsonl import add_line, whole_lines
+from fathom.evaluation.jsonl import append_line, read_whole_lines
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,12 +35,12 @@ class Diary:
     def __init__(self, file: Path) -> None:
         """Read what is there."""
         self._file = file
-        self.entries = [Entry(**json.loads(line)) for line in whole_lines(file)]
+        self.entries = [Entry(**json.loads(line)) for line in read_whole_lines(file)]
 
     def add(self, entry: Entry) -> None:
         """Keep an entry."""
         self.entries.append(entry)
-        add_line(self._file, asdict(entry))
+        append_line(self._file, asdict(entry))
 
     def commits(self, name: str, system: str, settings: Mapping[str, str]) -> tuple[str, ...]:
         """Of the code that made these records, the first one first."""

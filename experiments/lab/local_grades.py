@@ -11,7 +11,7 @@ from statistics import fmean
 
 from experiments.lab.results import Cell
 
-from fathom.evaluation.grading import PREFIX, Judgements, grade_all, with_grades
+from fathom.evaluation.grading import MEASURE_PREFIX, Judgements, add_grades, grade_all
 from fathom.evaluation.judges import SIMILARITY, SimilarityJudge
 from fathom.evaluation.rows import SystemScores
 from fathom.evaluation.statistics import bca_interval
@@ -26,14 +26,14 @@ def graded(cell: Cell) -> SystemScores:
 
     Similarity is 0 where an answer was wanted and none given, 1 where none was wanted nor given.
     """
-    if cell.records[0].ranks:
+    if cell.records[0].is_ranking:
         return cell.row
-    row = with_grades(cell.row, grade_all(cell.records, _judge(), Judgements()))
-    graded = PREFIX + SIMILARITY
+    row = add_grades(cell.row, grade_all(cell.records, _judge(), Judgements()))
+    graded = MEASURE_PREFIX + SIMILARITY
     measures, intervals = dict(row.measures), dict(row.intervals)
     if graded in measures:
         measures[SIMILARITY], intervals[SIMILARITY] = measures[graded], intervals[graded]
-    lengths = [float(len(each.long.split())) for each in cell.records if each.answered]
+    lengths = [float(len(each.plain_text.split())) for each in cell.records if each.is_answered]
     if lengths:
         measures[WORDS], intervals[WORDS] = fmean(lengths), bca_interval(lengths)
     return replace(row, measures=measures, intervals=intervals)

@@ -62,7 +62,7 @@ def choices(seen: Results, planners: Sequence[str], value: Value) -> dict[str, l
     """
     sets = fixed_workflows(seen, planners)
     found = {
-        name: [planned(cell.arm.name, cell.records) for cell in seen.named(planners).on(name)]
+        name: [planned(cell.arm.name, cell.records) for cell in seen.find_system(planners).on(name)]
         for name in seen.sets
     }
     if any(sets.values()):
@@ -81,7 +81,7 @@ def fixed_workflows(seen: Results, planners: Sequence[str]) -> dict[str, Known]:
     Raises:
         UsageError: If there is no such planner.
     """
-    seen.named(planners)
+    seen.find_system(planners)
     return {
         name: {
             cell.arm.name: cell.records for cell in seen.on(name) if cell.arm.name not in planners

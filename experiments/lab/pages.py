@@ -7,7 +7,7 @@ from experiments.lab.plan import SAMPLES, Experiment
 from experiments.lab.provenance import together
 
 from fathom.evaluation.report.blocks import Figure, ReportBlock, ReportTable
-from fathom.evaluation.report.render import markdown
+from fathom.evaluation.report.render import render_block
 
 PAPERS: Mapping[str, str] = {
     "maf": "MAF-RAG: confidence ladder and debate",
@@ -93,7 +93,7 @@ def _section(published: Published) -> Iterator[str]:
         given = experiment.printed
         rows = tuple(tuple(map(str, row)) for row in given.rows)
         yield ""
-        yield from markdown(ReportTable(title="The paper prints", head=given.head, rows=rows))
+        yield from render_block(ReportTable(title="The paper prints", head=given.head, rows=rows))
         yield from ("", given.note) if given.note else ()
     for paragraph in experiment.reading.split("\n\n"):
         yield ""
@@ -106,7 +106,7 @@ def _lines(block: ReportBlock, experiment: Experiment) -> Iterator[str]:
     if isinstance(block, Figure):
         yield f"![{block.caption}]({figure_file(experiment, block)})"
         yield ""
-    yield from markdown(block)
+    yield from render_block(block)
 
 
 def figure_file(experiment: Experiment, figure: Figure) -> str:

@@ -6,8 +6,8 @@ from typing import Any
 
 from experiments.lab.texts import texts_of
 
-from fathom.evaluation.contamination import Manifest, fingerprint, fingerprints
-from fathom.evaluation.datasets import Dataset, Question, existing, rows
+from fathom.evaluation.contamination import Manifest, fingerprint, fingerprint_all
+from fathom.evaluation.datasets import Dataset, Question, find_file, read_rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,14 +40,14 @@ def prints_of(dataset: Dataset) -> Mapping[str, Print]:
     about = {question.id: _about(dataset, question, named) for question in dataset.questions}
     wanted = frozenset(document for own in about.values() for document in own)
     known = {text.id: text for text in texts_of(dataset.corpus) if text.id in wanted}
-    titles = {document: fingerprints([text.title]) for document, text in known.items()}
-    texts = {document: fingerprints([text.text]) for document, text in known.items()}
+    titles = {document: fingerprint_all([text.title]) for document, text in known.items()}
+    texts = {document: fingerprint_all([text.text]) for document, text in known.items()}
     return {
         question.id: Print(
             question=fingerprint(question.text),
             articles=_together(
                 [*(titles.get(each, frozenset()) for each in about[question.id])],
-                fingerprints([str(named[question.id].get("article") or "")]),
+                fingerprint_all([str(named[question.id].get("article") or "")]),
             ),
             documents=_together([*(texts.get(each, frozenset()) for each in about[question.id])]),
         )
@@ -62,8 +62,8 @@ def applies(manifest: Manifest, systems: Iterable[str]) -> bool:
 
 def _named(dataset: Dataset) -> dict[str, Mapping[str, Any]]:
     """What the data set says of each question beside what a `Question` holds."""
-    queries = existing(dataset.corpus.parent, "queries.jsonl", "questions.jsonl")
-    return {row["_id"]: row.get("metadata") or {} for _, row in rows(queries)}
+    queries = find_file(dataset.corpus.parent, "queries.jsonl", "questions.jsonl")
+    return {row["_id"]: row.get("metadata") or {} for _, row in read_rows(queries)}
 
 
 def _about(

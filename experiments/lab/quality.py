@@ -7,7 +7,7 @@ from experiments.lab.results import Cell, Results
 from fathom.errors import UsageError
 from fathom.evaluation.measures import SCORES
 from fathom.evaluation.records import Record
-from fathom.evaluation.rows import values
+from fathom.evaluation.rows import score_questions
 from fathom.strategies.maf import NOT_ACCEPTED
 
 DEPTH = 5
@@ -41,7 +41,7 @@ def quality(seen: Results, cell: Cell, of: str, against: str = "") -> Qualities:
         return {each.question: _cites(each) for each in cell.records if each.relevant}
     if of not in SCORES:
         raise UsageError(f"{seen.experiment.id}: no measure {of!r}; see docs/measures.md")
-    return values(of, cell.records)
+    return score_questions(of, cell.records)
 
 
 def accepted(record: Record) -> bool:
@@ -51,12 +51,12 @@ def accepted(record: Record) -> bool:
 
 def _cites(record: Record) -> float:
     found = any(each.document in record.relevant for each in record.citations)
-    return float(record.answered and found)
+    return float(record.is_answered and found)
 
 
 def _alone(seen: Results, cell: Cell, against: str) -> Mapping[str, Record]:
     """What the arm that retrieves alone found in the corpus of this cell."""
-    for each in seen.named([against]).on(cell.set):
+    for each in seen.find_system([against]).on(cell.set):
         if each.arm.corpus == cell.arm.corpus:
             return {record.question: record for record in each.records}
     return {}

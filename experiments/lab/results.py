@@ -7,7 +7,7 @@ from experiments.lab.plan import Arm, Experiment
 
 from fathom.errors import UsageError
 from fathom.evaluation.records import Record
-from fathom.evaluation.rows import SystemScores, row_of
+from fathom.evaluation.rows import SystemScores, score_system
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +28,7 @@ class Cell:
     @property
     def row(self) -> SystemScores:
         """Its measures."""
-        return row_of(self.records)
+        return score_system(self.records)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,7 +57,7 @@ class Results:
         """All cells, one data set after the other."""
         return [cell for name in self.sets for cell in self.on(name)]
 
-    def named(self, names: Sequence[str]) -> "Results":
+    def find_system(self, names: Sequence[str]) -> "Results":
         """Only the arms of these names, in this order; all where none is named.
 
         Raises:
@@ -73,7 +73,7 @@ class Results:
 
     def pairs(self, first: str, second: str) -> Iterator[tuple[Cell, Cell]]:
         """Two arms side by side, on each data set that both were asked on."""
-        theirs = {cell.set: cell for cell in self.named([second]).cells}
-        for ours in self.named([first]).cells:
+        theirs = {cell.set: cell for cell in self.find_system([second]).cells}
+        for ours in self.find_system([first]).cells:
             if ours.set in theirs:
                 yield ours, theirs[ours.set]

@@ -3,7 +3,7 @@
 from experiments.lab.oracle_router import Value, measure_named
 
 from fathom.evaluation.records import Record
-from fathom.planner.workflows import is_legal
+from fathom.planner.workflows import is_legal_workflow
 
 RETRIEVAL = 0.25
 SPLIT = 0.25
@@ -41,4 +41,4 @@ def _waits(record: Record) -> int:
 
 def _illegal(record: Record) -> float:
     plans = (action.split(",") for action in record.actions)
-    return float(not all(is_legal(plan, first=at == 0) for at, plan in enumerate(plans)))
+    return float(not all(is_legal_workflow(plan, first=at == 0) for at, plan in enumerate(plans)))

@@ -54,7 +54,7 @@ class RolePlan(Part):
             own |= {"llm.model": model, f"roles.{row.role}": "llm"}
         return [f"{key}={written(value)}" for key, value in own.items()]
 
-    def named(self, names: Sequence[str]) -> tuple[RoleRow, ...]:
+    def find_system(self, names: Sequence[str]) -> tuple[RoleRow, ...]:
         """The rows with these names or roles; without any, all.
 
         Raises:

@@ -7,7 +7,7 @@ from experiments.lab.plan import written
 from experiments.lab.role_calls import AskedTwice, RoleCall
 from experiments.lab.role_plan import RolePlan
 
-from fathom.calibration.certificate import upper_bound
+from fathom.calibration.certificate import compute_upper_bound
 
 _TAIL = 0.025
 HEAD = (
@@ -96,8 +96,8 @@ def _sure(part: int, whole: int) -> str:
     """A share with its exact 95 % interval (Clopper and Pearson 1934)."""
     if not whole:
         return ""
-    low = 1 - upper_bound(whole - part, whole, _TAIL)
-    high = upper_bound(part, whole, _TAIL)
+    low = 1 - compute_upper_bound(whole - part, whole, _TAIL)
+    high = compute_upper_bound(part, whole, _TAIL)
     return f"{part / whole:.0%} [{100 * low:.0f}, {100 * high:.0f}]"
 
 

@@ -20,7 +20,7 @@ from json import dumps
 
 from fathom.agents.decomposer import LocalDecomposer
 from fathom.llm.base import Call, Completion
-from fathom.llm.tokens import count_tokens, prompt_tokens
+from fathom.llm.tokens import count_prompt_tokens, count_tokens
 from fathom.models.reading import CrossReader, Reading
 from fathom.text.sentences import split
 from fathom.types import Chunk, Span
@@ -171,21 +171,21 @@ class ExtractiveModel:
     def split(self, prompt: Prompt) -> object:
         """By clause rules."""
         serial = "one after the other" in prompt.system
-        parts = self.decomposer.parts(prompt.question, "serial" if serial else "parallel")
+        parts = self.decomposer.split_by_rules(prompt.question, "serial" if serial else "parallel")
         return {"questions": [part[:300] for part in parts]}
 
     def plan(self, prompt: Prompt) -> object:
         """A split where clause rules can split; else one look-up."""
         if "QDS;" in prompt.system:
-            if len(self.decomposer.parts(prompt.question, "parallel")) > 1:
+            if len(self.decomposer.split_by_rules(prompt.question, "parallel")) > 1:
                 return {"workflow": "QDP"}
-            if len(self.decomposer.parts(prompt.question, "serial")) > 1:
+            if len(self.decomposer.split_by_rules(prompt.question, "serial")) > 1:
                 return {"workflow": "QDS"}
         return {"workflow": "R,AG"}
 
     def _quoted(self, question: str, texts: Sequence[str]) -> list[Quoted]:
         chunks = [_chunk(text) for text in texts]
-        read = self.pairs.session(question).read(chunks)
+        read = self.pairs.open_session(question).read(chunks)
         return [self._best(*each) for each in zip(chunks, read, strict=True)]
 
     def _best(self, chunk: Chunk, reading: Reading) -> Quoted:
@@ -198,7 +198,7 @@ class ExtractiveModel:
 
     def _relevance(self, prompt: Prompt) -> list[float]:
         chunks = [_chunk(text) for text in prompt.fenced()]
-        return [each.relevance for each in self.pairs.session(prompt.question).read(chunks)]
+        return [each.relevance for each in self.pairs.open_session(prompt.question).read(chunks)]
 
 
 def judge(prompt: Prompt) -> object:
@@ -268,6 +268,6 @@ class StubLLM:
         text = await asyncio.to_thread(self.model, turns)
         if call.on_text is not None:
             call.on_text(text)
-        prompt = prompt_tokens(call.messages, dumps(call.schema) if call.schema else "")
+        prompt = count_prompt_tokens(call.messages, dumps(call.schema) if call.schema else "")
         usage = Usage(llm_calls=1, prompt_tokens=prompt, completion_tokens=count_tokens(text))
         return Completion(text=text, model=self.name, usage=usage)

@@ -12,7 +12,7 @@ from experiments.lab.results import Results
 from experiments.lab.show import shown
 
 from fathom.evaluation.report.blocks import Figure, ReportBlock, ReportTable, Sentences
-from fathom.evaluation.report.svg import standalone
+from fathom.evaluation.report.svg import make_standalone
 from fathom.jsonable import Json
 
 KINDS: Mapping[str, type[ReportTable] | type[Sentences] | type[Figure]] = {
@@ -70,7 +70,7 @@ class Summary:
         for block in self.blocks:
             if isinstance(block, Figure):
                 plot = file.parent / f"{file.stem}-{block.name}.svg"
-                plot.write_text(standalone(block.svg), encoding="utf-8")
+                plot.write_text(make_standalone(block.svg), encoding="utf-8")
         return file
 
     @classmethod

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from fathom.documents.base import Parsed, Refused
-from fathom.documents.discover import content_digest, discover, document_id
+from fathom.documents.base import ParsedDocument, ParseRefusal
+from fathom.documents.discover import derive_document_id, digest_content, discover_files
 from fathom.documents.record_ids import name_record
 from fathom.documents.sandbox.parent import Sandbox, read
-from fathom.evaluation.datasets import rows
+from fathom.evaluation.datasets import read_rows
 from fathom.jsonable import Json
 
 
@@ -33,7 +33,7 @@ def texts_of(corpus: Path) -> Iterator[Text]:
         return
     seen: set[str] = set()
     with Sandbox() as sandbox:
-        for file in discover([corpus]):
+        for file in discover_files([corpus]):
             for text in _file(file, sandbox):
                 if text.id not in seen:
                     seen.add(text.id)
@@ -41,7 +41,7 @@ def texts_of(corpus: Path) -> Iterator[Text]:
 
 
 def _records(file: Path) -> Iterator[Text]:
-    for _, row in rows(file):
+    for _, row in read_rows(file):
         yield Text(
             id=name_record(row["_id"]),
             title=row.get("title") or "",
@@ -51,15 +51,15 @@ def _records(file: Path) -> Iterator[Text]:
 
 
 def _file(file: Path, sandbox: Sandbox) -> Iterator[Text]:
-    own = document_id(content_digest(file))
+    own = derive_document_id(digest_content(file))
     try:
         for part in read(file, sandbox):
-            if isinstance(part, Parsed):
+            if isinstance(part, ParsedDocument):
                 yield Text(
                     id=own if part.record is None else part.record,
                     title=part.title or file.stem,
                     text=part.text,
                     metadata=part.metadata,
                 )
-    except Refused:
+    except ParseRefusal:
         yield Text(id=own, title=file.stem, text="")

@@ -20,7 +20,7 @@ from pydantic import ValidationError
 from fathom.errors import SettingsError
 from fathom.extensions import names
 from fathom.settings import IndexSettings, Settings
-from fathom.settings.section import first_fault
+from fathom.settings.section import find_first_fault
 
 __all__ = [
     "IndexSettings",
@@ -172,7 +172,7 @@ class Layers:
         try:
             return Settings.model_validate(tree)
         except ValidationError as error:
-            key, value, expected = first_fault(error)
+            key, value, expected = find_first_fault(error)
             origin = self._given[key].origin if key in self._given else "settings"
             raise SettingsError(f"{key} = {value!r} in {origin}: {expected}") from None
 

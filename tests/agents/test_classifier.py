@@ -32,8 +32,8 @@ DOMAIN = Domain(
     ],
 )
 def test_cues(question: str, name: str, cue: str) -> None:
-    told = Classifier(domain=DOMAIN).told(question)
-    assert (told.found.name, told.cue) == (name, cue)
+    told = Classifier(domain=DOMAIN).find_class(question)
+    assert (told.question_class.name, told.cue) == (name, cue)
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,10 @@ def test_cues(question: str, name: str, cue: str) -> None:
     ],
 )
 def test_the_licensing_domain(question: str, name: str) -> None:
-    assert Classifier(domain=load_domain("licensing-id")).told(question).found.name == name
+    assert (
+        Classifier(domain=load_domain("licensing-id")).find_class(question).question_class.name
+        == name
+    )
 
 
 @pytest.mark.parametrize(
@@ -71,7 +74,9 @@ def test_the_licensing_domain(question: str, name: str) -> None:
     ],
 )
 def test_the_generic_domain(question: str, name: str) -> None:
-    assert Classifier(domain=load_domain("generic")).told(question).found.name == name
+    assert (
+        Classifier(domain=load_domain("generic")).find_class(question).question_class.name == name
+    )
 
 
 def test_it_is_a_step_of_the_run() -> None:

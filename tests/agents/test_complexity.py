@@ -4,12 +4,19 @@ import asyncio
 
 import pytest
 
-from fathom.agents.complexity import ComplexityAnalyser, Features, features_of, level_of
+from fathom.agents.complexity import (
+    ComplexityAnalyser,
+    ComplexityFeatures,
+    count_features,
+    rate_features,
+)
 from fathom.runs.recorder import Recorder
 from fathom.testing.doubles import run_context
 
 ANALYSER = ComplexityAnalyser()
-NOTHING = Features(entities=0, clauses=1, conjunctions=0, length=0, wh_words=0, question_marks=0)
+NOTHING = ComplexityFeatures(
+    entities=0, clauses=1, conjunctions=0, length=0, wh_words=0, question_marks=0
+)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +64,7 @@ NOTHING = Features(entities=0, clauses=1, conjunctions=0, length=0, wh_words=0, 
     ],
 )
 def test_the_table(question: str, level: str) -> None:
-    found = ANALYSER.of(question)
+    found = ANALYSER.rate(question)
     assert found.level == level, found.features
 
 
@@ -73,7 +80,7 @@ def test_the_table(question: str, level: str) -> None:
     ],
 )
 def test_the_examples_of_the_paper(question: str, level: str) -> None:
-    assert ANALYSER.of(question).level == level
+    assert ANALYSER.rate(question).level == level
 
 
 @pytest.mark.parametrize(
@@ -81,19 +88,21 @@ def test_the_examples_of_the_paper(question: str, level: str) -> None:
     [
         (
             "Who wrote “Dune Messiah” and when?",
-            Features(entities=1, clauses=2, conjunctions=1, length=6, wh_words=2, question_marks=1),
+            ComplexityFeatures(
+                entities=1, clauses=2, conjunctions=1, length=6, wh_words=2, question_marks=1
+            ),
         ),
         (
             "Apakah Budi, yang lahir di Solo pada 1990, atau Ani lebih tua??",
-            Features(
+            ComplexityFeatures(
                 entities=4, clauses=2, conjunctions=1, length=12, wh_words=1, question_marks=2
             ),
         ),
         ("", NOTHING),
     ],
 )
-def test_what_is_counted(question: str, features: Features) -> None:
-    assert features_of(question) == features
+def test_what_is_counted(question: str, features: ComplexityFeatures) -> None:
+    assert count_features(question) == features
 
 
 def test_more_of_anything_is_never_simpler() -> None:
@@ -102,7 +111,9 @@ def test_more_of_anything_is_never_simpler() -> None:
     plain["intents"] = 1
     for name, least in plain.items():
         levels = [
-            order.index(level_of(Features(**{**plain, name: value}, question_marks=1)))
+            order.index(
+                rate_features(ComplexityFeatures(**{**plain, name: value}, question_marks=1))
+            )
             for value in range(least, 40)
         ]
         assert levels == sorted(levels)
@@ -117,12 +128,12 @@ def test_more_of_anything_is_never_simpler() -> None:
     ],
 )
 def test_weights_are_those_of_the_paper(question: str, weights: tuple[float, float]) -> None:
-    assert ANALYSER.of(question).weights == weights
+    assert ANALYSER.rate(question).weights == weights
 
 
 def test_weights_can_be_others() -> None:
     own = {"simple": (1.0, 0.0), "moderate": (0.5, 0.5), "complex": (0.0, 1.0)}
-    assert ComplexityAnalyser(weights=own).of("Who wrote Dune?").weights == (1.0, 0.0)
+    assert ComplexityAnalyser(weights=own).rate("Who wrote Dune?").weights == (1.0, 0.0)
 
 
 def test_it_is_a_step_of_the_run() -> None:
@@ -131,4 +142,4 @@ def test_it_is_a_step_of_the_run() -> None:
         assert isinstance(context.scope, Recorder)
         (step,) = context.scope.seal(None).steps
     assert (step.name, step.verdict) == ("complexity", "simple")
-    assert found == ANALYSER.of("Who wrote Dune?")
+    assert found == ANALYSER.rate("Who wrote Dune?")

@@ -8,8 +8,8 @@ from fathom.agents.decomposer import (
     LLMDecomposer,
     LocalDecomposer,
     Manner,
-    bridge,
-    filled,
+    fill_slots,
+    find_bridge,
 )
 from fathom.llm.base import Completion
 from fathom.llm.call import RoleModel
@@ -90,16 +90,16 @@ def test_no_budget_no_question() -> None:
 def test_slots_are_filled_with_answers_or_else_with_what_was_asked() -> None:
     earlier = [("What is the company that made it?", "Acme\n Corp"), ("Who is its founder?", "")]
     assert (
-        filled("Who founded #1 and met #2?", earlier)
+        fill_slots("Who founded #1 and met #2?", earlier)
         == "Who founded Acme Corp and met its founder?"
     )
-    assert filled("Who founded #3?", earlier) == "Who founded ?"
-    assert filled("Who?", []) == "Who?"
+    assert fill_slots("Who founded #3?", earlier) == "Who founded ?"
+    assert fill_slots("Who?", []) == "Who?"
 
 
 def test_the_bridge_is_the_answer_else_a_title_that_is_news() -> None:
     hits = [hit_of()]
-    assert bridge("Who made it?", Draft(short_answer="Acme"), hits) == "Acme"
-    assert bridge("Who made it?", Draft(), hits) == "Fees"
-    assert bridge("What are the fees?", Draft(), hits) == ""
-    assert bridge("Who is Acme?", Draft(short_answer="ACME"), []) == ""
+    assert find_bridge("Who made it?", Draft(short_answer="Acme"), hits) == "Acme"
+    assert find_bridge("Who made it?", Draft(), hits) == "Fees"
+    assert find_bridge("What are the fees?", Draft(), hits) == ""
+    assert find_bridge("Who is Acme?", Draft(short_answer="ACME"), []) == ""

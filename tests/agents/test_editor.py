@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from tests.making import hit_of, reply
 
-from fathom.agents.editor import Editor, is_better, supported, within
+from fathom.agents.editor import Editor, drop_unsupported, is_better, shorten_to_tokens
 from fathom.agents.judge import LocalJudge
 from fathom.agents.reader.confidence import AnswerConfidence
 from fathom.agents.reader.llm import LLMReader
@@ -23,34 +23,34 @@ SAID = Draft(evidence=EVIDENCE, claims=CLAIMS, confidence=0.6)
 
 
 def test_sentences_without_support_go() -> None:
-    edited = supported(SAID, 0.65)
+    edited = drop_unsupported(SAID, 0.65)
     assert edited.claims == (CLAIMS[0], CLAIMS[2])
     assert edited.confidence == SAID.confidence  # what a sentence says for itself earns nothing
     assert edited.evidence == EVIDENCE  # its places are what the claims name
 
 
 def test_the_best_sentence_stays() -> None:
-    edited = supported(SAID, 0.95)
+    edited = drop_unsupported(SAID, 0.95)
     assert (edited.claims, edited.confidence) == ((CLAIMS[0],), 0.6)
 
 
 def test_quotes_without_support_go_and_the_confidence_stays() -> None:
     other = Alternative(text="x", evidence=(1,))
     quoting = Draft(evidence=EVIDENCE, alternatives=(other,), confidence=0.3)
-    edited = supported(quoting, 0.65)
+    edited = drop_unsupported(quoting, 0.65)
     assert edited == Draft(evidence=(EVIDENCE[0], EVIDENCE[2]), confidence=0.3)
-    assert supported(quoting, 0.1) == quoting
-    assert supported(Draft(), 0.5) == Draft()
+    assert drop_unsupported(quoting, 0.1) == quoting
+    assert drop_unsupported(Draft(), 0.5) == Draft()
 
 
 def test_a_long_answer_ends_early() -> None:
     def words(text: str) -> int:
         return len(text.split())
 
-    assert within(SAID, 4, words).claims == CLAIMS[:2]
-    assert within(SAID, 1, words).claims == CLAIMS[:1]
-    assert within(SAID, 6, words) == SAID
-    assert within(Draft(), 1, words) == Draft()
+    assert shorten_to_tokens(SAID, 4, words).claims == CLAIMS[:2]
+    assert shorten_to_tokens(SAID, 1, words).claims == CLAIMS[:1]
+    assert shorten_to_tokens(SAID, 6, words) == SAID
+    assert shorten_to_tokens(Draft(), 1, words) == Draft()
 
 
 OLD = hit_of("In 2018 Djokovic won the US Open.", document="d1")

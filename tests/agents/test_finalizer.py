@@ -8,8 +8,8 @@ from tests.making import chunk_of
 
 from fathom.agents.finalizer import Finalizer
 from fathom.documents.base import Builder
-from fathom.retrieval.quotes import Quotes
-from fathom.runs.context import Weigh, Weighed
+from fathom.retrieval.quotes import QuoteLookup
+from fathom.runs.context import CalibratedConfidence, Weigh
 from fathom.testing.doubles import run_context
 from fathom.types import (
     Alternative,
@@ -51,7 +51,7 @@ def final(
     question: str = "What does a permit cost?",
     weigh: Weigh | None = None,
 ) -> Answer:
-    quotes = Quotes(lambda document_id: document if document_id == "d1" else None)
+    quotes = QuoteLookup(lambda document_id: document if document_id == "d1" else None)
     finalizer = Finalizer(quotes=quotes, strategy="naive", min_confidence=0.5)
     with run_context() as context:
         here = replace(context, weigh=weigh)
@@ -73,16 +73,16 @@ def test_offsets_of_a_quote_point_into_the_document() -> None:
 @pytest.mark.parametrize(
     ("weighed", "others", "status"),
     [
-        (Weighed(0.7), (), "answered"),
-        (Weighed(None), (), "answered"),
-        (Weighed(0.1, probable=False), (), "abstained"),
-        (Weighed(0.1, probable=False), (OTHER,), "answered"),
-        (Weighed(0.1, probable=False), (replace(OTHER, refuted=True),), "abstained"),
-        (Weighed(0.1, probable=False, enough=False), (OTHER,), "abstained"),
+        (CalibratedConfidence(0.7), (), "answered"),
+        (CalibratedConfidence(None), (), "answered"),
+        (CalibratedConfidence(0.1, probable=False), (), "abstained"),
+        (CalibratedConfidence(0.1, probable=False), (OTHER,), "answered"),
+        (CalibratedConfidence(0.1, probable=False), (replace(OTHER, refuted=True),), "abstained"),
+        (CalibratedConfidence(0.1, probable=False, enough=False), (OTHER,), "abstained"),
     ],
 )
 def test_what_is_improbable_is_given_only_beside_who_disagrees(
-    weighed: Weighed, others: tuple[Alternative, ...], status: str
+    weighed: CalibratedConfidence, others: tuple[Alternative, ...], status: str
 ) -> None:
     answer = final(replace(draft(0, 25), alternatives=others), weigh=lambda _: weighed)
     assert bool(answer.conflicts) == (status == "answered" and bool(others))
@@ -95,20 +95,20 @@ def test_what_is_improbable_is_given_only_beside_who_disagrees(
 @pytest.mark.parametrize(
     ("weighed", "others", "status"),
     [
-        (Weighed(0.6, sure=1.0), (), "answered"),
-        (Weighed(0.6), (), "abstained"),
-        (Weighed(0.6, sure=0.6), (), "answered"),
-        (Weighed(0.4, sure=0.4), (), "abstained"),
-        (Weighed(None), (), "abstained"),
-        (Weighed(0.6, probable=False, sure=0.6), (), "abstained"),
-        (Weighed(0.6, enough=False, sure=0.6), (), "abstained"),
-        (Weighed(0.3, probable=False, sure=1.0), (), "abstained"),
-        (Weighed(0.3, probable=False, sure=1.0), (OTHER,), "abstained"),
-        (Weighed(0.6, enough=False, sure=1.0), (), "abstained"),
+        (CalibratedConfidence(0.6, sure=1.0), (), "answered"),
+        (CalibratedConfidence(0.6), (), "abstained"),
+        (CalibratedConfidence(0.6, sure=0.6), (), "answered"),
+        (CalibratedConfidence(0.4, sure=0.4), (), "abstained"),
+        (CalibratedConfidence(None), (), "abstained"),
+        (CalibratedConfidence(0.6, probable=False, sure=0.6), (), "abstained"),
+        (CalibratedConfidence(0.6, enough=False, sure=0.6), (), "abstained"),
+        (CalibratedConfidence(0.3, probable=False, sure=1.0), (), "abstained"),
+        (CalibratedConfidence(0.3, probable=False, sure=1.0), (OTHER,), "abstained"),
+        (CalibratedConfidence(0.6, enough=False, sure=1.0), (), "abstained"),
     ],
 )
 def test_who_weighs_an_answer_may_decide_alone_or_make_up_for_an_unsure_draft(
-    weighed: Weighed, others: tuple[Alternative, ...], status: str
+    weighed: CalibratedConfidence, others: tuple[Alternative, ...], status: str
 ) -> None:
     unsure = replace(draft(0, 25, confidence=0.3), alternatives=others)
     assert final(unsure, weigh=lambda _: weighed).status == status
@@ -190,7 +190,7 @@ def quoting(builder: Builder, *quotes: str) -> Answer:
 def test_a_row_stands_below_the_names_of_its_columns() -> None:
     builder = Builder()
     for cells in (["Material", "Bay"], ["Emulsion", "5"], ["Sand", "7"]):
-        builder.row(cells)
+        builder.add_row(cells)
     answer = quoting(builder, "Sand | 7")
     assert answer.answer == "Material | Bay\nSand | 7 [1]"
     assert [each.quote for each in answer.citations] == ["Sand | 7"]
@@ -200,17 +200,17 @@ def test_a_row_stands_below_the_names_of_its_columns() -> None:
 
 def test_a_row_that_names_its_columns_itself_stands_alone() -> None:
     builder = Builder()
-    builder.row(["Material", "Bay"], head=True)
-    builder.row(["Material: Sand", "Bay: 7"])
+    builder.add_row(["Material", "Bay"], head=True)
+    builder.add_row(["Material: Sand", "Bay: 7"])
     assert quoting(builder, "Material: Sand | Bay: 7").answer == "Material: Sand | Bay: 7 [1]"
 
 
 def test_items_of_a_list_stand_in_lines_with_their_labels() -> None:
     builder = Builder()
-    builder.paragraph("Do it. So:")
+    builder.add_paragraph("Do it. So:")
     for number, item in enumerate(("Cut it.", "Fill it."), start=1):
-        builder.item(item, f"{number}.")
-    builder.code("make\n  all")
+        builder.add_item(item, f"{number}.")
+    builder.add_code("make\n  all")
     answer = quoting(builder, "Do it.", "So:", "Cut it.", "Fill it.", "make\n  all")
     assert answer.answer == ("Do it. [1] So: [2]\n1. Cut it. [3]\n2. Fill it. [4]\nmake\n  all [5]")
     assert [each.quote for each in answer.citations][2:4] == ["Cut it.", "Fill it."]

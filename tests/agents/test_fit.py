@@ -57,9 +57,9 @@ def test_the_judge_lets_an_answer_pass_that_its_sentence_alone_supports() -> Non
 
 def test_what_a_row_is_about_is_read_in_the_headings_above_it() -> None:
     builder = Builder()
-    builder.heading("Late returns", 1)
-    builder.row(["Item", "Fee"], head=True)
-    builder.row(["Film", "2 crowns"])
+    builder.add_heading("Late returns", 1)
+    builder.add_row(["Item", "Fee"], head=True)
+    builder.add_row(["Film", "2 crowns"])
     parsed = builder.build()
     document = Document(
         id="d", text=parsed.text, path="fees.md", title="Fees", blocks=parsed.blocks

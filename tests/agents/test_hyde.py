@@ -8,18 +8,18 @@ from fathom.agents.hyde import PROMPT, Hypothesis, LLMHypothesis, LocalHypothesi
 from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
 from fathom.llm.retry import RetryPolicy
-from fathom.retrieval.expansion import Feedback
+from fathom.retrieval.expansion import RelevanceFeedback
 from fathom.testing.doubles import ScriptedChat, completion, run_context
 from fathom.text.content_words import ContentTerms
 from fathom.usage import Budget, Usage
 
-LOCAL = LocalHypothesis(feedback=Feedback(words=ContentTerms().words, count=2))
+LOCAL = LocalHypothesis(feedback=RelevanceFeedback(extract_words=ContentTerms().words, count=2))
 DOWN = ModelFault("openai:m is down", Usage(llm_calls=1), retriable=False)
 
 
 def text_of(agent: Hypothesis, budget: Budget | None = None) -> str:
     with run_context(budget) as context:
-        return asyncio.run(agent.text(QUESTION, [hit_of()], context))
+        return asyncio.run(agent.write_search_text(QUESTION, [hit_of()], context))
 
 
 def asking(*outcomes: Any) -> tuple[LLMHypothesis, ScriptedChat]:

@@ -25,7 +25,7 @@ LOCAL = LocalJudge(pairs=OVERLAP)
 
 def judged(judge: Judge, *claims: str, budget: Budget | None = None) -> tuple[float, ...]:
     with run_context(budget) as context:
-        return asyncio.run(judge.support([(claim, QUOTE) for claim in claims], context))
+        return asyncio.run(judge.score_support([(claim, QUOTE) for claim in claims], context))
 
 
 def test_the_pair_reader_decides() -> None:

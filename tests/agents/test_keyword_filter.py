@@ -20,7 +20,7 @@ HITS = [hit_of(text, document=str(n), rank=n) for n, text in enumerate(TEXTS, st
 
 def made(floor: float = 0.2, **domain: object) -> KeywordFilter:
     known = Domain(name="test", **domain)  # type: ignore[arg-type]
-    return KeywordFilter(counts=Analyzer().query_terms, domain=known, floor=floor)
+    return KeywordFilter(count_words=Analyzer().query_terms, domain=known, floor=floor)
 
 
 def kept(filter_: KeywordFilter, question: str, strictness: float = 1.0) -> list[str]:
@@ -38,23 +38,28 @@ def test_what_shares_no_word_with_the_question_goes() -> None:
 
 
 def test_words_that_are_rare_and_repeated_count_more() -> None:
-    best, mooring, ferry, permit = made().shares(QUESTION, HITS)
+    best, mooring, ferry, permit = made().compute_shares(QUESTION, HITS)
     assert best == 1.0
     assert best > permit > mooring > ferry == 0.0
 
 
 def test_terms_of_the_domain_count_more() -> None:
     plain, known = made(), made(terms=("mooring",))
-    assert known.shares(QUESTION, HITS)[1] > plain.shares(QUESTION, HITS)[1]
+    assert known.compute_shares(QUESTION, HITS)[1] > plain.compute_shares(QUESTION, HITS)[1]
 
 
 def test_a_synonym_counts_as_the_word() -> None:
     asked = "How much is a berth?"
-    assert made().shares(asked, HITS) == (1.0, 1.0, 1.0, 1.0)  # nothing to compare
-    assert made(synonyms={"berth": ("mooring",)}).shares(asked, HITS) == (1.0, 1.0, 0.0, 0.0)
-    assert made(synonyms={"ber": ("mooring",)}).shares(asked, HITS) == (1.0, 1.0, 1.0, 1.0)
+    assert made().compute_shares(asked, HITS) == (1.0, 1.0, 1.0, 1.0)  # nothing to compare
+    assert made(synonyms={"berth": ("mooring",)}).compute_shares(asked, HITS) == (
+        1.0,
+        1.0,
+        0.0,
+        0.0,
+    )
+    assert made(synonyms={"ber": ("mooring",)}).compute_shares(asked, HITS) == (1.0, 1.0, 1.0, 1.0)
 
 
 def test_nothing_and_nonsense_are_survived() -> None:
-    assert made().shares("", []) == ()
-    assert made().shares("🙂 ?!", HITS) == (1.0, 1.0, 1.0, 1.0)
+    assert made().compute_shares("", []) == ()
+    assert made().compute_shares("🙂 ?!", HITS) == (1.0, 1.0, 1.0, 1.0)

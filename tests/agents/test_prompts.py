@@ -27,10 +27,10 @@ from fathom.agents import (
 )
 from fathom.agents.debate import aggregator, debater
 from fathom.agents.reader import citations as cited_answer
-from fathom.assembly.prompts import own_prompts
+from fathom.assembly.prompts import list_shipped_prompts
 from fathom.llm.prompt import Prompt
-from fathom.llm.schema import numbers, schema_of
-from fathom.llm.structured import read
+from fathom.llm.schema import build_schema, number_items
+from fathom.llm.structured import parse_reply
 from fathom.llm.tokens import count_tokens
 from fathom.planner import workflows as planner
 from fathom.settings.tree import LlmSettings, PromptSettings
@@ -54,12 +54,12 @@ KINDS: Mapping[str, type[BaseModel]] = {
     "questioner": questioner.QuestionerReply,
 }
 CHOICES = {
-    name: numbers(9)
+    name: number_items(9)
     for name in ("chunk", "agent", "pair", "quote", "share", "sentence", "option", "span")
 } | {"workflow": ("R,AG",)}
 
 
-@pytest.fixture(params=own_prompts(), ids=lambda each: each.name)
+@pytest.fixture(params=list_shipped_prompts(), ids=lambda each: each.name)
 def prompt(request: pytest.FixtureRequest) -> Prompt:
     found: Prompt = request.param
     return found
@@ -70,13 +70,13 @@ def example_reply(prompt: Prompt) -> str:
 
 
 def test_every_prompt_has_a_setting_and_a_shape() -> None:
-    names = [each.name for each in own_prompts()]
+    names = [each.name for each in list_shipped_prompts()]
     assert names == list(PromptSettings.model_fields)
     assert set(names) == set(KINDS)
 
 
 def test_the_example_is_what_its_role_reads(prompt: Prompt) -> None:
-    assert read(KINDS[prompt.name], example_reply(prompt))
+    assert parse_reply(KINDS[prompt.name], example_reply(prompt))
 
 
 def test_a_prompt_is_short(prompt: Prompt) -> None:
@@ -102,7 +102,7 @@ def test_nothing_in_a_reply_is_without_bounds(prompt: Prompt) -> None:
             check(inner)
         assert part.get("type") not in {"integer", "number"}  # those are enumerated
 
-    schema = schema_of(KINDS[prompt.name], CHOICES)
+    schema = build_schema(KINDS[prompt.name], CHOICES)
     check(schema)
     assert schema["required"] == list(schema["properties"])
 
@@ -122,7 +122,7 @@ def test_the_longest_reply_ends_before_its_tokens_do(prompt: Prompt) -> None:
         parts = part.get("properties", {}).items()
         return sum(len(name) + 6 + longest(inner) for name, inner in parts) + 5
 
-    assert longest(schema_of(KINDS[prompt.name], CHOICES)) / 2.5 <= LlmSettings().max_tokens
+    assert longest(build_schema(KINDS[prompt.name], CHOICES)) / 2.5 <= LlmSettings().max_tokens
 
 
 @pytest.fixture

@@ -3,7 +3,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from fathom.agents.question_cleaner import QuestionCleaner, punctuated, says_the_same
+from fathom.agents.question_cleaner import QuestionCleaner, add_question_mark, adds_no_words
 from fathom.question.spelling import Speller
 from fathom.testing.doubles import run_context
 
@@ -34,11 +34,11 @@ def test_a_question_is_read_as_it_was_meant(typed: str, meant: str) -> None:
 
 
 def test_what_asks_ends_as_a_question() -> None:
-    assert punctuated("When does it open.") == "When does it open?"
-    assert punctuated("Is it open") == "Is it open?"
-    assert punctuated("Opening hours.") == "Opening hours."
+    assert add_question_mark("When does it open.") == "When does it open?"
+    assert add_question_mark("Is it open") == "Is it open?"
+    assert add_question_mark("Opening hours.") == "Opening hours."
 
 
 def test_no_new_word_says_the_same() -> None:
-    assert says_the_same("Hi, who wrote Dune", "Who wrote Dune?")
-    assert not says_the_same("Who wrote Dnue", "Who wrote Dune")
+    assert adds_no_words("Hi, who wrote Dune", "Who wrote Dune?")
+    assert not adds_no_words("Who wrote Dnue", "Who wrote Dune")

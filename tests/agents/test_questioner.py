@@ -3,7 +3,7 @@
 import asyncio
 import json
 
-from fathom.agents.questioner import LLMQuestioner, Written
+from fathom.agents.questioner import GroundedQuestion, LLMQuestioner
 from fathom.llm.call import RoleModel
 from fathom.testing.doubles import ScriptedChat, run_context
 from fathom.types import Chunk, Span
@@ -12,11 +12,11 @@ TEXT = "The ferry to Orrin leaves at 9:15. A ticket costs 12 crowns."
 CHUNK = Chunk(id="d#0", document_id="d", text=TEXT, span=Span(0, len(TEXT)), ordinal=0)
 
 
-def asked(*pairs: tuple[str, str]) -> tuple[Written, ...]:
+def asked(*pairs: tuple[str, str]) -> tuple[GroundedQuestion, ...]:
     reply = {"questions": [{"question": one, "answer": other} for one, other in pairs]}
     model = RoleModel(chat=ScriptedChat(json.dumps(reply)))
     with run_context() as context:
-        return asyncio.run(LLMQuestioner(model=model).ask(CHUNK, context))
+        return asyncio.run(LLMQuestioner(model=model).write_questions(CHUNK, context))
 
 
 def test_an_answer_is_found_where_it_stands() -> None:
@@ -40,4 +40,4 @@ def test_more_than_was_asked_for_is_left_out() -> None:
 def test_a_reply_that_cannot_be_read_gives_none() -> None:
     model = RoleModel(chat=ScriptedChat("no", "no", "no"))
     with run_context() as context:
-        assert asyncio.run(LLMQuestioner(model=model).ask(CHUNK, context)) == ()
+        assert asyncio.run(LLMQuestioner(model=model).write_questions(CHUNK, context)) == ()

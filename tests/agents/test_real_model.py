@@ -18,12 +18,12 @@ from fathom.agents.questioner import LLMQuestioner
 from fathom.agents.summarizer import SubAnswer
 from fathom.assembly import Assembly
 from fathom.engine import Engine
-from fathom.llm.call import Absent
+from fathom.llm.call import AbsentModel
 from fathom.llm.role_models import ROLES, Connect
-from fathom.planner.workflows import legal
+from fathom.planner.workflows import list_legal_workflows
 from fathom.runs.context import RunContext
 from fathom.runs.recorder import Recorder
-from fathom.runs.replay import Recorded
+from fathom.runs.replay import RecordedEvents
 from fathom.runs.trace import Event, Trace
 from fathom.settings import Settings
 from fathom.testing.doubles import OVERLAP, run_context
@@ -57,7 +57,7 @@ def questioner_of(assembly: Assembly) -> LLMQuestioner:
 
 ASKED: Mapping[str, Callable[[Assembly, RunContext], Awaitable[object]]] = {
     "reader": lambda a, c: a.reader.read(QUESTION, HITS, c),
-    "judge": lambda a, c: a.judge.support(
+    "judge": lambda a, c: a.judge.score_support(
         [("A permit costs 40 crowns.", FEES), ("It costs 90 crowns.", FEES)], c
     ),
     "debater": lambda a, c: a.debater.speak(
@@ -68,15 +68,15 @@ ASKED: Mapping[str, Callable[[Assembly, RunContext], Awaitable[object]]] = {
     ),
     "rewriter": lambda a, c: a.rewriter.rewrite(BOTH, c),
     "decomposer": lambda a, c: a.decomposer.split(BOTH, "parallel", c),
-    "hyde": lambda a, c: a.hypothesis.text(QUESTION, HITS, c),
+    "hyde": lambda a, c: a.hypothesis.write_search_text(QUESTION, HITS, c),
     "reorderer": lambda a, c: a.reorderer(QUESTION, HITS, keep=2, context=c),
     "selector": lambda a, c: a.selector.select(QUESTION, HITS, c),
     "summarizer": lambda a, c: a.summarizer.summarize(
         BOTH, "parallel", [found(0, "40 crowns"), found(1, "at seven")], HITS, c
     ),
-    "questioner": lambda a, c: questioner_of(a).ask(HITS[0].chunk, c),
+    "questioner": lambda a, c: questioner_of(a).write_questions(HITS[0].chunk, c),
     "planner": lambda a, c: a.planner.plan(
-        BOTH, a.observer(BOTH, HITS, first=True), legal(first=True), c
+        BOTH, a.observer(BOTH, HITS, first=True), list_legal_workflows(first=True), c
     ),
 }
 """How each role is asked; the selector has the reorderer's model."""
@@ -93,7 +93,7 @@ class Said:
 
 
 def ask(
-    role: str, folder: Path, connect: Connect, events: Recorded | None = None
+    role: str, folder: Path, connect: Connect, events: RecordedEvents | None = None
 ) -> tuple[Said, Trace]:
     named = "reorderer" if role == "selector" else role
     llm = {"model": LOCAL, "max_tokens": REPLY_TOKENS, "tries": 1, "skip_above_confidence": 2}
@@ -106,7 +106,7 @@ def ask(
     ):
         value = asyncio.run(as_coroutine(ASKED[role](engine.assembly, context)))
         assert isinstance(context.scope, Recorder)
-        assert context.ledger.balance().reserved == Usage()
+        assert context.ledger.read_balance().reserved == Usage()
         return Said(value, context.ledger.usage), context.scope.seal(None)
 
 
@@ -130,7 +130,7 @@ def test_the_role_keeps_its_promises_and_replays_without_the_model(
     assert counted(trace) == said.usage.tokens <= 8_000
     for quote in quotes(said.value):
         assert any(quote in hit.chunk.text for hit in HITS)
-    again, _ = ask(role, tmp_path, Absent, Recorded(trace))
+    again, _ = ask(role, tmp_path, AbsentModel, RecordedEvents(trace))
     assert again.value == said.value
 
 

@@ -8,7 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.making import QUESTION, hit_of
 
-from fathom.agents.reorderer import LLMReorderer, ends_first, permutation, windows
+from fathom.agents.reorderer import (
+    LLMReorderer,
+    complete_order,
+    compute_window_starts,
+    put_best_at_ends,
+)
 from fathom.llm.base import Completion
 from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
@@ -85,28 +90,28 @@ def test_a_model_that_fails_later_has_done_what_it_has_done() -> None:
     ],
 )
 def test_whatever_is_said_becomes_a_permutation(said_: list[int], places: list[int]) -> None:
-    assert permutation(said_, 3) == places
+    assert complete_order(said_, 3) == places
 
 
 @given(st.lists(st.integers()), st.integers(0, 30))
 def test_nothing_is_lost_and_nothing_comes_twice(said_: list[int], count: int) -> None:
-    assert sorted(permutation(said_, count)) == list(range(count))
+    assert sorted(complete_order(said_, count)) == list(range(count))
 
 
 @given(st.integers(0, 120), st.integers(2, 30), st.integers(1, 40))
 def test_windows_leave_no_hit_out_and_end_at_the_first(hits: int, size: int, step: int) -> None:
-    starts = windows(hits, size, step)
+    starts = compute_window_starts(hits, size, step)
     seen = {place for start in starts for place in range(start, min(hits, start + size))}
     assert seen == (set(range(hits)) if hits > 1 else set())
     assert starts == sorted(set(starts), reverse=True)
 
 
 def test_the_windows_of_the_paper() -> None:
-    assert windows(50, 20, 10) == [30, 20, 10, 0]
-    assert windows(15, 20, 10) == [0]
-    assert windows(1, 20, 10) == windows(0, 20, 10) == []
+    assert compute_window_starts(50, 20, 10) == [30, 20, 10, 0]
+    assert compute_window_starts(15, 20, 10) == [0]
+    assert compute_window_starts(1, 20, 10) == compute_window_starts(0, 20, 10) == []
 
 
 def test_the_best_stand_at_both_ends() -> None:
-    assert [hit.rank for hit in ends_first(HITS)] == [1, 3, 5, 6, 4, 2]
-    assert ends_first([]) == ()
+    assert [hit.rank for hit in put_best_at_ends(HITS)] == [1, 3, 5, 6, 4, 2]
+    assert put_best_at_ends([]) == ()

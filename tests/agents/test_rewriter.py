@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathom.agents.rewriter import LLMRewriter, LocalRewriter, Rewriter, plain
+from fathom.agents.rewriter import LLMRewriter, LocalRewriter, Rewriter, simplify_question
 from fathom.llm.base import Completion
 from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
@@ -38,12 +38,12 @@ from fathom.usage import Usage
     ],
 )
 def test_politeness_goes_and_ellipses_are_completed(question: str, rewritten: str) -> None:
-    assert plain(question) == rewritten
+    assert simplify_question(question) == rewritten
 
 
 @given(st.text(min_size=1, max_size=120).filter(str.strip))
 def test_no_question_becomes_empty(question: str) -> None:
-    assert plain(question)
+    assert simplify_question(question)
 
 
 def rewritten(rewriter: Rewriter, question: str) -> str:

@@ -24,7 +24,7 @@ HITS = [
 
 def kept(question: str, strictness: float = 1.0) -> list[str]:
     async def keep() -> tuple[Hit, ...]:
-        filter_ = SemanticFilter(terms=ContentTerms(), cosine=0.2, density=0.3)
+        filter_ = SemanticFilter(extract_terms=ContentTerms(), cosine=0.2, density=0.3)
         with run_context() as context:
             return await filter_.keep(question, HITS, context, strictness=strictness)
 
@@ -38,19 +38,22 @@ def test_the_far_and_the_thin_go() -> None:
 
 
 def test_where_there_is_no_common_topic_nothing_is_thin() -> None:
-    filter_ = SemanticFilter(terms=ContentTerms(), cosine=0.0, density=0.5)
+    filter_ = SemanticFilter(extract_terms=ContentTerms(), cosine=0.0, density=0.5)
     hits = [HITS[0], HITS[3], hit_of("Bread is sold.", document="bread", rank=3)]
-    assert filter_.densities("Kapan roti dijual?", hits) == (1.0, 1.0, 1.0)
+    assert filter_.compute_densities("Kapan roti dijual?", hits) == (1.0, 1.0, 1.0)
 
 
 def test_what_most_hits_share_belongs_to_the_topic() -> None:
-    filter_ = SemanticFilter(terms=ContentTerms(), cosine=0.0, density=0.5)
+    filter_ = SemanticFilter(extract_terms=ContentTerms(), cosine=0.0, density=0.5)
     texts = ("Ferries sail. Ferries rest.", "Ferries sail at noon.", "Bread is sold.")
     hits = [hit_of(text, document=str(n), rank=n) for n, text in enumerate(texts, start=1)]
-    assert filter_.densities("Kapan kapal?", hits) == (1.0, 1.0, 0.0)
+    assert filter_.compute_densities("Kapan kapal?", hits) == (1.0, 1.0, 0.0)
 
 
 def test_nothing_and_nonsense_are_survived() -> None:
-    filter_ = SemanticFilter(terms=ContentTerms(), cosine=0.0, density=0.5)
-    assert filter_.densities(QUESTION, []) == ()
-    assert filter_.densities("", [hit_of("…"), hit_of("", document="d2", rank=2)]) == (1.0, 1.0)
+    filter_ = SemanticFilter(extract_terms=ContentTerms(), cosine=0.0, density=0.5)
+    assert filter_.compute_densities(QUESTION, []) == ()
+    assert filter_.compute_densities("", [hit_of("…"), hit_of("", document="d2", rank=2)]) == (
+        1.0,
+        1.0,
+    )

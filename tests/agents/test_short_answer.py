@@ -1,7 +1,7 @@
 import pytest
 from tests.making import hit_of
 
-from fathom.agents.short_answer import aggregate_of, shortened
+from fathom.agents.short_answer import detect_aggregate, fill_short_answer
 from fathom.types import Claim, Draft, Evidence, Span
 
 
@@ -25,7 +25,7 @@ def draft(text: str, short: str = "") -> Draft:
     ],
 )
 def test_aggregates_asked_for(question: str, aggregate: str | None) -> None:
-    assert aggregate_of(question) == aggregate
+    assert detect_aggregate(question) == aggregate
 
 
 @pytest.mark.parametrize(
@@ -62,22 +62,22 @@ def test_aggregates_asked_for(question: str, aggregate: str | None) -> None:
     ],
 )
 def test_short_answers(question: str, text: str, before: str, after: str) -> None:
-    assert shortened(question, draft(text, before)).short_answer == after
+    assert fill_short_answer(question, draft(text, before)).short_answer == after
 
 
 def test_the_sentences_of_a_model_come_before_the_quotes() -> None:
     said = Draft(
         evidence=draft("It cost 3.").evidence, claims=(Claim(text="In total 9.", evidence=(0,)),)
     )
-    assert shortened("How much was it in total?", said).short_answer == "9"
+    assert fill_short_answer("How much was it in total?", said).short_answer == "9"
 
 
 def test_nothing_else_changes() -> None:
     before = draft("Fees of 3 and 5; on average 4.", "3")
-    after = shortened("How high is the average fee?", before)
+    after = fill_short_answer("How high is the average fee?", before)
     assert (after.evidence, after.claims, after.confidence) == (
         before.evidence,
         before.claims,
         before.confidence,
     )
-    assert shortened("Who?", Draft()) == Draft()
+    assert fill_short_answer("Who?", Draft()) == Draft()

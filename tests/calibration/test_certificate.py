@@ -5,11 +5,11 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from fathom.calibration.certificate import Ladder, Outcome, certify, upper_bound
+from fathom.calibration.certificate import Ladder, StageOutcome, certify, compute_upper_bound
 
 
 def ladders(sure: list[float], right: list[bool]) -> list[Ladder]:
-    return [(Outcome(*each),) for each in zip(sure, right, strict=True)]
+    return [(StageOutcome(*each),) for each in zip(sure, right, strict=True)]
 
 
 def drawn(count: int, seed: int, bent: float = 1.0) -> list[Ladder]:
@@ -38,11 +38,11 @@ def true_error(level: float, bent: float) -> float:
 def test_the_bound_is_that_of_clopper_and_pearson(wrong: int, answered: int) -> None:
     stats = pytest.importorskip("scipy.stats")
     known = 1.0 if wrong == answered else stats.beta.ppf(0.95, wrong + 1, answered - wrong)
-    assert upper_bound(wrong, answered, 0.05) == pytest.approx(known, abs=1e-9)
+    assert compute_upper_bound(wrong, answered, 0.05) == pytest.approx(known, abs=1e-9)
 
 
 def test_of_nothing_nothing_is_known() -> None:
-    assert upper_bound(0, 0, 0.05) == 1.0
+    assert compute_upper_bound(0, 0, 0.05) == 1.0
 
 
 def test_fifty_nine_right_answers_are_what_five_percent_take() -> None:
@@ -69,7 +69,7 @@ def test_the_bound_belongs_to_what_was_counted() -> None:
     assert found.threshold is not None
     taken = [one for (one,) in drawn(400, 1) if one.confidence >= found.threshold]
     assert (found.answered, found.wrong) == (len(taken), sum(not one.right for one in taken))
-    assert found.bound == pytest.approx(upper_bound(found.wrong, found.answered, 0.05))
+    assert found.bound == pytest.approx(compute_upper_bound(found.wrong, found.answered, 0.05))
     assert found.bound <= 0.1 + 0.02  # tested at shares of delta, told at delta
 
 
@@ -94,9 +94,11 @@ def test_a_question_that_was_not_answered_counts_in_the_coverage_alone() -> None
 
 
 def test_a_ladder_is_judged_by_the_stage_that_answers() -> None:
-    first_wrong: list[Ladder] = [(Outcome(0.9, right=False), Outcome(0.95, right=True))] * 100
+    first_wrong: list[Ladder] = [
+        (StageOutcome(0.9, right=False), StageOutcome(0.95, right=True))
+    ] * 100
     assert certify(first_wrong, max_error=0.1).threshold == 0.95
-    late: list[Ladder] = [(Outcome(0.2, right=False), Outcome(0.9, right=True))] * 100
+    late: list[Ladder] = [(StageOutcome(0.2, right=False), StageOutcome(0.9, right=True))] * 100
     found = certify(late, max_error=0.1)
     assert (found.threshold, found.answered, found.wrong) == (0.9, 100, 0)
 
@@ -107,7 +109,7 @@ def test_the_stages_of_a_ladder_are_certified_together() -> None:
         sure = dice.beta(3, 1, size=(count, 2))
         right = dice.random((count, 2)) < sure
         return [
-            tuple(Outcome(float(s), bool(r)) for s, r in zip(*one, strict=True))
+            tuple(StageOutcome(float(s), bool(r)) for s, r in zip(*one, strict=True))
             for one in zip(sure, right, strict=True)
         ]
 

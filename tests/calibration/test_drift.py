@@ -18,30 +18,30 @@ def rows(count: int, seed: int, move: float = 0.0) -> list[dict[str, float]]:
 
 
 def test_answers_of_the_same_kind_hardly_ever_warn() -> None:
-    drift = Drift.of(rows(300, 0))
-    assert sum(bool(drift.moved(rows(100, seed))) for seed in range(1, 201)) <= 4
+    drift = Drift.from_rows(rows(300, 0))
+    assert sum(bool(drift.find_moved_signals(rows(100, seed))) for seed in range(1, 201)) <= 4
 
 
 def test_a_signal_that_moved_is_named_and_no_other() -> None:
-    assert Drift.of(rows(300, 0)).moved(rows(100, 1, move=2.0)) == ("moved",)
+    assert Drift.from_rows(rows(300, 0)).find_moved_signals(rows(100, 1, move=2.0)) == ("moved",)
 
 
 def test_a_signal_that_never_varied_and_is_another_now_is_named() -> None:
-    drift = Drift.of([{"words": 9.0}] * 300)
-    assert drift.moved([{"words": 2.0}] * 100) == ("words",)
-    assert drift.moved([{"words": 12.0}] * 100) == ("words",)
-    assert drift.moved([{"words": 9.0}] * 100) == ()
+    drift = Drift.from_rows([{"words": 9.0}] * 300)
+    assert drift.find_moved_signals([{"words": 2.0}] * 100) == ("words",)
+    assert drift.find_moved_signals([{"words": 12.0}] * 100) == ("words",)
+    assert drift.find_moved_signals([{"words": 9.0}] * 100) == ()
 
 
 def test_a_few_outliers_are_no_drift() -> None:
     odd = rows(3, 5, move=1e9)
-    assert Drift.of(rows(300, 0)).moved([*rows(97, 1), *odd]) == ()
+    assert Drift.from_rows(rows(300, 0)).find_moved_signals([*rows(97, 1), *odd]) == ()
 
 
 def test_of_few_answers_nothing_is_said() -> None:
-    assert Drift.of(rows(300, 0)).moved(rows(FEWEST - 1, 1, move=9.0)) == ()
+    assert Drift.from_rows(rows(300, 0)).find_moved_signals(rows(FEWEST - 1, 1, move=9.0)) == ()
 
 
 def test_it_is_read_as_it_was_written() -> None:
-    drift = Drift.of(rows(200, 0))
+    drift = Drift.from_rows(rows(200, 0))
     assert Drift.from_json(drift.to_json()) == drift

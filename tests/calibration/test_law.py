@@ -8,10 +8,10 @@ import pytest
 
 from fathom.calibration.certificate import Certificate
 from fathom.calibration.drift import Drift
-from fathom.calibration.law import Answered, Calibration, Weigher, learn
-from fathom.calibration.sureness import SurenessLaw
+from fathom.calibration.law import Calibration, GradedAnswer, Weigher, learn_law
+from fathom.calibration.sureness import CorrectnessLaw
 
-LAW = SurenessLaw(weights={"sure": 1.0}, offset=0.0)
+LAW = CorrectnessLaw(weights={"sure": 1.0}, offset=0.0)
 
 
 def certificate(rate: float, threshold: float | None) -> Certificate:
@@ -24,15 +24,15 @@ MADE = Calibration(
     made_of={"questions": "mine"},
     law=LAW,
     certificates=(certificate(0.01, None), certificate(0.05, 0.9), certificate(0.1, 0.7)),
-    drift=Drift.of([{"sure": 1.0}]),
+    drift=Drift.from_rows([{"sure": 1.0}]),
 )
 
 
-def answers(count: int, seed: int = 0) -> list[Answered]:
+def answers(count: int, seed: int = 0) -> list[GradedAnswer]:
     dice = np.random.default_rng(seed)
     sure = dice.normal(2.5, 1.5, size=count)
     return [
-        Answered(
+        GradedAnswer(
             {"sure": float(s), "noise": float(dice.normal())},
             bool(dice.random() < 1 / (1 + np.exp(-s))),
         )
@@ -41,14 +41,14 @@ def answers(count: int, seed: int = 0) -> list[Answered]:
 
 
 def test_a_rate_between_two_is_served_by_the_lower_one() -> None:
-    assert MADE.threshold(0.1) == 0.7
-    assert MADE.threshold(0.07) == 0.9
-    assert MADE.threshold(0.02) is None
-    assert MADE.threshold(0.5) == 0.7
+    assert MADE.find_threshold(0.1) == 0.7
+    assert MADE.find_threshold(0.07) == 0.9
+    assert MADE.find_threshold(0.02) is None
+    assert MADE.find_threshold(0.5) == 0.7
 
 
 def test_it_is_read_as_it_was_written() -> None:
-    made = replace(MADE, certificates=learn(answers(200)).certificates)
+    made = replace(MADE, certificates=learn_law(answers(200)).certificates)
     assert Calibration.from_json(made.to_json()) == made
     weigher = Weigher(
         law=LAW, by="own questions", threshold=0.4, min_probability=0.2, replaces_confidence=True
@@ -84,7 +84,7 @@ def test_an_answer_is_probable_from_the_least_confidence_on() -> None:
 
 
 def test_it_decides_alone_where_it_knows_or_where_all_is_to_be_given() -> None:
-    def alone(law: SurenessLaw | None, least: float, signals: Mapping[str, float]) -> bool:
+    def alone(law: CorrectnessLaw | None, least: float, signals: Mapping[str, float]) -> bool:
         return (
             Weigher(law=law, min_probability=least, replaces_confidence=True)(signals).sure == 1.0
         )
@@ -112,7 +112,7 @@ def test_a_trace_of_before_there_was_a_least_confidence_is_weighed_as_then() -> 
 
 def test_learning_gives_a_law_certificates_and_how_signals_were_spread() -> None:
     asked = [*answers(400), *[None] * 100]
-    learned = learn(asked, rates=(0.1, 0.02, 0.1))
+    learned = learn_law(asked, rates=(0.1, 0.02, 0.1))
     assert [each.max_error for each in learned.certificates] == [0.02, 0.1]
     assert learned.certificates[1].threshold is not None
     assert learned.certificates[1].questions == 500
@@ -121,8 +121,8 @@ def test_learning_gives_a_law_certificates_and_how_signals_were_spread() -> None
 
 
 def test_a_few_questions_keep_what_the_reader_said_of_itself() -> None:
-    law = learn(answers(30)).law
-    sure = law.all(
+    law = learn_law(answers(30)).law
+    sure = law.predict(
         [{"sure": -2.0, "noise": 0.0}, {"sure": 0.0, "noise": 0.0}, {"sure": 2.0, "noise": 0.0}]
     )
     assert list(sure) == sorted(sure)
@@ -130,9 +130,9 @@ def test_a_few_questions_keep_what_the_reader_said_of_itself() -> None:
 
 @pytest.mark.parametrize(
     "asked",
-    [answers(10), [None] * 100, [Answered({"sure": 1.0}, right=True)] * 100],
+    [answers(10), [None] * 100, [GradedAnswer({"sure": 1.0}, right=True)] * 100],
     ids=["few", "silent", "all right"],
 )
-def test_from_too_little_nothing_is_learned(asked: list[Answered | None]) -> None:
+def test_from_too_little_nothing_is_learned(asked: list[GradedAnswer | None]) -> None:
     with pytest.raises(ValueError, match="too few"):
-        learn(asked)
+        learn_law(asked)

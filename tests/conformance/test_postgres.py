@@ -30,11 +30,11 @@ class TestPostgres(IndexConformance):
     def _database(self, postgres: Server) -> None:
         self.url = postgres.shared
 
-    def _address(self, place: Path) -> Address:
+    def _acquire_address(self, place: Path) -> Address:
         return Address.of(self.url).of_workspace(f"w{zlib.crc32(str(place).encode())}")
 
     def open_writer(self, place: Path, identity: Mapping[str, str] | None) -> IndexWriter:
-        return open_writer(self._address(place), identity)
+        return open_writer(self._acquire_address(place), identity)
 
     def open_reader(self, place: Path, identity: Mapping[str, str] | None = None) -> IndexReader:
-        return open_reader(self._address(place), identity)
+        return open_reader(self._acquire_address(place), identity)

@@ -19,7 +19,7 @@ from fathom.engine import Engine
 from fathom.engine.request import AskRequest
 from fathom.jsonable import canonical
 from fathom.llm.role_models import ROLES
-from fathom.runs.recorder import answer_json
+from fathom.runs.recorder import format_answer
 from fathom.strategies.base import STRATEGIES
 from fathom.strategies.run import RunOutcome
 from fathom.testing.doubles import OVERLAP
@@ -71,7 +71,7 @@ def test_quotes_are_verified_and_the_run_replays_with_the_server_gone(
         for answer in answers:
             done = engine.replay(str(answer.trace_id))
             assert done.same, done.difference
-            assert canonical(answer_json(done.answer)) == canonical(answer_json(answer))
+            assert canonical(format_answer(done.answer)) == canonical(format_answer(answer))
 
 
 @pytest.mark.parametrize("calls", [0, 2])
@@ -122,4 +122,4 @@ def test_on_a_real_model_whatever_it_says_is_bounded_true_and_replayed(
     with engine_at(tmp_path, **given) as engine:  # which would start a model of its own
         done = engine.replay(str(answer.trace_id))
         assert done.same, done.difference
-        assert canonical(answer_json(done.answer)) == canonical(answer_json(answer))
+        assert canonical(format_answer(done.answer)) == canonical(format_answer(answer))

@@ -70,7 +70,7 @@ def test_the_baselines_have_no_debate() -> None:
 
 
 def test_a_class_has_thresholds_of_its_own() -> None:
-    own = FULL.overridden({"vor": 0.8})
+    own = FULL.override_thresholds({"vor": 0.8})
     assert own.decide("vor", 0.78) == up("evr")
     assert own.decide("evr", 0.6) == ACCEPT
     assert FULL.decide("vor", 0.78) == ACCEPT
@@ -78,7 +78,7 @@ def test_a_class_has_thresholds_of_its_own() -> None:
 
 def test_every_class_of_the_licensing_domain_fits() -> None:
     for each in load_domain("licensing-id").classes:
-        assert FULL.overridden(each.thresholds).decide("vor", 1.0) == ACCEPT
+        assert FULL.override_thresholds(each.thresholds).decide("vor", 1.0) == ACCEPT
 
 
 @pytest.mark.parametrize("phases", [(), ("evr", "vor"), ("vor", "vor"), ("vor", "internet")])

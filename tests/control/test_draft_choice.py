@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 from tests.making import hit_of
 
-from fathom.control.draft_choice import in_conflict, is_better
+from fathom.control.draft_choice import has_conflict, is_better_draft
 from fathom.types import Alternative, Draft, Evidence, Span
 
 
@@ -24,15 +24,15 @@ def draft(confidence: float, *, quoted: bool = True) -> Draft:
 def test_the_surer_of_two_drafts_with_evidence_is_kept(
     new: Draft, old: Draft, better: bool
 ) -> None:
-    assert is_better(new, old) == better
+    assert is_better_draft(new, old) == better
 
 
 def test_who_heard_all_sides_of_a_conflict_is_believed_however_sure_the_first_was() -> None:
     rival = Alternative(text="55", evidence=(0,))
     contested = replace(draft(0.9), alternatives=(rival,))
     refuted = replace(draft(0.9), alternatives=(replace(rival, refuted=True),))
-    assert in_conflict(contested)
-    assert not in_conflict(refuted)
-    assert is_better(draft(0.4), contested, settles=True)
-    assert not is_better(draft(0.4), contested)
-    assert is_better(Draft(), contested, settles=True)
+    assert has_conflict(contested)
+    assert not has_conflict(refuted)
+    assert is_better_draft(draft(0.4), contested, settles=True)
+    assert not is_better_draft(draft(0.4), contested)
+    assert is_better_draft(Draft(), contested, settles=True)

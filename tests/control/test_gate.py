@@ -9,19 +9,19 @@ from tests.calm import CALM
 
 from fathom.control.gate import (
     GateProgress,
-    Signals,
-    Thresholds,
-    affordable,
+    GateSignals,
+    GateThresholds,
+    can_retry,
     decide,
-    may_retry,
+    is_affordable,
     wants_judge,
 )
-from fathom.control.reasons import REASONS, WITHHELD, GateVerdict
+from fathom.control.reasons import ABSTENTION_REASONS, REASONS, GateVerdict
 
-A = Thresholds()
-B = Thresholds(rounds=2, judge="always")
-THREE = Thresholds(rounds=3)
-FIRM = Thresholds(conflict_abstains=True)
+A = GateThresholds()
+B = GateThresholds(rounds=2, judge="always")
+THREE = GateThresholds(rounds=3)
+FIRM = GateThresholds(conflict_abstains=True)
 GOOD: dict[str, Any] = {"answered": True, "support": 0.9}
 QUOTED: dict[str, Any] = {**GOOD, "quoting": True}
 WEAK: dict[str, Any] = {"answered": True, "support": 0.2}
@@ -30,7 +30,7 @@ GAIN: dict[str, Any] = {"support_change": 0.1}
 EDITED: dict[str, Any] = {"reflections": 1}
 TRIED: dict[str, Any] = {"retried": True, "reflections": 1}
 
-Case = tuple[str, str, Thresholds, dict[str, Any], dict[str, Any]]
+Case = tuple[str, str, GateThresholds, dict[str, Any], dict[str, Any]]
 
 # action, reason, thresholds, signals, progress
 CASES: list[Case] = [
@@ -79,9 +79,9 @@ CASES: list[Case] = [
     # another year than asked for is never shown, however sure the reader is
     ("ABSTAIN", "ABSTAIN_MISSING_ANCHOR", A,
      {**GOOD, "support": 1.0, "coverage": 0.9, "contradicted": True}, TRIED),
-    ("ABSTAIN", "ABSTAIN_MISSING_ANCHOR", Thresholds(tau_missing=0.5),
+    ("ABSTAIN", "ABSTAIN_MISSING_ANCHOR", GateThresholds(tau_missing=0.5),
      {**GOOD, "support": 0.49, "coverage": 0.9}, TRIED),
-    ("STOP", "STOP_NO_GAIN", Thresholds(tau_missing=0.5),
+    ("STOP", "STOP_NO_GAIN", GateThresholds(tau_missing=0.5),
      {**QUOTED, "support": 0.5, "coverage": 0.0}, TRIED),
     ("ABSTAIN", "ABSTAIN_MISSING_ANCHOR", A, {**GOOD, "support": 1.0, "coverage": 0.9}, TRIED),
     ("ABSTAIN", "ABSTAIN_MISSING_UNIT", A, {**GOOD, "unit": False}, {}),
@@ -96,11 +96,11 @@ CASES: list[Case] = [
     ("ABSTAIN", "ABSTAIN_LOW_BUDGET", B, {**WEAK, **GAIN, **DEAR}, TRIED),
     ("ABSTAIN", "ABSTAIN_LOW_BUDGET", B, {**WEAK, **DEAR, "left": 200}, {}),
     # settings
-    ("ABSTAIN", "ABSTAIN_MISSING_ANCHOR", Thresholds(coverage_min=1.0),
+    ("ABSTAIN", "ABSTAIN_MISSING_ANCHOR", GateThresholds(coverage_min=1.0),
      {**GOOD, "coverage": 0.9}, TRIED),
-    ("STOP", "STOP_OVERLAP_OK", Thresholds(coverage_stop=0.5), {**GOOD, "coverage": 0.5}, {}),
-    ("ABSTAIN", "ABSTAIN_LOW_OVERLAP", Thresholds(reflections=0), WEAK, {}),
-    ("STOP", "STOP_NO_GATE", Thresholds(gated=False), {**WEAK, "coverage": 0.0}, {}),
+    ("STOP", "STOP_OVERLAP_OK", GateThresholds(coverage_stop=0.5), {**GOOD, "coverage": 0.5}, {}),
+    ("ABSTAIN", "ABSTAIN_LOW_OVERLAP", GateThresholds(reflections=0), WEAK, {}),
+    ("STOP", "STOP_NO_GATE", GateThresholds(gated=False), {**WEAK, "coverage": 0.0}, {}),
 ]  # fmt: skip
 
 
@@ -108,11 +108,11 @@ CASES: list[Case] = [
 def test_the_table(
     action: str,
     reason: str,
-    thresholds: Thresholds,
+    thresholds: GateThresholds,
     signals: dict[str, Any],
     progress: dict[str, Any],
 ) -> None:
-    verdict = decide(Signals(**signals, progress=GateProgress(**progress)), thresholds)
+    verdict = decide(GateSignals(**signals, progress=GateProgress(**progress)), thresholds)
     assert (verdict.action, verdict.reason) == (action, reason)
 
 
@@ -122,9 +122,9 @@ def test_every_reason_is_reached() -> None:
 
 def test_an_abstention_has_a_name_in_the_answer() -> None:
     abstentions = {reason for action, reason, *_ in CASES if action == "ABSTAIN"}
-    assert set(WITHHELD) == abstentions
-    assert GateVerdict(action="ABSTAIN", reason="ABSTAIN_CONFLICT").withheld == "conflict"
-    assert GateVerdict(action="STOP", reason="STOP_NO_NEW_HITS").withheld is None
+    assert set(ABSTENTION_REASONS) == abstentions
+    assert GateVerdict(action="ABSTAIN", reason="ABSTAIN_CONFLICT").abstention_reason == "conflict"
+    assert GateVerdict(action="STOP", reason="STOP_NO_NEW_HITS").abstention_reason is None
 
 
 @pytest.mark.parametrize(
@@ -140,10 +140,10 @@ def test_an_abstention_has_a_name_in_the_answer() -> None:
 def test_the_law_of_a_further_round(
     spent: int, reserved: int, baseline: int, left: int, runs: bool
 ) -> None:
-    signals = Signals(
+    signals = GateSignals(
         answered=True, support=0.2, spent=spent, reserved=reserved, baseline=baseline, left=left
     )
-    assert affordable(signals, B) is runs
+    assert is_affordable(signals, B) is runs
 
 
 @pytest.mark.parametrize(
@@ -158,7 +158,7 @@ def test_the_law_of_a_further_round(
     ],
 )
 def test_the_law_of_round_1b(own: dict[str, Any], retried: bool, runs: bool) -> None:
-    assert may_retry(Signals(**WEAK, **own, progress=GateProgress(retried=retried)), A) is runs
+    assert can_retry(GateSignals(**WEAK, **own, progress=GateProgress(retried=retried)), A) is runs
 
 
 @pytest.mark.parametrize(
@@ -170,22 +170,22 @@ def test_the_law_of_round_1b(own: dict[str, Any], retried: bool, runs: bool) -> 
         (A, 0.61, 0, False),
         (A, 0.50, 1, False),
         (B, 0.99, 3, True),
-        (Thresholds(judge="never"), 0.5, 0, False),
+        (GateThresholds(judge="never"), 0.5, 0, False),
     ],
 )
 def test_when_the_judge_is_asked(
-    thresholds: Thresholds, support: float, judged: int, asks: bool
+    thresholds: GateThresholds, support: float, judged: int, asks: bool
 ) -> None:
     progress = GateProgress()
     for _ in range(judged):
-        progress = progress.after_judge()
-    signals = Signals(answered=True, support=support, progress=progress)
+        progress = progress.record_judge_call()
+    signals = GateSignals(answered=True, support=support, progress=progress)
     assert wants_judge(signals, thresholds) is asks
 
 
 def test_the_judge_is_asked_of_a_draft_and_once() -> None:
-    assert not wants_judge(Signals(answered=False, support=0.5), A)
-    assert not wants_judge(Signals(answered=True, support=0.5, judge=0.1), A)
+    assert not wants_judge(GateSignals(answered=False, support=0.5), A)
+    assert not wants_judge(GateSignals(answered=True, support=0.5, judge=0.1), A)
 
 
 SHARE = st.floats(0, 1)
@@ -213,7 +213,7 @@ SIGNALS: st.SearchStrategy[dict[str, Any]] = st.fixed_dictionaries(
     }
 )
 THRESHOLDS = st.builds(
-    Thresholds,
+    GateThresholds,
     rounds=st.integers(1, 4),
     reflections=st.integers(0, 3),
     tau_overlap=SHARE,
@@ -227,15 +227,17 @@ THRESHOLDS = st.builds(
 
 @settings(CALM, max_examples=300)
 @given(thresholds=THRESHOLDS, data=st.data())
-def test_the_loop_ends_whatever_the_signals(thresholds: Thresholds, data: st.DataObject) -> None:
+def test_the_loop_ends_whatever_the_signals(
+    thresholds: GateThresholds, data: st.DataObject
+) -> None:
     progress = GateProgress()
-    for _ in range(thresholds.most_decisions):
-        signals = Signals(**data.draw(SIGNALS), progress=progress)
+    for _ in range(thresholds.max_decisions):
+        signals = GateSignals(**data.draw(SIGNALS), progress=progress)
         verdict = decide(signals, thresholds)
         if verdict.action in {"STOP", "ABSTAIN"}:
-            assert (verdict.withheld is None) == (verdict.action == "STOP")
+            assert (verdict.abstention_reason is None) == (verdict.action == "STOP")
             return
-        before, progress = progress, progress.after(verdict)
+        before, progress = progress, progress.record_verdict(verdict)
         assert progress != before
         assert progress.round <= thresholds.rounds
         assert progress.reflections <= thresholds.reflections
@@ -244,8 +246,8 @@ def test_the_loop_ends_whatever_the_signals(thresholds: Thresholds, data: st.Dat
 
 @CALM
 @given(signals=SIGNALS, thresholds=THRESHOLDS)
-def test_nothing_unsupported_is_shown(signals: dict[str, Any], thresholds: Thresholds) -> None:
-    verdict = decide(Signals(**signals), thresholds)
+def test_nothing_unsupported_is_shown(signals: dict[str, Any], thresholds: GateThresholds) -> None:
+    verdict = decide(GateSignals(**signals), thresholds)
     if verdict.action == "STOP":
         assert signals["answered"]
         assert signals["support"] >= thresholds.tau_overlap

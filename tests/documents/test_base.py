@@ -2,15 +2,15 @@
 
 import pytest
 
-from fathom.documents.base import Builder, add_parsed
+from fathom.documents.base import Builder, add_blocks
 
 
 def built(*headings: tuple[str, int], before: str = "") -> Builder:
     builder = Builder()
-    builder.paragraph(before)
+    builder.add_paragraph(before)
     for text, level in headings:
-        builder.heading(text, level)
-        builder.paragraph("Words.")
+        builder.add_heading(text, level)
+        builder.add_paragraph("Words.")
     return builder
 
 
@@ -56,10 +56,10 @@ def test_a_heading_is_the_title_only_if_it_opens_or_crowns_the_document(
 def kinds(*rows: str, head: bool = False) -> list[str]:
     """The kinds of the rows of a table after a paragraph."""
     builder = Builder()
-    builder.paragraph("Before.")
+    builder.add_paragraph("Before.")
     for at, row in enumerate(rows):
-        builder.row(row.split("/"), head=head and at == 0)
-    builder.paragraph("After.")
+        builder.add_row(row.split("/"), head=head and at == 0)
+    builder.add_paragraph("After.")
     return [block.kind for block in builder.build().blocks[1:-1]]
 
 
@@ -97,35 +97,35 @@ def test_what_the_file_says_holds() -> None:
 
 def test_a_table_is_one_run_of_lines() -> None:
     builder = Builder()
-    builder.row(["Item", "Fee"], head=True)
-    builder.row(["Skip", "40"])
+    builder.add_row(["Item", "Fee"], head=True)
+    builder.add_row(["Skip", "40"])
     assert builder.build().text == "Item | Fee\nSkip | 40"
 
 
 def test_a_table_at_the_end_is_closed_too() -> None:
     builder = Builder()
-    builder.row(["Item", "Fee"])
-    builder.row(["Skip", "40"])
+    builder.add_row(["Item", "Fee"])
+    builder.add_row(["Skip", "40"])
     assert [block.kind for block in builder.build().blocks] == ["table_head", "table_row"]
 
 
 def inner() -> Builder:
     builder = Builder()
-    builder.page(3)
-    builder.heading("Fees", 1)
-    builder.heading("Skips", 2)
-    builder.paragraph("Per week.")
-    builder.item("Ask", "1.")
-    builder.row(["a", "b"])
-    builder.code("x = 1\n  y")
-    builder.footnote("Since 2019.", "1")
+    builder.set_page(3)
+    builder.add_heading("Fees", 1)
+    builder.add_heading("Skips", 2)
+    builder.add_paragraph("Per week.")
+    builder.add_item("Ask", "1.")
+    builder.add_row(["a", "b"])
+    builder.add_code("x = 1\n  y")
+    builder.add_footnote("Since 2019.", "1")
     return builder
 
 
 def test_blocks_keep_text_and_kind_and_move_below_a_heading() -> None:
     outer = Builder()
-    outer.heading("Mail", 1)
-    add_parsed(outer, inner().build(), below=1)
+    outer.add_heading("Mail", 1)
+    add_blocks(outer, inner().build(), below=1)
     parsed = outer.build()
     source = inner().build()
     assert parsed.text == f"Mail\n\n{source.text}"
@@ -136,6 +136,6 @@ def test_blocks_keep_text_and_kind_and_move_below_a_heading() -> None:
 
 def test_without_a_heading_above_nothing_moves() -> None:
     outer = Builder()
-    add_parsed(outer, inner().build())
+    add_blocks(outer, inner().build())
     assert outer.build().text == inner().build().text
     assert outer.build().blocks[-1].headings == ("Fees", "Skips")

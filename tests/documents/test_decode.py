@@ -2,8 +2,8 @@ import codecs
 
 import pytest
 
-from fathom.documents.base import Refused
-from fathom.documents.decode import decode, decode_markup, guess
+from fathom.documents.base import ParseRefusal
+from fathom.documents.decode import decode_legacy, decode_markup, decode_text
 
 TEXT = "Überprüfung naïve café €"
 
@@ -24,13 +24,13 @@ TEXT = "Überprüfung naïve café €"
     ],
 )
 def test_decodes(data: bytes, expected: str) -> None:
-    assert decode(data) == expected
+    assert decode_text(data) == expected
 
 
 @pytest.mark.parametrize("data", [bytes(range(256)) * 10, b"\x00" * 100, b"\x01\x02abc"])
 def test_binary_data_is_refused(data: bytes) -> None:
-    with pytest.raises(Refused, match="binary") as refusal:
-        decode(data)
+    with pytest.raises(ParseRefusal, match="binary") as refusal:
+        decode_text(data)
     assert refusal.value.outcome == "no_document"
 
 
@@ -72,7 +72,7 @@ def test_declared_encoding_is_not_believed_against_the_bytes() -> None:
     ],
 )
 def test_tells_the_encoding(encoding: str, text: str) -> None:
-    assert guess(text.encode(encoding)) == text
+    assert decode_legacy(text.encode(encoding)) == text
 
 
 JAPANESE = "これは手数料の表です。ごみの収集は毎週月曜日です。料金は一日あたり四十円です。"
@@ -88,14 +88,14 @@ PROSE = {
 @pytest.mark.parametrize("encoding", PROSE)
 def test_tells_the_encodings_of_east_asia(encoding: str) -> None:
     text = f"Fees 2024\n{PROSE[encoding]}\n"
-    assert decode(text.encode(encoding)) == text
+    assert decode_text(text.encode(encoding)) == text
     page = f'<html><head><meta charset="utf-8"></head><p>{PROSE[encoding]}</p></html>'
     assert decode_markup(page.encode(encoding)) == page
 
 
 def test_of_a_long_text_the_lines_at_its_head_tell_the_encoding() -> None:
     text = f"{PROSE['shift_jis']}\n" * 2_000
-    assert decode(text.encode("shift_jis")) == text
+    assert decode_text(text.encode("shift_jis")) == text
 
 
 def test_of_contradictory_declarations_the_likelier_one_is_believed() -> None:
@@ -115,8 +115,8 @@ def test_what_is_not_from_east_asia_never_reads_so(encoding: str) -> None:
         "cp1256": "هذه جملة باللغة العربية عن رسوم النفايات",
     }[encoding]
     try:
-        found = decode(f"{words}. ".encode(encoding) * 8)
-    except Refused:
+        found = decode_text(f"{words}. ".encode(encoding) * 8)
+    except ParseRefusal:
         return
     assert not any("\u3000" <= char <= "\ud7ff" for char in found)
 
@@ -130,6 +130,6 @@ def test_what_is_not_from_east_asia_never_reads_so(encoding: str) -> None:
     ],
 )
 def test_refuses_rather_than_give_the_wrong_letters(encoding: str, text: str) -> None:
-    with pytest.raises(Refused, match="save it as UTF-8") as refusal:
-        guess(text.encode(encoding))
+    with pytest.raises(ParseRefusal, match="save it as UTF-8") as refusal:
+        decode_legacy(text.encode(encoding))
     assert refusal.value.outcome == "unsupported"

@@ -4,7 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from fathom.documents.discover import Wanted, absolute, content_digest, discover, document_id
+from fathom.documents.discover import (
+    FileFilter,
+    derive_document_id,
+    digest_content,
+    discover_files,
+    make_absolute,
+)
 from fathom.errors import UsageError
 
 
@@ -15,8 +21,8 @@ def tree(root: Path, *names: str) -> None:
         path.write_text("x")
 
 
-def found(*paths: Path, root: Path, wanted: Wanted | None = None) -> list[str]:
-    return [str(path.relative_to(root)) for path in discover(paths, wanted)]
+def found(*paths: Path, root: Path, wanted: FileFilter | None = None) -> list[str]:
+    return [str(path.relative_to(root)) for path in discover_files(paths, wanted)]
 
 
 def test_sorted_without_hidden_ones(tmp_path: Path) -> None:
@@ -44,7 +50,7 @@ def test_links_stay_inside_and_never_loop(tmp_path: Path) -> None:
     (root / "dangling").symlink_to("nowhere")
     (root / "out.txt").symlink_to(tmp_path / "outside.txt")
     (root / "a-link").symlink_to("in.txt")
-    assert [path.name for path in discover([root])] == ["in.txt"]
+    assert [path.name for path in discover_files([root])] == ["in.txt"]
 
 
 def test_a_link_to_what_is_not_given_anyway_is_followed(tmp_path: Path) -> None:
@@ -58,7 +64,7 @@ def test_a_link_to_what_is_not_given_anyway_is_followed(tmp_path: Path) -> None:
     ):
         (tmp_path / name).symlink_to(tmp_path / target)
     assert found(tmp_path, root=tmp_path) == ["a", "b", "out.log", "real.txt", "s/corpus.jsonl"]
-    wanted = Wanted(exclude=("*.log",))
+    wanted = FileFilter(exclude=("*.log",))
     names = found(tmp_path, root=tmp_path, wanted=wanted)
     assert names == ["a", "b", "e.txt", "real.txt", "s/corpus.jsonl"]
 
@@ -74,7 +80,7 @@ def test_pipes_and_devices_are_left_out(tmp_path: Path) -> None:
     (tmp_path / "zero").symlink_to("/dev/zero")
     tree(tmp_path, "a.txt")
     assert found(tmp_path, root=tmp_path) == ["a.txt"]
-    assert list(discover([tmp_path / "pipe"])) == []
+    assert list(discover_files([tmp_path / "pipe"])) == []
 
 
 def test_corpus_folder_gives_its_corpus_only(tmp_path: Path) -> None:
@@ -85,29 +91,29 @@ def test_corpus_folder_gives_its_corpus_only(tmp_path: Path) -> None:
 def test_name_that_is_no_utf8(tmp_path: Path) -> None:
     name = os.fsencode(tmp_path) + b"/caf\xe9.txt"
     Path(os.fsdecode(name)).write_text("x")
-    assert [os.fsencode(path) for path in discover([tmp_path])] == [name]
+    assert [os.fsencode(path) for path in discover_files([tmp_path])] == [name]
 
 
 def test_missing_path_is_told(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no such file or folder"):
-        list(discover([tmp_path / "missing"]))
+        list(discover_files([tmp_path / "missing"]))
 
 
 @pytest.mark.parametrize(
     ("wanted", "expected"),
     [
-        (Wanted(), ["a.md", "b.txt", "old/c.md", "old/deep/d.md"]),
-        (Wanted(include=("*.md",)), ["a.md", "old/c.md", "old/deep/d.md"]),
-        (Wanted(include=("old",)), ["old/c.md", "old/deep/d.md"]),
-        (Wanted(include=("old/*.md", "b.*")), ["b.txt", "old/c.md", "old/deep/d.md"]),
-        (Wanted(exclude=("old/",)), ["a.md", "b.txt"]),
-        (Wanted(exclude=("old/deep",)), ["a.md", "b.txt", "old/c.md"]),
-        (Wanted(include=("*.md",), exclude=("[cd].md",)), ["a.md"]),
-        (Wanted(include=("*.MD",)), []),
+        (FileFilter(), ["a.md", "b.txt", "old/c.md", "old/deep/d.md"]),
+        (FileFilter(include=("*.md",)), ["a.md", "old/c.md", "old/deep/d.md"]),
+        (FileFilter(include=("old",)), ["old/c.md", "old/deep/d.md"]),
+        (FileFilter(include=("old/*.md", "b.*")), ["b.txt", "old/c.md", "old/deep/d.md"]),
+        (FileFilter(exclude=("old/",)), ["a.md", "b.txt"]),
+        (FileFilter(exclude=("old/deep",)), ["a.md", "b.txt", "old/c.md"]),
+        (FileFilter(include=("*.md",), exclude=("[cd].md",)), ["a.md"]),
+        (FileFilter(include=("*.MD",)), []),
     ],
 )
 def test_patterns_choose_below_the_named_folder(
-    tmp_path: Path, wanted: Wanted, expected: list[str]
+    tmp_path: Path, wanted: FileFilter, expected: list[str]
 ) -> None:
     root = tmp_path / "old"  # what lies above the named folder does not count
     tree(root, "a.md", "b.txt", "old/c.md", "old/deep/d.md")
@@ -117,12 +123,12 @@ def test_patterns_choose_below_the_named_folder(
 def test_patterns_hold_for_named_files_too(tmp_path: Path) -> None:
     tree(tmp_path, "a.md", "b.log")
     named = (tmp_path / "a.md", tmp_path / "b.log")
-    assert found(*named, root=tmp_path, wanted=Wanted(exclude=("*.log",))) == ["a.md"]
+    assert found(*named, root=tmp_path, wanted=FileFilter(exclude=("*.log",))) == ["a.md"]
 
 
 def test_a_corpus_file_that_is_left_out_is_left_out(tmp_path: Path) -> None:
     tree(tmp_path, "s/corpus.jsonl")
-    assert found(tmp_path, root=tmp_path, wanted=Wanted(exclude=("s",))) == []
+    assert found(tmp_path, root=tmp_path, wanted=FileFilter(exclude=("s",))) == []
 
 
 def test_a_path_from_the_root_keeps_its_links(
@@ -131,7 +137,7 @@ def test_a_path_from_the_root_keeps_its_links(
     tree(tmp_path, "real/a.txt")
     (tmp_path / "link").symlink_to(tmp_path / "real")
     monkeypatch.chdir(tmp_path)
-    assert absolute("real/../link/a.txt") == tmp_path / "link" / "a.txt"
+    assert make_absolute("real/../link/a.txt") == tmp_path / "link" / "a.txt"
 
 
 def test_equal_files_have_one_id_wherever_they_lie(tmp_path: Path) -> None:
@@ -139,6 +145,6 @@ def test_equal_files_have_one_id_wherever_they_lie(tmp_path: Path) -> None:
     one.write_bytes(b"same")
     twin.write_bytes(b"same")
     other.write_bytes(b"Same")
-    assert content_digest(one) == content_digest(twin) == sha256(b"same").hexdigest()
-    assert document_id(content_digest(one)) != document_id(content_digest(other))
-    assert len(document_id(content_digest(one))) == 16
+    assert digest_content(one) == digest_content(twin) == sha256(b"same").hexdigest()
+    assert derive_document_id(digest_content(one)) != derive_document_id(digest_content(other))
+    assert len(derive_document_id(digest_content(one))) == 16

@@ -6,7 +6,7 @@ import sys
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathom.documents.disk_set import AT_ONCE, DiskSet
+from fathom.documents.disk_set import BATCH_SIZE, DiskSet
 
 # What names a place has no lone halves of letters; see `shown`.
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]))
@@ -25,16 +25,16 @@ def test_it_holds_what_a_set_holds_in_order(texts: list[str], other: str) -> Non
 
 def test_it_is_gone_over_while_it_grows() -> None:
     with DiskSet() as held:
-        held.update(f"{n:05}" for n in range(2 * AT_ONCE))
+        held.update(f"{n:05}" for n in range(2 * BATCH_SIZE))
         found = []
         for text in held:
             found.append(text)
             if not text.endswith("x"):
                 held.update([f"{text}x", "-before"])
         assert found == sorted(found)
-        assert len(found) >= 2 * AT_ONCE
+        assert len(found) >= 2 * BATCH_SIZE
         assert len(set(found)) == len(found)
-        assert len(held) == 4 * AT_ONCE + 1
+        assert len(held) == 4 * BATCH_SIZE + 1
 
 
 GROWS = """

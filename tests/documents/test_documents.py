@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fathom.documents.base import Parsed, ParseOutcome, Refused
+from fathom.documents.base import ParsedDocument, ParseOutcome, ParseRefusal
 from fathom.documents.ocr.extra import models
 from fathom.documents.sandbox.parent import Sandbox, read
 
@@ -71,9 +71,9 @@ def outcome(name: str, sandbox: Sandbox) -> tuple[ParseOutcome, str]:
     """The outcome and the text or the reason."""
     try:
         (parsed,) = read(FOLDER / name, sandbox)
-    except Refused as refusal:
+    except ParseRefusal as refusal:
         return refusal.outcome, refusal.reason
-    assert isinstance(parsed, Parsed)
+    assert isinstance(parsed, ParsedDocument)
     assert all(block.span.cut(parsed.text).strip() for block in parsed.blocks)
     return "ok", parsed.text
 

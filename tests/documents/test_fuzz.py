@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from tests.documents.making import samples
 
-from fathom.documents.base import Failure, Parsed, ParseLimits, Refused
+from fathom.documents.base import ParsedDocument, ParseLimits, ParseRefusal, RecordFailure
 from fathom.documents.sandbox.parent import Sandbox, read
 
 
@@ -41,14 +41,14 @@ def check(name: str, data: bytes, folder: Path, sandbox: Sandbox) -> str:
     """Reads the file, checks what any reader relies on and returns the outcome."""
     path = folder / name
     path.write_bytes(data)
-    refused: Refused | None = None
-    values: list[Parsed | Failure] = []
+    refused: ParseRefusal | None = None
+    values: list[ParsedDocument | RecordFailure] = []
     try:
         values.extend(read(path, sandbox))
-    except Refused as refusal:
+    except ParseRefusal as refusal:
         refused = refusal
     for value in values:
-        if isinstance(value, Parsed):
+        if isinstance(value, ParsedDocument):
             assert value.text.strip()
             assert "\x00" not in value.text
             assert all(block.span.end <= len(value.text) for block in value.blocks)

@@ -4,9 +4,9 @@ from typing import get_args
 import pytest
 from tests.documents.making import samples
 
-from fathom.documents.base import Failure, Parsed, ParseLimits, Refused
+from fathom.documents.base import ParsedDocument, ParseLimits, ParseRefusal, RecordFailure
 from fathom.documents.formats.sniff import PARSERS, Format, parser
-from fathom.documents.parse import checked, parse_bytes
+from fathom.documents.parse import check_text, parse_bytes
 
 
 @pytest.mark.parametrize("kind", get_args(Format))
@@ -25,13 +25,13 @@ def test_content_decides_not_the_name(name: str) -> None:
     values = list(parse_bytes(samples()[name], name))
     if name not in {"a.md", "a.rst", "a.csv"}:  # text formats the name may decide between
         assert list(parse_bytes(samples()[name], "a.bin")) == values
-    assert all(isinstance(value, Parsed) for value in values)
+    assert all(isinstance(value, ParsedDocument) for value in values)
 
 
 def test_spans_of_blocks_point_into_the_text() -> None:
     for name, data in samples().items():
         for value in parse_bytes(data, name):
-            assert not isinstance(value, Failure)
+            assert not isinstance(value, RecordFailure)
             last = 0
             for block in value.blocks:
                 assert last <= block.span.start < block.span.end <= len(value.text)
@@ -40,9 +40,9 @@ def test_spans_of_blocks_point_into_the_text() -> None:
 
 
 def test_text_that_is_none_or_too_much_is_refused() -> None:
-    with pytest.raises(Refused) as refusal:
-        checked(Parsed(text=" \n"), ParseLimits())
+    with pytest.raises(ParseRefusal) as refusal:
+        check_text(ParsedDocument(text=" \n"), ParseLimits())
     assert refusal.value.outcome == "empty"
-    with pytest.raises(Refused) as refusal:
-        checked(Parsed(text="abc"), ParseLimits(text_chars=2))
+    with pytest.raises(ParseRefusal) as refusal:
+        check_text(ParsedDocument(text="abc"), ParseLimits(text_chars=2))
     assert refusal.value.outcome == "failed"

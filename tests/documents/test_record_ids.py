@@ -3,7 +3,7 @@
 import pytest
 
 from fathom.documents.record_ids import (
-    MOST_BYTES,
+    MAX_ID_BYTES,
     check_record_id,
     is_file_id,
     name_record,
@@ -15,7 +15,7 @@ from fathom.documents.record_ids import (
     "name",
     [
         *("7", "vaswani-npl/npl-9680", "https://example.org/a?b#c", "/etc/passwd", "a..b"),
-        *("v1../x", "\u0645\u06cc\u200c\u062e", "C#", "a b", "x" * MOST_BYTES),
+        *("v1../x", "\u0645\u06cc\u200c\u062e", "C#", "a b", "x" * MAX_ID_BYTES),
     ],
 )
 def test_ids_of_data_sets_are_taken(name: str) -> None:
@@ -35,8 +35,8 @@ def test_ids_of_data_sets_are_taken(name: str) -> None:
         ("a\nb", "control character"),
         ("\x1b[31m", "control character"),
         ("\ud800", "control character"),
-        ("x" * (MOST_BYTES + 1), "longer than 1000 bytes"),
-        ("é" * MOST_BYTES, "longer than 1000 bytes"),
+        ("x" * (MAX_ID_BYTES + 1), "longer than 1000 bytes"),
+        ("é" * MAX_ID_BYTES, "longer than 1000 bytes"),
     ],
 )
 def test_an_id_that_could_lead_elsewhere_or_cannot_be_shown_is_refused(name: str, why: str) -> None:

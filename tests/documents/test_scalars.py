@@ -2,7 +2,7 @@
 
 import pytest
 
-from fathom.documents.scalars import typed
+from fathom.documents.scalars import parse_scalar
 from fathom.types import Scalar
 
 
@@ -38,5 +38,5 @@ from fathom.types import Scalar
     ],
 )
 def test_typed(text: str, expected: Scalar) -> None:
-    found = typed(text)
+    found = parse_scalar(text)
     assert (type(found), found) == (type(expected), expected)

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathom.documents.base import Parsed
+from fathom.documents.base import ParsedDocument
 from fathom.documents.parse import parse_bytes
-from fathom.documents.source_lines import lines_of
+from fathom.documents.source_lines import map_lines
 from fathom.types import Document
 
 CORPUS = Path(__file__).parents[2] / "samples" / "corpus"
@@ -37,7 +37,7 @@ cro&shy;wns &amp; more.</p>"""
 def lines(data: bytes, name: str, *words: str) -> list[int]:
     """The lines of the first occurrences of some words."""
     (parsed,) = parse_bytes(data, name)
-    assert isinstance(parsed, Parsed)
+    assert isinstance(parsed, ParsedDocument)
     document = Document(id="d", text=parsed.text, path=name, title="", lines=parsed.lines)
     return [document.line_at(parsed.text.index(word)) for word in words]
 
@@ -66,7 +66,7 @@ def test_rows_that_say_their_headers_keep_their_lines() -> None:
 def test_samples_word_for_word(name: str) -> None:
     data = (CORPUS / name).read_bytes()
     (parsed,) = parse_bytes(data, name)
-    assert isinstance(parsed, Parsed)
+    assert isinstance(parsed, ParsedDocument)
     file = data.decode().split("\n")
     assert len(parsed.lines) > 9
     for offset, line in parsed.lines:
@@ -78,13 +78,13 @@ def test_samples_word_for_word(name: str) -> None:
 @pytest.mark.parametrize("name", ["flood-plan.pdf", "street-lights.json", "winter-service.pptx"])
 def test_other_formats_have_no_lines(name: str) -> None:
     (parsed,) = parse_bytes((CORPUS / name).read_bytes(), name)
-    assert isinstance(parsed, Parsed)
+    assert isinstance(parsed, ParsedDocument)
     assert parsed.lines == ()
 
 
 @given(st.text(alphabet="ab c.\n\r"), st.text(alphabet="ab c.\n\r"))
 def test_offsets_and_lines_always_grow(text: str, file: str) -> None:
-    found = lines_of(text, file)
+    found = map_lines(text, file)
     assert all(one < two for one, two in pairwise(found))
     assert all(0 <= at < len(text) and 1 <= line <= len(file) + 1 for at, line in found)
     assert [line for _, line in found] == sorted({line for _, line in found})
@@ -92,5 +92,5 @@ def test_offsets_and_lines_always_grow(text: str, file: str) -> None:
 
 def test_a_text_that_has_little_to_do_with_its_file_is_given_up() -> None:
     text, file = "a c " * 50 + "b", "a b\n" * 50
-    assert lines_of(text, file)
-    assert lines_of(text, file, patience=1000) == ()
+    assert map_lines(text, file)
+    assert map_lines(text, file, patience=1000) == ()

@@ -5,8 +5,8 @@ import zipfile
 
 import pytest
 
-from fathom.documents.base import Refused
-from fathom.documents.zipguard import ZipLimits, open_zip, unpack
+from fathom.documents.base import ParseRefusal
+from fathom.documents.zipguard import ZipLimits, open_zip, unpack_member
 
 
 def archive(members: dict[str, bytes], compression: int = zipfile.ZIP_DEFLATED) -> bytes:
@@ -30,7 +30,7 @@ def test_members_with_unsafe_names_are_not_listed(name: str) -> None:
 
 
 def test_dense_member_is_refused() -> None:
-    with pytest.raises(Refused, match="100 times") as refusal:
+    with pytest.raises(ParseRefusal, match="100 times") as refusal:
         open_zip(archive({"bomb": bytes(11_000_000)}))
     assert refusal.value.outcome == "failed"
 
@@ -41,15 +41,15 @@ def test_dense_but_small_member_is_fine() -> None:
 
 
 def test_many_dense_members_are_refused_together() -> None:
-    with pytest.raises(Refused, match="100 times"):
+    with pytest.raises(ParseRefusal, match="100 times"):
         open_zip(archive({f"m{i}": bytes(6_000_000) for i in range(2)}))
 
 
 def test_total_and_count_are_capped() -> None:
     data = archive({"a": b"12345", "b": b"67890"}, zipfile.ZIP_STORED)
-    with pytest.raises(Refused, match="more than 1 members"):
+    with pytest.raises(ParseRefusal, match="more than 1 members"):
         open_zip(data, ZipLimits(members=1))
-    with pytest.raises(Refused, match="inflates to more than"):
+    with pytest.raises(ParseRefusal, match="inflates to more than"):
         open_zip(data, ZipLimits(total=9))
 
 
@@ -57,21 +57,21 @@ def test_overlapping_members_are_refused() -> None:
     data = bytearray(archive({"a": b"0123456789" * 30}, zipfile.ZIP_STORED))
     entry = data.index(b"PK\x01\x02")
     data[entry + 20 : entry + 24] = (100_000).to_bytes(4, "little")
-    with pytest.raises(Refused, match="overlap"):
+    with pytest.raises(ParseRefusal, match="overlap"):
         open_zip(bytes(data))
 
 
 def test_encrypted_members_are_refused_as_such() -> None:
     data = bytearray(archive({"a": b"secret"}))
     data[data.index(b"PK\x01\x02") + 8] |= 1
-    with pytest.raises(Refused) as refusal:
+    with pytest.raises(ParseRefusal) as refusal:
         open_zip(bytes(data))
     assert refusal.value.outcome == "encrypted"
 
 
 @pytest.mark.parametrize("data", [b"", b"PK\x03\x04", b"not a zip"])
 def test_damaged_zip_is_refused(data: bytes) -> None:
-    with pytest.raises(Refused, match="damaged zip"):
+    with pytest.raises(ParseRefusal, match="damaged zip"):
         open_zip(data)
 
 
@@ -85,11 +85,11 @@ def test_a_damaged_member_is_told_alike_however_it_is_packed(packing: int, mark:
     torn = whole[:31] + mark * 400 + whole[431:]
     with open_zip(torn) as opened:
         with pytest.raises(zipfile.BadZipFile):
-            unpack(opened, "a")
-        assert unpack(opened, "b") == b"good"
-        assert unpack(opened, "b", 2) == b"go"
+            unpack_member(opened, "a")
+        assert unpack_member(opened, "b") == b"good"
+        assert unpack_member(opened, "b", 2) == b"go"
         with pytest.raises(KeyError):
-            unpack(opened, "c")
+            unpack_member(opened, "c")
 
 
 def test_a_disk_that_cannot_be_read_is_no_damage() -> None:
@@ -105,4 +105,4 @@ def test_a_disk_that_cannot_be_read_is_no_damage() -> None:
     with zipfile.ZipFile(disk) as opened:
         disk.fails = True
         with pytest.raises(OSError, match="Input/output"):
-            unpack(opened, "a")
+            unpack_member(opened, "a")

@@ -2,11 +2,13 @@
 
 from typing import Any
 
-from fathom.evaluation.records import Cited, Record
+from fathom.evaluation.records import CitationRecord, Record
 
 
-def cited(document: str = "d1", quote: str = "It costs 40 crowns.", support: float = 0.8) -> Cited:
-    return Cited(document=document, quote=quote, support=support, verified=True)
+def cited(
+    document: str = "d1", quote: str = "It costs 40 crowns.", support: float = 0.8
+) -> CitationRecord:
+    return CitationRecord(document=document, quote=quote, support=support, verified=True)
 
 
 def record(question: str = "q1", **fields: Any) -> Record:

@@ -9,12 +9,17 @@ from tests.evaluation.making import abstained, record
 from tests.scripted_server import Extractive, served
 
 from fathom.errors import UsageError
-from fathom.evaluation.agreement import Agreement, agreements, gold_labels, load_labels
+from fathom.evaluation.agreement import (
+    Agreement,
+    collect_gold_labels,
+    load_labels,
+    measure_agreements,
+)
 from fathom.evaluation.grading import Judgement, Judgements, grade_all
 from fathom.evaluation.judges import PROMPTS, Grade, LLMAnswerJudge, NoGrade
 from fathom.llm.call import RoleModel
 from fathom.llm.chat import LangChainChat
-from fathom.llm.endpoint import endpoint_of
+from fathom.llm.endpoint import resolve_endpoint
 
 PRICES = [40, 50, 40, 50, 40, 40, 50, 50]
 
@@ -34,7 +39,7 @@ def labels(*good: bool) -> dict[tuple[str, str, str, str], bool]:
 
 
 def agreed(scores: Sequence[float | None], *good: bool) -> Agreement:
-    (found,) = agreements(judgements(scores), labels(*good), source="people")
+    (found,) = measure_agreements(judgements(scores), labels(*good), source="people")
     return found
 
 
@@ -64,12 +69,14 @@ def test_what_a_rule_settled_or_nobody_labelled_does_not_count() -> None:
     ruled = Judgement(dataset="toy", system="naive", question="q9", judge="correctness", key="r",
                       outcome=Grade(score=0, by_rule=True))  # fmt: skip
     given = labels(True) | {("correctness", "toy", "naive", "q9"): True}
-    assert agreements([*found, ruled], given, source="x")[0].count == 1
-    assert agreements([ruled], given, source="x") == []
+    assert measure_agreements([*found, ruled], given, source="x")[0].count == 1
+    assert measure_agreements([ruled], given, source="x") == []
 
 
 def test_gold_answers_are_labels_where_something_was_answered() -> None:
-    found = gold_labels([[record("q1"), record("q2", short_answer="5", answer="5"), abstained()]])
+    found = collect_gold_labels(
+        [[record("q1"), record("q2", short_answer="5", answer="5"), abstained()]]
+    )
     assert {item[3]: good for item, good in found.items()} == {"q1": True, "q2": False}
 
 
@@ -89,7 +96,7 @@ def test_a_judge_over_the_wire_agrees_with_gold() -> None:
     with served(Extractive(answer)) as server:
         keys = {"K": "k"}
         chat = LangChainChat(
-            endpoint_of("openai:m", base_url=server.base_url, key_env="K", environment=keys)
+            resolve_endpoint("openai:m", base_url=server.base_url, key_env="K", environment=keys)
         )
         chat.prepare()
         name = "correctness"
@@ -97,7 +104,9 @@ def test_a_judge_over_the_wire_agrees_with_gold() -> None:
         found = grade_all(given, judge, Judgements())
         asked = server.calls
     assert asked == len(PRICES)
-    (agreement,) = agreements(found, gold_labels([given]), source="the gold answers")
+    (agreement,) = measure_agreements(
+        found, collect_gold_labels([given]), source="the gold answers"
+    )
     assert (agreement.count, agreement.agreed, agreement.kappa) == (8, 0.875, 0.75)
     assert agreement.interval is not None
     assert agreement.interval[0] < 0.75 < agreement.interval[1]

@@ -4,8 +4,8 @@ import pytest
 from tests.evaluation.making import abstained, failed, ranked, record
 
 from fathom.errors import UsageError
-from fathom.evaluation.comparison import COMPARED_RANKINGS, compare
-from fathom.evaluation.measures import bounds
+from fathom.evaluation.comparison import COMPARED_RANKING_MEASURES, compare
+from fathom.evaluation.measures import get_bounds
 from fathom.evaluation.records import Record
 from fathom.evaluation.statistics import mcnemar_p
 
@@ -35,12 +35,14 @@ def test_rankings_are_compared_in_measures_of_rankings() -> None:
     good = [ranked(q) for q in QUESTIONS]
     poor = [ranked(q, strategy="vector", evidence=("d2", "d1")) for q in QUESTIONS]
     found = compare([(good, poor)])
-    assert [each.measure for each in found] == list(COMPARED_RANKINGS)
+    assert [each.measure for each in found] == list(COMPARED_RANKING_MEASURES)
     assert found[0].sentence.startswith("keyword is better than vector in nDCG@10 on toy: +0.369")
     assert "cannot be told apart in Hit@10" in found[3].sentence
     against = compare([(good, answers("maf"))])
-    assert [each.measure for each in against] == list(COMPARED_RANKINGS)
-    assert {*COMPARED_RANKINGS}.isdisjoint(each.measure for each in compare([(answers("a"),) * 2]))
+    assert [each.measure for each in against] == list(COMPARED_RANKING_MEASURES)
+    assert {*COMPARED_RANKING_MEASURES}.isdisjoint(
+        each.measure for each in compare([(answers("a"),) * 2])
+    )
 
 
 def test_a_ranking_that_broke_counts() -> None:
@@ -77,7 +79,7 @@ def test_the_same_answers_are_no_difference() -> None:
     for found in compare([(answers("maf"), answers("naive"))]):
         assert (found.difference, found.p_holm) == (0, 1)
         # Of others, which were not asked, some may differ all the same.
-        most = bounds(found.measure)[1] - bounds(found.measure)[0]
+        most = get_bounds(found.measure)[1] - get_bounds(found.measure)[0]
         assert found.interval == pytest.approx((-0.0881 * most, 0.0881 * most), abs=1e-3)
         assert "seen" not in found.sentence
 

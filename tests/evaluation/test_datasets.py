@@ -12,13 +12,13 @@ from fathom.engine import Engine
 from fathom.errors import UsageError
 from fathom.evaluation.datasets import (
     Question,
-    corpus_of,
-    documents_of,
-    existing,
-    lines,
+    find_corpus,
+    find_file,
     load,
     load_questions,
-    rows,
+    map_documents,
+    read_lines,
+    read_rows,
 )
 
 CORPUS = '{"_id": "d1", "text": "one"}\n{"_id": "d2", "text": "two"}\n'
@@ -43,7 +43,7 @@ def test_questions_answers_and_judgements_are_read(tmp_path: Path) -> None:
         Question(id="q2", text="second?", answerable=False, documents=("d1",)),
     )
     assert dataset.qrels == {"q1": {"d1": 2}}  # a grade of 0 is not relevant
-    assert [question.id for question in dataset.judged] == ["q1"]
+    assert [question.id for question in dataset.judged_questions] == ["q1"]
 
 
 def test_an_answer_that_is_not_in_the_corpus_cannot_be_given(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_a_folder_of_files_is_a_corpus_and_questions_name_its_files(tmp_path: Pa
     absent = asked(_id="q3", metadata={"pdfs": ["one.md", "gone.md"], "pdfs_present": False})
     own = asked(_id="q4", answers=["Two"], metadata={"documents": ["two.md"]})
     folder = files(tmp_path, relevant, sources, absent, own)
-    one, two = documents_of(folder / "pdfs").values()
+    one, two = map_documents(folder / "pdfs").values()
     dataset = load(folder)
     assert dataset.corpus == folder / "pdfs"
     assert [question.id for question in dataset.questions] == ["q1", "q2", "q4"]
@@ -218,7 +218,7 @@ def folder(place: Path, **files: str) -> Path:
 
 def test_files_have_the_ids_that_an_index_gives_them(run: Run, tmp_path: Path) -> None:
     corpus = folder(tmp_path / "corpus", one="# One\n\nA word.", sub__two="Two", twin="Two")
-    found = documents_of(corpus)
+    found = map_documents(corpus)
     assert list(found) == ["one.md", "sub/two.md", "twin.md"]
     assert found["twin.md"] == found["sub/two.md"] != found["one.md"]
     run("ingest", str(corpus))
@@ -229,7 +229,7 @@ def test_files_have_the_ids_that_an_index_gives_them(run: Run, tmp_path: Path) -
 def test_a_file_of_records_in_a_folder_gives_its_records(run: Run, tmp_path: Path) -> None:
     corpus = folder(tmp_path / "pdfs", one="One")
     (corpus / "more.jsonl").write_text('{"_id": "r1", "text": "a"}\n{"_id": "r2", "text": "b"}\n')
-    found = documents_of(corpus)
+    found = map_documents(corpus)
     assert list(found) == ["r1", "r2", "one.md"]
     assert found["r1"] == "r1"
     run("ingest", str(corpus))
@@ -240,20 +240,20 @@ def test_a_file_of_records_in_a_folder_gives_its_records(run: Run, tmp_path: Pat
 @pytest.mark.parametrize("name", ["corpus", "documents", "pdfs"])
 def test_a_folder_is_the_corpus_unless_there_is_a_corpus_file(tmp_path: Path, name: str) -> None:
     folder(tmp_path / name, one="One")
-    assert corpus_of(tmp_path) == tmp_path / name
+    assert find_corpus(tmp_path) == tmp_path / name
     (tmp_path / "corpus.jsonl.gz").write_bytes(b"")
-    assert corpus_of(tmp_path) == tmp_path / "corpus.jsonl.gz"
+    assert find_corpus(tmp_path) == tmp_path / "corpus.jsonl.gz"
 
 
 def test_what_is_missing_or_could_be_either_is_named(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"no corpus\.jsonl or corpus\.jsonl\.gz, and no folder"):
-        corpus_of(tmp_path)
+        find_corpus(tmp_path)
     folder(tmp_path / "corpus", one="One")
     folder(tmp_path / "pdfs", one="One")
     with pytest.raises(UsageError, match="corpus/ and pdfs/ could both be the corpus; rename one"):
-        corpus_of(tmp_path)
+        find_corpus(tmp_path)
     with pytest.raises(UsageError, match=r"no a or a\.gz or b or b\.gz"):
-        existing(tmp_path, "a", "b")
+        find_file(tmp_path, "a", "b")
 
 
 @pytest.mark.parametrize("name", ["a.jsonl", "a.jsonl.gz"])
@@ -261,8 +261,8 @@ def test_blank_lines_are_skipped_and_counted(tmp_path: Path, name: str) -> None:
     data = b'\n{"_id": "a"}\n \n{"_id": "b", "n": 1}\n'
     file = tmp_path / name
     file.write_bytes(gzip.compress(data) if name.endswith(".gz") else data)
-    assert list(rows(file)) == [(2, {"_id": "a"}), (4, {"_id": "b", "n": 1})]
-    assert [number for number, _ in lines(file)] == [2, 4]
+    assert list(read_rows(file)) == [(2, {"_id": "a"}), (4, {"_id": "b", "n": 1})]
+    assert [number for number, _ in read_lines(file)] == [2, 4]
 
 
 @pytest.mark.parametrize(
@@ -278,7 +278,7 @@ def test_mistakes_name_the_line(tmp_path: Path, data: str, message: str) -> None
     file = tmp_path / "a.jsonl"
     file.write_text(data)
     with pytest.raises(UsageError, match=message):
-        list(rows(file))
+        list(read_rows(file))
 
 
 def questions_file(place: Path, *asked: Mapping[str, object]) -> Path:

@@ -8,7 +8,7 @@ import pytest
 from tests.evaluation.making import abstained, failed, ranked, record
 
 from fathom.errors import UsageError
-from fathom.evaluation.gate import Baseline, gated
+from fathom.evaluation.gate import Baseline, compare_with_baseline
 from fathom.evaluation.records import Record
 
 WRONG = {"short_answer": "5 gulden", "answer": "5 gulden"}
@@ -19,33 +19,36 @@ def asked(wrong: Sequence[int] = (), count: int = 40, **fields: object) -> list[
 
 
 def test_the_same_again_passes() -> None:
-    verdict = gated(Baseline.of([asked()]), [asked()])
-    assert verdict.fallen == ()
+    verdict = compare_with_baseline(Baseline.of([asked()]), [asked()])
+    assert verdict.regressions == ()
     assert verdict.sentence.startswith("Gate passed: none of 3 measures fell")
     assert [check.measure for check in verdict.checks] == ["F1", "CRAG-truthfulness", "R@10"]
 
 
 def test_a_fall_is_found_and_said() -> None:
-    verdict = gated(Baseline.of([asked()]), [asked(range(12))])
-    assert [check.measure for check in verdict.fallen] == ["F1", "CRAG-truthfulness"]
+    verdict = compare_with_baseline(Baseline.of([asked()]), [asked(range(12))])
+    assert [check.measure for check in verdict.regressions] == ["F1", "CRAG-truthfulness"]
     assert verdict.sentence.startswith("Gate failed: 2 of 3 measures fell")
-    assert verdict.fallen[0].sentence.startswith(
+    assert verdict.regressions[0].sentence.startswith(
         "naive is worse than its baseline in F1 on toy: -0"
     )
 
 
 def test_a_rise_passes_and_so_does_what_may_be_chance() -> None:
-    assert gated(Baseline.of([asked(range(12))]), [asked()]).fallen == ()
-    assert gated(Baseline.of([asked()]), [asked([1, 2, 3])]).fallen == ()
-    assert gated(Baseline.of([asked(range(15))]), [asked(range(3, 18))]).fallen == ()
+    assert compare_with_baseline(Baseline.of([asked(range(12))]), [asked()]).regressions == ()
+    assert compare_with_baseline(Baseline.of([asked()]), [asked([1, 2, 3])]).regressions == ()
+    assert (
+        compare_with_baseline(Baseline.of([asked(range(15))]), [asked(range(3, 18))]).regressions
+        == ()
+    )
 
 
 def test_a_retriever_is_held_to_its_rankings() -> None:
     good = [ranked(f"q{n}") for n in range(40)]
     poor = [ranked(f"q{n}", evidence=("d2", "d1")) for n in range(40)]
-    verdict = gated(Baseline.of([good, asked()]), [poor, asked()])
+    verdict = compare_with_baseline(Baseline.of([good, asked()]), [poor, asked()])
     assert len(verdict.checks) == 5
-    (fallen,) = verdict.fallen
+    (fallen,) = verdict.regressions
     assert fallen.sentence.startswith("retriever keyword is worse than its baseline in nDCG@10")
 
 
@@ -56,13 +59,16 @@ def test_a_retriever_may_have_the_name_of_a_strategy() -> None:
 
 def test_failed_questions_count_as_a_fall() -> None:
     broken = [failed(f"q{n}") for n in range(20)] + asked()[20:]
-    measures = {check.measure for check in gated(Baseline.of([asked()]), [broken]).fallen}
+    measures = {
+        check.measure
+        for check in compare_with_baseline(Baseline.of([asked()]), [broken]).regressions
+    }
     assert measures == {"F1", "CRAG-truthfulness", "R@10"}
 
 
 def test_abstaining_on_everything_is_a_fall() -> None:
     silent = [abstained(f"q{n}") for n in range(40)]
-    assert gated(Baseline.of([asked()]), [silent]).fallen
+    assert compare_with_baseline(Baseline.of([asked()]), [silent]).regressions
 
 
 def test_a_baseline_survives_its_file_and_holds_no_text(tmp_path: Path) -> None:
@@ -92,14 +98,14 @@ def test_a_baseline_survives_its_file_and_holds_no_text(tmp_path: Path) -> None:
 )
 def test_what_asked_something_else_is_refused(records: list[Record], message: str) -> None:
     with pytest.raises(UsageError) as caught:
-        gated(Baseline.of([asked()]), [records])
+        compare_with_baseline(Baseline.of([asked()]), [records])
     assert message in str(caught.value)
     assert "--save-baseline" in str(caught.value)
 
 
 def test_what_was_not_run_is_refused() -> None:
     with pytest.raises(UsageError, match="maf on toy was not run"):
-        gated(Baseline.of([asked(), asked(strategy="maf")]), [asked()])
+        compare_with_baseline(Baseline.of([asked(), asked(strategy="maf")]), [asked()])
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,9 @@ import pytest
 from tests.evaluation.making import abstained, failed, record
 
 from fathom.errors import UsageError
-from fathom.evaluation.grading import JUDGED, Judgement, Judgements, grade_all, with_grades
+from fathom.evaluation.grading import JUDGE_MEASURES, Judgement, Judgements, add_grades, grade_all
 from fathom.evaluation.judges import PROMPTS, Grade, LLMAnswerJudge, NoGrade
-from fathom.evaluation.rows import row_of
+from fathom.evaluation.rows import score_system
 from fathom.llm.base import Completion
 from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
@@ -73,21 +73,21 @@ def test_a_line_that_is_no_judgement_is_named(tmp_path: Path, line: str) -> None
 
 def test_rows_show_the_mean_with_faults_as_0_and_their_share() -> None:
     found = grade_all(RECORDS, judge_of(opinion(1), DOWN), Judgements())
-    row = with_grades(row_of(RECORDS), found)
+    row = add_grades(score_system(RECORDS), found)
     assert row.measures["judge-correctness"] == 0.25
     assert row.measures["judge-failed"] == 0.25
     low, high = row.intervals["judge-correctness"]
     assert low < 0.25 < high
-    assert row.measures["F1"] == row_of(RECORDS).measures["F1"]
-    assert {"judge-correctness", "judge-failed"} <= {*JUDGED}
+    assert row.measures["F1"] == score_system(RECORDS).measures["F1"]
+    assert {"judge-correctness", "judge-failed"} <= {*JUDGE_MEASURES}
 
 
 def test_a_row_without_judges_and_one_of_another_system_stay_as_they_are() -> None:
     found = grade_all(RECORDS[2:], judge_of(), Judgements())
     others = [replace(record(), strategy="maf")]
-    row = row_of(others)
-    assert with_grades(row, found) is row
-    assert with_grades(row, []) is row
+    row = score_system(others)
+    assert add_grades(row, found) is row
+    assert add_grades(row, []) is row
 
 
 def test_judgements_are_json_and_back() -> None:

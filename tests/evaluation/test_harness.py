@@ -18,7 +18,7 @@ from tests.serving.cli.test_evaluate import CORPUS, QRELS, QUERIES, SURE
 from fathom.engine import Engine
 from fathom.errors import UsageError
 from fathom.evaluation import Evaluation, evaluate, load
-from fathom.evaluation.harness import Systems, indexed
+from fathom.evaluation.harness import Systems, prepare_engine
 from fathom.settings import Settings
 from fathom.testing.doubles import OVERLAP
 
@@ -110,10 +110,10 @@ def test_it_works_where_a_loop_runs_as_in_a_notebook(toy: Path, tmp_path: Path) 
 def test_an_index_that_holds_the_data_set_is_used_as_it_stands(toy: Path, tmp_path: Path) -> None:
     with engine_at(tmp_path) as engine:
         engine.ingest([toy])
-        with indexed(engine, load(toy)) as ready:
+        with prepare_engine(engine, load(toy)) as ready:
             assert ready is engine
     other = tmp_path / "other"
-    with engine_at(other) as engine, indexed(engine, load(toy)) as ready:
+    with engine_at(other) as engine, prepare_engine(engine, load(toy)) as ready:
         assert ready.directory == other / "index" / "eval" / "toy"
         assert ready.settings.ask == engine.settings.ask
 
@@ -166,7 +166,7 @@ def test_several_are_one_and_tested_together() -> None:
         )
         for dataset in ("one", "two")
     )  # fmt: skip
-    both = Evaluation.together([first, second])
+    both = Evaluation.combine([first, second])
     assert [row.dataset for row in both.rows] == ["one", "one", "two", "two"]
     assert len(both.comparisons) == 2 * len(first.comparisons) == 10
     assert both.comparisons[0].p_holm > first.comparisons[0].p_holm

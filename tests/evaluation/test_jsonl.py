@@ -2,21 +2,21 @@
 
 from pathlib import Path
 
-from fathom.evaluation.jsonl import add_line, whole_lines
+from fathom.evaluation.jsonl import append_line, read_whole_lines
 
 
 def test_half_a_line_is_cut_off(tmp_path: Path) -> None:
     file = tmp_path / "new" / "lines.jsonl"
-    add_line(file, {"b": 1, "a": "é"})
-    add_line(file, [2])
-    assert whole_lines(file) == ['{"a":"é","b":1}'.encode(), b"[2]"]
+    append_line(file, {"b": 1, "a": "é"})
+    append_line(file, [2])
+    assert read_whole_lines(file) == ['{"a":"é","b":1}'.encode(), b"[2]"]
     with file.open("ab") as torn:
         torn.write(b'{"c"')
-    assert len(whole_lines(file)) == 2
-    add_line(file, 3)
+    assert len(read_whole_lines(file)) == 2
+    append_line(file, 3)
     assert file.read_bytes().endswith(b"[2]\n3\n")
 
 
 def test_without_a_file_nothing_is_kept(tmp_path: Path) -> None:
-    add_line(None, {})
-    assert whole_lines(None) == whole_lines(tmp_path / "none") == []
+    append_line(None, {})
+    assert read_whole_lines(None) == read_whole_lines(tmp_path / "none") == []

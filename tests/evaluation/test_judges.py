@@ -19,10 +19,10 @@ from fathom.evaluation.judges import (
     LLMAnswerJudge,
     NoGrade,
     SimilarityJudge,
-    applies,
-    grading_prompts,
-    prompt_pin,
-    settled,
+    grade_by_rule,
+    hash_prompt,
+    is_applicable,
+    load_grading_prompts,
 )
 from fathom.evaluation.records import Record
 from fathom.llm.base import Completion
@@ -61,7 +61,7 @@ def grade(
 
 
 def test_prompts_are_pinned() -> None:
-    assert {name: prompt_pin(name, prompt) for name, prompt in PROMPTS.items()} == PINS
+    assert {name: hash_prompt(name, prompt) for name, prompt in PROMPTS.items()} == PINS
 
 
 def test_the_model_is_part_of_the_pin() -> None:
@@ -77,7 +77,7 @@ def test_the_model_is_part_of_the_pin() -> None:
 def test_a_file_replaces_a_prompt_and_changes_its_pin(tmp_path: Path) -> None:
     file = tmp_path / "mine.txt"
     file.write_text("1: it is right. 0: it is wrong.\n")
-    mine = grading_prompts(Settings(grading=GradingSettings(correctness=str(file))))
+    mine = load_grading_prompts(Settings(grading=GradingSettings(correctness=str(file))))
     assert mine["conciseness"] == PROMPTS["conciseness"]
     judge = replace(language(opinion(1)), prompt=mine["correctness"])
     grade(judge)
@@ -89,7 +89,7 @@ def test_a_file_replaces_a_prompt_and_changes_its_pin(tmp_path: Path) -> None:
     with pytest.raises(
         SettingsError, match=r"grading\.no_hallucination = 'none.txt' cannot be read"
     ):
-        grading_prompts(absent)
+        load_grading_prompts(absent)
 
 
 def test_a_reply_is_a_grade() -> None:
@@ -166,8 +166,8 @@ def test_what_needs_no_opinion_is_settled_by_rule(
 ) -> None:
     found: list[float | str | None] = []
     for judge in JUDGES:
-        rule = settled(judge, given)
-        found.append((rule.score if rule else None) if applies(judge, given) else "-")
+        rule = grade_by_rule(judge, given)
+        found.append((rule.score if rule else None) if is_applicable(judge, given) else "-")
         assert rule is None or rule.by_rule
     assert tuple(found) == scores
 

@@ -6,7 +6,7 @@ import pytest
 from tests.evaluation.making import abstained, cited, failed, ranked, record
 
 from fathom.evaluation.ir_metrics import MEASURES
-from fathom.evaluation.measures import LOWER_IS_BETTER, SCORES, WHOLE, Judged
+from fathom.evaluation.measures import GROUP_SCORES, LOWER_IS_BETTER, SCORES, GradedAnswer
 from fathom.evaluation.records import Record
 
 RIGHT = record()
@@ -131,7 +131,7 @@ def test_what_is_not_deep_has_no_measure_of_the_deep() -> None:
 
 
 def whole(name: str, *records: Record) -> float | None:
-    return WHOLE[name]([Judged.of(each) for each in records])
+    return GROUP_SCORES[name]([GradedAnswer.of(each) for each in records])
 
 
 def test_confidence_is_measured_on_what_was_answered() -> None:
@@ -152,8 +152,8 @@ def test_to_abstain_is_to_answer_last() -> None:
 
 
 def test_of_rankings_nothing_can_be_said_together() -> None:
-    assert {whole(name, ranked(), ranked("q2", **NONE)) for name in WHOLE} == {None}
+    assert {whole(name, ranked(), ranked("q2", **NONE)) for name in GROUP_SCORES} == {None}
 
 
 def test_what_is_better_when_lower_is_a_measure() -> None:
-    assert {*SCORES, *WHOLE} >= LOWER_IS_BETTER
+    assert {*SCORES, *GROUP_SCORES} >= LOWER_IS_BETTER

@@ -6,8 +6,8 @@ from tests.making import engine_at, hit_of
 
 from fathom.errors import UsageError
 from fathom.evaluation.datasets import Dataset, load
-from fathom.evaluation.outcomes import OutcomeFile, RememberingRetriever, record_outcomes
-from fathom.planner.actions import executions
+from fathom.evaluation.outcomes import CachingRetriever, OutcomeFile, record_outcomes
+from fathom.planner.actions import iterate_sequences
 from fathom.planner.environment import Environment, RecordedQuestion, Reward
 from fathom.planner.features import COLUMNS
 from fathom.types import Hit, Query
@@ -53,21 +53,21 @@ def test_every_legal_sequence_of_every_gradable_question_is_recorded(
 ) -> None:
     found = recorded(tmp_path, dataset)
     assert [each.question for each in found] == ["1", "2", "3"]
-    wanted = list(executions(has_model=False, most=2))
+    wanted = list(iterate_sequences(has_model=False, most=2))
     assert all([outcome.tried for outcome in each.outcomes] == wanted for each in found)
     assert [each.answerable for each in found] == [True, True, False]
-    assert Environment.of(found, Reward()).most == 2
+    assert Environment.from_questions(found, Reward()).most == 2
 
 
 def test_an_outcome_says_what_was_seen_what_it_is_worth_and_what_it_cost(
     tmp_path: Path, dataset: Dataset
 ) -> None:
     first, split, _ = recorded(tmp_path, dataset)
-    look = first.after(())
+    look = first.find_outcome(())
     assert look is not None
     assert set(look.features) == set(COLUMNS)
     assert (look.retrievals, look.waits, look.tokens) == (1, 0, 0)
-    bridge, both = first.after(("bridge",)), split.after(("split",))
+    bridge, both = first.find_outcome(("bridge",)), split.find_outcome(("split",))
     assert bridge is not None
     assert both is not None
     assert bridge.retrievals > 1
@@ -86,7 +86,7 @@ def test_a_run_that_was_killed_goes_on_after_the_last_whole_line(
     again = recorded(tmp_path, dataset, file)
     assert [each.question for each in again] == [each.question for each in found]
     assert file.read_bytes().startswith(lines[0])
-    assert [each.question for each in OutcomeFile(file).all()] == ["1", "2", "3"]
+    assert [each.question for each in OutcomeFile(file).list_questions()] == ["1", "2", "3"]
 
 
 def test_outcomes_of_other_settings_are_not_mixed(tmp_path: Path, dataset: Dataset) -> None:
@@ -120,7 +120,7 @@ def test_the_same_search_is_done_once_for_each_question(tmp_path: Path, dataset:
             asked.append((query, k))
             return [hit_of()]
 
-    retriever = RememberingRetriever(Counting())
+    retriever = CachingRetriever(Counting())
     query = Query(text="fees")
     assert retriever.retrieve(query, k=3) == retriever.retrieve(query, k=3) == [hit_of()]
     assert retriever.retrieve(query, k=4)
@@ -136,7 +136,7 @@ def test_outcomes_are_those_of_runs_that_remember_nothing(tmp_path: Path, datase
     for tried in (("bridge",), ("expand", "bridge")):
         with engine_at(tmp_path, adaptive={"forced": tried}) as engine:
             answer = engine.ask(question.text, strategy="adaptive")
-        outcome = first.after(tried)
+        outcome = first.find_outcome(tried)
         assert outcome is not None
         assert outcome.retrievals == answer.usage.retrievals
         assert outcome.answered == (answer.status == "answered")

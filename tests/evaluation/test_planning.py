@@ -12,11 +12,11 @@ from fathom.evaluation.planning import (
     ORACLE,
     ROUTER,
     RULES,
-    Fixed,
+    FixedSequences,
     PlannerTable,
-    cross_fitted,
-    planned,
-    ppo_name,
+    cross_fit,
+    name_ppo,
+    run_systems,
 )
 from fathom.planner.environment import Environment, RecordedQuestion, Reward
 from fathom.planner.ppo import Training
@@ -38,7 +38,7 @@ def told() -> list[tuple[str, int, int]]:
 @pytest.fixture(scope="module")
 def table(told: list[tuple[str, int, int]]) -> PlannerTable:
     tell = lambda what, done, total: told.append((what, done, total))  # noqa: E731
-    return cross_fitted(questions(60), REWARD, QUICK, alphas=(0.05,), on_progress=tell)
+    return cross_fit(questions(60), REWARD, QUICK, alphas=(0.05,), on_progress=tell)
 
 
 @pytest.mark.usefixtures("table")
@@ -47,19 +47,19 @@ def test_each_fold_that_is_measured_is_told(told: list[tuple[str, int, int]]) ->
 
 
 def earned(table: PlannerTable, name: str) -> float:
-    return float(np.mean(table.named(name).earned))
+    return float(np.mean(table.find_system(name).earned))
 
 
 def test_fixed_sequences_are_the_best_of_all_and_of_each_data_set() -> None:
-    fixed = Fixed.of(routed(), REWARD)
+    fixed = FixedSequences.of(routed(), REWARD)
     assert fixed.routes == {"even": ("bridge",), "odd": ("split",)}
     assert set(fixed.overall) == {"bridge", "split"}
 
 
 def test_a_router_goes_the_way_of_the_data_set_and_elsewhere_the_best_of_all() -> None:
-    fixed = Fixed.of(routed(), REWARD)
+    fixed = FixedSequences.of(routed(), REWARD)
     strange = replace(question(0), dataset="another")
-    world = Environment.of([question(0), question(1), strange], REWARD)
+    world = Environment.from_questions([question(0), question(1), strange], REWARD)
     sequences = world.follow(fixed.route(world)).sequences
     assert sequences == (("bridge", "stop"), ("split", "stop"), (*fixed.overall, "stop"))
 
@@ -68,14 +68,14 @@ def test_nobody_is_measured_on_what_it_learned_from() -> None:
     """Among the known ones bridges help, among the asked ones splitting: all must be misled."""
     known = [question(number, kind=0) for number in range(10)]
     asked = [question(number, kind=1) for number in range(10, 20)]
-    for each in planned(known, asked, REWARD, QUICK, alphas=(0.0,)):
+    for each in run_systems(known, asked, REWARD, QUICK, alphas=(0.0,)):
         assert {one.question for one in each.questions} == {f"q{at}" for at in range(10, 20)}
         if each.name in {BEST, ROUTER}:
             assert set(each.sequences) == {("bridge", "stop")}
 
 
 def test_every_question_is_asked_once_by_every_system(table: PlannerTable) -> None:
-    names = [BEST, ROUTER, RULES, LOOK, ORACLE, ppo_name(0.05)]
+    names = [BEST, ROUTER, RULES, LOOK, ORACLE, name_ppo(0.05)]
     assert sorted(each.name for each in table.systems) == sorted(names)
     asked = [one.question for one in table.systems[0].questions]
     assert sorted(asked) == sorted(f"q{at}" for at in range(60))
@@ -85,9 +85,9 @@ def test_every_question_is_asked_once_by_every_system(table: PlannerTable) -> No
 def test_ppo_beats_what_does_not_look_at_the_question_and_nobody_beats_hindsight(
     table: PlannerTable,
 ) -> None:
-    assert earned(table, ppo_name(0.05)) > earned(table, BEST) + 0.1
-    assert earned(table, ppo_name(0.05)) > earned(table, ROUTER) + 0.1
-    best = table.named(ORACLE).earned
+    assert earned(table, name_ppo(0.05)) > earned(table, BEST) + 0.1
+    assert earned(table, name_ppo(0.05)) > earned(table, ROUTER) + 0.1
+    best = table.find_system(ORACLE).earned
     for each in table.systems:
         assert all(own <= most + 1e-9 for own, most in zip(each.earned, best, strict=True))
 
@@ -109,29 +109,29 @@ def test_rows_say_what_each_system_earns_costs_and_lacks(table: PlannerTable) ->
 
 
 def test_differences_are_tested_and_told_in_words(table: PlannerTable) -> None:
-    tests = {test["against"]: test for test in table.tests()}
+    tests = {test["against"]: test for test in table.compare_with_baselines()}
     assert set(tests) == {BEST, ROUTER, RULES}
     assert tests[BEST]["p"] < 0.05
     text = table.to_text()
-    assert f"{ppo_name(0.05)} earns more than {BEST}" in text
+    assert f"{name_ppo(0.05)} earns more than {BEST}" in text
     assert ORACLE in text
 
 
 def test_what_cannot_be_told_apart_is_said_so() -> None:
     own, other = (
-        Environment.of(questions(10), REWARD).follow(
-            Environment.of(questions(10), REWARD).always(each)
+        Environment.from_questions(questions(10), REWARD).follow(
+            Environment.from_questions(questions(10), REWARD).choose_sequence(each)
         )
         for each in ((), ())
     )
-    from fathom.evaluation.planning import Planned
+    from fathom.evaluation.planning import SystemRun
 
-    systems = [Planned.of(ppo_name(0.05), own)]
-    systems += [Planned.of(name, other) for name in (BEST, ROUTER, RULES, ORACLE)]
+    systems = [SystemRun.of(name_ppo(0.05), own)]
+    systems += [SystemRun.of(name, other) for name in (BEST, ROUTER, RULES, ORACLE)]
     said = list(PlannerTable(reward=REWARD, systems=tuple(systems)).verdict())
     assert all("cannot be told from" in each for each in said)
 
 
 def test_too_few_questions_are_no_measure() -> None:
     with pytest.raises(UsageError, match="9 recorded questions are too few"):
-        cross_fitted(questions(9), REWARD, QUICK)
+        cross_fit(questions(9), REWARD, QUICK)

@@ -25,7 +25,7 @@ def test_records_come_back_as_they_were(tmp_path: Path) -> None:
         ranked("q3", relevant={"d1": 2, "d2": 1}),
     )
     written(file, *made)
-    assert tuple(Records(file).known.values()) == made
+    assert tuple(Records(file).by_question.values()) == made
 
 
 def test_a_torn_last_line_is_asked_again(tmp_path: Path) -> None:
@@ -33,9 +33,9 @@ def test_a_torn_last_line_is_asked_again(tmp_path: Path) -> None:
     written(file, record("q1"), record("q2"))
     file.write_bytes(file.read_bytes()[:-30])
     again = Records(file)
-    assert list(again.known) == ["q1"]
+    assert list(again.by_question) == ["q1"]
     again.add(record("q3"))
-    assert list(Records(file).known) == ["q1", "q3"]
+    assert list(Records(file).by_question) == ["q1", "q3"]
 
 
 @pytest.mark.parametrize("line", ["{}", "[]", "no json", '{"question": "q"}', "3"])
@@ -62,12 +62,12 @@ def test_records_of_another_setup_are_refused(tmp_path: Path) -> None:
 def test_without_a_file_they_are_kept_in_memory() -> None:
     records = Records()
     records.add(record("q1"))
-    assert list(records.known) == ["q1"]
+    assert list(records.by_question) == ["q1"]
 
 
 def test_what_was_said_is_the_short_answer_or_else_the_whole_one() -> None:
-    assert record().said == "40 crowns"
-    assert record(short_answer="").said == "It costs 40 crowns."
+    assert record().compared_text == "40 crowns"
+    assert record(short_answer="").compared_text == "It costs 40 crowns."
 
 
 def test_a_record_without_a_calibrated_confidence_is_as_sure_as_its_draft() -> None:

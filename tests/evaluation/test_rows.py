@@ -6,21 +6,21 @@ from dataclasses import asdict
 import pytest
 from tests.evaluation.making import abstained, failed, ranked, record
 
-from fathom.evaluation.measures import SCORES, WHOLE
+from fathom.evaluation.measures import GROUP_SCORES, SCORES
 from fathom.evaluation.rows import (
     HEADLINES,
-    HEADLINES_OF_RANKINGS,
-    percentiles,
-    row_of,
-    rows_by,
-    values,
+    RANKING_HEADLINES,
+    compute_percentiles,
+    score_questions,
+    score_subgroups,
+    score_system,
 )
 
 RECORDS = [record("q1"), abstained("q2"), failed("q3", seconds=2.0)]
 
 
 def test_a_row_holds_means_over_all_questions() -> None:
-    row = row_of(RECORDS)
+    row = score_system(RECORDS)
     assert (row.dataset, row.system, row.queries) == ("toy", "naive", 3)
     assert row.measures["F1"] == pytest.approx(1 / 3, abs=1e-6)
     assert row.measures["failed"] == pytest.approx(1 / 3, abs=1e-6)
@@ -33,55 +33,55 @@ def test_a_row_holds_means_over_all_questions() -> None:
 
 
 def test_what_the_data_set_cannot_have_is_absent_and_all_is_json() -> None:
-    row = row_of([record(gold=(), relevant={})])
+    row = score_system([record(gold=(), relevant={})])
     assert set(row.measures) == {"answered", "abstained", "failed", "support", "support-overlap"}
     assert "NaN" not in json.dumps(asdict(row), allow_nan=False)
-    assert "RAMDocs-EM" not in row_of(RECORDS).measures
+    assert "RAMDocs-EM" not in score_system(RECORDS).measures
 
 
 def test_unknown_costs_are_absent() -> None:
     usage = {**record().usage, "cost_usd": None}
-    assert "cost_usd" not in row_of([record("q1"), record("q2", usage=usage)]).usage
+    assert "cost_usd" not in score_system([record("q1"), record("q2", usage=usage)]).usage
 
 
 def test_the_same_records_give_the_same_row() -> None:
-    assert row_of(RECORDS) == row_of(list(RECORDS))
+    assert score_system(RECORDS) == score_system(list(RECORDS))
 
 
 def test_phases_and_kinds_have_rows_of_their_own() -> None:
     records = [*RECORDS, record("q4", phase="debate"), record("q5", phase="debate", kind="list")]
-    debate, read, broken = rows_by(records, "phase")
+    debate, read, broken = score_subgroups(records, "phase")
     assert [(row.system, row.queries) for row in (debate, read, broken)] == [
         ("naive: debate", 2),
         ("naive: read", 2),
         ("naive: failed", 1),
     ]
     assert debate.measures["EM"] == 1.0
-    assert [row.system for row in rows_by(records, "kind")] == ["naive: -", "naive: list"]
+    assert [row.system for row in score_subgroups(records, "kind")] == ["naive: -", "naive: list"]
 
 
 def test_values_are_those_of_the_questions_that_have_one() -> None:
-    assert values("support", RECORDS) == {"q1": 0.8}
+    assert score_questions("support", RECORDS) == {"q1": 0.8}
 
 
 def test_headlines_are_measures() -> None:
-    assert {*HEADLINES, *HEADLINES_OF_RANKINGS} <= {*SCORES, *WHOLE}
+    assert {*HEADLINES, *RANKING_HEADLINES} <= {*SCORES, *GROUP_SCORES}
 
 
 def test_a_row_of_rankings_holds_no_measure_of_answers() -> None:
     broken = failed("q2", strategy="keyword", depth=100)
-    row = row_of([ranked("q1"), broken, ranked("q3", evidence=("d2", "d1"))])
-    assert set(row.measures) == {*HEADLINES_OF_RANKINGS}
+    row = score_system([ranked("q1"), broken, ranked("q3", evidence=("d2", "d1"))])
+    assert set(row.measures) == {*RANKING_HEADLINES}
     assert row.measures["RR@10"] == row.measures["MAP@10"] == 0.5
     assert row.measures["failed"] == pytest.approx(1 / 3, abs=1e-6)
 
 
 def test_evidence_is_measured_as_a_ranking_though_not_so_deep() -> None:
-    found = row_of(RECORDS).measures
+    found = score_system(RECORDS).measures
     assert found["nDCG@10"] == found["Hit@1"] == pytest.approx(2 / 3, abs=1e-6)
     assert "R@100" not in found
 
 
 def test_percentiles_by_hand() -> None:
-    assert percentiles([2.0]) == {"p50": 2.0, "p95": 2.0}
-    assert percentiles([float(n) for n in range(21)]) == {"p50": 10.0, "p95": 19.0}
+    assert compute_percentiles([2.0]) == {"p50": 2.0, "p95": 2.0}
+    assert compute_percentiles([float(n) for n in range(21)]) == {"p50": 10.0, "p95": 19.0}

@@ -15,13 +15,13 @@ from fathom.evaluation import runner
 from fathom.evaluation.datasets import Dataset, Question
 from fathom.evaluation.records import Records
 from fathom.evaluation.runner import (
-    AskedRun,
-    file_name,
-    filters_of,
+    TracedAnswer,
+    build_file_name,
+    build_filters,
+    hash_setup,
     rank_documents,
     record_retriever,
     record_strategy,
-    setup_of,
 )
 from fathom.runs.recorder import Recorder
 from fathom.runs.trace import Origin
@@ -39,12 +39,12 @@ CITATION = Citation(
 )
 
 
-def outcome() -> AskedRun:
+def outcome() -> TracedAnswer:
     recorder = Recorder(Origin(question="What?", strategy="s"))
     with recorder.step("search", agent="retriever") as step:
-        step.done(outputs={"hits": [["d1#0", 1.0], ["d2#0", 0.5]]})
+        step.set_outcome(outputs={"hits": [["d1#0", 1.0], ["d2#0", 0.5]]})
     with recorder.step("plan", agent="planner") as step:
-        step.done(outputs={"workflow": ["R", "AG"]})
+        step.set_outcome(outputs={"workflow": ["R", "AG"]})
     answer = Answer(
         question="What?",
         status="answered",
@@ -63,8 +63,8 @@ def outcome() -> AskedRun:
     return SimpleNamespace(answer=answer, trace=recorder.seal(answer))
 
 
-def breaking(on: str, error: BaseException) -> Callable[[Question], AskedRun]:
-    def ask(question: Question) -> AskedRun:
+def breaking(on: str, error: BaseException) -> Callable[[Question], TracedAnswer]:
+    def ask(question: Question) -> TracedAnswer:
         if question.id == on:
             raise error
         return outcome()
@@ -78,7 +78,7 @@ def test_a_record_holds_what_a_report_needs() -> None:
     assert [each.question for each in found] == ["q0", "q1", "q2"]
     assert (first.dataset, first.strategy, first.setup) == ("toy", "s", "x")
     assert (first.gold, first.relevant, found[1].relevant) == (("40",), {"d1": 1}, {})
-    assert (first.status, first.said, first.confidence) == ("answered", "40", 0.8)
+    assert (first.status, first.compared_text, first.confidence) == ("answered", "40", 0.8)
     assert (first.evidence, first.conflicts) == (("d1", "d2"), ("41",))
     assert (first.citations[0].document, first.citations[0].support) == ("d1", 0.7)
     assert (first.usage["retrievals"], first.seconds, first.trace_id) == (1, 0.25, "abc")
@@ -105,7 +105,7 @@ def test_a_run_that_was_killed_goes_on(tmp_path: Path) -> None:
         record_strategy("s", DATASET, QUESTIONS, killed, Records(file))
     asked: list[str] = []
 
-    def ask(question: Question) -> AskedRun:
+    def ask(question: Question) -> TracedAnswer:
         asked.append(question.id)
         return outcome()
 
@@ -118,8 +118,8 @@ def test_a_run_that_was_killed_goes_on(tmp_path: Path) -> None:
 
 def test_a_question_is_held_to_its_own_documents() -> None:
     own = Question(id="q", text="?", documents=("a", "b"))
-    assert filters_of(own) == (Filter("document", "in", ("a", "b")),)
-    assert filters_of(QUESTIONS[0]) == ()
+    assert build_filters(own) == (Filter("document", "in", ("a", "b")),)
+    assert build_filters(QUESTIONS[0]) == ()
 
 
 class Fixed:
@@ -177,7 +177,7 @@ def test_a_ranking_is_a_record_too() -> None:
     first = found[0]
     assert ([each.question for each in found], told) == (["q0", "q1"], [1, 2])
     assert (first.dataset, first.strategy, first.setup) == ("toy", "fixed", "x")
-    assert (first.status, first.ranks, first.depth) == ("ranked", True, 100)
+    assert (first.status, first.is_ranking, first.depth) == ("ranked", True, 100)
     assert (first.evidence, first.relevant, first.gold) == (("d2", "d1"), {"d1": 1}, ("40",))
     assert (first.usage["retrievals"], first.usage["seconds"]) == (1, first.seconds)
     assert (first.answer, first.confidence, first.citations, first.trace_id) == ("", None, (), None)
@@ -186,7 +186,7 @@ def test_a_ranking_is_a_record_too() -> None:
 def test_a_ranking_that_breaks_counts(tmp_path: Path) -> None:
     file = tmp_path / "broken.ranked.jsonl"
     found = record_retriever(DATASET, QUESTIONS[:1], Broken(), Records(file))
-    assert (found[0].status, found[0].ranks, found[0].evidence) == ("failed", True, ())
+    assert (found[0].status, found[0].is_ranking, found[0].evidence) == ("failed", True, ())
     assert found[0].stop_reason == "ModelError: gone"
     assert record_retriever(DATASET, QUESTIONS[:1], Fixed("d1#0"), Records(file)) == found
 
@@ -198,15 +198,16 @@ def test_a_ranking_is_held_to_the_documents_of_the_question() -> None:
 
 
 def test_a_name_tells_the_settings() -> None:
-    assert file_name("rrf", {}) == "rrf"
+    assert build_file_name("rrf", {}) == "rrf"
     assert (
-        file_name("rrf", {"rrf.k": "4", "web.provider": "a/b"}) == "rrf@rrf.k=4@web.provider=a%2Fb"
+        build_file_name("rrf", {"rrf.k": "4", "web.provider": "a/b"})
+        == "rrf@rrf.k=4@web.provider=a%2Fb"
     )
 
 
 def test_many_settings_have_a_name_that_can_be_a_file(tmp_path: Path) -> None:
     many = {f"section.setting-{n}": "a value of some length" for n in range(20)}
-    names = {file_name("rrf", {**many, "rrf.k": k}) for k in "123"}
+    names = {build_file_name("rrf", {**many, "rrf.k": k}) for k in "123"}
     assert len(names) == 3
     for name in names:
         (tmp_path / f"{name}.ranked.jsonl").write_text("")
@@ -215,21 +216,21 @@ def test_many_settings_have_a_name_that_can_be_a_file(tmp_path: Path) -> None:
 
 
 def test_what_made_an_answer_is_in_its_setup() -> None:
-    made = setup_of(cast("Engine", engine_of()))
-    assert made == setup_of(cast("Engine", engine_of()))
+    made = hash_setup(cast("Engine", engine_of()))
+    assert made == hash_setup(cast("Engine", engine_of()))
     others = (
         engine_of(identity={"embedder.sha256": "b"}),
         engine_of(revision="2"),
         engine_of(tokens=5),
         engine_of(ask={"chunks": 2}),
     )
-    assert len({made, *(setup_of(cast("Engine", each)) for each in others)}) == 5
+    assert len({made, *(hash_setup(cast("Engine", each)) for each in others)}) == 5
 
 
 def test_the_weights_of_the_cross_reader_are_in_the_setup(monkeypatch: pytest.MonkeyPatch) -> None:
-    made = setup_of(cast("Engine", engine_of()))
-    monkeypatch.setattr(runner, "card_of", lambda _: {"sha256": "another"})
-    assert setup_of(cast("Engine", engine_of())) != made
+    made = hash_setup(cast("Engine", engine_of()))
+    monkeypatch.setattr(runner, "read_card", lambda _: {"sha256": "another"})
+    assert hash_setup(cast("Engine", engine_of())) != made
 
 
 def engine_of(

@@ -12,14 +12,14 @@ from tests.calm import CALM
 from fathom.evaluation.statistics import (
     bca_interval,
     bootstrap_interval,
-    detectable,
+    count_needed,
+    detectable_difference,
     effect_size,
     holm,
     kappa,
     mcnemar_p,
-    needed,
     randomisation_p,
-    resampled_interval,
+    resample_interval,
     t_test_p,
 )
 
@@ -78,10 +78,10 @@ def test_degenerate_samples_have_an_interval_too() -> None:
 
 def test_what_is_no_mean_has_an_interval_where_it_has_a_value() -> None:
     values = np.arange(50.0)
-    found = resampled_interval(50, lambda places: float(np.median(values[places])))
+    found = resample_interval(50, lambda places: float(np.median(values[places])))
     assert found is not None
     assert found[0] < 24.5 < found[1]
-    assert resampled_interval(5, lambda _: None) is None
+    assert resample_interval(5, lambda _: None) is None
 
 
 def brute_force_p(differences: list[float]) -> float:
@@ -152,8 +152,8 @@ def test_holm_lies_between_each_p_and_bonferroni_and_keeps_the_order(ps: list[fl
 
 
 def test_more_questions_show_smaller_differences() -> None:
-    assert detectable([1.0]) == float("inf")
-    assert detectable([0.0, 1.0] * 50) == pytest.approx(2.8016 * 0.5025 / 10, abs=1e-3)
+    assert detectable_difference([1.0]) == float("inf")
+    assert detectable_difference([0.0, 1.0] * 50) == pytest.approx(2.8016 * 0.5025 / 10, abs=1e-3)
 
 
 def test_values_that_are_all_equal_leave_room_for_others() -> None:
@@ -234,7 +234,7 @@ def test_kappa_of_what_chance_explains_is_nothing() -> None:
 
 def test_the_questions_that_are_needed_would_just_show_the_difference() -> None:
     seen = [0.0, 0.0, 0.0, 1.0] * 10
-    count = needed(seen)
-    assert detectable(seen) * (40 / count) ** 0.5 == pytest.approx(0.25)
-    assert needed(seen, level=0.99) > count
-    assert needed([0.0, -1.0]) == needed([]) == needed([1.0]) == float("inf")
+    count = count_needed(seen)
+    assert detectable_difference(seen) * (40 / count) ** 0.5 == pytest.approx(0.25)
+    assert count_needed(seen, level=0.99) > count
+    assert count_needed([0.0, -1.0]) == count_needed([]) == count_needed([1.0]) == float("inf")

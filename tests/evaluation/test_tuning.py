@@ -8,7 +8,7 @@ import pytest
 
 from fathom.errors import UsageError
 from fathom.evaluation.records import Record
-from fathom.evaluation.tuning import Tuning, tuning
+from fathom.evaluation.tuning import Tuning, compare_trials
 
 
 def records(
@@ -44,7 +44,7 @@ def share(of: float, count: int, seed: int) -> list[bool]:
 
 
 def three(count: int) -> Tuning:
-    return tuning(
+    return compare_trials(
         [
             records("naive", share(0.4, count, 1)),
             records("maf", share(0.7, count, 2), seconds=3.0),
@@ -56,8 +56,8 @@ def three(count: int) -> Tuning:
 
 def test_what_is_surely_better_is_recommended_with_its_settings() -> None:
     found = three(200)
-    assert found.recommended is not None
-    assert found.recommended.assignments == {"ask.strategy": "maf"}
+    assert found.recommendation is not None
+    assert found.recommendation.assignments == {"ask.strategy": "maf"}
     assert found.verdict == "recommended instead of naive: ask.strategy=maf"
     assert {each.second for each in found.tests} == {"naive"}
     assert all(each.p_holm >= each.p for each in found.tests)
@@ -65,7 +65,7 @@ def test_what_is_surely_better_is_recommended_with_its_settings() -> None:
 
 def test_within_noise_nothing_is_recommended_and_the_questions_needed_are_told() -> None:
     found = three(12)
-    assert found.recommended is None
+    assert found.recommendation is None
     assert found.needed is not None
     assert found.needed > 12
     assert f"about {found.needed} questions would show it (these were 12)" in found.verdict
@@ -73,14 +73,14 @@ def test_within_noise_nothing_is_recommended_and_the_questions_needed_are_told()
 
 def test_where_nothing_looks_better_it_is_said() -> None:
     right = share(0.6, 50, 1)
-    found = tuning([records("naive", right), records("maf", [False] * 50)], "naive")
-    assert (found.recommended, found.needed) == (None, None)
+    found = compare_trials([records("naive", right), records("maf", [False] * 50)], "naive")
+    assert (found.recommendation, found.needed) == (None, None)
     assert "none even looks better on these 50 questions" in found.verdict
 
 
 def test_where_there_is_only_the_default_it_stays() -> None:
-    found = tuning([records("naive", [True] * 5)], "naive")
-    assert (found.recommended, found.tests) == (None, ())
+    found = compare_trials([records("naive", [True] * 5)], "naive")
+    assert (found.recommendation, found.tests) == (None, ())
 
 
 def test_of_two_that_are_surely_better_the_best_is_taken() -> None:
@@ -88,9 +88,9 @@ def test_of_two_that_are_surely_better_the_best_is_taken() -> None:
     some = [at % 4 < 2 for at in range(200)]
     most = [at % 4 < 3 for at in range(200)]
     groups = [records("naive", base), records("maf", some), records("mao", most)]
-    found = tuning(groups, "naive")
-    assert found.recommended is not None
-    assert found.recommended.strategy == "mao"
+    found = compare_trials(groups, "naive")
+    assert found.recommendation is not None
+    assert found.recommendation.strategy == "mao"
 
 
 def test_the_front_holds_what_nothing_beats_in_quality_and_cost() -> None:
@@ -100,7 +100,7 @@ def test_the_front_holds_what_nothing_beats_in_quality_and_cost() -> None:
         records("maf", good, tokens=9),
         records("mao", bad, tokens=5),
     ]
-    found = tuning(groups, "naive")
+    found = compare_trials(groups, "naive")
     assert found.unit == "tokens"
     assert {each.name: each.best for each in found.trials} == {
         "naive": True,
@@ -122,30 +122,30 @@ def test_a_choice_of_settings_is_a_system_of_its_own() -> None:
         records("naive", [at % 3 == 0 for at in range(90)]),
         records("naive", [True] * 90, varied={"retrieval.k": "20"}),
     ]
-    found = tuning(groups, "naive")
-    assert found.recommended is not None
-    assert found.recommended.name == "naive (retrieval.k=20)"
-    assert found.recommended.assignments == {"ask.strategy": "naive", "retrieval.k": "20"}
+    found = compare_trials(groups, "naive")
+    assert found.recommendation is not None
+    assert found.recommendation.name == "naive (retrieval.k=20)"
+    assert found.recommendation.assignments == {"ask.strategy": "naive", "retrieval.k": "20"}
 
 
 def test_a_measure_of_which_less_is_better_counts_the_other_way_round() -> None:
     groups = [records("naive", [False] * 60), records("maf", [True] * 60)]
-    found = tuning(groups, "naive", measure="wrong-on-answerable")
-    assert found.recommended is not None
-    assert found.recommended.strategy == "maf"
+    found = compare_trials(groups, "naive", measure="wrong-on-answerable")
+    assert found.recommendation is not None
+    assert found.recommendation.strategy == "maf"
 
 
 def test_a_measure_that_is_unknown_or_that_no_question_has_is_refused() -> None:
     groups = [records("naive", [True] * 5)]
     with pytest.raises(UsageError, match="measure 'nice': choose of EM"):
-        tuning(groups, "naive", measure="nice")
+        compare_trials(groups, "naive", measure="nice")
     with pytest.raises(UsageError, match="no question has R@5 of every system"):
-        tuning(groups, "naive", measure="R@5")
+        compare_trials(groups, "naive", measure="R@5")
 
 
 def test_that_questions_are_synthetic_is_said_everywhere() -> None:
     groups = [records("naive", [True] * 5, synthetic=True)]
-    found = tuning(groups, "naive")
+    found = compare_trials(groups, "naive")
     assert found.to_dict()["synthetic"] == 5
     assert "5 of the 5 questions are synthetic" in found.to_text()
     assert "5 of the 5 questions are synthetic" in found.to_markdown()
@@ -163,5 +163,5 @@ def test_what_some_questions_have_is_compared_on_those_that_have_it_of_every_sys
     silent = [replace(each, status="abstained") for each in records("naive", [True] * 4)]
     other = records("maf", [True] * 4)
     groups = [silent, [*other[:1], *(replace(each, status="abstained") for each in other[1:])]]
-    found = tuning(groups, "naive", measure="abstention-precision")
+    found = compare_trials(groups, "naive", measure="abstention-precision")
     assert found.questions == 3

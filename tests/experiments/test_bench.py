@@ -8,7 +8,7 @@ from experiments.lab.diary import Diary
 from tests.experiments.toy import TOML, bench, experiment
 
 from fathom.errors import UsageError
-from fathom.evaluation.contamination import Manifest, fingerprints
+from fathom.evaluation.contamination import Manifest, fingerprint_all
 
 
 def test_every_arm_is_asked_and_kept(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_the_diary_tells_what_was_asked_by_which_code(tmp_path: Path) -> None:
     ]
 
 
-GULDEN = fingerprints(["A mooring permit costs 50 gulden a year."])
+GULDEN = fingerprint_all(["A mooring permit costs 50 gulden a year."])
 
 
 def test_what_was_learned_from_is_not_asked(tmp_path: Path) -> None:
@@ -97,7 +97,7 @@ def test_all_arms_are_asked_what_none_was_made_with(tmp_path: Path) -> None:
 
 
 def test_a_data_set_without_a_clean_question_has_to_be_marked(tmp_path: Path) -> None:
-    learned = Manifest(what="learned", articles=fingerprints(["fees"]))
+    learned = Manifest(what="learned", articles=fingerprint_all(["fees"]))
     marked = replace(bench(tmp_path), manifests=(learned,))
     with pytest.raises(UsageError, match=r"toy: every question was .* or say clean = false"):
         marked.see(experiment(tmp_path))

@@ -26,7 +26,7 @@ from experiments.lab.scores import Scored, save
 from tests.experiments.test_pages import SUMMARY
 from tests.experiments.toy import TOML, experiment
 
-from fathom.evaluation.contamination import Manifest, manifests
+from fathom.evaluation.contamination import Manifest, load_manifests
 
 ROWS = [
     {"set": "toy", "corpus": "", "system": "naive", "queries": 2, "measures": {"F1": 0.5}},
@@ -189,7 +189,7 @@ def test_what_we_publish_is_clean_or_says_so(
 
 def test_our_headlines_are_published_and_clean() -> None:
     known = {each.id: each for each in found(ROOT / "experiments")}
-    learned = tuple(manifests(MANIFESTS, CHOICES))
+    learned = tuple(load_manifests(MANIFESTS, CHOICES))
     for headline in HEADLINES:
         made = Published.load(PUBLISHED, known[headline.experiment], learned)
         assert made is not None

@@ -21,13 +21,13 @@ from tests.experiments.workflows import LONG, PLANNER, SHORT, seen, without
 
 from fathom.errors import UsageError
 from fathom.evaluation.records import Record
-from fathom.evaluation.rows import row_of
+from fathom.evaluation.rows import score_system
 
 F1 = measure_named("F1")
 
 
 def gained(choice: Choice) -> float:
-    return row_of(choice.records).measures["F1"]
+    return score_system(choice.records).measures["F1"]
 
 
 def known(**right: str) -> dict[str, list[Record]]:

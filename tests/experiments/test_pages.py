@@ -13,9 +13,9 @@ from experiments.lab.provenance import Provenance
 from experiments.lab.summary import Summary
 from tests.experiments.toy import experiment
 
-from fathom.evaluation.contamination import manifests
+from fathom.evaluation.contamination import load_manifests
 from fathom.evaluation.report.blocks import Figure, ReportTable, Sentences
-from fathom.evaluation.report.svg import standalone
+from fathom.evaluation.report.svg import make_standalone
 
 MADE = Provenance(
     version="1", commits=("abc", "def"), cpu="a processor, 2 cores", python="3.11", system="Linux"
@@ -66,7 +66,9 @@ def test_few_questions_are_called_few(tmp_path: Path) -> None:
 def test_a_summary_is_read_as_it_was_saved(tmp_path: Path) -> None:
     made = experiment(tmp_path)
     SUMMARY.save(tmp_path / "out")
-    assert (tmp_path / "out" / "toy" / "table-front-toy.svg").read_text() == standalone(PLOT.svg)
+    assert (tmp_path / "out" / "toy" / "table-front-toy.svg").read_text() == make_standalone(
+        PLOT.svg
+    )
     read = Summary.load(tmp_path / "out", made)
     assert read is not None
     assert read == replace(SUMMARY, blocks=(*SUMMARY.blocks[:2], replace(PLOT, svg="")))
@@ -85,7 +87,7 @@ def test_every_paper_is_published() -> None:
 
 @pytest.mark.parametrize("name", published())
 def test_what_is_published_is_up_to_date(name: str) -> None:
-    learned = tuple(manifests(MANIFESTS, CHOSEN))
+    learned = tuple(load_manifests(MANIFESTS, CHOSEN))
     every = [Published.load(PUBLISHED, each, learned) for each in found(ROOT / "experiments")]
     whole = [each for each in every if each is not None]
     paper = name.removesuffix(".md")

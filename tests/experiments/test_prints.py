@@ -7,7 +7,7 @@ import pytest
 from experiments.lab.prints import Print, applies, prints_of
 from tests.evaluation.test_datasets import write
 
-from fathom.evaluation.contamination import Manifest, fingerprint, fingerprints
+from fathom.evaluation.contamination import Manifest, fingerprint, fingerprint_all
 from fathom.evaluation.datasets import load
 
 CORPUS = "".join(
@@ -46,14 +46,14 @@ def test_a_question_is_about_its_documents(tmp_path: Path) -> None:
 
 def test_an_unanswerable_question_is_about_the_paragraph_it_was_made_of(tmp_path: Path) -> None:
     found = prints_of(load(write(tmp_path, CORPUS, QUERIES, "judged\td1\t1\n")))["unanswerable"]
-    assert set(found.articles) == fingerprints(["Boats", "private boats"])
+    assert set(found.articles) == fingerprint_all(["Boats", "private boats"])
     assert found.documents == (fingerprint("Boats float."),)
 
 
 @pytest.mark.parametrize(
     ("manifest", "touched"),
     [
-        (Manifest(what="learned", questions=fingerprints(["who"])), True),
+        (Manifest(what="learned", questions=fingerprint_all(["who"])), True),
         (Manifest(what="learned", articles=frozenset("a")), True),
         (Manifest(what="learned", documents=frozenset("e")), True),
         (Manifest(what="learned", questions=frozenset("a"), articles=frozenset("d")), False),

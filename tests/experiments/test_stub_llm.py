@@ -15,13 +15,13 @@ from tests.making import FEES, QUESTION
 from fathom.agents.debate.aggregator import AggregatorReply
 from fathom.agents.debate.debater import DebaterReply
 from fathom.agents.judge import JudgeReply
-from fathom.agents.prompt_delimiters import fence_for, fenced
+from fathom.agents.prompt_delimiters import fence_texts, make_fence
 from fathom.agents.reader.citations import NumberedReply, ReaderReply
 from fathom.agents.reorderer import OrderReply
 from fathom.agents.selector import SelectorReply
 from fathom.llm.base import Message
-from fathom.llm.prompt import Asked
-from fathom.llm.structured import ask_for
+from fathom.llm.prompt import ModelRequest
+from fathom.llm.structured import request_object
 from fathom.planner.workflows import PlannerReply
 from fathom.testing.doubles import OVERLAP
 
@@ -39,8 +39,8 @@ def said(kind: type[BaseModel], user: str, system: str = "") -> Any:
 
 
 def shown(question: str, texts: Sequence[str], label: str = "chunk") -> str:
-    fence = fence_for(question, texts)
-    return f"{fenced(fence, texts, label=label)}\n\nQuestion: {question}"
+    fence = make_fence(question, texts)
+    return f"{fence_texts(fence, texts, label=label)}\n\nQuestion: {question}"
 
 
 def test_a_reader_quotes_a_sentence_of_the_best_chunk() -> None:
@@ -62,8 +62,8 @@ def test_a_reader_names_the_best_of_numbered_sentences() -> None:
 def test_a_debater_speaks_for_its_own_chunk() -> None:
     others = ["answer: 40 crowns\nquote: x", "answer: 99 crowns\nquote: x", "answer: unknown\n"]
     chunk = f"[1] Fees\n[2] {FEES}\n[3] Dogs pay nothing."
-    fence = fence_for(QUESTION, [chunk, *others])
-    own, heard = fenced(fence, [chunk]), fenced(fence, others, label="agent")
+    fence = make_fence(QUESTION, [chunk, *others])
+    own, heard = fence_texts(fence, [chunk]), fence_texts(fence, others, label="agent")
     reply = said(DebaterReply, f"Your chunk:\n{own}\n\nOthers:\n{heard}\n\nQuestion: {QUESTION}")
     assert (reply.answer.sentence, bool(reply.answer.text)) == (2, True)
     assert (reply.supports, reply.contradicts) == ([1], [])
@@ -97,11 +97,11 @@ def test_a_plan_is_legal_in_its_turn() -> None:
 
 def test_it_replies_by_the_schema_and_counts_its_tokens() -> None:
     texts = [f"Fees\n{FEES}"]
-    prompt = f"{fenced(fence_for(QUESTION, texts), texts)}\n\nQuestion: {QUESTION}"
-    asked = ask_for(
+    prompt = f"{fence_texts(make_fence(QUESTION, texts), texts)}\n\nQuestion: {QUESTION}"
+    asked = request_object(
         ReaderReply,
         StubLLM(ExtractiveModel(OVERLAP)),
-        Asked([Message("system", "You read."), Message("user", prompt)], {"chunk": [1]}),
+        ModelRequest([Message("system", "You read."), Message("user", prompt)], {"chunk": [1]}),
         max_tokens=200,
         deadline=time.monotonic() + 60,
     )

@@ -4,7 +4,7 @@ from pathlib import Path
 
 from experiments.lab.texts import Text, texts_of
 
-from fathom.evaluation.datasets import documents_of
+from fathom.evaluation.datasets import map_documents
 
 
 def test_records_keep_what_they_are(tmp_path: Path) -> None:
@@ -24,7 +24,7 @@ def test_files_give_their_text_equal_ones_once_and_unreadable_ones_none(tmp_path
     (tmp_path / "broken.pdf").write_bytes(b"%PDF-1.7 and no more")
     (tmp_path / "more.jsonl").write_text('{"_id": "r1", "text": "a"}\n')
     found = list(texts_of(tmp_path))
-    names = documents_of(tmp_path)
+    names = map_documents(tmp_path)
     assert [(each.id, each.title) for each in found] == [
         (names["a.md"], "Fees"),
         (names["broken.pdf"], "broken"),

@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 from tests.making import engine_at, open_folder, uncaged, unprivileged
 
-from fathom.documents.base import Refused
-from fathom.documents.discover import content_digest, document_id
+from fathom.documents.base import ParseRefusal
+from fathom.documents.discover import derive_document_id, digest_content
 from fathom.documents.parse import parse_bytes
 from fathom.engine import Engine
 from fathom.index import ingest as _ingest  # noqa: F401 - imported before anybody is nobody
@@ -217,7 +217,7 @@ def seen(engine: Engine, files: Sequence[str], before: Sequence[str]) -> RoundEv
 def id_at(path: Path) -> str:
     try:
         if path.read_bytes() != BROKEN:
-            return document_id(content_digest(path))
+            return derive_document_id(digest_content(path))
     except OSError:
         pass
     return ""
@@ -238,7 +238,7 @@ def ingest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ingest:
 
     for name in NAMES:  # what is imported later may be out of nobody's reach
         list(parse_bytes(b"Some words.", name))
-    with pytest.raises(Refused):
+    with pytest.raises(ParseRefusal):
         list(parse_bytes(BROKEN, "a.md"))
     detect("Some words.")
     HashingEmbedder(64).embed(["Some words."])

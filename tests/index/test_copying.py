@@ -13,7 +13,7 @@ from fathom.index.base import Entry, SourceRecord
 from fathom.index.copying import copy
 from fathom.index.embedded.opening import open_writer
 from fathom.index.embedded.writer import EmbeddedWriter
-from fathom.testing.index_entries import CATS, IDENTITY, SHIPS, WORDLESS, put, vectors_of
+from fathom.testing.index_entries import CATS, IDENTITY, SHIPS, WORDLESS, get_vectors, put
 
 
 @pytest.mark.parametrize("whole", [0, 1, 2])
@@ -60,7 +60,7 @@ def test_a_copy_gets_what_came_since_and_keeps_its_own(tmp_path: Path) -> None:
         other.keep_calibration("naive", '{"own": 1}')
         other.set_roots(["/own"])
         put(one, CATS)
-        one.fill("", {SHIPS.chunks[0].id: vectors_of(SHIPS)[0]})
+        one.fill("", {SHIPS.chunks[0].id: get_vectors(SHIPS)[0]})
         one.keep_calibration("hybrid", "{}")
         one.set_roots(["/c"])
         assert copy(one, other).content == one.status().content

@@ -5,14 +5,16 @@ from pathlib import Path
 import pytest
 from tests.making import engine_at
 
-from fathom.documents.base import Failure
+from fathom.documents.base import RecordFailure
 from fathom.index.base import SourceRecord
 from fathom.index.corpus_places import CorpusPlaces, find_file, place_of
 from fathom.index.workers.work import line_place, record_place
 
 
-def empty(line: int, record: str | None) -> Failure:
-    return Failure(line=line, record=record, outcome="empty", reason=f"line {line} holds no text")
+def empty(line: int, record: str | None) -> RecordFailure:
+    return RecordFailure(
+        line=line, record=record, outcome="empty", reason=f"line {line} holds no text"
+    )
 
 
 def test_a_record_has_a_place_once() -> None:

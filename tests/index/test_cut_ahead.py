@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tests.index.test_workers import engine_at
 
-from fathom.documents.base import Failure, Parsed, Refused
+from fathom.documents.base import ParsedDocument, ParseRefusal, RecordFailure
 from fathom.index.cut_ahead import MOST_CHARS, MOST_RECORDS, Found, Part, cut_ahead
 from fathom.index.ingest_report import IngestReport
 from fathom.index.workers.base import AHEAD, Cut, CutRecords, Ended, Lost, Pool, Task
@@ -41,18 +41,18 @@ class Cutters:
         self.busy.clear()
 
 
-def record(n: int, text: str = "") -> Parsed:
-    return Parsed(text=text or f"text {n}", record=str(n))
+def record(n: int, text: str = "") -> ParsedDocument:
+    return ParsedDocument(text=text or f"text {n}", record=str(n))
 
 
 def told(part: Part, found: Found) -> str:
-    if isinstance(part, Failure):
+    if isinstance(part, RecordFailure):
         return f"line {part.line}"
     return found.language if isinstance(found, Cut) else f"{part.record}: {found}"
 
 
 def test_each_part_comes_in_its_order_with_what_was_made_of_it() -> None:
-    bad = Failure(line=7, outcome="failed", reason="is no JSON")
+    bad = RecordFailure(line=7, outcome="failed", reason="is no JSON")
     parts: list[Part] = [*map(record, range(200)), bad, *map(record, range(200, 300))]
     cuts = cut_ahead(parts, "/f", Pool(Cutters()), lambda one: one.record != "3")
     expected = [f"text {n}" if n != 3 else "3: None" for n in range(300)]
@@ -74,11 +74,11 @@ def test_the_one_that_no_worker_survives_is_named_and_the_others_are_cut() -> No
 def test_what_came_before_the_end_of_a_broken_file_is_taken_first() -> None:
     def broken() -> Iterator[Part]:
         yield from map(record, range(MOST_RECORDS + 5))
-        raise Refused("failed", "breaks off")
+        raise ParseRefusal("failed", "breaks off")
 
     cuts = cut_ahead(broken(), "/f", Pool(Cutters()), lambda _: True)
     found = [told(*next(cuts)) for _ in range(MOST_RECORDS + 5)]
-    with pytest.raises(Refused, match="breaks off"):
+    with pytest.raises(ParseRefusal, match="breaks off"):
         next(cuts)
     assert found == [f"text {n}" for n in range(MOST_RECORDS + 5)]
 

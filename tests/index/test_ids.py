@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.making import engine_at, open_folder, uncaged
 
-from fathom.documents.discover import content_digest, document_id
+from fathom.documents.discover import derive_document_id, digest_content
 from fathom.engine import Engine
 from fathom.evaluation.datasets import load, load_questions
 
@@ -34,7 +34,7 @@ def file(folder: Path) -> Path:
 
 @pytest.fixture
 def file_id(file: Path) -> str:
-    return document_id(content_digest(file))
+    return derive_document_id(digest_content(file))
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.making import engine_at, open_folder, uncaged
 
-from fathom.documents.discover import Wanted
+from fathom.documents.discover import FileFilter
 from fathom.index.base import SourceRecord
 from fathom.index.embedded.opening import open_writer
 from fathom.index.ingest_progress import Advance
@@ -71,7 +71,7 @@ def test_known_places_are_asked_for_in_pages(tmp_path: Path) -> None:
     places = [f"{tmp_path}/gone{number:06}" for number in range(3 * AT_ONCE)]
     index = Counting(places)
     files = Files(index)  # type: ignore[arg-type]
-    survey = Survey([tmp_path], Wanted(), index, None, files)  # type: ignore[arg-type]
+    survey = Survey([tmp_path], FileFilter(), index, None, files)  # type: ignore[arg-type]
     assert [one.place for one in survey.places() if one.file is None] == places
     assert index.most == AT_ONCE
     assert [one.place for one in survey.places()] == places  # it can be asked again

@@ -22,7 +22,7 @@ from fathom.index.traces import (
     TraceStore,
     kept_of,
 )
-from fathom.runs.chain import TraceTampered
+from fathom.runs.chain import TamperedTraceError
 from fathom.runs.recorder import Recorder
 from fathom.runs.trace import Origin, Trace
 from fathom.types import Document, Span
@@ -196,7 +196,7 @@ def test_a_tampered_trace_is_noticed(place: Place, old: bytes) -> None:
         lines = stored.data.replace(old, b"another!")
         place.spoil(zlib.compress(lines))
 
-        with pytest.raises(TraceTampered, match=stored.id):
+        with pytest.raises(TamperedTraceError, match=stored.id):
             store.get(stored.id)
 
 
@@ -207,7 +207,7 @@ def test_a_damaged_trace_is_noticed(place: Place, data: bytes) -> None:
         store.put(stored)
         place.spoil(data)
 
-        with pytest.raises(TraceTampered):
+        with pytest.raises(TamperedTraceError):
             store.get(stored.id)
 
 

@@ -17,7 +17,7 @@ from threading import Thread
 import numpy as np
 import pytest
 
-from fathom.assembly.worker import packed_tools, worker_tools
+from fathom.assembly.worker import make_worker_tools, pack_worker_tools
 from fathom.engine import Engine
 from fathom.errors import FathomError, IndexMismatch, ModelError, RunError, UsageError
 from fathom.index.workers.base import (
@@ -202,7 +202,7 @@ def test_workers_go_on_where_another_run_was_broken_off(docs: Path, tmp_path: Pa
 
 def packed(folder: Path, embedder: object) -> bytes:
     with engine_at(folder, embedder=embedder) as engine:
-        return packed_tools(engine.assembly, embedder, 2)  # type: ignore[arg-type]
+        return pack_worker_tools(engine.assembly, embedder, 2)  # type: ignore[arg-type]
 
 
 class Slow(HashingEmbedder):
@@ -325,7 +325,7 @@ def test_a_worker_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.Monkey
 def test_a_worker_with_another_model_is_refused(tmp_path: Path) -> None:
     with engine_at(tmp_path) as engine:
         identity = {**engine.assembly.identity, "embedder.model": "another"}
-        made = partial(worker_tools, engine.settings, HashingEmbedder(64), identity)
+        made = partial(make_worker_tools, engine.settings, HashingEmbedder(64), identity)
     tools = pickle.dumps(made)
     workers = Processes(1, tools)
     try:

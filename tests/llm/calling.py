@@ -12,7 +12,7 @@ from tests.scripted_server import (
 
 from fathom.llm.base import Call
 from fathom.llm.chat import ReplyLimits
-from fathom.llm.faults import CallFailed
+from fathom.llm.faults import CallFailure
 
 LIMITS = ReplyLimits(first_s=2.0, silence_s=2.0)
 
@@ -42,7 +42,7 @@ def call(
                         HELLO, max_tokens=max_tokens, deadline=soon(within_s), on_text=shown.append
                     )
                 )
-            except CallFailed as failed:
+            except CallFailure as failed:
                 outcome = failed
             took = time.monotonic() - begun
             await asyncio.wait_for(server.idle(), 2)  # the server sees every connection closed

@@ -6,7 +6,7 @@ from typing import Any
 
 from fathom.llm.base import Message
 from fathom.llm.chat import LangChainChat, ReplyLimits
-from fathom.llm.endpoint import endpoint_of
+from fathom.llm.endpoint import resolve_endpoint
 
 CANARY = "sk-canary-7d1f"
 HELLO = (Message("system", "Be brief."), Message("user", "What is the capital of France?"))
@@ -15,7 +15,7 @@ Run = Callable[[Coroutine[Any, Any, Any]], Any]
 
 def chat_at(base_url: str, *, limits: ReplyLimits | None = None) -> LangChainChat:
     """The real client, with a canary as its key."""
-    endpoint = endpoint_of(
+    endpoint = resolve_endpoint(
         "openai:m", base_url=base_url, key_env="CANARY", environment={"CANARY": CANARY}
     )
     chat = LangChainChat(endpoint, limits)

@@ -7,14 +7,14 @@ from tests.llm.making import HELLO
 
 from fathom.errors import ModelUnavailable
 from fathom.llm.base import Call, ChatModel, Completion
-from fathom.llm.call import Absent, ModelReply, RoleModel, ask_model
-from fathom.llm.faults import CallFailed, ModelDeclined, ModelFault
-from fathom.llm.prompt import Asked
+from fathom.llm.call import AbsentModel, ModelReply, RoleModel, ask_model
+from fathom.llm.faults import CallFailure, ModelDeclined, ModelFault
+from fathom.llm.prompt import ModelRequest
 from fathom.llm.retry import RetryPolicy
 from fathom.runs.context import RunContext
 from fathom.runs.ledger import BudgetRefused
 from fathom.runs.recorder import Recorder
-from fathom.runs.replay import EventMissing, Recorded
+from fathom.runs.replay import MissingEventError, RecordedEvents
 from fathom.testing.doubles import ScriptedChat, completion, run_context
 from fathom.usage import Budget, Price, Usage
 
@@ -30,7 +30,7 @@ DOWN = ModelFault("openai:m is down", ONE)
 def outcome(model: ChatModel, context: RunContext, deadline: float = inf) -> object:
     try:
         return asyncio.run(model.complete(Call(HELLO, max_tokens=5, deadline=deadline)))
-    except (CallFailed, BudgetRefused) as failed:
+    except (CallFailure, BudgetRefused) as failed:
         return type(failed), str(failed), getattr(failed, "usage", None)
 
 
@@ -53,48 +53,50 @@ def test_all_tries_are_one_event_that_a_replay_gives_again(
 ) -> None:
     scripted = ScriptedChat(*outcomes)
     with run_context(Budget(calls=5)) as context:
-        first = outcome(role(scripted).within(context), context)
+        first = outcome(role(scripted).bind_to_run(context), context)
         assert context.ledger.usage.llm_calls == calls
         assert isinstance(context.scope, Recorder)
         trace = context.scope.seal(None)
     assert len(trace.events) == 1
-    with run_context(Budget(calls=0), events=Recorded(trace)) as again:
-        assert outcome(role(Absent("openai:m")).within(again), again) == first
-        with pytest.raises(EventMissing):
-            outcome(role(Absent("openai:m")).within(again), again)
+    with run_context(Budget(calls=0), events=RecordedEvents(trace)) as again:
+        assert outcome(role(AbsentModel("openai:m")).bind_to_run(again), again) == first
+        with pytest.raises(MissingEventError):
+            outcome(role(AbsentModel("openai:m")).bind_to_run(again), again)
 
 
 def test_what_the_budget_refuses_is_noted_also_in_a_replay() -> None:
     with run_context(Budget(calls=0)) as context:
-        first = outcome(role(ScriptedChat()).within(context), context)
+        first = outcome(role(ScriptedChat()).bind_to_run(context), context)
         assert len(context.refusals) == 1
         assert isinstance(context.scope, Recorder)
         trace = context.scope.seal(None)
-    with run_context(events=Recorded(trace)) as again:
-        assert outcome(role(Absent("openai:m")).within(again), again) == first
+    with run_context(events=RecordedEvents(trace)) as again:
+        assert outcome(role(AbsentModel("openai:m")).bind_to_run(again), again) == first
         assert again.refusals == context.refusals
 
 
 def test_a_fault_after_the_deadline_counts_as_refused_by_the_budget() -> None:
     with run_context() as context:
-        outcome(role(ScriptedChat(ModelFault("late", ONE))).within(context), context, deadline=0.0)
+        outcome(
+            role(ScriptedChat(ModelFault("late", ONE))).bind_to_run(context), context, deadline=0.0
+        )
         assert context.refusals == ["openai:m was cut at the deadline; raise --deadline"]
 
 
 def test_in_a_replay_nobody_is_there() -> None:
     with pytest.raises(ModelUnavailable, match="a replay asks no language model"):
-        asyncio.run(Absent("openai:m").complete(Call(HELLO, max_tokens=5, deadline=inf)))
+        asyncio.run(AbsentModel("openai:m").complete(Call(HELLO, max_tokens=5, deadline=inf)))
 
 
 def replied(*outcomes: Completion | Exception, budget: Budget | None = None) -> ModelReply[Number]:
     with run_context(budget) as context:
         return asyncio.run(
-            ask_model(RoleModel(chat=ScriptedChat(*outcomes)), Number, Asked(HELLO), context)
+            ask_model(RoleModel(chat=ScriptedChat(*outcomes)), Number, ModelRequest(HELLO), context)
         )
 
 
 def test_a_reply_is_a_value_and_a_repair_is_told() -> None:
-    assert replied(completion('{"number": 4}')).required() == Number(number=4)
+    assert replied(completion('{"number": 4}')).require_value() == Number(number=4)
     repaired = replied(completion("?"), completion('{"number": 4}'))
     assert (repaired.value, repaired.reason) == (Number(number=4), "after one repair")
 
@@ -105,11 +107,11 @@ def test_no_reply_says_why_and_what_it_cost() -> None:
     assert down.usage is not None
     assert down.usage.llm_calls == 1
     with pytest.raises(ModelFault, match="down"):
-        down.required()
+        down.require_value()
 
 
 def test_what_the_budget_refuses_is_a_reply_without_value() -> None:
     refused = replied(budget=Budget(calls=0))
     assert (refused.value, refused.usage) == (None, None)
     with pytest.raises(BudgetRefused, match="budget"):
-        refused.required()
+        refused.require_value()

@@ -15,10 +15,10 @@ from tests.scripted_server import ScriptedServer, raw, says
 
 from fathom.llm.call import RoleModel, ask_model
 from fathom.llm.chat import LangChainChat
-from fathom.llm.endpoint import endpoint_of
-from fathom.llm.prompt import Asked as Asking
-from fathom.llm.providers.capabilities import Capabilities, without_refused
-from fathom.llm.structured import ask_for
+from fathom.llm.endpoint import resolve_endpoint
+from fathom.llm.prompt import ModelRequest as Asking
+from fathom.llm.providers.capabilities import Capabilities, drop_refused_option
+from fathom.llm.structured import request_object
 from fathom.testing.doubles import run_context
 
 
@@ -104,26 +104,28 @@ PLAIN = Capabilities(schema="plain_schema")
 def test_only_what_a_server_complains_of_is_dropped(
     status: int | None, message: Any, after: Capabilities
 ) -> None:
-    assert without_refused(Capabilities(), RefusalError(status, message)) == after
+    assert drop_refused_option(Capabilities(), RefusalError(status, message)) == after
 
 
 def test_schemas_give_way_step_by_step() -> None:
     refusal = RefusalError(400, "json_object is not supported")
-    plain = without_refused(OBJECT, refusal)
+    plain = drop_refused_option(OBJECT, refusal)
 
     assert plain == Capabilities(schema="prompt")
-    assert without_refused(plain, refusal) == plain
-    assert without_refused(PLAIN, refusal) == OBJECT
+    assert drop_refused_option(plain, refusal) == plain
+    assert drop_refused_option(PLAIN, refusal) == OBJECT
     bounds = RefusalError(400, "maxLength is not supported")
-    assert without_refused(PLAIN, bounds).schema == "plain_schema"
-    assert without_refused(PLAIN, RefusalError(400, "schema: maxLength")).schema == "json_object"
+    assert drop_refused_option(PLAIN, bounds).schema == "plain_schema"
+    assert (
+        drop_refused_option(PLAIN, RefusalError(400, "schema: maxLength")).schema == "json_object"
+    )
 
 
 def test_what_two_requests_learn_is_known_together() -> None:
     late = Capabilities(schema="json_object", seed=False)
     known = Capabilities(schema="prompt", usage=False)
     both = Capabilities(schema="prompt", seed=False, usage=False)
-    assert late.also(known) == known.also(late) == both
+    assert late.intersect(known) == known.intersect(late) == both
 
 
 def picky(*wanted: str, says_no: str, text: str = PARIS) -> Act:
@@ -152,7 +154,7 @@ def test_an_endpoint_is_found_out_once_and_remembered(run: Run, takes: str, refu
                 before = server.calls
                 with run_context(seconds=20) as context:
                     reply = await ask_model(model, City, Asking(HELLO), context)
-                assert reply.required() == City(name="Paris")
+                assert reply.require_value() == City(name="Paris")
                 assert not reply.repaired
                 assert server.calls - before == more
             assert "JSON" in server.asked[-1].messages[0]["content"]  # which json_object requires
@@ -161,14 +163,14 @@ def test_an_endpoint_is_found_out_once_and_remembered(run: Run, takes: str, refu
 
 
 def test_one_try_is_enough_to_find_out(run: Run) -> None:
-    from fathom.llm.retry import Retrying, RetryPolicy
+    from fathom.llm.retry import RetryingModel, RetryPolicy
 
     no = json.dumps({"error": {"message": "response_format is not known"}})
 
     async def go() -> None:
         async with ScriptedServer(*[picky("none", says_no=no)] * 4) as server:
-            model = Retrying(chat_at(server.base_url), policy=RetryPolicy(tries=1))
-            reply = await ask_for(City, model, Asking(HELLO), max_tokens=50, deadline=soon())
+            model = RetryingModel(chat_at(server.base_url), policy=RetryPolicy(tries=1))
+            reply = await request_object(City, model, Asking(HELLO), max_tokens=50, deadline=soon())
             assert reply.value == City(name="Paris")
 
     run(go())
@@ -186,7 +188,7 @@ def test_bounds_are_left_out_where_they_are_not_known(run: Run) -> None:
             model = RoleModel(chat=chat_at(server.base_url))
             with run_context(seconds=20) as context:
                 reply = await ask_model(model, City, Asking(HELLO), context)
-            assert reply.required() == City(name="Paris")
+            assert reply.require_value() == City(name="Paris")
 
     run(go())
 
@@ -202,7 +204,7 @@ def test_who_knows_no_system_is_told_by_the_user(run: Run) -> None:
             model = RoleModel(chat=chat_at(server.base_url))
             with run_context(seconds=20) as context:
                 reply = await ask_model(model, City, Asking(HELLO), context)
-            assert reply.required() == City(name="Paris")
+            assert reply.require_value() == City(name="Paris")
             (turn,) = server.asked[1].messages
             assert turn["role"] == "user"
             assert turn["content"].startswith(HELLO[0].text)
@@ -219,10 +221,10 @@ def test_ollama_is_asked_for_any_json_where_it_knows_no_schema(run: Run) -> None
     async def go() -> None:
         async with ScriptedServer(*acts) as server:
             url = server.base_url.removesuffix("/v1")
-            chat = LangChainChat(endpoint_of("ollama:m", base_url=url))
+            chat = LangChainChat(resolve_endpoint("ollama:m", base_url=url))
             with run_context(seconds=20) as context:
                 reply = await ask_model(RoleModel(chat=chat), City, Asking(HELLO), context)
-            assert reply.required() == City(name="Paris")
+            assert reply.require_value() == City(name="Paris")
             assert server.asked[0].body["format"]["type"] == "object"
             assert server.asked[1].body["format"] == "json"
 

@@ -21,7 +21,7 @@ from tests.scripted_server import (
 from fathom.errors import MalformedReply, ModelRefused, ModelUnavailable
 from fathom.llm.base import Call
 from fathom.llm.faults import ModelFault
-from fathom.runs.reservation import Reported
+from fathom.runs.reservation import ReportedUsage
 
 
 def test_a_streamed_answer_with_usage(run: Run) -> None:
@@ -29,7 +29,7 @@ def test_a_streamed_answer_with_usage(run: Run) -> None:
 
     assert seen.outcome.text == seen.shown == "Paris"  # type: ignore[attr-defined]
     assert seen.outcome.finish == "stop"  # type: ignore[attr-defined]
-    assert seen.outcome.reported == Reported(prompt=12, completion=3)  # type: ignore[attr-defined]
+    assert seen.outcome.reported == ReportedUsage(prompt=12, completion=3)  # type: ignore[attr-defined]
     assert seen.outcome.usage.llm_calls == 1  # type: ignore[attr-defined]
     assert seen.outcome.usage.completion_tokens == 2  # type: ignore[attr-defined]  # 0.8 + 0.33
     assert seen.outcome.usage.cost_usd is None  # type: ignore[attr-defined]
@@ -66,16 +66,19 @@ def test_reasoning_is_left_out_and_counted(run: Run, acts: Act, answer: str, at_
 @pytest.mark.parametrize(
     ("usage", "reported"),
     [
-        (None, Reported()),
-        ({"prompt_tokens": 0, "completion_tokens": 0}, Reported(prompt=0, completion=0)),
-        ({"prompt_tokens": -9, "completion_tokens": -9}, Reported(prompt=-9, completion=-9)),
-        ({"prompt_tokens": 10**12, "completion_tokens": 1}, Reported(prompt=10**12, completion=1)),
-        ({"prompt_tokens": "many", "completion_tokens": 1.5}, Reported()),
-        ({}, Reported()),
+        (None, ReportedUsage()),
+        ({"prompt_tokens": 0, "completion_tokens": 0}, ReportedUsage(prompt=0, completion=0)),
+        ({"prompt_tokens": -9, "completion_tokens": -9}, ReportedUsage(prompt=-9, completion=-9)),
+        (
+            {"prompt_tokens": 10**12, "completion_tokens": 1},
+            ReportedUsage(prompt=10**12, completion=1),
+        ),
+        ({"prompt_tokens": "many", "completion_tokens": 1.5}, ReportedUsage()),
+        ({}, ReportedUsage()),
     ],
 )
 def test_a_lie_about_usage_changes_no_count(
-    run: Run, usage: dict[str, object] | None, reported: Reported
+    run: Run, usage: dict[str, object] | None, reported: ReportedUsage
 ) -> None:
     honest, lying = call(run, says("Paris")), call(run, says("Paris", usage=usage))
 
@@ -89,7 +92,7 @@ def test_usage_that_is_no_number(run: Run) -> None:
     seen = call(run, raw(f'data: {event}{{"prompt_tokens":NaN,"completion_tokens":1e999}}}}\n\n'))
 
     assert seen.outcome.text == "x"  # type: ignore[attr-defined]
-    assert seen.outcome.reported == Reported()  # type: ignore[attr-defined]
+    assert seen.outcome.reported == ReportedUsage()  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ def opened(clock: Clock) -> CircuitBreaker:
     breaker = CircuitBreaker(failures=3, rest_s=30.0, clock=clock)
     for _ in range(3):
         assert breaker.admit() == 0
-        breaker.failed()
+        breaker.record_failure()
     return breaker
 
 
@@ -27,7 +27,13 @@ def test_opens_after_failures_in_a_row_and_says_for_how_long() -> None:
 
 def test_a_success_between_starts_the_count_anew() -> None:
     breaker = CircuitBreaker(failures=3, rest_s=30.0, clock=Clock())
-    for end in (breaker.failed, breaker.failed, breaker.succeeded, breaker.failed, breaker.failed):
+    for end in (
+        breaker.record_failure,
+        breaker.record_failure,
+        breaker.record_success,
+        breaker.record_failure,
+        breaker.record_failure,
+    ):
         assert breaker.admit() == 0
         end()
 
@@ -41,7 +47,7 @@ def test_half_open_lets_one_call_through_and_its_success_closes() -> None:
 
     assert breaker.admit() == 0
     assert breaker.admit() > 0  # a second one beside it
-    breaker.succeeded()
+    breaker.record_success()
     assert breaker.admit() == 0
     assert breaker.admit() == 0
 
@@ -51,7 +57,7 @@ def test_half_open_opens_again_by_one_failure() -> None:
     breaker = opened(clock)
     clock.now += 30
     breaker.admit()
-    breaker.failed()
+    breaker.record_failure()
 
     assert breaker.admit() == 30
 
@@ -61,6 +67,6 @@ def test_a_cancelled_probe_leaves_room_for_the_next() -> None:
     breaker = opened(clock)
     clock.now += 30
     breaker.admit()
-    breaker.gave_up()
+    breaker.record_cancellation()
 
     assert breaker.admit() == 0

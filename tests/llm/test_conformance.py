@@ -7,14 +7,14 @@ from tests.llm.making import HELLO, Run, chat_at, soon
 from tests.scripted_server import Extractive, ScriptedServer, never_ends, says, status
 
 from fathom.llm.base import Call, ChatModel, Completion
-from fathom.llm.call import Absent, RoleModel
-from fathom.llm.metered import Metered
+from fathom.llm.call import AbsentModel, RoleModel
+from fathom.llm.metered import MeteredModel
 from fathom.llm.recorded import RecordedModel
-from fathom.llm.retry import Retrying, RetryPolicy
+from fathom.llm.retry import RetryingModel, RetryPolicy
 from fathom.runs.context import RunContext
 from fathom.runs.ledger import Ledger
 from fathom.runs.recorder import Recorder
-from fathom.runs.replay import Recorded
+from fathom.runs.replay import RecordedEvents
 from fathom.testing.doubles import run_context
 from fathom.usage import FREE, Budget
 
@@ -22,11 +22,11 @@ Build = Callable[[str], ChatModel]
 
 
 def metered(base_url: str) -> ChatModel:
-    return Metered(chat_at(base_url), Ledger(Budget()), FREE)
+    return MeteredModel(chat_at(base_url), Ledger(Budget()), FREE)
 
 
 def patient(base_url: str) -> ChatModel:
-    return Retrying(metered(base_url), policy=RetryPolicy(first_wait_s=0.001))
+    return RetryingModel(metered(base_url), policy=RetryPolicy(first_wait_s=0.001))
 
 
 class InRole:
@@ -40,7 +40,7 @@ class InRole:
 
     async def complete(self, call: Call) -> Completion:
         with run_context() as context:
-            return await self._model.within(context).complete(call)
+            return await self._model.bind_to_run(context).complete(call)
 
 
 BUILDS: list[Build] = [chat_at, metered, patient, InRole]
@@ -106,6 +106,6 @@ def test_an_extractive_server_plays_a_language_model_all_the_way(run: Run) -> No
         live = run(asked(context))
         assert isinstance(context.scope, Recorder)
         trace = context.scope.seal(None)
-    with run_context(events=Recorded(trace)) as again:
-        assert run(three(Absent("openai:m"), again)) == live
+    with run_context(events=RecordedEvents(trace)) as again:
+        assert run(three(AbsentModel("openai:m"), again)) == live
     assert [done.text for done in live] == ["France"] * 3

@@ -9,7 +9,7 @@ import pytest
 from tests.scripted_server import Act, raw, refused_url, resets, served, status
 
 from fathom.errors import ModelError, UsageError
-from fathom.llm.embeddings import ServedEmbedder, embedding_endpoint
+from fathom.llm.embeddings import RemoteEmbedder, resolve_embedding_endpoint
 from fathom.llm.retry import RetryPolicy
 
 NAME = "openai:small"
@@ -24,10 +24,10 @@ def vectors(*rows: Sequence[float]) -> Act:
     return sends({"data": data[::-1]})  # a server may answer in any order
 
 
-def embedder(url: str, **options: Any) -> ServedEmbedder:
+def embedder(url: str, **options: Any) -> RemoteEmbedder:
     waits: list[float] = options.pop("waits", [])
-    endpoint = embedding_endpoint(NAME, base_url=url, **options.pop("access", {}))
-    return ServedEmbedder(endpoint, sleep=waits.append, **options)
+    endpoint = resolve_embedding_endpoint(NAME, base_url=url, **options.pop("access", {}))
+    return RemoteEmbedder(endpoint, sleep=waits.append, **options)
 
 
 def test_texts_become_unit_vectors_in_their_order() -> None:
@@ -150,7 +150,7 @@ def test_what_cannot_work_is_refused_before_any_socket(
     name: str, options: dict[str, Any], fault: str
 ) -> None:
     with pytest.raises(UsageError, match=fault):
-        embedding_endpoint(name, **options)
+        resolve_embedding_endpoint(name, **options)
 
 
 def test_identity_tells_servers_and_models_apart() -> None:

@@ -6,7 +6,7 @@ from tests.llm.making import CANARY
 
 from fathom.errors import UsageError
 from fathom.llm.chat import LangChainChat
-from fathom.llm.endpoint import PROVIDERS, LLMProvider, check_url, endpoint_of, key_in
+from fathom.llm.endpoint import PROVIDERS, LLMProvider, check_url, read_key, resolve_endpoint
 
 KEYS = {"OPENAI_API_KEY": CANARY}
 
@@ -33,7 +33,7 @@ def test_what_cannot_work_is_said_in_one_line(
     name: str, more: dict[str, object], message: str
 ) -> None:
     with pytest.raises(UsageError) as caught:
-        endpoint_of(name, **{"environment": KEYS, **more})  # type: ignore[arg-type]
+        resolve_endpoint(name, **{"environment": KEYS, **more})  # type: ignore[arg-type]
 
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
@@ -47,13 +47,13 @@ def test_a_missing_extra_names_its_command(monkeypatch: pytest.MonkeyPatch) -> N
     )
     monkeypatch.setitem(PROVIDERS, "absent", absent)
 
-    with pytest.raises(UsageError, match=r"pip install 'fathom\[absent\]'"):
-        endpoint_of("absent:m")
+    with pytest.raises(UsageError, match=r"pip install 'fathom-qa\[absent\]'"):
+        resolve_endpoint("absent:m")
 
 
 def test_a_key_goes_only_where_it_was_made_for() -> None:
-    elsewhere = endpoint_of("openai:m", base_url="http://127.0.0.1:1/v1", environment=KEYS)
-    home = endpoint_of("openai:m", environment=KEYS)
+    elsewhere = resolve_endpoint("openai:m", base_url="http://127.0.0.1:1/v1", environment=KEYS)
+    home = resolve_endpoint("openai:m", environment=KEYS)
 
     assert elsewhere.key is None
     assert home.key is not None
@@ -78,13 +78,13 @@ print(sorted(slow & set(sys.modules)), opened)
 
 
 def test_a_key_is_taken_from_its_variable() -> None:
-    assert key_in("KEY", "x", {"KEY": " secret\n"}).get_secret_value() == "secret"
+    assert read_key("KEY", "x", {"KEY": " secret\n"}).get_secret_value() == "secret"
 
 
 @pytest.mark.parametrize("value", ["", " ", "two words", "k\u00e9y", "a\x00b"])
 def test_what_cannot_be_a_key_is_refused_and_not_shown(value: str) -> None:
     with pytest.raises(UsageError, match="KEY") as refused:
-        key_in("KEY", "x", {"KEY": value})
+        read_key("KEY", "x", {"KEY": value})
     assert not value.strip() or value not in str(refused.value)
 
 

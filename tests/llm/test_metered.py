@@ -22,18 +22,18 @@ from tests.scripted_server import (
 
 from fathom.errors import ModelUnavailable
 from fathom.llm.base import Call
-from fathom.llm.faults import CallFailed
-from fathom.llm.metered import Metered
-from fathom.llm.prompt import Asked
-from fathom.llm.retry import Retrying, RetryPolicy
-from fathom.llm.structured import ask_for
-from fathom.llm.tokens import most_prompt_tokens, prompt_tokens
+from fathom.llm.faults import CallFailure
+from fathom.llm.metered import MeteredModel
+from fathom.llm.prompt import ModelRequest
+from fathom.llm.retry import RetryingModel, RetryPolicy
+from fathom.llm.structured import request_object
+from fathom.llm.tokens import bound_prompt_tokens, count_prompt_tokens
 from fathom.runs.ledger import BudgetRefused, Ledger
 from fathom.testing.doubles import ScriptedChat, completion
 from fathom.usage import FREE, Budget, Price, Usage
 
-MOST = most_prompt_tokens(HELLO)
-LIKELY = prompt_tokens(HELLO)
+MOST = bound_prompt_tokens(HELLO)
+LIKELY = count_prompt_tokens(HELLO)
 PRICE = Price(prompt=1_000_000.0, completion=2_000_000.0)  # one and two USD for a token
 
 
@@ -43,13 +43,13 @@ def spend(run: Run, act: Act, *, price: Price | None = PRICE, within_s: float = 
     async def go() -> Usage:
         ledger = Ledger(Budget(tokens=1000))
         async with ScriptedServer(act) as server:
-            model = Metered(chat_at(server.base_url), ledger, price)
+            model = MeteredModel(chat_at(server.base_url), ledger, price)
             try:
                 done = await model.complete(Call(HELLO, max_tokens=20, deadline=soon(within_s)))
                 usage = done.usage
-            except CallFailed as failed:
+            except CallFailure as failed:
                 usage = failed.usage
-        balance = ledger.balance()
+        balance = ledger.read_balance()
         assert balance.reserved.tokens == balance.reserved.llm_calls == 0
         assert balance.spent.tokens == usage.tokens
         assert balance.spent.cost_usd == usage.cost_usd
@@ -128,15 +128,15 @@ def test_what_does_not_fit_is_not_sent(run: Run) -> None:
                 (Budget(cost_usd=MOST + 2 * 20 - 0.5), "cost_usd"),
                 (Budget(seconds=0), "seconds"),
             ):
-                model = Metered(chat, Ledger(budget), PRICE)
+                model = MeteredModel(chat, Ledger(budget), PRICE)
                 with pytest.raises(BudgetRefused) as caught:
                     await model.complete(Call(HELLO, max_tokens=20, deadline=soon()))
                 assert caught.value.limit == limit
-            model = Metered(chat, Ledger(Budget(cost_usd=1.0)), None)
+            model = MeteredModel(chat, Ledger(Budget(cost_usd=1.0)), None)
             with pytest.raises(BudgetRefused, match="cost is unknown"):
                 await model.complete(Call(HELLO, max_tokens=20, deadline=soon()))
             assert server.calls == 0
-            exact = Metered(chat, Ledger(Budget(tokens=MOST + 20, calls=1)), PRICE)
+            exact = MeteredModel(chat, Ledger(Budget(tokens=MOST + 20, calls=1)), PRICE)
             assert (
                 await exact.complete(Call(HELLO, max_tokens=20, deadline=soon()))
             ).text == "Paris"
@@ -149,17 +149,21 @@ def test_each_retry_and_the_repair_are_reserved(run: Run) -> None:
         acts = (status(503), says("no JSON"), status(503), says(GOOD))
         async with ScriptedServer(*acts) as server:
             ledger = Ledger(Budget(calls=4))
-            metered = Metered(chat_at(server.base_url), ledger, FREE)
-            model = Retrying(metered, policy=RetryPolicy(first_wait_s=0.01))
-            reply = await ask_for(Verdict, model, Asked(HELLO), max_tokens=50, deadline=soon())
+            metered = MeteredModel(chat_at(server.base_url), ledger, FREE)
+            model = RetryingModel(metered, policy=RetryPolicy(first_wait_s=0.01))
+            reply = await request_object(
+                Verdict, model, ModelRequest(HELLO), max_tokens=50, deadline=soon()
+            )
             assert reply.usage.llm_calls == ledger.usage.llm_calls == server.calls == 4
             assert reply.usage.tokens == ledger.usage.tokens
 
         async with ScriptedServer(*acts) as server:
-            metered = Metered(chat_at(server.base_url), Ledger(Budget(calls=3)), FREE)
-            model = Retrying(metered, policy=RetryPolicy(first_wait_s=0.01))
+            metered = MeteredModel(chat_at(server.base_url), Ledger(Budget(calls=3)), FREE)
+            model = RetryingModel(metered, policy=RetryPolicy(first_wait_s=0.01))
             with pytest.raises(ModelUnavailable):
-                await ask_for(Verdict, model, Asked(HELLO), max_tokens=50, deadline=soon())
+                await request_object(
+                    Verdict, model, ModelRequest(HELLO), max_tokens=50, deadline=soon()
+                )
             assert server.calls == 3
 
     run(go())
@@ -170,7 +174,7 @@ def test_a_cancelled_call_is_booked_in_full(run: Run) -> None:
         ledger = Ledger(Budget(tokens=1000))
         async with ScriptedServer(stalls("Par")) as server:
             heard = asyncio.Event()
-            model = Metered(chat_at(server.base_url), ledger, PRICE)
+            model = MeteredModel(chat_at(server.base_url), ledger, PRICE)
             call = asyncio.create_task(
                 model.complete(
                     Call(HELLO, max_tokens=20, deadline=soon(), on_text=lambda _: heard.set())
@@ -180,7 +184,7 @@ def test_a_cancelled_call_is_booked_in_full(run: Run) -> None:
             call.cancel()
             await asyncio.wait([call])
         assert ledger.usage.tokens == MOST + 20
-        assert ledger.balance().reserved.tokens == 0
+        assert ledger.read_balance().reserved.tokens == 0
 
     run(go())
 
@@ -189,7 +193,7 @@ def test_the_budgets_time_is_the_calls_deadline(run: Run) -> None:
     async def go() -> None:
         async with ScriptedServer(stalls("Par")) as server:
             chat = chat_at(server.base_url)
-            model = Metered(chat, Ledger(Budget(seconds=0.2)), FREE)
+            model = MeteredModel(chat, Ledger(Budget(seconds=0.2)), FREE)
             begun = time.monotonic()
             with pytest.raises(ModelUnavailable, match="deadline"):
                 await model.complete(Call(HELLO, max_tokens=20, deadline=inf))
@@ -201,7 +205,7 @@ def test_the_budgets_time_is_the_calls_deadline(run: Run) -> None:
 def test_nobody_listens_costs_a_call_and_no_token(run: Run) -> None:
     async def go() -> None:
         ledger = Ledger(Budget(cost_usd=1e6))
-        model = Metered(chat_at(refused_url()), ledger, PRICE)
+        model = MeteredModel(chat_at(refused_url()), ledger, PRICE)
         with pytest.raises(ModelUnavailable):
             await model.complete(Call(HELLO, max_tokens=20, deadline=soon()))
         assert (ledger.usage.llm_calls, ledger.usage.tokens) == (1, 0)
@@ -244,26 +248,26 @@ def test_no_fault_and_no_lie_overruns_the_budget(
         async def branch(acts: list[Act]) -> None:
             nonlocal requests
             async with ScriptedServer(*acts) as server:
-                metered = Metered(chat_at(server.base_url), ledger, PRICE)
-                model = Retrying(metered, policy=RetryPolicy(tries=3, first_wait_s=0.001))
+                metered = MeteredModel(chat_at(server.base_url), ledger, PRICE)
+                model = RetryingModel(metered, policy=RetryPolicy(tries=3, first_wait_s=0.001))
                 for _ in acts:
-                    with suppress(CallFailed, BudgetRefused):
+                    with suppress(CallFailure, BudgetRefused):
                         await model.complete(Call(HELLO, max_tokens=30, deadline=soon()))
-                    balance = ledger.balance()
+                    balance = ledger.read_balance()
                     assert balance.spent.tokens + balance.reserved.tokens <= tokens
                 requests += server.calls
 
         await asyncio.gather(*(branch(acts) for acts in branches))
         assert requests == ledger.usage.llm_calls <= calls
         assert ledger.usage.tokens <= tokens
-        assert ledger.balance().reserved.tokens == 0
+        assert ledger.read_balance().reserved.tokens == 0
 
     run(go())
 
 
 def test_the_reported_time_is_the_calls_own(run: Run) -> None:
     done = run(
-        Metered(ScriptedChat(completion("x")), Ledger(Budget()), FREE).complete(
+        MeteredModel(ScriptedChat(completion("x")), Ledger(Budget()), FREE).complete(
             Call(HELLO, max_tokens=5, deadline=soon())
         )
     )

@@ -10,9 +10,9 @@ from fathom.usage import FREE, Price
 def test_known_models_have_a_price() -> None:
     prices = load_prices()
 
-    assert prices.of("openai:gpt-4o-mini") == Price(prompt=0.15, completion=0.60)
-    assert prices.of("groq:llama-3.3-70b-versatile") == Price(prompt=0.59, completion=0.79)
-    assert prices.of("groq:openai/gpt-oss-120b") == Price(prompt=0.15, completion=0.60)
+    assert prices.get_price("openai:gpt-4o-mini") == Price(prompt=0.15, completion=0.60)
+    assert prices.get_price("groq:llama-3.3-70b-versatile") == Price(prompt=0.59, completion=0.79)
+    assert prices.get_price("groq:openai/gpt-oss-120b") == Price(prompt=0.15, completion=0.60)
 
 
 @pytest.mark.parametrize(
@@ -26,17 +26,17 @@ def test_known_models_have_a_price() -> None:
 def test_a_dated_model_costs_what_the_undated_one_does(name: str, undated: str) -> None:
     prices = load_prices()
 
-    assert prices.of(name) == prices.of(undated)
-    assert prices.of(undated) is not None
+    assert prices.get_price(name) == prices.get_price(undated)
+    assert prices.get_price(undated) is not None
 
 
 def test_models_on_ones_own_machine_are_free() -> None:
-    assert load_prices().of("ollama:whatever") == FREE
+    assert load_prices().get_price("ollama:whatever") == FREE
 
 
 @pytest.mark.parametrize("name", ["openai:gpt-99", "nobody:model", "gpt-4o", "", "openai:*o"])
 def test_an_unknown_model_has_no_price(name: str) -> None:
-    assert load_prices().of(name) is None
+    assert load_prices().get_price(name) is None
 
 
 def test_ones_own_file_wins_line_by_line(tmp_path: Path) -> None:
@@ -45,9 +45,9 @@ def test_ones_own_file_wins_line_by_line(tmp_path: Path) -> None:
 
     prices = load_prices(own)
 
-    assert prices.of("openai:gpt-4o") == Price(prompt=1, completion=2)
-    assert prices.of("openai:gpt-4o-mini") == Price(prompt=0.15, completion=0.60)
-    assert prices.of("local-server:x") == FREE
+    assert prices.get_price("openai:gpt-4o") == Price(prompt=1, completion=2)
+    assert prices.get_price("openai:gpt-4o-mini") == Price(prompt=0.15, completion=0.60)
+    assert prices.get_price("local-server:x") == FREE
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from fathom.errors import SettingsError
 from fathom.llm.base import Message
 from fathom.llm.prompt import Prompt
 
-PROMPT = Prompt.of(
+PROMPT = Prompt.compose(
     "guide",
     task="You guide $most visitors.",
     language="Speak their language.",
@@ -17,7 +17,7 @@ PROMPT = Prompt.of(
 
 
 def test_a_prompt_is_told_before_what_is_asked() -> None:
-    asked = PROMPT.asking("Question: Where?", rule="Be kind.", values={"most": 4})
+    asked = PROMPT.build_request("Question: Where?", rule="Be kind.", values={"most": 4})
     told, question = asked.messages
     assert told.role == "system"
     assert told.text.startswith("You guide 4 visitors.\nSpeak their language.\nIf you do not")
@@ -29,13 +29,15 @@ def test_a_prompt_is_told_before_what_is_asked() -> None:
 def test_another_text_is_another_version(tmp_path: Path) -> None:
     file = tmp_path / "guide.txt"
     file.write_text("Guide $most people. It costs $$5.\n")
-    mine = PROMPT.replaced(file)
+    mine = PROMPT.replace_from_file(file)
     assert mine.version != PROMPT.version
     assert mine.id == f"guide {mine.version} ({file})"
-    assert mine.asking("?", values={"most": 2}).messages[0].text == ("Guide 2 people. It costs $5.")
+    assert mine.build_request("?", values={"most": 2}).messages[0].text == (
+        "Guide 2 people. It costs $5."
+    )
     again = tmp_path / "again.txt"
     again.write_text(PROMPT.text)
-    assert PROMPT.replaced(again).version == PROMPT.version
+    assert PROMPT.replace_from_file(again).version == PROMPT.version
 
 
 @pytest.mark.parametrize(
@@ -56,23 +58,27 @@ def test_a_file_that_is_no_such_prompt_is_named(
     if text is not None:
         file.write_bytes(text)
     with pytest.raises(SettingsError) as caught:
-        PROMPT.replaced(file)
+        PROMPT.replace_from_file(file)
     assert str(caught.value).startswith(f"llm.prompts.guide = {str(file)!r} {complaint}")
     assert "\n" not in str(caught.value)
 
 
 def test_words_of_the_example_are_copied_unless_they_are_asked_about(tmp_path: Path) -> None:
-    asked = PROMPT.asking("Question: Where?", values={"most": 4})
+    asked = PROMPT.build_request("Question: Where?", values={"most": 4})
     leaked = {"answer": [{"text": "They say it stands on  the Northern rock, or so."}]}
-    assert asked.copied(leaked) == "it stands on the"
-    assert asked.copied({"answer": "On the northern hill."}) == ""
-    assert asked.copied({"answer": "You guide 4 visitors, if you do not know."}) == ""
-    about = PROMPT.asking("It stands on the northern rock, where?", values={"most": 4})
-    assert about.copied(leaked) == ""
+    assert asked.find_copied_phrase(leaked) == "it stands on the"
+    assert asked.find_copied_phrase({"answer": "On the northern hill."}) == ""
+    assert asked.find_copied_phrase({"answer": "You guide 4 visitors, if you do not know."}) == ""
+    about = PROMPT.build_request("It stands on the northern rock, where?", values={"most": 4})
+    assert about.find_copied_phrase(leaked) == ""
     plain = asked.without_example
     assert "You guide 4 visitors" in plain.messages[0].text
     assert "Sandholm" not in plain.messages[0].text
-    assert plain.copied(leaked) == ""
+    assert plain.find_copied_phrase(leaked) == ""
     file = tmp_path / "mine.txt"
     file.write_text("Guide $most. For example: It stands on the northern rock.")
-    assert PROMPT.replaced(file).asking("?", values={"most": 4}).copied(leaked)
+    assert (
+        PROMPT.replace_from_file(file)
+        .build_request("?", values={"most": 4})
+        .find_copied_phrase(leaked)
+    )

@@ -14,9 +14,9 @@ from tests.scripted_server import Act, ScriptedServer, floods, refused_url, rese
 
 from fathom.llm.base import Call, Completion
 from fathom.llm.chat import LangChainChat, ReplyLimits
-from fathom.llm.endpoint import PROVIDERS, endpoint_of
-from fathom.llm.faults import CallFailed, ModelDeclined, ModelFault
-from fathom.runs.reservation import Reported
+from fathom.llm.endpoint import PROVIDERS, resolve_endpoint
+from fathom.llm.faults import CallFailure, ModelDeclined, ModelFault
+from fathom.runs.reservation import ReportedUsage
 
 SCHEMA = {"title": "Reply", "type": "object", "properties": {"city": {"type": "string"}}}
 LIMITS = ReplyLimits(first_s=3.0, silence_s=3.0)
@@ -37,7 +37,7 @@ class Seen:
     seconds: float
 
     @property
-    def done(self) -> Completion:
+    def set_outcome(self) -> Completion:
         assert isinstance(self.outcome, Completion), self.outcome
         return self.outcome
 
@@ -46,7 +46,7 @@ async def asked_at(
     dialect: Dialect, url: str, within_s: float, *, schema: bool = False, max_tokens: int = 50
 ) -> tuple[object, float]:
     name, keys = f"{dialect.provider}:m", {"CANARY": CANARY}
-    endpoint = endpoint_of(name, base_url=url, key_env="CANARY", environment=keys)
+    endpoint = resolve_endpoint(name, base_url=url, key_env="CANARY", environment=keys)
     chat = LangChainChat(endpoint, LIMITS)
     chat.prepare()
     begun = time.monotonic()
@@ -56,7 +56,7 @@ async def asked_at(
         outcome = await chat.complete(
             Call(HELLO, schema=wanted, max_tokens=max_tokens, deadline=soon(within_s))
         )
-    except CallFailed as failed:
+    except CallFailure as failed:
         outcome = failed
     return outcome, time.monotonic() - begun
 
@@ -75,11 +75,11 @@ def call(run: Run, dialect: Dialect, act: Act, *, within_s: float = 20.0, **more
 
 def test_a_streamed_answer_comes_back(run: Run, dialect: Dialect) -> None:
     seen = call(run, dialect, dialect.answers("Par", "is"))
-    assert (seen.done.text, seen.done.finish) == ("Paris", "stop")
-    assert seen.done.model == f"{dialect.provider}:m"
-    assert (seen.done.usage.llm_calls, seen.done.usage.completion_tokens) == (1, 2)
-    reported = Reported(prompt=12, completion=3) if dialect.reports else Reported()
-    assert seen.done.reported == reported
+    assert (seen.set_outcome.text, seen.set_outcome.finish) == ("Paris", "stop")
+    assert seen.set_outcome.model == f"{dialect.provider}:m"
+    assert (seen.set_outcome.usage.llm_calls, seen.set_outcome.usage.completion_tokens) == (1, 2)
+    reported = ReportedUsage(prompt=12, completion=3) if dialect.reports else ReportedUsage()
+    assert seen.set_outcome.reported == reported
 
 
 def test_the_request_is_as_we_promise(run: Run, dialect: Dialect) -> None:
@@ -97,9 +97,9 @@ def test_the_request_is_as_we_promise(run: Run, dialect: Dialect) -> None:
 
 def test_a_reply_that_is_too_long_is_cut(run: Run, dialect: Dialect) -> None:
     seen = call(run, dialect, dialect.answers(*["and "] * 500, silent=True), max_tokens=9)
-    assert (seen.done.finish, seen.done.usage.completion_tokens) == ("length", 9)
+    assert (seen.set_outcome.finish, seen.set_outcome.usage.completion_tokens) == ("length", 9)
     by_server = call(run, dialect, dialect.answers("Par", finish="length"))
-    assert by_server.done.finish == "length"
+    assert by_server.set_outcome.finish == "length"
 
 
 def test_silence_is_cut_at_the_deadline(run: Run, dialect: Dialect) -> None:
@@ -120,7 +120,7 @@ def test_silence_is_cut_at_the_deadline(run: Run, dialect: Dialect) -> None:
     ],
 )
 def test_a_refusal_is_typed_and_quotes_no_key(
-    run: Run, dialect: Dialect, code: int, kind: type[CallFailed], part: str
+    run: Run, dialect: Dialect, code: int, kind: type[CallFailure], part: str
 ) -> None:
     headers = {"Retry-After": "7"} if code == 429 else {}
     seen = call(run, dialect, dialect.declines(code, f"no {CANARY}", headers))
@@ -140,6 +140,6 @@ def test_a_way_that_breaks_is_typed(run: Run, dialect: Dialect, how: str) -> Non
         outcome, _ = run(asked_at(dialect, url, 5.0))
     else:
         outcome = call(run, dialect, resets() if how == "reset" else floods()).outcome
-    assert isinstance(outcome, CallFailed), outcome
+    assert isinstance(outcome, CallFailure), outcome
     assert outcome.exit_code == 5
     assert "\n" not in str(outcome)

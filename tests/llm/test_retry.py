@@ -8,8 +8,8 @@ from tests.scripted_server import ScriptedServer, resets, says, status
 from fathom.errors import ModelUnavailable
 from fathom.llm.base import Call
 from fathom.llm.circuit_breaker import CircuitBreaker
-from fathom.llm.faults import CallFailed, ModelDeclined, ModelFault, ReplyGarbled
-from fathom.llm.retry import Retrying, RetryPolicy
+from fathom.llm.faults import CallFailure, ModelDeclined, ModelFault, ReplyGarbled
+from fathom.llm.retry import RetryingModel, RetryPolicy
 from fathom.runs.ledger import BudgetRefused
 from fathom.testing.doubles import ScriptedChat, completion
 from fathom.usage import Usage
@@ -37,8 +37,10 @@ def fault(**more: object) -> ModelFault:
     return ModelFault("openai:m answered 503: scripted", ONE, **more)  # type: ignore[arg-type]
 
 
-def patient(model: ScriptedChat, clock: Clock, breaker: CircuitBreaker | None = None) -> Retrying:
-    return Retrying(model, policy=POLICY, breaker=breaker, clock=clock, sleep=clock.sleep)
+def patient(
+    model: ScriptedChat, clock: Clock, breaker: CircuitBreaker | None = None
+) -> RetryingModel:
+    return RetryingModel(model, policy=POLICY, breaker=breaker, clock=clock, sleep=clock.sleep)
 
 
 def outcome(run: Run, model: ScriptedChat, clock: Clock, *, deadline: float = 60.0) -> object:
@@ -47,7 +49,7 @@ def outcome(run: Run, model: ScriptedChat, clock: Clock, *, deadline: float = 60
             return await patient(model, clock).complete(
                 Call(HELLO, max_tokens=5, deadline=deadline)
             )
-        except CallFailed as failed:
+        except CallFailure as failed:
             return failed
 
     return run(go())
@@ -102,7 +104,7 @@ def test_a_wait_past_the_deadline_is_not_begun(run: Run, retry_after_s: float) -
 @pytest.mark.parametrize(
     "failed", [ModelDeclined("no", ONE), ReplyGarbled("what?", ONE), fault(retriable=False)]
 )
-def test_what_will_not_pass_is_not_tried_again(run: Run, failed: CallFailed) -> None:
+def test_what_will_not_pass_is_not_tried_again(run: Run, failed: CallFailure) -> None:
     clock = Clock()
 
     assert outcome(run, ScriptedChat(failed, completion("x")), clock) is failed
@@ -150,7 +152,7 @@ def test_cancelling_while_it_waits_is_heard(run: Run) -> None:
     async def go() -> None:
         model = ScriptedChat(fault(retry_after_s=30.0), completion("x"))
         call = asyncio.create_task(
-            Retrying(model).complete(Call(HELLO, max_tokens=5, deadline=soon(60)))
+            RetryingModel(model).complete(Call(HELLO, max_tokens=5, deadline=soon(60)))
         )
         while not model.calls:
             await asyncio.sleep(0)
@@ -166,7 +168,7 @@ def test_over_the_wire_429_then_503_then_reset_then_an_answer(run: Run) -> None:
 
     async def go() -> None:
         async with ScriptedServer(*acts) as server:
-            model = Retrying(chat_at(server.base_url), policy=RetryPolicy(first_wait_s=0.01))
+            model = RetryingModel(chat_at(server.base_url), policy=RetryPolicy(first_wait_s=0.01))
             shown: list[str] = []
             done = await model.complete(
                 Call(HELLO, max_tokens=9, deadline=soon(), on_text=shown.append)
@@ -180,7 +182,7 @@ def test_over_the_wire_429_then_503_then_reset_then_an_answer(run: Run) -> None:
 def test_shown_words_are_not_shown_again(run: Run) -> None:
     async def go() -> None:
         async with ScriptedServer(resets("Par"), says("Paris")) as server:
-            model = Retrying(chat_at(server.base_url), policy=RetryPolicy(first_wait_s=0.01))
+            model = RetryingModel(chat_at(server.base_url), policy=RetryPolicy(first_wait_s=0.01))
             shown: list[str] = []
             with pytest.raises(ModelUnavailable):
                 await model.complete(
@@ -188,7 +190,7 @@ def test_shown_words_are_not_shown_again(run: Run) -> None:
                 )
             assert shown == ["Par"]
         async with ScriptedServer(resets("Par"), says("Paris")) as server:
-            model = Retrying(chat_at(server.base_url), policy=RetryPolicy(first_wait_s=0.01))
+            model = RetryingModel(chat_at(server.base_url), policy=RetryPolicy(first_wait_s=0.01))
             done = await model.complete(Call(HELLO, max_tokens=9, deadline=soon()))
             assert done.text == "Paris"
 

@@ -1,14 +1,16 @@
 import pytest
 
 from fathom.errors import UsageError
-from fathom.llm.call import Absent
+from fathom.llm.call import AbsentModel
 from fathom.llm.role_models import RoleModels
 from fathom.settings import Settings
 
 
 def named(roles: dict[str, str], model: str = "") -> tuple[str | None, str | None]:
-    made = RoleModels(Settings.model_validate({"roles": roles, "llm": {"model": model}}), Absent)
-    reader, judge = made.of("reader"), made.of("judge")
+    made = RoleModels(
+        Settings.model_validate({"roles": roles, "llm": {"model": model}}), AbsentModel
+    )
+    reader, judge = made.get_model("reader"), made.get_model("judge")
     return reader.chat.name if reader else None, judge.chat.name if judge else None
 
 
@@ -30,14 +32,14 @@ def test_a_role_that_wants_a_model_where_there_is_none_says_so() -> None:
 
 def test_one_model_is_made_once_so_that_its_breaker_is_shared() -> None:
     roles = RoleModels(
-        Settings.model_validate({"roles": {"reader": "a:b", "judge": "a:b"}}), Absent
+        Settings.model_validate({"roles": {"reader": "a:b", "judge": "a:b"}}), AbsentModel
     )
-    assert roles.of("reader") is roles.of("judge")
+    assert roles.get_model("reader") is roles.get_model("judge")
 
 
 def test_a_price_that_is_known_is_used() -> None:
-    roles = RoleModels(Settings.model_validate({"llm": {"model": "openai:gpt-4o"}}), Absent)
-    model = roles.of("reader")
+    roles = RoleModels(Settings.model_validate({"llm": {"model": "openai:gpt-4o"}}), AbsentModel)
+    model = roles.get_model("reader")
     assert model is not None
     assert model.price is not None
     assert model.price.prompt == 2.5

@@ -4,7 +4,16 @@ from typing import Annotated, Any
 import pytest
 from pydantic import BaseModel, Field
 
-from fathom.llm.schema import AtMost, EachOf, OneOf, longest, numbers, schema_of, unbounded, within
+from fathom.llm.schema import (
+    AtMost,
+    EachOf,
+    OneOf,
+    build_schema,
+    drop_bounds,
+    measure_longest_reply,
+    number_items,
+    shrink_schema,
+)
 
 
 class Cited(BaseModel):
@@ -24,7 +33,7 @@ class Whole(BaseModel):
     scores: Annotated[list[Annotated[float, OneOf("share")]], EachOf("chunk")]
 
 
-CHOICES: dict[str, Any] = {"chunk": numbers(2), "agent": (), "share": (0.0, 0.5, 1.0)}
+CHOICES: dict[str, Any] = {"chunk": number_items(2), "agent": (), "share": (0.0, 0.5, 1.0)}
 
 
 def test_everything_is_required_bounded_and_chosen_from_what_is_shown() -> None:
@@ -39,7 +48,7 @@ def test_everything_is_required_bounded_and_chosen_from_what_is_shown() -> None:
     items = {"type": "array", "items": cited, "minItems": 1, "maxItems": 3}
     answer = {"type": "object", "properties": {"cited": items}, "required": ["cited"]}
     scores = {"type": "array", "items": {"enum": [0.0, 0.5, 1.0]}, "minItems": 2, "maxItems": 2}
-    assert schema_of(Whole, CHOICES) == {
+    assert build_schema(Whole, CHOICES) == {
         "title": "Whole",
         "type": "object",
         "properties": {
@@ -52,7 +61,7 @@ def test_everything_is_required_bounded_and_chosen_from_what_is_shown() -> None:
 
 
 def test_no_more_is_asked_for_than_there_is_to_choose_from() -> None:
-    schema = schema_of(Whole, {**CHOICES, "agent": numbers(4)})
+    schema = build_schema(Whole, {**CHOICES, "agent": number_items(4)})
     assert schema["properties"]["agents"] == {
         "type": "array",
         "items": {"enum": [1, 2, 3, 4]},
@@ -62,7 +71,7 @@ def test_no_more_is_asked_for_than_there_is_to_choose_from() -> None:
 
 def test_choices_that_nobody_gives_are_an_error() -> None:
     with pytest.raises(KeyError, match="chunk"):
-        schema_of(Cited, {})
+        build_schema(Cited, {})
 
 
 def test_what_comes_is_read_with_patience() -> None:
@@ -71,7 +80,7 @@ def test_what_comes_is_read_with_patience() -> None:
 
 
 def test_bounds_can_be_left_out() -> None:
-    plain = unbounded(schema_of(Whole, CHOICES))
+    plain = drop_bounds(build_schema(Whole, CHOICES))
     assert plain["properties"]["scores"] == {"type": "array", "items": {"enum": [0.0, 0.5, 1.0]}}
     assert plain["properties"]["answer"]["anyOf"][0]["properties"]["cited"]["items"] == {
         "type": "object",
@@ -92,24 +101,24 @@ class Told(BaseModel):
 
 
 def test_a_reply_may_be_no_longer_than_there_is_room() -> None:
-    schema = schema_of(Told, {"chunk": numbers(2)})
+    schema = build_schema(Told, {"chunk": number_items(2)})
     whole = {"answer": {"cited": [{"chunk": 2, "text": "x" * 9}] * 3}, "word": "x" * 120}
     written = len(json.dumps(whole, separators=(",", ":")))
-    assert written <= longest(schema) <= written + 10
-    assert within(schema, longest(schema)) == schema
+    assert written <= measure_longest_reply(schema) <= written + 10
+    assert shrink_schema(schema, measure_longest_reply(schema)) == schema
 
-    fewer = within(schema, longest(schema) - 1)
+    fewer = shrink_schema(schema, measure_longest_reply(schema) - 1)
     assert cited_of(fewer)["maxItems"] == 2
     assert fewer["properties"]["word"] == schema["properties"]["word"]
 
-    least = within(schema, 10)  # not to be had: no list is empty, no text is cut to nothing
+    least = shrink_schema(schema, 10)  # not to be had: no list is empty, no text is cut to nothing
     assert cited_of(least)["maxItems"] == 1
     assert cited_of(least)["items"]["properties"]["text"]["maxLength"] == 9
     assert least["properties"]["word"]["maxLength"] == 40
-    assert within(least, 10) == least
+    assert shrink_schema(least, 10) == least
     assert cited_of(schema)["maxItems"] == 3  # what was given is not changed
 
 
 def test_a_text_without_a_bound_keeps_having_none() -> None:
     schema = {"type": "object", "properties": {"text": {"type": "string"}}}
-    assert within(schema, 1) == schema
+    assert shrink_schema(schema, 1) == schema

@@ -20,7 +20,7 @@ from tests.scripted_server import (
 
 from fathom.llm.base import Call
 from fathom.llm.call import RoleModel
-from fathom.llm.faults import CallFailed
+from fathom.llm.faults import CallFailure
 from fathom.llm.retry import RetryPolicy
 from fathom.runs.recorder import Recorder
 from fathom.testing.doubles import run_context
@@ -59,8 +59,8 @@ def test_the_canary_is_seen_nowhere(
         call = Call(HELLO, max_tokens=50, deadline=soon(0.3))
         with run_context() as context:
             try:
-                seen.append(repr(await role.within(context).complete(call)))
-            except CallFailed as failed:
+                seen.append(repr(await role.bind_to_run(context).complete(call)))
+            except CallFailure as failed:
                 seen.extend([str(failed), repr(failed), *traceback.format_exception(failed)])
             assert isinstance(context.scope, Recorder)
             seen.extend(repr(event) for event in context.scope.seal(None).events)

@@ -20,10 +20,10 @@ from fathom.errors import MalformedReply, ModelUnavailable
 from fathom.llm.base import Message
 from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
-from fathom.llm.prompt import Asked
-from fathom.llm.retry import Retrying, RetryPolicy
-from fathom.llm.schema import AtMost, longest, numbers, schema_of
-from fathom.llm.structured import ask_for, read
+from fathom.llm.prompt import ModelRequest
+from fathom.llm.retry import RetryingModel, RetryPolicy
+from fathom.llm.schema import AtMost, build_schema, measure_longest_reply, number_items
+from fathom.llm.structured import parse_reply, request_object
 from fathom.runs.ledger import BudgetRefused
 from fathom.testing.doubles import ScriptedChat, completion
 from fathom.usage import Usage
@@ -63,7 +63,7 @@ PARIS = Verdict(answer="Paris", support=0.9, citations=[1])
     ],
 )
 def test_the_first_object_that_fits(text: str) -> None:
-    assert read(Verdict, text) == PARIS
+    assert parse_reply(Verdict, text) == PARIS
 
 
 @pytest.mark.parametrize(
@@ -86,7 +86,7 @@ def test_the_first_object_that_fits(text: str) -> None:
 )
 def test_what_does_not_fit(text: str, complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
-        read(Verdict, text)
+        parse_reply(Verdict, text)
 
 
 @given(st.text(), st.floats(allow_nan=False, allow_infinity=False), st.text(alphabet='ab {}"\n'))
@@ -94,20 +94,24 @@ def test_any_sound_object_is_read_from_its_json(answer: str, support: float, pro
     prose = prose.replace("{", "(")
     text = f"{prose}{json.dumps({'answer': answer, 'support': support})}{prose}"
 
-    assert read(Verdict, text) == Verdict(answer=answer, support=support)
+    assert parse_reply(Verdict, text) == Verdict(answer=answer, support=support)
 
 
 @given(st.text(alphabet='{}[]":,1eN\\ua"'))
 def test_nonsense_is_a_value_error_and_nothing_else(text: str) -> None:
     with pytest.raises(ValueError, match=r"."):
-        read(Verdict, text)
+        parse_reply(Verdict, text)
 
 
 def test_one_repair_says_what_was_wrong(run: Run) -> None:
     async def go() -> None:
         async with ScriptedServer(says('{"answer": 7}'), says(GOOD)) as server:
-            reply = await ask_for(
-                Verdict, chat_at(server.base_url), Asked(HELLO), max_tokens=50, deadline=soon()
+            reply = await request_object(
+                Verdict,
+                chat_at(server.base_url),
+                ModelRequest(HELLO),
+                max_tokens=50,
+                deadline=soon(),
             )
             assert (reply.value, reply.repaired, reply.usage.llm_calls) == (PARIS, True, 2)
             told, asked = server.asked[0].messages
@@ -125,8 +129,12 @@ def test_no_second_repair(run: Run, text: str) -> None:
     async def go() -> None:
         async with ScriptedServer(says(text), says(text), says(GOOD)) as server:
             with pytest.raises(MalformedReply, match="no usable Verdict") as caught:
-                await ask_for(
-                    Verdict, chat_at(server.base_url), Asked(HELLO), max_tokens=50, deadline=soon()
+                await request_object(
+                    Verdict,
+                    chat_at(server.base_url),
+                    ModelRequest(HELLO),
+                    max_tokens=50,
+                    deadline=soon(),
                 )
             assert server.calls == 2
             assert caught.value.usage.llm_calls == 2  # type: ignore[attr-defined]
@@ -143,8 +151,10 @@ def test_a_server_without_json_mode_still_answers(run: Run) -> None:
 
     async def go() -> None:
         async with ScriptedServer(*acts) as server:
-            model = Retrying(chat_at(server.base_url), policy=RetryPolicy(first_wait_s=30))
-            reply = await ask_for(Verdict, model, Asked(HELLO), max_tokens=50, deadline=soon())
+            model = RetryingModel(chat_at(server.base_url), policy=RetryPolicy(first_wait_s=30))
+            reply = await request_object(
+                Verdict, model, ModelRequest(HELLO), max_tokens=50, deadline=soon()
+            )
             assert (reply.value, reply.repaired) == (PARIS, False)
 
     run(go())
@@ -155,7 +165,7 @@ def test_no_budget_for_the_repair(run: Run) -> None:
     model = ScriptedChat(completion("?", usage=one), BudgetRefused("calls", needed=1, left=0))
 
     with pytest.raises(MalformedReply) as caught:
-        run(ask_for(Verdict, model, Asked(HELLO), max_tokens=50, deadline=soon()))
+        run(request_object(Verdict, model, ModelRequest(HELLO), max_tokens=50, deadline=soon()))
     assert caught.value.usage == one  # type: ignore[attr-defined]
 
 
@@ -164,16 +174,16 @@ def test_a_repair_that_fails_carries_the_cost_of_both(run: Run) -> None:
     model = ScriptedChat(completion("?", usage=one), ModelFault("gone", one))
 
     with pytest.raises(ModelUnavailable) as caught:
-        run(ask_for(Verdict, model, Asked(HELLO), max_tokens=50, deadline=soon()))
+        run(request_object(Verdict, model, ModelRequest(HELLO), max_tokens=50, deadline=soon()))
     assert caught.value.usage.llm_calls == 2  # type: ignore[attr-defined]
 
 
 def test_the_example_of_the_prompt_is_no_reply_and_is_left_out_then(run: Run) -> None:
     leaked = '{"answer": "on the northern rock of Sandholm", "support": 1}'
     shown = f"For example: {leaked}"
-    asked = Asked([Message("system", f"Be brief. {shown}"), HELLO[1]], example=shown)
+    asked = ModelRequest([Message("system", f"Be brief. {shown}"), HELLO[1]], example=shown)
     again = ScriptedChat(leaked, GOOD)
-    reply = run(ask_for(Verdict, again, asked, max_tokens=50, deadline=soon()))
+    reply = run(request_object(Verdict, again, asked, max_tokens=50, deadline=soon()))
     assert (reply.value, reply.repaired) == (PARIS, True)
     first, second = (call.messages for call in again.calls)
     assert shown in first[0].text
@@ -183,16 +193,16 @@ def test_the_example_of_the_prompt_is_no_reply_and_is_left_out_then(run: Run) ->
 
 def test_where_all_of_a_prompt_may_be_an_example_nothing_of_it_is_a_reply(run: Run) -> None:
     leaked = '{"answer": "on the northern rock of Sandholm", "support": 1}'
-    asked = Asked([Message("system", leaked), HELLO[1]], example=leaked)
+    asked = ModelRequest([Message("system", leaked), HELLO[1]], example=leaked)
     chat = ScriptedChat(leaked, leaked)
     with pytest.raises(MalformedReply):
-        run(ask_for(Verdict, chat, asked, max_tokens=50, deadline=soon()))
+        run(request_object(Verdict, chat, asked, max_tokens=50, deadline=soon()))
     assert "copied from the example" in chat.calls[1].messages[-1].text
 
 
 def test_a_reply_that_never_ended_is_not_sent_back_whole(run: Run) -> None:
     chat = ScriptedChat('{"answer": "' + "and so on " * 1_000, GOOD)
-    run(ask_for(Verdict, chat, Asked(HELLO), max_tokens=50, deadline=soon()))
+    run(request_object(Verdict, chat, ModelRequest(HELLO), max_tokens=50, deadline=soon()))
     assert sum(len(message.text) for message in chat.calls[1].messages) < 3_000
 
 
@@ -203,23 +213,25 @@ class Listed(BaseModel):
 def test_a_reply_that_was_cut_off_is_asked_for_as_short_as_surely_ends(run: Run) -> None:
     cut = replace(completion('{"names": ["a", "b'), finish="length")
     chat = ScriptedChat(cut, '{"names": ["a"]}')
-    reply = run(ask_for(Listed, chat, Asked(HELLO), max_tokens=120, deadline=soon()))
+    reply = run(request_object(Listed, chat, ModelRequest(HELLO), max_tokens=120, deadline=soon()))
     assert (reply.value.names, reply.repaired) == (["a"], True)
     first, second = chat.calls
     assert first.schema is not None
     assert second.schema is not None
-    assert 120 < longest(first.schema) <= 360  # prose has some three characters a token
-    assert longest(second.schema) <= 120
+    assert (
+        120 < measure_longest_reply(first.schema) <= 360
+    )  # prose has some three characters a token
+    assert measure_longest_reply(second.schema) <= 120
     assert json.dumps(second.schema, separators=(",", ":")) in second.messages[0].text
     assert "did not come to its end" in second.messages[-1].text
 
 
 @pytest.mark.parametrize("kind", REPLIES)
 def test_the_usual_bound_leaves_every_role_its_room(run: Run, kind: type[BaseModel]) -> None:
-    schema = schema_of(kind, defaultdict(lambda: numbers(20)))
+    schema = build_schema(kind, defaultdict(lambda: number_items(20)))
     usual = RoleModel(chat=ScriptedChat()).max_tokens
     chat = ScriptedChat("", "")
-    asked = Asked(HELLO, choices=defaultdict(lambda: numbers(20)))
+    asked = ModelRequest(HELLO, choices=defaultdict(lambda: number_items(20)))
     with pytest.raises(MalformedReply):
-        run(ask_for(kind, chat, asked, max_tokens=usual, deadline=soon()))
+        run(request_object(kind, chat, asked, max_tokens=usual, deadline=soon()))
     assert chat.calls[0].schema == schema

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fathom.errors import ModelError
-from fathom.models.cross_reader import OnnxCrossReader, Shape, load_cross_reader
+from fathom.models.cross_reader import InputShape, OnnxCrossReader, load_cross_reader
 from fathom.models.pair import PairTokens
-from fathom.models.reading import NOTHING, Calibration, Reading
+from fathom.models.reading import NOTHING, Reading, ReadingCalibration
 from fathom.models.runtime import Ids, Output
 from fathom.models.tokens import WordPiece
 from fathom.types import Chunk, Span
@@ -56,7 +56,7 @@ class CapitalRuntime:
 
 
 def reader(runtime: CapitalRuntime | None = None) -> OnnxCrossReader:
-    return OnnxCrossReader(runtime or CapitalRuntime(), PairTokens(WORDS), Calibration())
+    return OnnxCrossReader(runtime or CapitalRuntime(), PairTokens(WORDS), ReadingCalibration())
 
 
 def chunk(text: str, title: str = "") -> Chunk:
@@ -66,7 +66,7 @@ def chunk(text: str, title: str = "") -> Chunk:
 
 
 def read(text: str, question: str = "What is the capital?", title: str = "") -> Reading:
-    return reader().session(question).read([chunk(text, title)])[0]
+    return reader().open_session(question).read([chunk(text, title)])[0]
 
 
 def sigmoid(logit: float) -> float:
@@ -103,11 +103,11 @@ def test_a_claim_is_supported_contradicted_or_unrelated() -> None:
 
 
 def test_calibration_bends_the_probabilities() -> None:
-    law = Calibration(relevance=(0.5, 1.0), answerable=(2.0, 0.25, -1.0), support=2.0)
+    law = ReadingCalibration(relevance=(0.5, 1.0), answerable=(2.0, 0.25, -1.0), support=2.0)
 
     (found,) = (
         OnnxCrossReader(CapitalRuntime(), PairTokens(WORDS), law)
-        .session("Where?")
+        .open_session("Where?")
         .read([chunk("France: Paris")])
     )
 
@@ -144,7 +144,7 @@ def test_several_answers_do_not_overlap() -> None:
 
 
 def test_support_of_a_given_answer() -> None:
-    asked = reader().session("What is the capital?")
+    asked = reader().open_session("What is the capital?")
     place = chunk("The capital of France is Paris.")
     best = asked.read([place])[0].spans[0].score
 
@@ -157,7 +157,7 @@ def test_support_of_a_given_answer() -> None:
 
 def test_a_pair_is_read_once_for_a_question() -> None:
     runtime = CapitalRuntime()
-    asked = reader(runtime).session("What is the capital?")
+    asked = reader(runtime).open_session("What is the capital?")
     one, two = chunk("Paris"), chunk("London town")
 
     first = asked.read([one, two, one])
@@ -172,13 +172,15 @@ def test_a_pair_is_read_once_for_a_question() -> None:
 def test_only_rows_of_equal_length_share_a_batch() -> None:
     runtime = CapitalRuntime()
 
-    reader(runtime).session("Who?").read([chunk("a b c"), chunk("d"), chunk("e f g"), chunk("h i")])
+    reader(runtime).open_session("Who?").read(
+        [chunk("a b c"), chunk("d"), chunk("e f g"), chunk("h i")]
+    )
 
     assert [rows for rows, _ in runtime.shapes] == [1, 1, 2]
 
 
 def test_the_section_path_is_read_with_the_title() -> None:
-    session = reader().session("What is the capital?")
+    session = reader().open_session("What is the capital?")
     plain = chunk("It is large.", "Cities")
     (told,) = session.read([replace(plain, headings=("Paris", "France"))])
 
@@ -223,18 +225,20 @@ def test_spans_lie_in_the_chunk_and_scores_are_probabilities(question: str, text
 
 def test_numbers_that_are_not_finite_are_refused() -> None:
     with pytest.raises(ModelError, match="not finite"):
-        reader(CapitalRuntime(fault=math.nan)).session("Who?").read([chunk("Paris")])
+        reader(CapitalRuntime(fault=math.nan)).open_session("Who?").read([chunk("Paris")])
 
 
 def test_rows_that_would_touch_each_other_run_alone() -> None:
     runtime = CapitalRuntime()
-    alone = OnnxCrossReader(runtime, PairTokens(WORDS), Calibration(), Shape(alone=True))
+    alone = OnnxCrossReader(
+        runtime, PairTokens(WORDS), ReadingCalibration(), InputShape(alone=True)
+    )
     chunks = [chunk("a b c"), chunk("Paris it is"), chunk("d")]
 
-    found = alone.session("Who?").read(chunks)
+    found = alone.open_session("Who?").read(chunks)
 
     assert [rows for rows, _ in runtime.shapes] == [1, 1, 1]
-    assert found == reader().session("Who?").read(chunks)
+    assert found == reader().open_session("Who?").read(chunks)
 
 
 class MeetingRuntime(CapitalRuntime):
@@ -251,10 +255,12 @@ class MeetingRuntime(CapitalRuntime):
 
 def test_two_rows_that_run_alone_run_at_a_time_and_keep_their_order() -> None:
     runtime = MeetingRuntime()
-    alone = OnnxCrossReader(runtime, PairTokens(WORDS), Calibration(), Shape(alone=True))
+    alone = OnnxCrossReader(
+        runtime, PairTokens(WORDS), ReadingCalibration(), InputShape(alone=True)
+    )
     chunks = [chunk("Paris."), chunk("Not here, but in Lyon."), chunk("It is Paris."), chunk("No.")]
 
-    found = alone.session("Where?").read(chunks)
+    found = alone.open_session("Where?").read(chunks)
 
     assert found == [read(each.text, "Where?") for each in chunks]
     assert [rows for rows, _ in runtime.shapes] == [1] * len(chunks)
@@ -263,10 +269,12 @@ def test_two_rows_that_run_alone_run_at_a_time_and_keep_their_order() -> None:
 @pytest.mark.parametrize("limit", [128, 300])
 def test_no_row_is_longer_than_the_limit(limit: int) -> None:
     runtime = CapitalRuntime()
-    short = OnnxCrossReader(runtime, PairTokens(WORDS), Calibration(), Shape(limit=limit))
+    short = OnnxCrossReader(
+        runtime, PairTokens(WORDS), ReadingCalibration(), InputShape(limit=limit)
+    )
     text = "filler " * 400 + "Paris" + " filler" * 400
 
-    (found,) = short.session("Where is it?").read([chunk(text)])
+    (found,) = short.open_session("Where is it?").read([chunk(text)])
 
     assert max(tokens for _, tokens in runtime.shapes) == limit
     assert found.spans[0].span.cut(text) == "Paris"
@@ -274,4 +282,4 @@ def test_no_row_is_longer_than_the_limit(limit: int) -> None:
 
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"absent\.onnx"):
-        load_cross_reader(tmp_path / "absent.onnx", RESOURCES / "vocab.txt", Calibration())
+        load_cross_reader(tmp_path / "absent.onnx", RESOURCES / "vocab.txt", ReadingCalibration())

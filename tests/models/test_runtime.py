@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 
 from fathom.errors import ModelError, SettingsError
-from fathom.models.runtime import LateRuntime, Runtime, batches, in_lanes, load_runtime, sha256_of
+from fathom.models.runtime import (
+    LazyRuntime,
+    Runtime,
+    choose_lanes,
+    group_batches,
+    hash_file,
+    load_runtime,
+)
 
 MODEL = Path(__file__).parents[2] / "src/fathom/models/resources/all-MiniLM-L6-v2.onnx"
 IDS = np.array([[101, 7592, 2088, 102], [101, 7953, 1037, 102]])
@@ -32,13 +39,13 @@ def test_what_is_loaded_late_is_loaded_once_and_gives_the_same_bytes(
         return load_runtime(model, threads=threads)
 
     monkeypatch.setattr("fathom.models.runtime.load_runtime", counted)
-    late = LateRuntime(MODEL, 1, frozenset({"input_ids"}))
+    late = LazyRuntime(MODEL, 1, frozenset({"input_ids"}))
     assert not made
     with ThreadPoolExecutor(4) as pool:
         outputs = list(pool.map(lambda _: late.run({"input_ids": IDS}), range(8)))
 
     assert {output.tobytes() for output in outputs} == {exact.tobytes()}
-    assert in_lanes(late)[1] == 1
+    assert choose_lanes(late)[1] == 1
     assert made == [MODEL]
 
 
@@ -47,7 +54,7 @@ def test_a_file_that_is_loaded_late_and_is_no_model_is_named(tmp_path: Path) -> 
     file.write_bytes(b"none")
 
     with pytest.raises(ModelError, match=r"none\.onnx.*cannot be loaded"):
-        LateRuntime(file, 1, frozenset({"input_ids"})).run({"input_ids": IDS})
+        LazyRuntime(file, 1, frozenset({"input_ids"})).run({"input_ids": IDS})
 
 
 COUNT = """
@@ -115,16 +122,16 @@ def test_sha256_of_a_file(tmp_path: Path) -> None:
     path = tmp_path / "file"
     path.write_bytes(b"abc" * 100_000)
 
-    assert sha256_of(path) == hashlib.sha256(b"abc" * 100_000).hexdigest()
+    assert hash_file(path) == hashlib.sha256(b"abc" * 100_000).hexdigest()
 
 
 def test_sha256_of_a_missing_file_names_it(tmp_path: Path) -> None:
     with pytest.raises(ModelError, match=r"gone\.onnx.*No such file"):
-        sha256_of(tmp_path / "gone.onnx")
+        hash_file(tmp_path / "gone.onnx")
 
 
 def test_a_batch_has_rows_of_one_length_and_keeps_to_its_tokens() -> None:
     lengths = [3, 5, 3, 3, 9, 5]
-    found = list(batches(lengths, 6))
+    found = list(group_batches(lengths, 6))
     assert found == [[0, 2], [3], [1], [5], [4]]
-    assert list(batches([], 6)) == []
+    assert list(group_batches([], 6)) == []

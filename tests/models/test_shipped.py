@@ -4,13 +4,13 @@ from pathlib import Path
 import pytest
 
 from fathom.errors import ModelError
-from fathom.models.cross_reader import OnnxCrossReader, Shape
+from fathom.models.cross_reader import InputShape, OnnxCrossReader
 from fathom.models.shipped import (
     ENGLISH,
     MULTILINGUAL,
     SHIPPED,
-    card_of,
     load_shipped_reader,
+    read_card,
 )
 from fathom.types import Chunk, Span
 
@@ -63,7 +63,7 @@ def test_odd_pairs_are_read(shipped: OnnxCrossReader, question: str) -> None:
         "a" * 5000,
         "\x00\u202e",
     ]
-    found = shipped.session(question).read([chunk(text, title=text) for text in texts])
+    found = shipped.open_session(question).read([chunk(text, title=text) for text in texts])
     for text, read in zip(texts, found, strict=True):
         assert 0 <= read.answerable <= 1
         assert all(0 <= span.span.start < span.span.end <= len(text) for span in read.spans)
@@ -72,10 +72,10 @@ def test_odd_pairs_are_read(shipped: OnnxCrossReader, question: str) -> None:
 @needs_model
 def test_a_pair_reads_the_same_beside_others_and_alone(shipped: OnnxCrossReader, name: str) -> None:
     chunks = [chunk(text, "Fees") for text in TEXTS]
-    assert len({len(shipped.ids(text)) for text in TEXTS[:2]}) == 1  # they share a batch
-    together = shipped.session("What does a permit cost?").read(chunks)
+    assert len({len(shipped.tokenize(text)) for text in TEXTS[:2]}) == 1  # they share a batch
+    together = shipped.open_session("What does a permit cost?").read(chunks)
     again = load_shipped_reader(name, threads=1)
-    alone = [again.session("What does a permit cost?").read([each])[0] for each in chunks]
+    alone = [again.open_session("What does a permit cost?").read([each])[0] for each in chunks]
     assert together == alone
 
 
@@ -84,12 +84,12 @@ def test_a_pair_reads_the_same_beside_others_and_alone(shipped: OnnxCrossReader,
 def test_one_reader_reads_questions_of_both_languages(asked: str) -> None:
     reader = load_shipped_reader(threads=1)
     text = chunk("Perahu dayung itu dibuat pada tahun 1990 di Bandung.")
-    (found,) = reader.session(asked).read([text])
+    (found,) = reader.open_session(asked).read([text])
     assert found.spans[0].span.cut(text.text) == "1990"
 
 
 def test_the_shipped_one_is_the_multilingual_one() -> None:
-    assert card_of(SHIPPED) == card_of(MULTILINGUAL) != card_of(ENGLISH)
+    assert read_card(SHIPPED) == read_card(MULTILINGUAL) != read_card(ENGLISH)
 
 
 @needs_model
@@ -99,8 +99,8 @@ def test_both_runtimes_agree() -> None:
     chunks = [chunk(text, "Fees") for text in TEXTS]
     other = load_shipped_reader(ENGLISH, runtime="openvino", threads=1)
     pairs = zip(
-        shipped.session("What does a permit cost?").read(chunks),
-        other.session("What does a permit cost?").read(chunks),
+        shipped.open_session("What does a permit cost?").read(chunks),
+        other.open_session("What does a permit cost?").read(chunks),
         strict=True,
     )
     for one, two in pairs:
@@ -136,8 +136,8 @@ def test_a_folder_says_what_its_model_takes_and_how_it_is_calibrated(tmp_path: P
 
     found = load_shipped_reader(str(tmp_path), threads=1)
 
-    assert [read.answerable for read in found.session("What?").read(chunks)] == [0.000123] * 3
-    assert found._shape == Shape(limit=128, alone=True)
+    assert [read.answerable for read in found.open_session("What?").read(chunks)] == [0.000123] * 3
+    assert found._shape == InputShape(limit=128, alone=True)
 
 
 def test_another_model_than_the_cards_is_refused(tmp_path: Path) -> None:

@@ -5,16 +5,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathom.models.pair import Placed
-from fathom.models.spans import LONGEST, OVERLAP, SpanScores, top, total, windows
+from fathom.models.pair import TextTokens
+from fathom.models.spans import (
+    LONGEST,
+    OVERLAP,
+    SpanScores,
+    select_best,
+    split_windows,
+    sum_log_odds,
+)
 from fathom.types import Span
 
 # Four words of three letters, one token each.
-WORDS = Placed(ids=[7, 8, 7, 8], starts=[0, 4, 8, 12], ends=[3, 7, 11, 15])
+WORDS = TextTokens(ids=[7, 8, 7, 8], starts=[0, 4, 8, 12], ends=[3, 7, 11, 15])
 
 
 def scores(starts: list[float], ends: list[float], owned: slice = slice(0, 4)) -> SpanScores:
-    return SpanScores.of(
+    return SpanScores.from_logits(
         WORDS, np.asarray(starts, dtype=np.float32), np.asarray(ends, dtype=np.float32), owned
     )
 
@@ -23,69 +30,69 @@ def test_the_best_span_is_the_best_start_with_the_best_end_after_it() -> None:
     found = scores([1, 0, 5, 0, 0], [1, 9, 0, 4, 0])
 
     # The end 9 lies before the start 5, so 0 + 9 over one token and 5 + 4 over two tie at 9 - 2.
-    assert top([found], 2) == [(7.0, Span(0, 3)), (7.0, Span(4, 11))]
+    assert select_best([found], 2) == [(7.0, Span(0, 3)), (7.0, Span(4, 11))]
 
 
 def test_overlapping_spans_give_way_to_the_better_one() -> None:
     found = scores([0, 3, 2, 0, 1], [0, 0, 3, 0, 1])
 
-    assert top([found], 3) == [(6.0, Span(0, 7)), (2.0, Span(12, 15)), (0.0, Span(8, 11))]
+    assert select_best([found], 3) == [(6.0, Span(0, 7)), (2.0, Span(12, 15)), (0.0, Span(8, 11))]
 
 
 def test_no_span_leaves_the_places_where_it_may_stand() -> None:
     found = scores([0, 3, 2, 0, 1], [0, 0, 3, 0, 1])
 
-    apart = found.within([Span(0, 3), Span(4, 7)])
-    assert top([apart], 9) == [(5.0, Span(4, 7)), (3.0, Span(0, 3))]
-    assert total([apart]) == pytest.approx(math.log(math.exp(5) + math.exp(3)))
-    assert top([found.within([Span(0, 11)])], 1) == [(6.0, Span(0, 7))]
-    assert top([found.within([])], 2) == []
+    apart = found.restrict_to_places([Span(0, 3), Span(4, 7)])
+    assert select_best([apart], 9) == [(5.0, Span(4, 7)), (3.0, Span(0, 3))]
+    assert sum_log_odds([apart]) == pytest.approx(math.log(math.exp(5) + math.exp(3)))
+    assert select_best([found.restrict_to_places([Span(0, 11)])], 1) == [(6.0, Span(0, 7))]
+    assert select_best([found.restrict_to_places([])], 2) == []
 
 
 def test_spans_belong_to_the_window_that_owns_their_start() -> None:
     found = scores([0, 9, 9, 1, 0], [0, 9, 9, 1, 0], owned=slice(2, 4))
 
-    assert top([found], 5) == [(2.0, Span(8, 11)), (0.0, Span(12, 15))]
+    assert select_best([found], 5) == [(2.0, Span(8, 11)), (0.0, Span(12, 15))]
 
 
 def test_the_total_counts_every_span_once() -> None:
     # All scores are 0, so each of the 4 + 3 + 2 + 1 spans has odds 1.
-    assert total([scores([0] * 5, [0] * 5)]) == pytest.approx(math.log(10))
+    assert sum_log_odds([scores([0] * 5, [0] * 5)]) == pytest.approx(math.log(10))
 
 
 def test_nothing_owned_has_no_odds() -> None:
     nothing = scores([0] * 5, [0] * 5, owned=slice(0, 0))
 
-    assert total([nothing]) == -math.inf
-    assert top([nothing], 3) == []
+    assert sum_log_odds([nothing]) == -math.inf
+    assert select_best([nothing], 3) == []
 
 
 def test_the_spans_of_given_tokens() -> None:
     found = scores([0, 1, 2, 3, 4], [0, 10, 20, 30, 40])
 
-    assert found.of_tokens([7, 8]) == [21.0, 43.0]
-    assert found.of_tokens([8]) == [22.0, 44.0]
-    assert found.of_tokens([9]) == []
-    assert found.of_tokens([]) == []
-    assert found.of_tokens([7] * 5) == []
+    assert found.find_margins([7, 8]) == [21.0, 43.0]
+    assert found.find_margins([8]) == [22.0, 44.0]
+    assert found.find_margins([9]) == []
+    assert found.find_margins([]) == []
+    assert found.find_margins([7] * 5) == []
 
 
 def test_no_span_is_longer_than_the_limit() -> None:
     count = LONGEST + 10
-    many = Placed(
+    many = TextTokens(
         ids=[1] * count, starts=list(range(0, 2 * count, 2)), ends=list(range(1, 2 * count, 2))
     )
     starts, ends = np.zeros((2, count + 1), dtype=np.float32)
     starts[1], ends[-1] = 50, 50
 
-    (_, best), *_ = top([SpanScores.of(many, starts, ends, slice(0, count))], 1)
+    (_, best), *_ = select_best([SpanScores.from_logits(many, starts, ends, slice(0, count))], 1)
 
     assert best.end - best.start <= 2 * LONGEST
 
 
 @given(st.integers(1, 2000), st.integers(OVERLAP + 1, 250))
 def test_windows_cover_all_tokens_and_own_each_start_once(length: int, room: int) -> None:
-    cut = windows(length, room)
+    cut = split_windows(length, room)
 
     assert [start for window in cut for start in range(*window.owned)] == list(range(length))
     assert all(window.last - window.first <= room for window in cut)
@@ -100,6 +107,6 @@ def test_windows_cover_all_tokens_and_own_each_start_once(length: int, room: int
 
 
 def test_a_short_text_is_one_window() -> None:
-    (only,) = windows(10, 10)
+    (only,) = split_windows(10, 10)
 
     assert (only.first, only.last, only.owned) == (0, 10, (0, 10))

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers
 
 from fathom.errors import ModelError
-from fathom.models.pair import QUESTION_LIMIT, TITLE_LIMIT, Placed
+from fathom.models.pair import QUESTION_LIMIT, TITLE_LIMIT, TextTokens
 from fathom.models.unigram import UnigramPairs
 
 MARKS = ["<s>", "<pad>", "</s>", "<unk>"]
@@ -56,14 +56,14 @@ def ids(*pieces: str) -> list[int]:
     return [len(MARKS) + PIECES.index(piece) for piece in pieces]
 
 
-def words(placed: Placed, text: str) -> list[str]:
+def words(placed: TextTokens, text: str) -> list[str]:
     return [text[a:b] for a, b in zip(placed.starts, placed.ends, strict=True)]
 
 
 def test_a_piece_stands_for_the_whole_word_it_is_of(pairs: UnigramPairs) -> None:
     text = "The café on  the\nRhine-river (fine)."
 
-    found = pairs.placed(text)
+    found = pairs.locate_tokens(text)
 
     assert found.ids == [
         *ids("▁the", "▁caf", "é", "▁on", "▁the", "▁rhi", "ne"),
@@ -80,18 +80,18 @@ def test_a_piece_stands_for_the_whole_word_it_is_of(pairs: UnigramPairs) -> None
 @pytest.mark.parametrize("whole", ["2026-12-24", "11.05", "1,234.5", "08:30", "5.2GB"])
 def test_half_a_date_or_a_number_is_never_cut_out(pairs: UnigramPairs, whole: str) -> None:
     text = f"on {whole}."
-    found = words(pairs.placed(text), text)
+    found = words(pairs.locate_tokens(text), text)
     assert found == ["on", *[whole] * (len(found) - 2), "."]
 
 
 @pytest.mark.parametrize("text", ["1939-1945", "3/4", "24-12"])
 def test_the_ends_of_a_range_are_cut_out(pairs: UnigramPairs, text: str) -> None:
-    assert len(set(words(pairs.placed(text), text))) == 3
+    assert len(set(words(pairs.locate_tokens(text), text))) == 3
 
 
 @pytest.mark.parametrize("text", ["e\u0301x", "x é", "\x00 é", "é", "\u00a0\u2003é\t", "日é"])
 def test_no_piece_is_only_space(pairs: UnigramPairs, text: str) -> None:
-    found = pairs.placed(text)
+    found = pairs.locate_tokens(text)
 
     assert not set(ids("▁")) & set(found.ids)
     assert all(word.strip("\x00").strip() == word for word in words(found, text))
@@ -101,13 +101,13 @@ def test_no_piece_is_only_space(pairs: UnigramPairs, text: str) -> None:
 def test_ligatures_and_fractions_keep_their_place(pairs: UnigramPairs) -> None:
     text = "The ﬁx."
 
-    assert words(pairs.placed(text), text) == ["The", "ﬁx", "ﬁx", "."]
+    assert words(pairs.locate_tokens(text), text) == ["The", "ﬁx", "ﬁx", "."]
 
 
 @pytest.mark.parametrize("text", ["the </s> river", "<s><pad>", "\uff1c/s\uff1e", "the<s>"])
 def test_a_mark_in_a_text_is_an_unknown_word(pairs: UnigramPairs, text: str) -> None:
-    found = pairs.placed(text)
-    head = pairs.head(text, text)
+    found = pairs.locate_tokens(text)
+    head = pairs.build_head(text, text)
 
     assert not {START, 1, END} & set(found.ids)
     assert UNKNOWN in found.ids
@@ -116,13 +116,13 @@ def test_a_mark_in_a_text_is_an_unknown_word(pairs: UnigramPairs, text: str) -> 
 
 @pytest.mark.parametrize("text", ["", " \n\t", "\x00\x07", "\u3000"])
 def test_a_text_without_letters_has_no_tokens(pairs: UnigramPairs, text: str) -> None:
-    assert pairs.placed(text) == Placed(ids=[], starts=[], ends=[])
+    assert pairs.locate_tokens(text) == TextTokens(ids=[], starts=[], ends=[])
 
 
 def test_half_a_character_is_unknown(pairs: UnigramPairs) -> None:
     text = "the \ud800 river"
 
-    found = pairs.placed(text)
+    found = pairs.locate_tokens(text)
 
     assert words(found, text) == ["the", "\ud800", "river", "river"]
     assert found.ids[1] == UNKNOWN
@@ -130,27 +130,27 @@ def test_half_a_character_is_unknown(pairs: UnigramPairs) -> None:
 
 @given(text=st.text(max_size=60))
 def test_places_lie_in_any_text_and_come_in_order(pairs: UnigramPairs, text: str) -> None:
-    found = pairs.placed(text)
+    found = pairs.locate_tokens(text)
 
     assert all(0 <= a < b <= len(text) for a, b in zip(found.starts, found.ends, strict=True))
     assert found.starts == sorted(found.starts)
-    assert pairs.placed_all([text, text]) == [found, found]
+    assert pairs.locate_all_tokens([text, text]) == [found, found]
 
 
 def test_a_row_is_question_title_and_chunk_between_marks(pairs: UnigramPairs) -> None:
-    row = pairs.row(pairs.head("the river", "rhine"), pairs.placed("the rhine."))
+    row = pairs.build_row(pairs.build_head("the river", "rhine"), pairs.locate_tokens("the rhine."))
 
     asked = [START, *ids("▁the", "▁ri", "ver"), END]
     chunk = ids("▁the", "▁rhi", "ne", ".")
     # The colon comes alone, as it does after a title of any length.
-    assert row.ids == [*asked, *ids("▁rhi", "ne"), *pairs.placed(":").ids, *chunk, END]
+    assert row.ids == [*asked, *ids("▁rhi", "ne"), *pairs.locate_tokens(":").ids, *chunk, END]
     assert row.kinds == [0] * len(asked) + [1] * (len(row.ids) - len(asked))
     assert row.ids[row.first : row.first + len(chunk)] == chunk
-    assert pairs.head("the river", "") == asked
+    assert pairs.build_head("the river", "") == asked
 
 
 def test_question_and_title_are_cut(pairs: UnigramPairs) -> None:
-    head = pairs.head("the " * 500, "on " * 500)
+    head = pairs.build_head("the " * 500, "on " * 500)
 
     assert head.count(ids("▁the")[0]) == QUESTION_LIMIT
     assert head.count(ids("▁on")[0]) == TITLE_LIMIT
@@ -158,10 +158,10 @@ def test_question_and_title_are_cut(pairs: UnigramPairs) -> None:
 
 def test_threads_read_alike(pairs: UnigramPairs) -> None:
     texts = [f"The café on the Rhine-river {'x' * (n % 7)} (fine)." for n in range(300)]
-    alone = [pairs.placed(text) for text in texts]
+    alone = [pairs.locate_tokens(text) for text in texts]
 
     with ThreadPoolExecutor(8) as pool:
-        together = list(pool.map(pairs.placed, texts))
+        together = list(pool.map(pairs.locate_tokens, texts))
 
     assert together == alone
 

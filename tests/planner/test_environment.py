@@ -7,14 +7,14 @@ import pytest
 from tests.planner.worlds import HELPS, question, questions
 
 from fathom.errors import UsageError
-from fathom.planner.actions import Action, is_legal
+from fathom.planner.actions import Action, is_legal_sequence
 from fathom.planner.environment import (
     END,
     Environment,
-    Outcome,
+    RecordedOutcome,
     RecordedQuestion,
     Reward,
-    depth_of,
+    compute_depth,
 )
 from fathom.planner.features import COLUMNS, Observation
 from fathom.planner.policy import Decision, FixedSequence
@@ -26,7 +26,7 @@ def earned(
     sequence: tuple[Action, ...], reward: Reward, *, of: RecordedQuestion | None = None
 ) -> float:
     """By these actions on one question, illegal ones included."""
-    world = Environment.of([of or question(0)], reward)
+    world = Environment.from_questions([of or question(0)], reward)
     state, total = 0, 0.0
     for action in sequence:
         place = world.actions.index(action)
@@ -37,7 +37,7 @@ def earned(
 
 
 def test_the_price_is_that_of_the_paper() -> None:
-    spent = Outcome(
+    spent = RecordedOutcome(
         tried=("split",), features={}, f1=1, wrong=False, tokens=1500, retrievals=3, waits=2
     )
     assert spent.cost == pytest.approx(1.5 + 0.75 + 0.5)
@@ -65,10 +65,10 @@ def test_an_illegal_action_ends_the_episode_and_costs_one() -> None:
 
 
 def test_only_what_is_legal_can_be_chosen_and_leads_where_it_says() -> None:
-    world = Environment.of(questions(3), FREE)
+    world = Environment.from_questions(questions(3), FREE)
     for state, (at, tried) in enumerate(world.states):
         for place, action in enumerate(world.actions):
-            legal = is_legal((*tried, action), has_model=False, most=world.most)
+            legal = is_legal_sequence((*tried, action), has_model=False, most=world.most)
             assert world.legal[state, place] == legal
             if world.after[state, place] != END:
                 assert world.states[world.after[state, place]] == (at, (*tried, action))
@@ -76,25 +76,25 @@ def test_only_what_is_legal_can_be_chosen_and_leads_where_it_says() -> None:
 
 
 def test_an_executor_takes_a_turn_and_one_more_for_each_wait() -> None:
-    world = Environment.of([question(0)], FREE)
+    world = Environment.from_questions([question(0)], FREE)
     assert world.turns[0, world.actions.index("bridge")] == 1
     assert world.turns[0, world.actions.index("split")] == 2
     assert world.turns[0, world.actions.index("stop")] == 0
 
 
 def test_a_fixed_sequence_is_followed_to_its_end() -> None:
-    world = Environment.of(questions(10), Reward(alpha=0.1))
-    walks = world.follow(world.always(("bridge", "split")))
+    world = Environment.from_questions(questions(10), Reward(alpha=0.1))
+    walks = world.follow(world.choose_sequence(("bridge", "split")))
     assert set(walks.sequences) == {("bridge", "split", "stop")}
     assert walks.earned[0] == pytest.approx(earned(("bridge", "split", "stop"), world.reward))
     assert [each.tried for each in walks.outcomes] == [("bridge", "split")] * 10
 
 
 def test_hindsight_earns_what_no_choice_can_exceed_and_works_no_more_than_it_must() -> None:
-    world = Environment.of(questions(10), Reward(alpha=0.05))
-    best = world.follow(world.hindsight())
+    world = Environment.from_questions(questions(10), Reward(alpha=0.05))
+    best = world.follow(world.choose_in_hindsight())
     for sequence in (("bridge",), ("split", "bridge"), ()):
-        assert (best.earned >= world.follow(world.always(sequence)).earned - 1e-9).all()
+        assert (best.earned >= world.follow(world.choose_sequence(sequence)).earned - 1e-9).all()
     assert best.sequences[:5] == (
         ("bridge", "stop"),
         ("split", "stop"),
@@ -105,7 +105,7 @@ def test_hindsight_earns_what_no_choice_can_exceed_and_works_no_more_than_it_mus
 
 
 def test_an_abstention_shows_nothing_wrong() -> None:
-    world = Environment.of([question(4)], FREE)
+    world = Environment.from_questions([question(4)], FREE)
     walks = world.follow(np.full(len(world.states), world.actions.index("abstain")))
     assert (walks.outcomes[0].f1, walks.outcomes[0].wrong) == (1, False)
 
@@ -119,9 +119,9 @@ def test_records_that_are_not_whole_are_refused() -> None:
     whole = question(0)
     torn = replace(whole, outcomes=whole.outcomes[:-1])
     with pytest.raises(UsageError, match="no outcome of debate,split"):
-        depth_of([whole, torn])
+        compute_depth([whole, torn])
     with pytest.raises(UsageError, match="record some first"):
-        depth_of([])
+        compute_depth([])
     other = whole.to_json()
     other["outcomes"][0]["features"] = {"height": 1.0}
     with pytest.raises(UsageError, match="other columns"):
@@ -131,7 +131,7 @@ def test_records_that_are_not_whole_are_refused() -> None:
 
 
 def test_fewer_executors_than_were_recorded_can_be_looked_at() -> None:
-    world = Environment.of(questions(3), FREE, most=1)
+    world = Environment.from_questions(questions(3), FREE, most=1)
     assert world.most == 1
     assert len(world.states) == 3 * 6
     assert world.inputs.shape == (18, len(COLUMNS))
@@ -144,8 +144,8 @@ def test_a_policy_is_asked_in_every_state_with_what_was_seen_there() -> None:
             return super().choose(observation, legal)
 
     told: list[tuple[tuple[Action, ...], tuple[Action, ...], float]] = []
-    world = Environment.of([question(0), question(1)], FREE)
-    choices = world.choices(Recorder(actions=HELPS[:1]))
+    world = Environment.from_questions([question(0), question(1)], FREE)
+    choices = world.choose_by_policy(Recorder(actions=HELPS[:1]))
     assert len(told) == len(world.states)
     assert set(world.follow(choices).sequences) == {("bridge", "stop")}
     for (tried, legal, coverage), state in zip(told, range(len(told)), strict=True):

@@ -5,24 +5,30 @@ import pytest
 from tests.making import hit_of
 
 from fathom.agents.decomposer import LocalDecomposer
-from fathom.planner.actions import ACTIONS, ENDING
-from fathom.planner.features import COLUMNS, DraftFigures, Observation, features, recalled
-from fathom.planner.question_features import Observer
+from fathom.planner.actions import ACTIONS, END_ACTIONS
+from fathom.planner.features import (
+    COLUMNS,
+    DraftFeatures,
+    Observation,
+    build_features,
+    restore_observation,
+)
+from fathom.planner.question_features import QuestionObserver
 from fathom.text.content_words import ContentTerms
 from fathom.types import Alternative, Draft, Evidence, Span
 
-OBSERVER = Observer(terms=ContentTerms(), decomposer=LocalDecomposer())
+OBSERVER = QuestionObserver(extract_terms=ContentTerms(), decomposer=LocalDecomposer())
 HITS = (hit_of(), hit_of("Nothing.", document="d2", rank=2))
 
 
 def seen(**changes: object) -> Observation:
     situation = OBSERVER("How much does a mooring permit cost?", HITS, first=True)
-    plain = Observation(situation=situation, drafts=(DraftFigures(confidence=0.4),))
+    plain = Observation(situation=situation, drafts=(DraftFeatures(confidence=0.4),))
     return replace(plain, **changes)  # type: ignore[arg-type]
 
 
 def column(observation: Observation, name: str) -> float:
-    return float(features(observation)[list(COLUMNS).index(name)])
+    return float(build_features(observation)[list(COLUMNS).index(name)])
 
 
 def draft_of(*supports: float, rivals: tuple[int, ...] = (), refuted: bool = False) -> Draft:
@@ -38,16 +44,16 @@ def draft_of(*supports: float, rivals: tuple[int, ...] = (), refuted: bool = Fal
 
 
 def test_every_column_is_named_and_told() -> None:
-    values = features(seen())
+    values = build_features(seen())
     assert values.shape == (len(COLUMNS),)
     assert np.isfinite(values).all()
     assert all(COLUMNS.values())
     assert len(set(COLUMNS.values())) == len(COLUMNS)
-    assert {f"tried_{each}" for each in ACTIONS if each not in ENDING} <= set(COLUMNS)
+    assert {f"tried_{each}" for each in ACTIONS if each not in END_ACTIONS} <= set(COLUMNS)
 
 
 def test_a_draft_in_numbers() -> None:
-    figures = DraftFigures.of(draft_of(0.8, 0.6, rivals=(1,)))
+    figures = DraftFeatures.from_draft(draft_of(0.8, 0.6, rivals=(1,)))
     assert (figures.answered, figures.confidence, figures.support) == (1, 0.7, 0.8)
     assert (figures.alternatives, figures.documents, figures.short) == (1, 2, 1)
     assert figures.margin == pytest.approx(0.25)
@@ -55,15 +61,15 @@ def test_a_draft_in_numbers() -> None:
 
 
 def test_a_refuted_answer_is_no_rival() -> None:
-    assert DraftFigures.of(draft_of(0.8, 0.6, rivals=(1,), refuted=True)).rival == 0
+    assert DraftFeatures.from_draft(draft_of(0.8, 0.6, rivals=(1,), refuted=True)).rival == 0
 
 
 def test_nothing_found_has_figures_too() -> None:
-    assert DraftFigures.of(Draft()) == DraftFigures()
+    assert DraftFeatures.from_draft(Draft()) == DraftFeatures()
 
 
 def test_what_was_tried_and_what_came_of_it() -> None:
-    drafts = (DraftFigures(confidence=0.4), DraftFigures(confidence=0.7))
+    drafts = (DraftFeatures(confidence=0.4), DraftFeatures(confidence=0.7))
     after = seen(drafts=drafts, tried=("bridge",), new_hits=0.5, same=False, left=0.25)
     assert column(after, "tried_bridge") == 1
     assert column(after, "tried_split") == 0
@@ -81,14 +87,14 @@ def test_each_executor_gives_a_draft() -> None:
 
 
 def test_what_features_tell_can_be_recalled_from_them() -> None:
-    whole = DraftFigures.of(draft_of(0.8, 0.6, rivals=(1,)))
-    low = DraftFigures(confidence=0.1)
+    whole = DraftFeatures.from_draft(draft_of(0.8, 0.6, rivals=(1,)))
+    low = DraftFeatures(confidence=0.1)
     cases = [
         seen(),
         seen(drafts=(low, whole), tried=("bridge",), same=False, left=0.5),
         seen(drafts=(low, low, whole), tried=("split", "deeper"), indonesian=True, new_hits=0.3),
     ]
     for observation in cases:
-        values = features(observation)
-        again = recalled(dict(zip(COLUMNS, values, strict=True)))
-        assert features(again) == pytest.approx(values)
+        values = build_features(observation)
+        again = restore_observation(dict(zip(COLUMNS, values, strict=True)))
+        assert build_features(again) == pytest.approx(values)

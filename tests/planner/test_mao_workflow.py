@@ -1,7 +1,14 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathom.planner.workflows import DEFAULT, EXECUTORS, FIRST_TURN, SUB_TURN, is_legal, legal
+from fathom.planner.workflows import (
+    DEFAULT,
+    EXECUTORS,
+    FIRST_TURN,
+    SUB_TURN,
+    is_legal_workflow,
+    list_legal_workflows,
+)
 
 PLANS = st.lists(st.sampled_from([*EXECUTORS, "AS", "XY", ""]), max_size=6)
 
@@ -22,10 +29,10 @@ def test_there_are_eighteen_workflows_and_five_for_sub_questions() -> None:
 
 @given(plan=PLANS, first=st.booleans())
 def test_legal_is_what_the_rules_say(plan: list[str], first: bool) -> None:
-    assert is_legal(plan, first=first) == grammar(plan, first=first)
+    assert is_legal_workflow(plan, first=first) == grammar(plan, first=first)
 
 
 def test_every_listed_workflow_obeys_the_rules_and_the_default_is_always_legal() -> None:
     for first in (True, False):
-        assert all(grammar(list(each), first=first) for each in legal(first=first))
-        assert is_legal(DEFAULT, first=first)
+        assert all(grammar(list(each), first=first) for each in list_legal_workflows(first=first))
+        assert is_legal_workflow(DEFAULT, first=first)

@@ -7,18 +7,18 @@ import pytest
 from tests.planner.test_features import OBSERVER, seen
 
 from fathom.errors import SettingsError, UsageError
-from fathom.planner.actions import ACTIONS, Action, legal
-from fathom.planner.features import COLUMNS, DraftFigures, Observation
+from fathom.planner.actions import ACTIONS, Action, list_legal_actions
+from fathom.planner.features import COLUMNS, DraftFeatures, Observation
 from fathom.planner.policy import (
-    LARGEST,
-    SHIPPED,
+    MAX_POLICY_BYTES,
+    SHIPPED_POLICY,
     FixedSequence,
     Layer,
     LearnedPolicy,
-    ModelForTheRest,
+    ModelFallbackPolicy,
     Policy,
     RulePolicy,
-    chosen_policy,
+    load_policy,
 )
 
 LOCAL: tuple[Action, ...] = tuple(action for action in ACTIONS if action != "model")
@@ -48,12 +48,12 @@ def always(action: Action) -> LearnedPolicy:
 
 
 def rules(observation: Observation, *, has_model: bool = False) -> Action:
-    open_ = legal(observation.tried, has_model=has_model)
+    open_ = list_legal_actions(observation.tried, has_model=has_model)
     return RulePolicy().choose(observation, open_).action
 
 
-def drafts(*confidences: float) -> tuple[DraftFigures, ...]:
-    return tuple(DraftFigures(answered=1, confidence=each) for each in confidences)
+def drafts(*confidences: float) -> tuple[DraftFeatures, ...]:
+    return tuple(DraftFeatures(answered=1, confidence=each) for each in confidences)
 
 
 def test_rules_show_what_is_sure_and_take_no_second_look_at_what_is_not() -> None:
@@ -61,12 +61,14 @@ def test_rules_show_what_is_sure_and_take_no_second_look_at_what_is_not() -> Non
     assert rules(seen(drafts=drafts(0.49))) == "abstain"
     assert rules(seen(drafts=drafts(0.49)), has_model=True) == "model"
     assert rules(seen(drafts=drafts(0.2, 0.2), tried=("model",)), has_model=True) == "abstain"
-    decision = RulePolicy(enough=0.6).choose(seen(drafts=drafts(0.5)), legal((), has_model=True))
+    decision = RulePolicy(min_confidence=0.6).choose(
+        seen(drafts=drafts(0.5)), list_legal_actions((), has_model=True)
+    )
     assert (decision.action, decision.reason) == ("model", "only 50% sure")
 
 
 def test_rules_debate_a_conflict_once_even_where_the_draft_is_sure() -> None:
-    conflict = DraftFigures(answered=1, confidence=0.9, rival=0.4, alternatives=1)
+    conflict = DraftFeatures(answered=1, confidence=0.9, rival=0.4, alternatives=1)
     assert rules(seen(drafts=(conflict,))) == "debate"
     assert rules(seen(drafts=(conflict, conflict), tried=("debate",))) == "stop"
 
@@ -96,18 +98,21 @@ def test_a_fixed_sequence_does_the_same_whatever_it_sees() -> None:
     policy = FixedSequence(actions=("split", "bridge"))
     assert policy.name == "split,bridge,stop"
     observation = seen(drafts=drafts(0.9))
-    assert policy.choose(observation, legal((), has_model=False)).action == "split"
+    assert policy.choose(observation, list_legal_actions((), has_model=False)).action == "split"
     after = seen(drafts=drafts(0.9, 0.9), tried=("split",))
-    assert policy.choose(after, legal(("split",), has_model=False)).action == "bridge"
+    assert policy.choose(after, list_legal_actions(("split",), has_model=False)).action == "bridge"
     done = seen(drafts=drafts(0.9, 0.9, 0.9), tried=("split", "bridge"))
-    assert policy.choose(done, legal(("split", "bridge"), has_model=False)).action == "stop"
+    assert (
+        policy.choose(done, list_legal_actions(("split", "bridge"), has_model=False)).action
+        == "stop"
+    )
 
 
 def test_a_learned_policy_chooses_what_is_legal_alone() -> None:
     policy: Policy = always("bridge")
-    assert policy.choose(seen(), legal((), has_model=False)).action == "bridge"
+    assert policy.choose(seen(), list_legal_actions((), has_model=False)).action == "bridge"
     after = seen(drafts=drafts(0.3, 0.3), tried=("bridge",))
-    decision = policy.choose(after, legal(("bridge",), has_model=False))
+    decision = policy.choose(after, list_legal_actions(("bridge",), has_model=False))
     assert decision.action == "stop"
     assert "bridge" not in decision.probabilities
     assert sum(decision.probabilities.values()) == pytest.approx(1, abs=1e-5)
@@ -115,21 +120,26 @@ def test_a_learned_policy_chooses_what_is_legal_alone() -> None:
 
 def test_it_puts_no_more_executors_in_a_row_than_it_learned_to() -> None:
     after = seen(drafts=drafts(0.3, 0.3, 0.3), tried=("deeper", "split"))
-    open_ = legal(("deeper", "split"), has_model=False)
+    open_ = list_legal_actions(("deeper", "split"), has_model=False)
     assert "bridge" in open_
     assert set(always("bridge").choose(after, open_).probabilities) == {"stop", "abstain"}
 
 
 def test_where_it_would_abstain_a_model_is_asked_if_there_is_one() -> None:
-    assert always("abstain").choose(seen(), legal((), has_model=False)).action == "abstain"
-    assert always("abstain").choose(seen(), legal((), has_model=True)).action == "model"
-    assert always("stop").choose(seen(), legal((), has_model=True)).action == "stop"
+    assert (
+        always("abstain").choose(seen(), list_legal_actions((), has_model=False)).action
+        == "abstain"
+    )
+    assert (
+        always("abstain").choose(seen(), list_legal_actions((), has_model=True)).action == "model"
+    )
+    assert always("stop").choose(seen(), list_legal_actions((), has_model=True)).action == "stop"
 
 
 def test_a_file_holds_the_policy_with_where_it_came_from() -> None:
     policy = learned()
     again = LearnedPolicy.from_json(policy.to_json())
-    open_ = legal((), has_model=False)
+    open_ = list_legal_actions((), has_model=False)
     assert again.choose(seen(), open_).action == policy.choose(seen(), open_).action
     assert again.origin == {"commit": "abc"}
     assert again.to_json() == policy.to_json()
@@ -164,32 +174,32 @@ def test_a_policy_is_never_larger_than_it_may_be(tmp_path: Path) -> None:
 def test_settings_name_a_policy(tmp_path: Path) -> None:
     file = tmp_path / "own.json"
     file.write_text(learned().to_json(), encoding="utf-8")
-    assert chosen_policy("rules", enough=0.4) == RulePolicy(enough=0.4)
-    assert chosen_policy(str(file)).name == str(file)
-    assert chosen_policy("rules", ["bridge"]) == FixedSequence(actions=("bridge",))
+    assert load_policy("rules", min_confidence=0.4) == RulePolicy(min_confidence=0.4)
+    assert load_policy(str(file)).name == str(file)
+    assert load_policy("rules", ["bridge"]) == FixedSequence(actions=("bridge",))
     with pytest.raises(SettingsError, match=r"adaptive\.policy = 'nobody': no such file"):
-        chosen_policy("nobody")
+        load_policy("nobody")
 
 
 def test_a_model_is_asked_before_an_end_that_is_not_certain() -> None:
-    policy = ModelForTheRest(policy=always("stop"), certain=0.9)
-    open_ = legal((), has_model=True)
+    policy = ModelFallbackPolicy(policy=always("stop"), min_certainty=0.9)
+    open_ = list_legal_actions((), has_model=True)
     sure, unsure = (
-        replace(seen(), drafts=(DraftFigures(answered=1.0, confidence=share),))
+        replace(seen(), drafts=(DraftFeatures(answered=1.0, confidence=share),))
         for share in (0.9, 0.89)
     )
     assert policy.choose(sure, open_).action == "stop"
     assert policy.choose(unsure, open_).action == "model"
-    assert policy.choose(unsure, legal((), has_model=False)).action == "stop"
+    assert policy.choose(unsure, list_legal_actions((), has_model=False)).action == "stop"
     assert replace(policy, policy=always("bridge")).choose(unsure, open_).action == "bridge"
 
 
 def test_the_shipped_policy_says_where_it_came_from_and_decides() -> None:
-    text = SHIPPED.read_text(encoding="utf-8")
-    assert len(text.encode()) <= LARGEST
-    policy = chosen_policy("learned")
+    text = SHIPPED_POLICY.read_text(encoding="utf-8")
+    assert len(text.encode()) <= MAX_POLICY_BYTES
+    policy = load_policy("learned")
     assert isinstance(policy, LearnedPolicy)
     assert set(policy.origin) >= {"data", "fingerprint", "commit", "reward", "training"}
     assert sum(policy.origin["data"].values()) >= 50
-    decision = policy.choose(seen(drafts=drafts(0.9)), legal((), has_model=False))
-    assert decision.action in legal((), has_model=False)
+    decision = policy.choose(seen(drafts=drafts(0.9)), list_legal_actions((), has_model=False))
+    assert decision.action in list_legal_actions((), has_model=False)

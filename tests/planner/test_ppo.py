@@ -10,11 +10,11 @@ from fathom.planner.policy import RulePolicy
 from fathom.planner.ppo import (
     Learner,
     Network,
-    Steps,
+    SampledSteps,
     Training,
-    gae,
-    log_probabilities,
-    policy_slope,
+    compute_advantages,
+    compute_log_probabilities,
+    compute_policy_gradient,
 )
 
 RNG = np.random.default_rng(1)
@@ -32,10 +32,10 @@ def numeric(function, values: Vector) -> Vector:  # type: ignore[no-untyped-def]
     return slope
 
 
-def sampled(count: int = 6, actions: int = 4) -> Steps:
+def sampled(count: int = 6, actions: int = 4) -> SampledSteps:
     legal = RNG.uniform(size=(count, actions)) < 0.7
     legal[:, 0] = True
-    return Steps(
+    return SampledSteps(
         inputs=RNG.normal(size=(count, 3)),
         legal=legal,
         actions=np.zeros(count, dtype=np.int64),
@@ -53,23 +53,25 @@ def test_advantages_are_those_of_the_definition() -> None:
     second = 2.0 + 0.81 * 3.0 - 1.0
     first = 1.0 + 0.9 * 1.0 - 0.5
     expected = [first + 0.45 * (second + 0.405 * third), second + 0.405 * third, third]
-    assert gae(rewards, values, discounts, lam=0.5)[:, 0] == pytest.approx(expected)
+    assert compute_advantages(rewards, values, discounts, lam=0.5)[:, 0] == pytest.approx(expected)
 
 
 def test_with_lam_1_they_are_returns_less_values() -> None:
     rewards, values = RNG.normal(size=(3, 4)), RNG.normal(size=(3, 4))
     discounts = np.array([[0.9] * 4, [0.8] * 4, [0.0] * 4])
     returns = rewards[0] + 0.9 * (rewards[1] + 0.8 * rewards[2])
-    assert gae(rewards, values, discounts, lam=1.0)[0] == pytest.approx(returns - values[0])
+    assert compute_advantages(rewards, values, discounts, lam=1.0)[0] == pytest.approx(
+        returns - values[0]
+    )
 
 
 def test_what_is_not_legal_has_no_probability_and_no_gradient() -> None:
     steps = sampled()
     logits = RNG.normal(size=steps.legal.shape)
-    shares = np.exp(log_probabilities(logits, steps.legal))
+    shares = np.exp(compute_log_probabilities(logits, steps.legal))
     assert (shares[~steps.legal] == 0).all()
     assert shares.sum(axis=1) == pytest.approx(1)
-    slope, _, _ = policy_slope(logits, steps, clip=0.2, entropy=0.1)
+    slope, _, _ = compute_policy_gradient(logits, steps, clip=0.2, entropy=0.1)
     assert (slope[~steps.legal] == 0).all()
 
 
@@ -78,15 +80,15 @@ def test_the_gradient_of_the_clipped_loss_is_its_slope() -> None:
     logits = RNG.normal(size=steps.legal.shape)
 
     def loss(at: Vector) -> float:
-        return policy_slope(at, steps, clip=0.2, entropy=0.1, prior=0.3)[1]
+        return compute_policy_gradient(at, steps, clip=0.2, entropy=0.1, prior=0.3)[1]
 
-    slope, _, _ = policy_slope(logits, steps, clip=0.2, entropy=0.1, prior=0.3)
+    slope, _, _ = compute_policy_gradient(logits, steps, clip=0.2, entropy=0.1, prior=0.3)
     assert slope == pytest.approx(numeric(loss, logits), abs=1e-6)
 
 
 def test_a_ratio_counts_no_further_than_the_clip() -> None:
     steps = sampled(count=1)
-    far = Steps(
+    far = SampledSteps(
         steps.inputs,
         np.ones((1, 4), dtype=bool),
         steps.actions,
@@ -95,17 +97,17 @@ def test_a_ratio_counts_no_further_than_the_clip() -> None:
         steps.returns,
         steps.guided,
     )
-    slope, loss, _ = policy_slope(np.array([[3.0, 0, 0, 0]]), far, clip=0.2, entropy=0.0)
+    slope, loss, _ = compute_policy_gradient(np.array([[3.0, 0, 0, 0]]), far, clip=0.2, entropy=0.0)
     assert (slope == 0).all()
     assert loss == pytest.approx(-1.2)
 
 
 def test_the_gradients_of_a_network_are_its_slopes() -> None:
-    network = Network.made((3, 5, 2), 1.0, RNG)
+    network = Network.from_sizes((3, 5, 2), 1.0, RNG)
     inputs, pull = RNG.normal(size=(4, 3)), RNG.normal(size=(4, 2))
     _, given = network.forward(inputs)
     gradients = network.backward(given, pull)
-    for array, gradient in zip(network.arrays(), gradients, strict=True):
+    for array, gradient in zip(network.list_arrays(), gradients, strict=True):
         kept = array.copy()
 
         def loss(values: Vector, array: Vector = array) -> float:
@@ -117,15 +119,15 @@ def test_the_gradients_of_a_network_are_its_slopes() -> None:
 
 
 def test_it_learns_what_each_kind_of_question_calls_for() -> None:
-    world = Environment.of(questions(60), Reward(alpha=0.05))
-    learner = Learner.of(world, SHORT)
+    world = Environment.from_questions(questions(60), Reward(alpha=0.05))
+    learner = Learner.from_environment(world, SHORT)
     curve = list(learner.learn())
-    earned = world.follow(learner.choices(world)).earned.mean()
+    earned = world.follow(learner.choose_actions(world)).earned.mean()
     best_fixed = max(
-        world.follow(world.always(sequence)).earned.mean()
+        world.follow(world.choose_sequence(sequence)).earned.mean()
         for sequence in ((), ("bridge",), ("split",), ("debate",), ("bridge", "split"))
     )
-    oracle = world.follow(world.hindsight()).earned.mean()
+    oracle = world.follow(world.choose_in_hindsight()).earned.mean()
     assert earned > best_fixed + 0.1
     assert earned == pytest.approx(oracle, abs=0.02)
     assert curve[-1].earned > curve[0].earned + 0.3
@@ -133,13 +135,13 @@ def test_it_learns_what_each_kind_of_question_calls_for() -> None:
 
 
 def test_the_same_seed_gives_the_same_numbers_and_another_one_others() -> None:
-    world = Environment.of(questions(20), Reward())
+    world = Environment.from_questions(questions(20), Reward())
     quick = Training(updates=3, episodes=64)
 
     def trained(seed: int) -> list[Vector]:
-        learner = Learner.of(world, Training(updates=3, episodes=64, seed=seed))
+        learner = Learner.from_environment(world, Training(updates=3, episodes=64, seed=seed))
         list(learner.learn())
-        return learner.actor.arrays()
+        return learner.actor.list_arrays()
 
     assert quick.seed == 0
     assert all((one == other).all() for one, other in zip(trained(0), trained(0), strict=True))
@@ -160,10 +162,10 @@ def test_a_discount_makes_long_ways_worth_less() -> None:
             for each in question.outcomes
         ]
         recorded.append(replace(question, answerable=True, outcomes=tuple(outcomes)))
-    world = Environment.of(recorded, Reward(alpha=0.0, gamma=0.8))
-    learner = Learner.of(world, SHORT)
+    world = Environment.from_questions(recorded, Reward(alpha=0.0, gamma=0.8))
+    learner = Learner.from_environment(world, SHORT)
     list(learner.learn())
-    assert set(world.follow(learner.choices(world)).sequences) == {("bridge", "stop")}
+    assert set(world.follow(learner.choose_actions(world)).sequences) == {("bridge", "stop")}
 
 
 def test_where_the_data_say_nothing_it_does_as_the_rules_do() -> None:
@@ -177,9 +179,9 @@ def test_where_the_data_say_nothing_it_does_as_the_rules_do() -> None:
             for one in each.outcomes
         ]
         nothing.append(replace(each, answerable=True, outcomes=tuple(outcomes)))
-    world = Environment.of(nothing, Reward(alpha=0.0))
-    learner = Learner.of(world, replace(SHORT, prior=0.1))
+    world = Environment.from_questions(nothing, Reward(alpha=0.0))
+    learner = Learner.from_environment(world, replace(SHORT, prior=0.1))
     list(learner.learn())
-    sequences = world.follow(learner.choices(world)).sequences
-    assert sequences == world.follow(world.choices(RulePolicy())).sequences
+    sequences = world.follow(learner.choose_actions(world)).sequences
+    assert sequences == world.follow(world.choose_by_policy(RulePolicy())).sequences
     assert len(set(sequences)) == 2

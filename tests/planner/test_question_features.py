@@ -3,10 +3,10 @@ from hypothesis import strategies as st
 from tests.making import hit_of
 
 from fathom.agents.decomposer import LocalDecomposer
-from fathom.planner.question_features import Observer, Situation
+from fathom.planner.question_features import QuestionFeatures, QuestionObserver
 from fathom.text.content_words import ContentTerms
 
-OBSERVER = Observer(terms=ContentTerms(), decomposer=LocalDecomposer())
+OBSERVER = QuestionObserver(extract_terms=ContentTerms(), decomposer=LocalDecomposer())
 HITS = (hit_of(), hit_of("Nothing.", document="d2", rank=2))
 
 
@@ -30,6 +30,6 @@ def test_what_rules_could_split_is_counted() -> None:
 def test_every_question_has_numbers_of_the_same_kind(text: str, first: bool) -> None:
     seen = OBSERVER(text, (), first=first)
     values = seen.list_values()
-    assert len(values) == len(Situation.names_of_values())
+    assert len(values) == len(QuestionFeatures.list_names())
     assert all(isinstance(value, float) for value in values)
     assert values == OBSERVER(text, (), first=first).list_values()

@@ -7,16 +7,16 @@ from tests.planner.worlds import questions
 
 from fathom.planner.environment import Environment, Reward
 from fathom.planner.features import COLUMNS
-from fathom.planner.policy import LARGEST, LearnedPolicy
+from fathom.planner.policy import MAX_POLICY_BYTES, LearnedPolicy
 from fathom.planner.ppo import Training
-from fathom.planner.train import Trained, fingerprint, train
+from fathom.planner.train import TrainingRun, compute_fingerprint, train_policy
 
 QUICK = Training(updates=100, episodes=64)
 RECORDED = questions(20)
 
 
-def trained(training: Training = QUICK, **given: object) -> Trained:
-    return train(RECORDED, Reward(), replace(training, **given))  # type: ignore[arg-type]
+def trained(training: Training = QUICK, **given: object) -> TrainingRun:
+    return train_policy(RECORDED, Reward(), replace(training, **given))  # type: ignore[arg-type]
 
 
 def test_the_same_seed_gives_the_same_policy_byte_for_byte() -> None:
@@ -26,28 +26,34 @@ def test_the_same_seed_gives_the_same_policy_byte_for_byte() -> None:
 
 
 def test_a_policy_is_small_and_says_what_it_came_from() -> None:
-    done = train(RECORDED, Reward(alpha=0.2), replace(QUICK, updates=2), origin={"commit": "abc"})
+    done = train_policy(
+        RECORDED, Reward(alpha=0.2), replace(QUICK, updates=2), origin={"commit": "abc"}
+    )
     text = done.policy.to_json()
-    assert len(text.encode()) <= LARGEST
+    assert len(text.encode()) <= MAX_POLICY_BYTES
     origin = json.loads(text)["origin"]
     assert origin["data"] == {"even": 10, "odd": 10}
     assert origin["reward"]["alpha"] == 0.2
     assert origin["training"]["updates"] == 2
     assert origin["commit"] == "abc"
-    assert origin["fingerprint"] == fingerprint(RECORDED)
+    assert origin["fingerprint"] == compute_fingerprint(RECORDED)
 
 
 def test_the_fingerprint_is_that_of_the_outcomes_not_of_their_seconds() -> None:
     first, *rest = RECORDED
     slower = [replace(each, seconds=9.0) for each in first.outcomes]
     other = [replace(each, f1=0.5) for each in first.outcomes]
-    assert fingerprint([replace(first, outcomes=tuple(slower)), *rest]) == fingerprint(RECORDED)
-    assert fingerprint([replace(first, outcomes=tuple(other)), *rest]) != fingerprint(RECORDED)
+    assert compute_fingerprint(
+        [replace(first, outcomes=tuple(slower)), *rest]
+    ) == compute_fingerprint(RECORDED)
+    assert compute_fingerprint(
+        [replace(first, outcomes=tuple(other)), *rest]
+    ) != compute_fingerprint(RECORDED)
 
 
 def test_progress_is_told_and_checkpoints_are_kept(tmp_path: Path) -> None:
     told: list[int] = []
-    done = train(
+    done = train_policy(
         RECORDED,
         Reward(),
         QUICK,
@@ -64,12 +70,12 @@ def test_progress_is_told_and_checkpoints_are_kept(tmp_path: Path) -> None:
 
 def test_the_exported_policy_chooses_what_was_learned() -> None:
     done = trained()
-    world = Environment.of(RECORDED, Reward())
+    world = Environment.from_questions(RECORDED, Reward())
     again = LearnedPolicy.from_json(done.policy.to_json())
     places = [list(COLUMNS).index(name) for name in again.columns]
-    logits = np.array([again.logits(row[places]) for row in world.inputs])
+    logits = np.array([again.compute_logits(row[places]) for row in world.inputs])
     likeliest = np.argmax(np.where(world.legal, logits, -np.inf), axis=1)
-    assert (likeliest == done.learner.choices(world)).all()
+    assert (likeliest == done.learner.choose_actions(world)).all()
 
 
 def test_columns_that_never_differ_are_left_out() -> None:
@@ -82,6 +88,6 @@ def test_columns_that_never_differ_are_left_out() -> None:
         )
         for question in RECORDED
     ]
-    policy = train(constant, Reward(), replace(QUICK, updates=1)).policy
+    policy = train_policy(constant, Reward(), replace(QUICK, updates=1)).policy
     assert "left" not in policy.columns
     assert "serial" in policy.columns

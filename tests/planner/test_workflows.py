@@ -9,26 +9,26 @@ from fathom.agents.decomposer import LocalDecomposer
 from fathom.llm.base import Completion
 from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
-from fathom.planner.question_features import Observer
+from fathom.planner.question_features import QuestionObserver
 from fathom.planner.workflows import (
     FIRST_TURN,
     SUB_TURN,
     LLMPlanner,
     LocalPlanner,
     Planner,
-    Prices,
-    Tried,
+    TriedWorkflow,
+    WorkflowPrices,
     WorkflowRules,
-    estimated_tokens,
-    is_legal,
-    legal,
-    policy_named,
+    estimate_tokens,
+    is_legal_workflow,
+    list_legal_workflows,
+    make_workflow_policy,
 )
 from fathom.testing.doubles import ScriptedChat, completion, run_context
 from fathom.text.content_words import ContentTerms
 from fathom.usage import Usage
 
-OBSERVER = Observer(terms=ContentTerms(), decomposer=LocalDecomposer())
+OBSERVER = QuestionObserver(extract_terms=ContentTerms(), decomposer=LocalDecomposer())
 NESTED = "Who founded the company that distributed the film Harbour Lights?"
 
 
@@ -47,9 +47,9 @@ def test_rules_choose_by_the_question(question: str, workflow: tuple[str, ...]) 
     seen = OBSERVER(question, [hit_of()], first=True)
     chosen = WorkflowRules(score_gap=0.0).choose(seen, FIRST_TURN).workflow
     assert chosen == workflow
-    assert is_legal(chosen, first=True)
+    assert is_legal_workflow(chosen, first=True)
     sub = WorkflowRules().choose(replace(seen, first=0.0), SUB_TURN).workflow
-    assert is_legal(sub, first=False)
+    assert is_legal_workflow(sub, first=False)
 
 
 def test_documents_are_selected_where_the_look_is_unclear() -> None:
@@ -59,12 +59,12 @@ def test_documents_are_selected_where_the_look_is_unclear() -> None:
 
 
 def test_a_workflow_in_the_settings_is_always_chosen() -> None:
-    policy = policy_named("QR,R,AG", score_gap=0.3)
+    policy = make_workflow_policy("QR,R,AG", score_gap=0.3)
     seen = OBSERVER(NESTED, (), first=True)
     assert policy.choose(seen, FIRST_TURN).workflow == ("QR", "R", "AG")
     assert policy.choose(replace(seen, first=0.0), SUB_TURN).workflow == ("R", "AG")
     assert policy.name == "QR,R,AG"
-    assert policy_named("rules", score_gap=0.3).name == "rules"
+    assert make_workflow_policy("rules", score_gap=0.3).name == "rules"
 
 
 def planned(planner: Planner, *, first: bool = True) -> tuple[str, ...]:
@@ -96,13 +96,13 @@ def test_the_model_is_told_the_grammar_of_the_turn() -> None:
         planner = LLMPlanner(model=RoleModel(chat=chat), local=WorkflowRules())
         assert planned(planner, first=first) == ("AG",)
         (call,) = chat.calls
-        names = [",".join(workflow) for workflow in legal(first=first)]
+        names = [",".join(workflow) for workflow in list_legal_workflows(first=first)]
         assert call.schema is not None
         assert call.schema["properties"]["workflow"] == {"enum": names}
         assert "; ".join(names) in call.messages[0].text
 
 
-def shown(prices: Prices, tried: Sequence[Tried] = ()) -> tuple[str, str]:
+def shown(prices: WorkflowPrices, tried: Sequence[TriedWorkflow] = ()) -> tuple[str, str]:
     """What a model is shown of a turn with two hits, and by which instructions."""
     chat = ScriptedChat(completion('{"workflow": "R,AG"}'))
     planner = LLMPlanner(model=RoleModel(chat=chat), local=WorkflowRules(), prices=prices)
@@ -115,7 +115,7 @@ def shown(prices: Prices, tried: Sequence[Tried] = ()) -> tuple[str, str]:
 
 
 def test_the_model_is_shown_the_look_the_prices_and_alpha() -> None:
-    text, _ = shown(Prices(alpha=0.2, tokens={"AG": 2000, "QDP": 500}))
+    text, _ = shown(WorkflowPrices(alpha=0.2, tokens={"AG": 2000, "QDP": 500}))
     assert "2 hits from 2 documents; the best has score 1.00, the second is 50% behind it" in text
     assert "the best holds 67% of the question's words" in text
     assert "Tried: nothing yet" in text
@@ -133,10 +133,12 @@ def test_the_model_is_shown_the_look_the_prices_and_alpha() -> None:
 
 def test_the_model_is_shown_what_was_tried_as_data() -> None:
     tried = [
-        Tried(question="Who directed Jaws?", workflow=("R", "AG"), answer="x" * 99, confidence=0.9),
-        Tried(question="Where?", workflow=("QDS",)),
+        TriedWorkflow(
+            question="Who directed Jaws?", workflow=("R", "AG"), answer="x" * 99, confidence=0.9
+        ),
+        TriedWorkflow(question="Where?", workflow=("QDS",)),
     ]
-    text, told = shown(Prices(), tried)
+    text, told = shown(WorkflowPrices(), tried)
     assert f'"Who directed Jaws?" by R,AG: "{"x" * 80}", 90% sure' in text
     assert '"Where?" by QDS: no answer' in text
     fence = next(line for line in text.splitlines() if line.startswith("===")).split(" turn")[0]
@@ -145,11 +147,11 @@ def test_the_model_is_shown_what_was_tried_as_data() -> None:
 
 def test_what_a_workflow_costs() -> None:
     seen = replace(OBSERVER("Who?", [hit_of()], first=True), coverage=0.67)
-    prices = Prices(followed=0.8, tokens=estimated_tokens({"reader"}, hits=5))
-    assert prices.of(("AG",), seen) == 2.0
-    assert prices.of(("R", "AG"), seen) == 2.0 + 8 * 0.25  # R follows bridges
-    assert prices.of(("R", "AG"), replace(seen, first=0.0)) == 2.0
-    assert estimated_tokens((), hits=5) == {}
+    prices = WorkflowPrices(coverage_threshold=0.8, tokens=estimate_tokens({"reader"}, hits=5))
+    assert prices.estimate_cost(("AG",), seen) == 2.0
+    assert prices.estimate_cost(("R", "AG"), seen) == 2.0 + 8 * 0.25  # R follows bridges
+    assert prices.estimate_cost(("R", "AG"), replace(seen, first=0.0)) == 2.0
+    assert estimate_tokens((), hits=5) == {}
 
 
 def test_a_policy_plans_as_a_step() -> None:

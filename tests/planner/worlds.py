@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from fathom.planner.actions import Action, executions
-from fathom.planner.environment import Outcome, RecordedQuestion
+from fathom.planner.actions import Action, iterate_sequences
+from fathom.planner.environment import RecordedOutcome, RecordedQuestion
 from fathom.planner.features import COLUMNS
 
 HELPS: tuple[Action, ...] = ("bridge", "split", "debate")
@@ -20,7 +20,7 @@ def question(number: int, *, kind: int | None = None, most: int = 2) -> Recorded
     }
     shown = {"coverage": kind == 0, "serial": kind == 1, "rival": kind == 2, "answered": kind != 4}
     outcomes = []
-    for tried in executions(has_model=False, most=most):
+    for tried in iterate_sequences(has_model=False, most=most):
         solved = kind == 3 or (kind < 3 and HELPS[kind] in tried)
         features = {**noise, **{name: float(value) for name, value in shown.items()}}
         features |= {
@@ -29,7 +29,7 @@ def question(number: int, *, kind: int | None = None, most: int = 2) -> Recorded
             if name.startswith("tried_")
         }
         outcomes.append(
-            Outcome(
+            RecordedOutcome(
                 tried=tried,
                 features=features,
                 f1=float(solved),

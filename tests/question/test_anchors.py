@@ -3,13 +3,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fathom.question.anchors import (
-    MOST,
+    MOST_ANCHORS,
     Anchor,
-    anchors,
-    contradicted,
-    coverage,
-    missing,
-    required,
+    find_anchors,
+    find_contradicted,
+    find_missing,
+    measure_coverage,
+    select_required,
 )
 
 CASES = [
@@ -65,12 +65,12 @@ CASES = [
 
 @pytest.mark.parametrize(("question", "expected"), CASES)
 def test_anchors_of_questions(question: str, expected: list[str]) -> None:
-    assert [f"{each.kind}: {each.text}" for each in anchors(question)] == expected
+    assert [f"{each.kind}: {each.text}" for each in find_anchors(question)] == expected
 
 
 def test_names_tell_more_than_stand_ins_and_numbers() -> None:
     def first(question: str) -> float:
-        return anchors(question)[0].score
+        return find_anchors(question)[0].score
 
     assert first('Was "Let It Be" first?') > first("Was Edward Baring first?")
     assert first("Was Edward Baring first?") > first("was edward baring first?")
@@ -79,15 +79,15 @@ def test_names_tell_more_than_stand_ins_and_numbers() -> None:
 
 def test_at_most_six_each_once() -> None:
     question = "Did Ada, Bob, Cid, Dee, Eve, Fay, Gus or Ada win?"
-    found = anchors(question)
-    assert len(found) == MOST == len({each.text for each in found})
-    assert [each.text for each in anchors(question, most=2)] == ["Ada", "Bob"]
+    found = find_anchors(question)
+    assert len(found) == MOST_ANCHORS == len({each.text for each in found})
+    assert [each.text for each in find_anchors(question, most=2)] == ["Ada", "Bob"]
 
 
 @given(st.text(max_size=80))
 def test_any_text_has_anchors_that_it_covers(text: str) -> None:
-    found = anchors(text)
-    assert len(found) <= MOST
+    found = find_anchors(text)
+    assert len(found) <= MOST_ANCHORS
     assert all(each.text and 0 <= each.score <= 1 for each in found)
 
 
@@ -121,7 +121,7 @@ def test_any_text_has_anchors_that_it_covers(text: str) -> None:
     ],
 )
 def test_coverage(question: str, text: str, share: float) -> None:
-    assert coverage(anchors(question), text) == share
+    assert measure_coverage(find_anchors(question), text) == share
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_coverage(question: str, text: str, share: float) -> None:
 def test_something_else_in_the_place_of_an_anchor_contradicts_it(
     question: str, text: str, found: list[str]
 ) -> None:
-    assert [each.text for each in contradicted(anchors(question), text)] == found
+    assert [each.text for each in find_contradicted(find_anchors(question), text)] == found
 
 
 @pytest.mark.parametrize(
@@ -154,9 +154,9 @@ def test_something_else_in_the_place_of_an_anchor_contradicts_it(
     ],
 )
 def test_times_and_telling_names_are_required(question: str, names: list[str]) -> None:
-    assert [each.text for each in required(anchors(question), 0.6)] == names
+    assert [each.text for each in select_required(find_anchors(question), 0.6)] == names
 
 
 def test_what_is_missing_is_told() -> None:
     paris, rome = (Anchor(kind="entity", text=text, score=1.0) for text in ("Paris", "Rome"))
-    assert missing([paris, rome], "When in Rome") == (paris,)
+    assert find_missing([paris, rome], "When in Rome") == (paris,)

@@ -1,6 +1,12 @@
 import pytest
 
-from fathom.question.answer_kind import AskedKind, asked_kind, contradicts, gives, tells
+from fathom.question.answer_kind import (
+    ExpectedValue,
+    contradicts_kind,
+    detect_expected_value,
+    gives_value,
+    is_plausible,
+)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +54,7 @@ from fathom.question.answer_kind import AskedKind, asked_kind, contradicts, give
     ],
 )
 def test_kinds_of_questions(question: str, kind: str | None) -> None:
-    found = asked_kind(question)
+    found = detect_expected_value(question)
     assert (found and found.kind) == kind
 
 
@@ -72,9 +78,9 @@ def test_kinds_of_questions(question: str, kind: str | None) -> None:
     ],
 )
 def test_what_a_text_gives(question: str, text: str, *, given: bool) -> None:
-    asked = asked_kind(question)
+    asked = detect_expected_value(question)
     assert asked is not None
-    assert gives(asked, text) is given
+    assert gives_value(asked, text) is given
 
 
 @pytest.mark.parametrize(
@@ -115,35 +121,37 @@ def test_what_a_text_gives(question: str, text: str, *, given: bool) -> None:
     ],
 )
 def test_a_value_with_another_unit_contradicts(question: str, value: str, *, other: bool) -> None:
-    asked = asked_kind(question)
+    asked = detect_expected_value(question)
     assert asked is not None
-    assert contradicts(asked, value) is other
+    assert contradicts_kind(asked, value) is other
 
 
 def test_a_measure_says_what_is_measured() -> None:
-    mass = AskedKind("measure", frozenset({"mass"}), exact=True)
-    assert asked_kind("Berapa berat kantongnya?") == mass
-    assert asked_kind("How many hours?") == AskedKind("measure", frozenset({"time"}), exact=True)
-    assert asked_kind("How long did it last?") == AskedKind(
+    mass = ExpectedValue("measure", frozenset({"mass"}), exact=True)
+    assert detect_expected_value("Berapa berat kantongnya?") == mass
+    assert detect_expected_value("How many hours?") == ExpectedValue(
+        "measure", frozenset({"time"}), exact=True
+    )
+    assert detect_expected_value("How long did it last?") == ExpectedValue(
         "measure", frozenset({"length", "time"})
     )
 
 
 def test_a_bare_number_above_a_hundred_is_no_share() -> None:
-    asked = asked_kind("What was the gross margin percentage of services?")
+    asked = detect_expected_value("What was the gross margin percentage of services?")
     assert asked is not None
-    assert [tells(asked, value) for value in ("14,015", "71.5", "120 %", "a third")] == [
+    assert [is_plausible(asked, value) for value in ("14,015", "71.5", "120 %", "a third")] == [
         False, True, True, True,
     ]  # fmt: skip
 
 
 def test_of_what_is_told_in_numbers_only_a_number_tells() -> None:
-    high, far = asked_kind("How high is it?"), asked_kind("How far is it?")
+    high, far = detect_expected_value("How high is it?"), detect_expected_value("How far is it?")
     assert high
     assert far
-    assert tells(high, "7,546 m")
-    assert not tells(high, "the twin peak")
-    assert tells(far, "as the crow flies")
+    assert is_plausible(high, "7,546 m")
+    assert not is_plausible(high, "the twin peak")
+    assert is_plausible(far, "as the crow flies")
 
 
 @pytest.mark.parametrize(
@@ -160,6 +168,6 @@ def test_of_what_is_told_in_numbers_only_a_number_tells() -> None:
     ],
 )
 def test_an_hour_of_the_day_is_no_date(question: str, value: str, hour: bool) -> None:
-    asked = asked_kind(question)
+    asked = detect_expected_value(question)
     assert asked is not None
-    assert contradicts(asked, value) is not hour
+    assert contradicts_kind(asked, value) is not hour

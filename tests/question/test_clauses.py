@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathom.question.clauses import LONGEST, MOST, chain, mentions
+from fathom.question.clauses import LONGEST_QUESTION, MOST_QUESTIONS, build_chain, find_mentions
 
 CHAINS = (
     # relative clauses
@@ -85,28 +85,28 @@ PLAIN = (
 
 @pytest.mark.parametrize("row", CHAINS, ids=lambda row: row[0])
 def test_a_nested_question_becomes_a_chain(row: tuple[str, ...]) -> None:
-    assert chain(row[0]) == row[1:]
+    assert build_chain(row[0]) == row[1:]
 
 
 @pytest.mark.parametrize("question", PLAIN)
 def test_a_plain_question_stays_as_it_is(question: str) -> None:
-    assert chain(question) == (question,)
+    assert build_chain(question) == (question,)
 
 
 def test_names_quotes_and_slots_are_mentions() -> None:
     text = 'Did #1 sing "blue tide" for Ana Silva?'
-    assert [span.cut(text) for span in mentions(text)] == ["#1", '"blue tide"', "Ana Silva"]
+    assert [span.cut(text) for span in find_mentions(text)] == ["#1", '"blue tide"', "Ana Silva"]
 
 
-@given(st.text(max_size=200), st.integers(2, MOST))
+@given(st.text(max_size=200), st.integers(2, MOST_QUESTIONS))
 def test_whatever_is_asked_a_chain_is_bounded_and_its_slots_look_back(text: str, most: int) -> None:
-    parts = chain(text.replace("#", ""), most)
+    parts = build_chain(text.replace("#", ""), most)
     assert 1 <= len(parts) <= most
     for place, part in enumerate(parts):
-        assert all(f"#{number}" not in part for number in range(place + 1, MOST + 1))
+        assert all(f"#{number}" not in part for number in range(place + 1, MOST_QUESTIONS + 1))
 
 
 @pytest.mark.parametrize("words", ["the company that ", "Oslo of the ", "a", "Acme's "])
 def test_a_text_of_any_length_is_done_with(words: str) -> None:
-    assert chain(words * 10_000) == (words * 10_000,)
-    assert chain(words * (LONGEST // len(words)))
+    assert build_chain(words * 10_000) == (words * 10_000,)
+    assert build_chain(words * (LONGEST_QUESTION // len(words)))

@@ -1,6 +1,11 @@
 import pytest
 
-from fathom.question.comparison import apart, comparison, joined, offered
+from fathom.question.comparison import (
+    drop_shared_words,
+    list_options,
+    parse_comparison,
+    split_questions,
+)
 
 COMPARED = (
     (
@@ -75,7 +80,7 @@ NOT_COMPARED = (
 
 @pytest.mark.parametrize(("question", "want", "questions"), COMPARED)
 def test_what_is_asked_of_each(question: str, want: str, questions: tuple[str, ...]) -> None:
-    found = comparison(question, 4)
+    found = parse_comparison(question, 4)
     assert found is not None
     assert (found.want, found.questions) == (want, questions)
     assert all(option in question for option in found.options)
@@ -83,7 +88,7 @@ def test_what_is_asked_of_each(question: str, want: str, questions: tuple[str, .
 
 @pytest.mark.parametrize(("question", "want", "first"), MEASURED)
 def test_what_can_be_put_in_order_is_asked_for(question: str, want: str, first: str | None) -> None:
-    found = comparison(question, 4)
+    found = parse_comparison(question, 4)
     assert found is not None
     assert found.want == want
     assert first in {None, found.questions[0]}
@@ -91,11 +96,11 @@ def test_what_can_be_put_in_order_is_asked_for(question: str, want: str, first: 
 
 @pytest.mark.parametrize("question", NOT_COMPARED)
 def test_other_questions_compare_nothing(question: str) -> None:
-    assert comparison(question, 4) is None
+    assert parse_comparison(question, 4) is None
 
 
 def test_no_more_than_so_many_are_compared() -> None:
-    found = comparison("Which is older, Oslo, Bergen, or Tromso?", 2)
+    found = parse_comparison("Which is older, Oslo, Bergen, or Tromso?", 2)
     assert found is not None
     assert found.options == ("Oslo", "Bergen")
 
@@ -117,7 +122,7 @@ def test_no_more_than_so_many_are_compared() -> None:
 def test_questions_joined_by_and_are_asked_for_themselves(
     question: str, questions: tuple[str, ...]
 ) -> None:
-    assert joined(question, 4) == questions
+    assert split_questions(question, 4) == questions
 
 
 @pytest.mark.parametrize(
@@ -134,25 +139,25 @@ def test_questions_joined_by_and_are_asked_for_themselves(
     ],
 )
 def test_what_a_question_offers_to_choose_from(question: str, options: tuple[str, ...]) -> None:
-    assert offered(question) == options
+    assert list_options(question) == options
 
 
 def test_things_without_names_are_compared_too() -> None:
-    found = comparison("Which is cheaper, the mooring permit or the fishing permit?", 5)
+    found = parse_comparison("Which is cheaper, the mooring permit or the fishing permit?", 5)
     assert found is not None
     assert found.want == "least"
     assert found.questions == (
         "How much does the mooring permit cost?",
         "How much does the fishing permit cost?",
     )
-    assert comparison("Which is older, the office or the mill?", 5) is None
+    assert parse_comparison("Which is older, the office or the mill?", 5) is None
 
 
 def test_options_are_told_apart_by_what_not_all_share() -> None:
     phones, computers = frozenset({"phone", "net", "sale"}), frozenset({"mac", "net", "sale"})
-    assert apart([phones, computers]) == [{"phone"}, {"mac"}]
-    assert apart([frozenset({"skip"}), frozenset({"cart"})]) == [{"skip"}, {"cart"}]
+    assert drop_shared_words([phones, computers]) == [{"phone"}, {"mac"}]
+    assert drop_shared_words([frozenset({"skip"}), frozenset({"cart"})]) == [{"skip"}, {"cart"}]
     short = frozenset({"sale"})
-    assert apart([phones, short]) == [{"phone", "net"}, short]
-    assert apart([frozenset(), short]) == [short]
-    assert apart([]) == []
+    assert drop_shared_words([phones, short]) == [{"phone", "net"}, short]
+    assert drop_shared_words([frozenset(), short]) == [short]
+    assert drop_shared_words([]) == []

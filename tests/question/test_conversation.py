@@ -10,8 +10,8 @@ from fathom.question.conversation import (
     LONGEST_TURN,
     MOST_TURNS,
     DialogueTurn,
-    dialogue_of,
     load_dialogue,
+    parse_dialogue,
 )
 
 ASKED = {"role": "user", "content": "Who designed the Mill Bridge?"}
@@ -90,9 +90,9 @@ def test_only_what_was_said_counts_and_only_the_end_of_it() -> None:
         {"role": "tool", "content": "x"},
         {"role": "assistant", "content": None, "tool_calls": []},
     ]
-    assert dialogue_of([*silent, parts]) == (DialogueTurn(role="user", content="a"),)
-    many = dialogue_of([{"role": "user", "content": f"{n} " * 5_000} for n in range(50)])
+    assert parse_dialogue([*silent, parts]) == (DialogueTurn(role="user", content="a"),)
+    many = parse_dialogue([{"role": "user", "content": f"{n} " * 5_000} for n in range(50)])
     assert len(many) == MOST_TURNS
     assert many[-1].content.startswith("49")
     assert len(many[-1].content) == LONGEST_TURN
-    assert dialogue_of(many) == many
+    assert parse_dialogue(many) == many

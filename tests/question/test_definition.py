@@ -2,7 +2,7 @@
 
 import pytest
 
-from fathom.question.definition import asked_term, definer
+from fathom.question.definition import build_definition_check, extract_term
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ from fathom.question.definition import asked_term, definer
     ],
 )
 def test_the_term_that_is_asked_for(question: str, term: str) -> None:
-    assert asked_term(question) == term
+    assert extract_term(question) == term
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_the_term_that_is_asked_for(question: str, term: str) -> None:
     ],
 )
 def test_a_sentence_that_begins_with_the_term_defines_it(text: str) -> None:
-    assert definer("quay")(text)
+    assert build_definition_check("quay")(text)
 
 
 @pytest.mark.parametrize(
@@ -60,9 +60,11 @@ def test_a_sentence_that_begins_with_the_term_defines_it(text: str) -> None:
     ],
 )
 def test_others_do_not(text: str) -> None:
-    assert not definer("quay")(text)
+    assert not build_definition_check("quay")(text)
 
 
 def test_a_term_of_several_words_may_run_over_a_line() -> None:
-    assert definer("jaminan  sosial (JS)")("1. Jaminan\nsosial (JS) adalah perlindungan.")
-    assert definer("c++")("C++ is a language.")
+    assert build_definition_check("jaminan  sosial (JS)")(
+        "1. Jaminan\nsosial (JS) adalah perlindungan."
+    )
+    assert build_definition_check("c++")("C++ is a language.")

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathom.question.antecedents import Asked
-from fathom.question.conversation import DialogueTurn, dialogue_of
-from fathom.question.followup import stand_alone
+from fathom.question.antecedents import PriorQuestion
+from fathom.question.conversation import DialogueTurn, parse_dialogue
+from fathom.question.followup import complete_question
 
 SAMPLES = Path(__file__).parent.parent.parent / "samples"
 ROWS = [
@@ -20,7 +20,7 @@ ROWS = [
 
 def turns(*said: str) -> tuple[DialogueTurn, ...]:
     """Questions and answers in turn."""
-    return dialogue_of(
+    return parse_dialogue(
         [
             {"role": "assistant" if n % 2 else "user", "content": text}
             for n, text in enumerate(said)
@@ -192,13 +192,13 @@ def test_a_follow_up_stands_alone(
     before: str, answer: str, question: str, standalone: str | None
 ) -> None:
     expected = standalone or "When does the pool open on Sundays?"
-    assert stand_alone(question, turns(before, answer)) == expected
+    assert complete_question(question, turns(before, answer)) == expected
 
 
 def test_one_follow_up_after_the_other() -> None:
     said = turns("What is the capital of France?", "Paris.", "And Norway?", "Oslo.")
-    assert stand_alone("And Peru?", said) == "What is the capital of Peru?"
-    assert stand_alone("How large is it?", said) == "How large is the capital of Norway?"
+    assert complete_question("And Peru?", said) == "What is the capital of Peru?"
+    assert complete_question("How large is it?", said) == "How large is the capital of Norway?"
 
 
 @pytest.mark.parametrize(
@@ -217,16 +217,17 @@ def test_one_follow_up_after_the_other() -> None:
 )
 def test_what_stands_alone_stays_letter_for_letter(question: str) -> None:
     assert (
-        stand_alone(question, turns("Who designed the Mill Bridge?", "Clara Benning.")) == question
+        complete_question(question, turns("Who designed the Mill Bridge?", "Clara Benning."))
+        == question
     )
-    assert stand_alone(question, ()) == question
+    assert complete_question(question, ()) == question
 
 
 def test_a_question_about_something_else_is_left_alone() -> None:
     lines = (SAMPLES / "questions.jsonl").read_text(encoding="utf-8").splitlines()
     texts = [json.loads(line)["text"] for line in lines]
     pairs = [(text, texts[n - far]) for n, text in enumerate(texts) for far in (1, 7, 13, 22)]
-    changed = [text for text, other in pairs if stand_alone(text, turns(other)) != text]
+    changed = [text for text, other in pairs if complete_question(text, turns(other)) != text]
     assert len(changed) <= len(pairs) / 50
 
 
@@ -247,12 +248,12 @@ def test_a_question_about_something_else_is_left_alone() -> None:
 def test_words_that_stand_for_something_of_their_own_question_stay(question: str) -> None:
     said = ("Who designed the Mill Bridge?", "Clara Benning."), ("Kapan Jembatan Merah dibuka?", "")
     for before in said:
-        assert stand_alone(question, turns(*before)) == question
+        assert complete_question(question, turns(*before)) == question
 
 
 def test_a_client_that_keeps_the_newest_question_too() -> None:
     said = turns("What is the capital of France?", "Paris.", "And Norway?")
-    assert stand_alone("And Norway?", said) == "What is the capital of Norway?"
+    assert complete_question("And Norway?", said) == "What is the capital of Norway?"
 
 
 def test_half_of_the_samples_as_a_person_puts_them() -> None:
@@ -260,7 +261,7 @@ def test_half_of_the_samples_as_a_person_puts_them() -> None:
     same = [
         row["_id"]
         for row in ROWS
-        if stand_alone(row["text"], dialogue_of(row["history"])) == row["standalone"]
+        if complete_question(row["text"], parse_dialogue(row["history"])) == row["standalone"]
     ]
     assert len(same) >= len(ROWS) / 2
     fresh = [row for row in ROWS if row["metadata"]["kind"] == "new"]
@@ -286,10 +287,10 @@ def test_the_samples_are_split_and_say_what_they_are() -> None:
     ],
 )
 def test_what_a_question_is_about(question: str, topic: str) -> None:
-    assert Asked(question).topic == topic
+    assert PriorQuestion(question).topic == topic
 
 
 @given(st.lists(st.text(max_size=80), max_size=4), st.text(min_size=1, max_size=80))
 def test_no_conversation_breaks_it(said: list[str], question: str) -> None:
-    made = stand_alone(question, turns(*said))
+    made = complete_question(question, turns(*said))
     assert made.strip() or not question.strip()

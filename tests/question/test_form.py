@@ -1,6 +1,12 @@
 import pytest
 
-from fathom.question.form import asked_count, asks_items, asks_steps, form_of, word_for
+from fathom.question.form import (
+    asks_items,
+    asks_steps,
+    choose_yes_no_word,
+    detect_form,
+    parse_count,
+)
 
 
 @pytest.mark.parametrize(
@@ -17,7 +23,7 @@ from fathom.question.form import asked_count, asks_items, asks_steps, form_of, w
     ],
 )
 def test_yes_or_no(question: str) -> None:
-    assert form_of(question) == "yes or no"
+    assert detect_form(question) == "yes or no"
 
 
 @pytest.mark.parametrize(
@@ -37,7 +43,7 @@ def test_yes_or_no(question: str) -> None:
     ],
 )
 def test_several(question: str) -> None:
-    assert form_of(question) == "several"
+    assert detect_form(question) == "several"
 
 
 @pytest.mark.parametrize(
@@ -61,19 +67,19 @@ def test_several(question: str) -> None:
     ],
 )
 def test_one(question: str) -> None:
-    assert form_of(question) == "one"
+    assert detect_form(question) == "one"
 
 
 def test_the_word_is_in_the_language_of_the_question() -> None:
-    assert word_for("Is it open?", yes=True) == "yes"
-    assert word_for("Is it open?", yes=False) == "no"
-    assert word_for("Apakah buka?", yes=True) == "ya"
-    assert word_for("Bolehkah masuk?", yes=False) == "tidak"
+    assert choose_yes_no_word("Is it open?", yes=True) == "yes"
+    assert choose_yes_no_word("Is it open?", yes=False) == "no"
+    assert choose_yes_no_word("Apakah buka?", yes=True) == "ya"
+    assert choose_yes_no_word("Bolehkah masuk?", yes=False) == "tidak"
 
 
 def test_long_questions_are_no_harder() -> None:
-    assert form_of("a, " * 30_000 + "is it?") == "one"
-    assert form_of("why " * 10_000) == "one"
+    assert detect_form("a, " * 30_000 + "is it?") == "one"
+    assert detect_form("why " * 10_000) == "one"
 
 
 @pytest.mark.parametrize(
@@ -109,7 +115,7 @@ def test_questions_for_steps(question: str) -> None:
 )
 def test_questions_that_a_list_may_answer(question: str) -> None:
     assert asks_items(question)
-    assert form_of(question) == "one"
+    assert detect_form(question) == "one"
 
 
 @pytest.mark.parametrize(
@@ -143,4 +149,4 @@ def test_questions_for_something_else(question: str) -> None:
     ],
 )
 def test_how_many_things_are_asked_for(question: str, count: int | None) -> None:
-    assert asked_count(question) == count
+    assert parse_count(question) == count

@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 from tests.making import hit_of
 
-from fathom.question.requirements import Requirements, items_of
+from fathom.question.requirements import Requirements, count_items
 from fathom.types import Alternative, Claim, Draft, Evidence, Hit, Span
 
 NADAL = "Nadal won the US Open in New York in 2017."
@@ -17,8 +17,8 @@ def quoting(hit: Hit, short: str = "") -> Draft:
 
 def lacking(question: str, text: str, short: str = "", *others: Hit) -> tuple[list[str], bool]:
     hit = hit_of(text)
-    found = Requirements.of(question, least=0.6).lacks(quoting(hit, short), [hit, *others])
-    assert bool(found.told) == bool(found.missing or found.kind or found.items)
+    found = Requirements.of(question, least=0.6).find_gap(quoting(hit, short), [hit, *others])
+    assert bool(found.description) == bool(found.missing or found.kind or found.items)
     return [each.text for each in found.missing], found.kind
 
 
@@ -42,7 +42,7 @@ def test_names_and_times_must_stand_in_the_evidence(
 def test_another_year_or_name_in_its_place_contradicts() -> None:
     def contradicted(question: str, text: str) -> bool:
         found = Requirements.of(question, least=0.6)
-        return bool(found.lacks(quoting(hit_of(text)), []).contradicted)
+        return bool(found.find_gap(quoting(hit_of(text)), []).contradicted)
 
     assert contradicted("Siapa juara US Open 2017?", ABOUT_2018)
     assert not contradicted("Siapa juara US Open 2017?", "Nadal won the US Open that year.")
@@ -88,7 +88,7 @@ def test_the_answer_must_be_of_the_kind_asked_for(
 def test_a_list_with_fewer_items_than_asked_for_lacks_the_rest() -> None:
     def lacks(question: str, short: str) -> int:
         draft = quoting(hit_of("Everest, K2."), short)
-        return Requirements.of(question, least=0.6).lacks(draft, []).items
+        return Requirements.of(question, least=0.6).find_gap(draft, []).items
 
     assert lacks("Sebutkan 3 gunung tertinggi di dunia", "Everest, K2") == 1
     assert lacks("Sebutkan 2 gunung tertinggi di dunia", "Everest and K2") == 0
@@ -99,10 +99,10 @@ def test_items_are_parts_of_the_short_answer_or_quotes_or_sentences() -> None:
     evidence = tuple(
         Evidence(hit=hit_of(document=f"d{n}"), span=Span(0, 9), support=0.9) for n in range(3)
     )
-    assert items_of(Draft(evidence=evidence)) == 3
-    assert items_of(Draft(evidence=evidence, claims=(Claim(text="One.", evidence=(0,)),))) == 1
-    assert items_of(Draft(evidence=evidence[:1], short_answer="a, b, c and d")) == 4
-    assert items_of(Draft()) == 0
+    assert count_items(Draft(evidence=evidence)) == 3
+    assert count_items(Draft(evidence=evidence, claims=(Claim(text="One.", evidence=(0,)),))) == 1
+    assert count_items(Draft(evidence=evidence[:1], short_answer="a, b, c and d")) == 4
+    assert count_items(Draft()) == 0
 
 
 def test_what_only_another_reading_rests_on_is_no_evidence_of_the_answer() -> None:
@@ -112,15 +112,15 @@ def test_what_only_another_reading_rests_on_is_no_evidence_of_the_answer() -> No
     )
     other = Alternative(text="Nadal", evidence=(1,))
     draft = Draft(evidence=(own, rival), alternatives=(other,), confidence=0.9)
-    found = Requirements.of("Siapa juara US Open 2017?", least=0.6).lacks(draft, [])
+    found = Requirements.of("Siapa juara US Open 2017?", least=0.6).find_gap(draft, [])
     assert [each.text for each in found.missing] == ["2017"]
 
 
 def test_without_evidence_everything_is_missing() -> None:
     required = Requirements.of("Siapa juara US Open 2017?", least=0.6)
-    assert required.lacks(Draft(), []).missing == required.anchors
-    assert required.held_by(hit_of(NADAL))
-    assert not required.held_by(hit_of(ABOUT_2018))
+    assert required.find_gap(Draft(), []).missing == required.anchors
+    assert required.can_be_met_by(hit_of(NADAL))
+    assert not required.can_be_met_by(hit_of(ABOUT_2018))
 
 
 def test_what_leads_from_one_document_to_the_next_counts_in_any_number_of_hops() -> None:
@@ -134,8 +134,8 @@ def test_what_leads_from_one_document_to_the_next_counts_in_any_number_of_hops()
     asked = "When was the town founded where the director of The Ferry of 1994 was born?"
     required = Requirements.of(asked, least=0.6)
     draft = quoting(cited, "1300")
-    assert [each.text for each in required.lacks(draft, [cited, film]).missing] != []
-    assert required.lacks(draft, [cited, vale, film]).missing == ()
+    assert [each.text for each in required.find_gap(draft, [cited, film]).missing] != []
+    assert required.find_gap(draft, [cited, vale, film]).missing == ()
 
 
 def test_of_two_to_choose_from_the_evidence_may_be_about_one() -> None:

@@ -2,7 +2,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from fathom.question.spelling import Speller, corrected
+from fathom.question.spelling import Speller, apply_corrections
 
 KNOWN = {
     "ferry": 9,
@@ -33,7 +33,7 @@ SPELLER = Speller(counts, pieces, lambda word: word.lower() in KNOWN)
 
 
 def mended(question: str) -> str:
-    return corrected(question, SPELLER.corrections(question))
+    return apply_corrections(question, SPELLER.find_corrections(question))
 
 
 @pytest.mark.parametrize(
@@ -74,7 +74,7 @@ def test_what_is_left_alone(question: str) -> None:
 
 def test_of_several_the_word_of_most_documents() -> None:
     """`ofice` lacks a letter of `office`; one more change would be `orifice`."""
-    assert SPELLER.corrections("the ofice") == {"ofice": "office"}
+    assert SPELLER.find_corrections("the ofice") == {"ofice": "office"}
 
 
 def test_the_index_is_not_asked_for_words_that_a_model_knows() -> None:
@@ -84,7 +84,7 @@ def test_the_index_is_not_asked_for_words_that_a_model_knows() -> None:
         asked.extend(words)
         return [1] * len(words)
 
-    assert Speller(counted, pieces, bool).corrections("harbour museum blorptic") == {}
+    assert Speller(counted, pieces, bool).find_corrections("harbour museum blorptic") == {}
     assert asked == ["blorptic"]
 
 
@@ -96,4 +96,4 @@ def test_a_word_that_only_its_stem_makes_known_is_no_word() -> None:
         lambda _: 2,
         lambda word: word == "boring",
     )
-    assert speller.corrections("a mooring, the borring") == {"borring": "boring"}
+    assert speller.find_corrections("a mooring, the borring") == {"borring": "boring"}

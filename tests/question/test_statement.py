@@ -2,7 +2,7 @@
 
 import pytest
 
-from fathom.question.statement import Statement, statement
+from fathom.question.statement import Statement, parse_statement
 
 
 @pytest.mark.parametrize(
@@ -33,7 +33,7 @@ from fathom.question.statement import Statement, statement
 def test_a_question_becomes_a_statement_and_its_negation(
     question: str, says: str, denies: str
 ) -> None:
-    assert statement(question) == Statement(says, denies)
+    assert parse_statement(question) == Statement(says, denies)
 
 
 @pytest.mark.parametrize(
@@ -48,4 +48,4 @@ def test_a_question_becomes_a_statement_and_its_negation(
     ],
 )
 def test_an_unknown_form_is_no_statement(question: str) -> None:
-    assert statement(question) is None
+    assert parse_statement(question) is None

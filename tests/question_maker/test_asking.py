@@ -7,12 +7,12 @@ fathom.question_maker.asking.verbs.
 
 import pytest
 
-from fathom.question_maker.asking import posed
+from fathom.question_maker.asking import pose_questions
 from fathom.text.language import Language
 
 
 def asked(sentence: str, language: Language = "en", common: str = "") -> list[tuple[str, str]]:
-    found = posed(sentence, language, frozenset(common.split()))
+    found = pose_questions(sentence, language, frozenset(common.split()))
     return [(each.text, each.answer.cut(sentence)) for each in found]
 
 
@@ -180,13 +180,13 @@ def test_what_points_elsewhere_in_indonesian_is_not_asked(sentence: str) -> None
 
 
 def test_a_list_says_its_members() -> None:
-    (made,) = posed("The survey kit contains a level, two staffs and a tape.", "en")
+    (made,) = pose_questions("The survey kit contains a level, two staffs and a tape.", "en")
     assert made.several
     assert made.items == ("a level", "two staffs", "a tape")
 
 
 def test_an_amount_is_a_number_and_a_date_is_none() -> None:
-    (amount,) = posed("A skip on a public street costs 35 crowns per week.", "en")
-    (date,) = posed("The Mill Bridge was opened on 8 September 1891.", "en")
+    (amount,) = pose_questions("A skip on a public street costs 35 crowns per week.", "en")
+    (date,) = pose_questions("The Mill Bridge was opened on 8 September 1891.", "en")
     assert amount.numeric
     assert not date.numeric

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from fathom.question_maker.facts import Fact, facts_of, is_named, shuffled_chunks
+from fathom.question_maker.facts import Fact, extract_facts, is_named, shuffle_chunks
 from fathom.testing.doubles import make_engine
 
 
@@ -20,8 +20,8 @@ def facts(tmp_path: Path) -> list[Fact]:
     )
     with make_engine(tmp_path / "index") as engine:
         engine.ingest([tmp_path / "stock.csv", tmp_path / "staff.csv"])
-        chunks = shuffled_chunks(engine.reader(), 0)
-    return [fact for chunk in chunks for fact in facts_of(chunk, ("en",))]
+        chunks = shuffle_chunks(engine.reader(), 0)
+    return [fact for chunk in chunks for fact in extract_facts(chunk, ("en",))]
 
 
 def test_a_cell_is_asked_for_by_its_row_and_column(facts: list[Fact]) -> None:
@@ -47,7 +47,7 @@ def test_chunks_come_in_an_order_that_the_seed_draws(tmp_path: Path) -> None:
         (tmp_path / f"{at}.md").write_text(f"# {at}\n\nText {at}.")
     with make_engine(tmp_path / "index") as engine:
         engine.ingest(tmp_path)
-        orders = [[c.id for c in shuffled_chunks(engine.reader(), seed)] for seed in (0, 0, 1)]
+        orders = [[c.id for c in shuffle_chunks(engine.reader(), seed)] for seed in (0, 0, 1)]
     assert orders[0] == orders[1] != orders[2]
     assert sorted(orders[0]) == sorted(orders[2])
 

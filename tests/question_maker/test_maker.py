@@ -14,7 +14,7 @@ from fathom.config import settings_of
 from fathom.engine import Engine
 from fathom.errors import IndexMissing, UsageError
 from fathom.evaluation.datasets import Dataset, load_questions
-from fathom.question_maker import KINDS, Made
+from fathom.question_maker import KINDS, QuestionSet
 from fathom.testing.doubles import ScriptedChat
 
 DOCUMENTS = {
@@ -45,22 +45,24 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
 
 
 @pytest.fixture(scope="module")
-def made(engine: Engine) -> Made:
+def made(engine: Engine) -> QuestionSet:
     return engine.make_questions(24)
 
 
-def read_again(made: Made, engine: Engine, folder: Path) -> Dataset:
+def read_again(made: QuestionSet, engine: Engine, folder: Path) -> Dataset:
     made.write(folder / "made.jsonl")
     return load_questions(folder / "made.jsonl", engine.documents.list())
 
 
-def test_there_are_questions_of_each_kind_that_the_documents_give(made: Made) -> None:
+def test_there_are_questions_of_each_kind_that_the_documents_give(made: QuestionSet) -> None:
     assert {"single-hop", "numeric", "conflicting", "unanswerable"} <= {*made.counts}
     assert {each.language for each in made.questions} == {"en", "id"}
     assert len({each.text for each in made.questions}) == len(made.questions) <= 24
 
 
-def test_an_answer_stands_word_for_word_in_a_relevant_document(made: Made, engine: Engine) -> None:
+def test_an_answer_stands_word_for_word_in_a_relevant_document(
+    made: QuestionSet, engine: Engine
+) -> None:
     for each in made.questions:
         texts = [" ".join(engine.documents.get(name).text.split()) for name in each.relevant]
         assert all(any(answer in text for text in texts) for answer in each.answers)
@@ -68,7 +70,7 @@ def test_an_answer_stands_word_for_word_in_a_relevant_document(made: Made, engin
 
 
 def test_a_file_of_questions_can_be_measured_with_and_says_what_it_is(
-    made: Made, engine: Engine, tmp_path: Path
+    made: QuestionSet, engine: Engine, tmp_path: Path
 ) -> None:
     found = read_again(made, engine, tmp_path)
     assert [each.text for each in found.questions] == [each.text for each in made.questions]
@@ -78,20 +80,20 @@ def test_a_file_of_questions_can_be_measured_with_and_says_what_it_is(
 
 
 def test_the_same_seed_gives_the_same_questions_and_another_one_others(
-    made: Made, engine: Engine
+    made: QuestionSet, engine: Engine
 ) -> None:
     assert engine.make_questions(24).questions == made.questions
     assert engine.make_questions(6, seed=5).questions != engine.make_questions(6).questions
 
 
-def test_what_documents_disagree_on_is_a_conflict_with_both_answers(made: Made) -> None:
+def test_what_documents_disagree_on_is_a_conflict_with_both_answers(made: QuestionSet) -> None:
     (found,) = (each for each in made.questions if each.kind == "conflicting")
     assert found.text == "How much does a mooring permit cost a year?"
     assert {answer[:2] for answer in found.answers} == {"40", "55"}
     assert len(found.relevant) == 2
 
 
-def test_what_is_removed_leaves_its_documents_out(made: Made, engine: Engine) -> None:
+def test_what_is_removed_leaves_its_documents_out(made: QuestionSet, engine: Engine) -> None:
     removed = [each for each in made.questions if each.rule.startswith("removed")]
     assert removed
     for each in removed:
@@ -116,9 +118,9 @@ def test_only_what_is_wanted_is_made(engine: Engine) -> None:
     assert {(each.kind, each.language) for each in found.questions} == {("numeric", "id")}
 
 
-def test_fewer_than_were_wanted_are_told_with_the_reasons(made: Made) -> None:
-    assert len(made.questions) < made.wanted == 24
-    assert all(count > 0 for count in made.refused.values())
+def test_fewer_than_were_wanted_are_told_with_the_reasons(made: QuestionSet) -> None:
+    assert len(made.questions) < made.target == 24
+    assert all(count > 0 for count in made.refusals.values())
 
 
 def test_what_is_asked_for_wrongly_is_refused(engine: Engine, tmp_path: Path) -> None:

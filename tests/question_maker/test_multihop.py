@@ -3,7 +3,7 @@
 import pytest
 
 from fathom.question_maker.facts import Fact
-from fathom.question_maker.multihop import described, hops
+from fathom.question_maker.multihop import build_hops, describe_answer
 from fathom.text.language import Language
 from fathom.types import Chunk, Span
 
@@ -36,7 +36,7 @@ FOUNDED = fact("When was Hallet founded?", "1304", "b", subject="Hallet")
 
 
 def test_a_name_that_another_question_answers_is_described() -> None:
-    (hop,) = hops([CAPITAL, FOUNDED])
+    (hop,) = build_hops([CAPITAL, FOUNDED])
     assert hop.question == "When was the capital of the Veldt district founded?"
     assert (hop.answer, hop.rule) == ("1304", "chain")
     assert hop.facts == (CAPITAL, FOUNDED)
@@ -45,12 +45,12 @@ def test_a_name_that_another_question_answers_is_described() -> None:
 def test_what_one_document_says_alone_is_no_chain() -> None:
     same = fact("When was Hallet founded?", "1304", "a", subject="Hallet")
     leaking = fact(CAPITAL.question, "Hallet", "a", text="Hallet was founded in 1304.")
-    assert not list(hops([CAPITAL, same]))
-    assert not list(hops([leaking, FOUNDED]))
+    assert not list(build_hops([CAPITAL, same]))
+    assert not list(build_hops([leaking, FOUNDED]))
 
 
 def test_a_name_that_is_a_part_of_another_name_is_left_alone() -> None:
-    assert not list(hops([CAPITAL, fact("When was the Hallet foundry opened?", "1850", "b")]))
+    assert not list(build_hops([CAPITAL, fact("When was the Hallet foundry opened?", "1850", "b")]))
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ def test_a_name_that_is_a_part_of_another_name_is_left_alone() -> None:
     ],
 )
 def test_an_answer_is_described_by_its_question(question: str, answer: str, words: str) -> None:
-    assert described(fact(question, answer, "a")) == words
+    assert describe_answer(fact(question, answer, "a")) == words
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_two_amounts_are_compared(
         fact(template.format(side), amount, side[-1], subject=side, language=language)
         for side, amount in zip(sides, (first, second), strict=True)
     ]
-    (hop,) = hops(pair)
+    (hop,) = build_hops(pair)
     joint = " atau " if language == "id" else " or "
     assert hop.question == asked.format(joint.join(sides))
     assert hop.answer == ("Mill Bridge", "Hallet Hall")[right]
@@ -107,4 +107,4 @@ def test_things_without_a_name_are_not_compared() -> None:
         fact(f"When was {side} opened?", year, side, subject=side)
         for side, year in (("the club", "1891"), ("the tunnel", "1904"))
     ]
-    assert not list(hops(pair))
+    assert not list(build_hops(pair))

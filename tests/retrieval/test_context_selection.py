@@ -11,14 +11,20 @@ from tests.calm import CALM
 from tests.making import hit_of
 from tests.retrieval.hits import hit, words
 
-from fathom.retrieval.context_selection import ContextSelector, Selection, is_list, packed, site_of
+from fathom.retrieval.context_selection import (
+    ContextSelector,
+    Selection,
+    find_site,
+    is_list,
+    pack_hits,
+)
 from fathom.settings.anchor import AnchorSettings
 from fathom.testing.doubles import run_context
 from fathom.text.content_words import ContentTerms
 from fathom.types import Hit
 
 QUESTION = "who won the 2004 award"
-SELECT = Selection(terms=words, settings=AnchorSettings(title_overlap=0.0))
+SELECT = Selection(extract_terms=words, settings=AnchorSettings(title_overlap=0.0))
 LIST = "Winners:\n- Ada\n- Bela\n- Cleo\n"
 
 
@@ -39,7 +45,7 @@ def test_a_title_counts_when_the_text_overlaps_too() -> None:
 
 
 def test_the_text_may_have_to_overlap_more() -> None:
-    strict = Selection(terms=words, settings=AnchorSettings(title_overlap=0.2))
+    strict = Selection(extract_terms=words, settings=AnchorSettings(title_overlap=0.2))
     one, two = (hit(text, score=0.5, title="award") for text in ("she won", "she won the cup"))
     assert strict(QUESTION, [one])[0].score == 0.5  # one word of five
     assert strict(QUESTION, [two])[0].score == 0.57  # two
@@ -63,7 +69,7 @@ def test_a_source_has_two_places_where_it_is_known() -> None:
     assert [each.chunk.document_id for each in chosen] == [*addresses[:2], addresses[3]]
     unknown = [hit("x", document=f"d{n}", score=0.5, rank=n + 1) for n in range(5)]
     assert len(SELECT(QUESTION, unknown)) == 5
-    one_source = Selection(terms=words, source=lambda _: "wiki")
+    one_source = Selection(extract_terms=words, find_source=lambda _: "wiki")
     assert len(one_source(QUESTION, unknown)) == 2
 
 
@@ -79,7 +85,7 @@ def test_a_source_has_two_places_where_it_is_known() -> None:
     ],
 )
 def test_the_site_of_an_address(document: str, site: str | None) -> None:
-    assert site_of(hit("x", document=document)) == site
+    assert find_site(hit("x", document=document)) == site
 
 
 def test_lists_have_places_of_their_own_when_one_is_asked_for() -> None:
@@ -132,7 +138,7 @@ def test_caps_and_order_always_hold(hits: list[Hit], listing: bool) -> None:
     chosen = SELECT(QUESTION, hits, listing=listing)
     assert len(chosen) <= SELECT.settings.fine
     assert max(Counter(each.chunk.document_id for each in chosen).values(), default=0) <= 2
-    assert max(Counter(map(site_of, chosen)).values(), default=0) <= 2
+    assert max(Counter(map(find_site, chosen)).values(), default=0) <= 2
     assert [each.score for each in chosen] == sorted((e.score for e in chosen), reverse=True)
     assert chosen == SELECT(QUESTION, hits, listing=listing)
 
@@ -140,9 +146,9 @@ def test_caps_and_order_always_hold(hits: list[Hit], listing: bool) -> None:
 def test_what_does_not_fit_is_skipped() -> None:
     sizes = (400, 600, 300, 250, 200)
     hits = [hit("x" * size, document=f"d{size}", rank=n) for n, size in enumerate(sizes, 1)]
-    assert names(packed(hits, tokens=900, count=len)) == ["d400#0", "d300#0", "d200#0"]
-    assert packed(hits, tokens=199, count=len) == ()
-    assert packed((), tokens=900, count=len) == ()
+    assert names(pack_hits(hits, tokens=900, count=len)) == ["d400#0", "d300#0", "d200#0"]
+    assert pack_hits(hits, tokens=199, count=len) == ()
+    assert pack_hits((), tokens=900, count=len) == ()
 
 
 @CALM
@@ -152,13 +158,13 @@ def test_what_does_not_fit_is_skipped() -> None:
 )
 def test_packing_never_takes_too_much(sizes: list[int], tokens: int) -> None:
     hits = [hit("x" * size, document=f"d{n}", rank=n + 1) for n, size in enumerate(sizes)]
-    assert sum(len(each.chunk.text) for each in packed(hits, tokens=tokens, count=len)) <= tokens
+    assert sum(len(each.chunk.text) for each in pack_hits(hits, tokens=tokens, count=len)) <= tokens
 
 
 def test_the_title_is_packed_too() -> None:
     titled = hit("x" * 10, title="t" * 10)
-    assert packed([titled], tokens=20, count=len) == ()
-    assert packed([titled], tokens=21, count=len) == (titled,)
+    assert pack_hits([titled], tokens=20, count=len) == ()
+    assert pack_hits([titled], tokens=21, count=len) == (titled,)
 
 
 PERMIT = "What does a mooring permit cost?"
@@ -177,9 +183,9 @@ LEASH = permit("c", "Dogs need a leash on the pier.", 3, 2.9)
 def documents(*hits: Hit, keep: int = 1, diversity: float = 0.0, tokens: int = 100) -> list[str]:
     narrow = ContextSelector(
         selection=Selection(
-            terms=ContentTerms(), settings=AnchorSettings(fine=keep, title_bonus=0.0)
+            extract_terms=ContentTerms(), settings=AnchorSettings(fine=keep, title_bonus=0.0)
         ),
-        count=lambda text: len(text.split()),
+        count_tokens=lambda text: len(text.split()),
     )
     with run_context() as context:
         found = asyncio.run(

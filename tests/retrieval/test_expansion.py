@@ -7,7 +7,12 @@ from tests.calm import CALM
 from tests.retrieval.hits import hit, words
 
 from fathom.domains.domain import load_domain
-from fathom.retrieval.expansion import EnhancedScore, Feedback, expanded, key_match
+from fathom.retrieval.expansion import (
+    EnhancedScore,
+    RelevanceFeedback,
+    expand_query,
+    measure_key_match,
+)
 
 SYNONYMS = {
     "siup": ("Surat Izin Usaha Perdagangan",),
@@ -36,26 +41,26 @@ SYNONYMS = {
     ],
 )
 def test_synonyms_are_added_behind_the_query(query: str, whole: str) -> None:
-    assert expanded(query, SYNONYMS) == whole
+    assert expand_query(query, SYNONYMS) == whole
 
 
 def test_a_domain_without_synonyms_adds_nothing() -> None:
-    assert expanded("Apa itu SIUP?", {}) == "Apa itu SIUP?"
+    assert expand_query("Apa itu SIUP?", {}) == "Apa itu SIUP?"
 
 
 @CALM
 @given(query=st.text(max_size=60) | st.sampled_from(["SIUP NIB OSS", "IMB?", "apa itu kbli"]))
 def test_adding_twice_adds_no_more_of_a_domain(query: str) -> None:
     synonyms = load_domain("licensing-id").synonyms
-    once = expanded(query, synonyms)
+    once = expand_query(query, synonyms)
     assert once.startswith(query)
-    assert len(expanded(once, synonyms)) <= len(once) + 200
+    assert len(expand_query(once, synonyms)) <= len(once) + 200
 
 
 def test_key_match_is_a_share_of_the_distinct_words() -> None:
     chunk = hit("surat izin usaha", title="SIUP").chunk
-    assert key_match("siup surat tanda SIUP", chunk, words) == pytest.approx(2 / 3)
-    assert key_match("", chunk, words) == 0.0
+    assert measure_key_match("siup surat tanda SIUP", chunk, words) == pytest.approx(2 / 3)
+    assert measure_key_match("", chunk, words) == 0.0
 
 
 def test_the_enhanced_score() -> None:
@@ -65,7 +70,7 @@ def test_the_enhanced_score() -> None:
         hit("siup surat izin", document="first", score=0.45, rank=3),  # 0.315 + 0.3
         hit("siup", document="third", score=0.5, rank=4),  # 0.35 + 0.3 / 3
     ]
-    found = EnhancedScore(terms=words)("siup surat izin", hits)
+    found = EnhancedScore(extract_terms=words)("siup surat izin", hits)
     assert [(each.chunk.document_id, each.rank, each.score, each.retriever) for each in found] == [
         ("first", 1, 0.615, "evr"),
         ("second", 2, 0.55, "evr"),
@@ -75,32 +80,32 @@ def test_the_enhanced_score() -> None:
 
 def test_equal_scores_keep_their_order() -> None:
     hits = [hit("siup", document=name, score=0.5, rank=n) for n, name in enumerate("ba", start=1)]
-    found = EnhancedScore(terms=words)("siup", hits)
+    found = EnhancedScore(extract_terms=words)("siup", hits)
     assert [each.chunk.document_id for each in found] == ["b", "a"]
 
 
-FEEDBACK = Feedback(words=str.split)
+FEEDBACK = RelevanceFeedback(extract_words=str.split)
 BEST = (hit("b c c d", document="x", score=3.0), hit("d e", document="y", score=1.0, rank=2))
 
 
 def test_rm3_by_hand() -> None:
     # Query: a 1/2, b 1/2, times 0.5. First hit: b 1/4, c 1/2, d 1/4, times 0.5 * 3/4. Second:
     # d 1/2, e 1/2, times 0.5 * 1/4.
-    assert FEEDBACK.model("a b", BEST) == {
+    assert FEEDBACK.build_model("a b", BEST) == {
         "b": 0.34375,
         "a": 0.25,
         "c": 0.1875,
         "d": 0.15625,
         "e": 0.0625,
     }
-    assert list(FEEDBACK.model("a b", BEST)) == ["b", "a", "c", "d", "e"]
-    assert FEEDBACK.terms("a b", BEST) == ("c", "d", "e")
+    assert list(FEEDBACK.build_model("a b", BEST)) == ["b", "a", "c", "d", "e"]
+    assert FEEDBACK.select_terms("a b", BEST) == ("c", "d", "e")
     assert FEEDBACK("a b", BEST) == "a b c d e"
 
 
 def test_rm3_is_bounded() -> None:
-    assert Feedback(words=str.split, count=1)("a b", BEST) == "a b c"
-    assert Feedback(words=str.split, hits=1)("a b", BEST) == "a b c d"
+    assert RelevanceFeedback(extract_words=str.split, count=1)("a b", BEST) == "a b c"
+    assert RelevanceFeedback(extract_words=str.split, hits=1)("a b", BEST) == "a b c d"
 
 
 def test_rm3_without_hits_or_words_adds_nothing() -> None:
@@ -110,16 +115,16 @@ def test_rm3_without_hits_or_words_adds_nothing() -> None:
 
 def test_scores_that_are_not_positive_count_alike() -> None:
     negative = [hit("c", score=-1.0), hit("d", document="e", score=-9.0, rank=2)]
-    assert FEEDBACK.model("a", negative) == {"a": 0.5, "c": 0.25, "d": 0.25}
+    assert FEEDBACK.build_model("a", negative) == {"a": 0.5, "c": 0.25, "d": 0.25}
     mixed = [hit("c", score=1.0), hit("d", document="e", score=-9.0, rank=2)]
-    assert FEEDBACK.terms("a", mixed) == ("c",)
+    assert FEEDBACK.select_terms("a", mixed) == ("c",)
 
 
 @CALM
 @given(texts=st.lists(st.text("abc ", max_size=12), max_size=5), query=st.text("abc ", max_size=8))
 def test_the_model_is_a_distribution(texts: list[str], query: str) -> None:
     hits = [hit(text, document=f"d{n}", score=1.0, rank=n + 1) for n, text in enumerate(texts)]
-    model = FEEDBACK.model(query, hits)
+    model = FEEDBACK.build_model(query, hits)
     assert sum(model.values()) <= 1 + 1e-9
     assert all(0 <= weight <= 1 for weight in model.values())
     assert list(model.values()) == sorted(model.values(), reverse=True)

@@ -11,8 +11,8 @@ from fathom.retrieval.fusion import (
     ReciprocalRank,
     WeightedSum,
     fuse_hits,
-    min_max,
-    z_score,
+    scale_min_max,
+    standardise_scores,
 )
 
 
@@ -47,10 +47,10 @@ def test_weighted_sum_by_hand() -> None:
 
 
 def test_normalisers_by_hand() -> None:
-    assert min_max([3.0, 2.0, 1.0]) == [1.0, 0.5, 0.0]
-    assert min_max([2.0, 2.0]) == [1.0, 1.0]
+    assert scale_min_max([3.0, 2.0, 1.0]) == [1.0, 0.5, 0.0]
+    assert scale_min_max([2.0, 2.0]) == [1.0, 1.0]
     assert NORMALISERS["max"]([4.0, 1.0]) == [1.0, 0.25]
-    assert z_score([2.0, 0.0]) == [1.0, -1.0]
+    assert standardise_scores([2.0, 0.0]) == [1.0, -1.0]
     assert [NORMALISERS[name]([]) for name in NORMALISERS] == [[], [], [], []]
 
 

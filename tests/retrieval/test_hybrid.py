@@ -15,8 +15,8 @@ from tests.retrieval.hits import hit
 from fathom.engine import Engine
 from fathom.errors import ModelError
 from fathom.models.base import Matrix
-from fathom.models.runtime import cores
-from fathom.retrieval.hybrid import HybridRetriever, definitions_first
+from fathom.models.runtime import count_cores
+from fathom.retrieval.hybrid import HybridRetriever, put_definitions_first
 from fathom.testing.doubles import HashingEmbedder
 from fathom.types import Query
 
@@ -28,12 +28,12 @@ def test_what_defines_the_term_comes_first_and_keeps_its_order() -> None:
         hit("2. Levy (or due) means what a ship pays.", document="c", score=0.7, rank=3),
         hit("A quay is a wall.", document="d", score=0.6, rank=4),
     ]
-    ordered = definitions_first(hits, "levy")
+    ordered = put_definitions_first(hits, "levy")
     assert [each.chunk.document_id for each in ordered] == ["a", "c", "b", "d"]
     assert [each.rank for each in ordered] == [1, 2, 3, 4]
     scores = [each.score for each in ordered]
     assert scores == sorted(scores, reverse=True)
-    assert definitions_first([], "levy") == []
+    assert put_definitions_first([], "levy") == []
 
 
 def test_a_definition_is_found_among_many_mentions(tmp_path: Path) -> None:
@@ -96,7 +96,7 @@ def quay(place: Path, *, fails: bool = False) -> Iterator[tuple[Engine, Waiting,
         yield engine, embedder, done
 
 
-@pytest.mark.skipif(cores() == 1, reason="one core has nothing to do beside")
+@pytest.mark.skipif(count_cores() == 1, reason="one core has nothing to do beside")
 def test_words_are_looked_up_while_the_question_is_embedded(tmp_path: Path) -> None:
     with quay(tmp_path) as (engine, embedder, _):
         (found,) = engine.search("the quay")
@@ -104,7 +104,7 @@ def test_words_are_looked_up_while_the_question_is_embedded(tmp_path: Path) -> N
         assert embedder.saw
 
 
-@pytest.mark.skipif(cores() == 1, reason="one core has nothing to do beside")
+@pytest.mark.skipif(count_cores() == 1, reason="one core has nothing to do beside")
 def test_where_the_question_has_no_vector_nobody_is_left_asking(tmp_path: Path) -> None:
     with quay(tmp_path, fails=True) as (engine, _, done):
         with pytest.raises(ModelError, match="no vector"):
@@ -121,10 +121,10 @@ def test_words_are_looked_up_by_who_asks_where_all_others_are_at_work(tmp_path: 
         end = Event()
         pool.submit(end.wait)
         try:
-            found = replace(hybrid, beside=pool).retrieve(Query(text="the quay"), k=3)
+            found = replace(hybrid, executor=pool).retrieve(Query(text="the quay"), k=3)
         finally:
             end.set()
-        assert found == replace(hybrid, beside=None).retrieve(Query(text="the quay"), k=3)
+        assert found == replace(hybrid, executor=None).retrieve(Query(text="the quay"), k=3)
 
 
 def made(tmp_path: Path) -> Engine:
@@ -144,7 +144,7 @@ def test_a_search_is_whole_though_the_threads_beside_it_have_ended(tmp_path: Pat
         assert engine.search("levy") == before
 
 
-@pytest.mark.skipif(cores() < 2, reason="nothing is done beside a search on one core")
+@pytest.mark.skipif(count_cores() < 2, reason="nothing is done beside a search on one core")
 def test_a_search_that_ends_while_its_engine_is_closed_leaves_no_thread(tmp_path: Path) -> None:
     engine = made(tmp_path)
     at_work, closing = threading.Event(), threading.Event()
@@ -153,7 +153,7 @@ def test_a_search_that_ends_while_its_engine_is_closed_leaves_no_thread(tmp_path
         at_work.set()
         closing.wait(30)
         with engine.open_snapshot() as index:
-            beside = engine.assembly.hybrid(index).beside
+            beside = engine.assembly.hybrid(index).executor
         assert beside is not None
         beside.submit(int).result()
 

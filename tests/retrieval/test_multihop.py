@@ -7,7 +7,14 @@ import pytest
 from tests.making import hit_of
 
 from fathom.errors import RunError
-from fathom.retrieval.multihop import MultiHop, bridges, plain, remaining, titled, without_aside
+from fathom.retrieval.multihop import (
+    MultiHop,
+    find_bridges,
+    is_titled,
+    list_open_words,
+    normalize_name,
+    strip_brackets,
+)
 from fathom.retrieval.search import Search
 from fathom.settings.anchor import AnchorSettings
 from fathom.testing.doubles import run_context
@@ -53,8 +60,10 @@ def index(breaks: str = "") -> Index:
 def found(
     of: Index, *anchors: str, k: int = 24, budget: Budget | None = None, **settings: Any
 ) -> list[str]:
-    search = Search(retriever=lambda: of, identity={})
-    hops = MultiHop(search=search, terms=ContentTerms(), settings=AnchorSettings(**settings))
+    search = Search(open_retriever=lambda: of, identity={})
+    hops = MultiHop(
+        search=search, extract_terms=ContentTerms(), settings=AnchorSettings(**settings)
+    )
     with run_context(budget) as context:
         hits = asyncio.run(hops(Query(text=QUESTION), anchors, k=k, context=context))
     assert [each.rank for each in hits] == list(range(1, len(hits) + 1))
@@ -71,8 +80,8 @@ def test_a_bridge_leads_to_a_document_that_shares_no_word_with_the_question() ->
 
 def test_the_score_is_the_sum_of_three_parts() -> None:
     of = index()
-    search = Search(retriever=lambda: of, identity={})
-    hops = MultiHop(search=search, terms=ContentTerms())
+    search = Search(open_retriever=lambda: of, identity={})
+    hops = MultiHop(search=search, extract_terms=ContentTerms())
     with run_context() as context:
         hits = asyncio.run(hops(Query(text=QUESTION), ["Anna Benson"], k=24, context=context))
     scores = {each.chunk.document_id: each.score for each in hits}
@@ -83,14 +92,14 @@ def test_the_score_is_the_sum_of_three_parts() -> None:
 
 
 def searching(index: Index) -> Search:
-    return Search(retriever=lambda: index, identity={})
+    return Search(open_retriever=lambda: index, identity={})
 
 
 def test_a_title_that_several_documents_bear_tells_none_of_them_apart() -> None:
     twins = [hit(name, "Oslo", f"{name} is a part.", 1.0) for name in ("east", "west")]
     for pages, score in ((twins, 0.1), (twins[:1], 0.5)):
         of = Index(known={"Which": [ANNA], "Oslo": pages})
-        hops = MultiHop(search=searching(of), terms=ContentTerms())
+        hops = MultiHop(search=searching(of), extract_terms=ContentTerms())
         with run_context() as context:
             hits = asyncio.run(hops(Query(text=QUESTION), ["Oslo"], k=24, context=context))
         scores = {each.chunk.document_id: each.score for each in hits}
@@ -102,7 +111,7 @@ def test_more_of_the_same_document_is_no_hop() -> None:
     for page, score in ((career, 0.1), (KRIS, 0.1 + 1.5 * 0.8)):
         low = replace(page, score=0.1)
         of = Index(known={"Which": [ANNA, *NOISE, low], "Kris Benson": [page]})
-        hops = MultiHop(search=searching(of), terms=ContentTerms())
+        hops = MultiHop(search=searching(of), extract_terms=ContentTerms())
         with run_context() as context:
             hits = asyncio.run(hops(Query(text=QUESTION), [], k=24, context=context))
         scores = {each.chunk.id: each.score for each in hits}
@@ -141,20 +150,20 @@ OTHER = hit_of("Rain fell in Cairo.", document="d2", rank=2)
 
 
 def told(question: str, *hits: Hit) -> list[str]:
-    return [each.name for each in bridges(question, hits, TERMS)]
+    return [each.name for each in find_bridges(question, hits, TERMS)]
 
 
 def test_names_near_the_words_of_the_question_come_first() -> None:
     # "Fees", the title, stands with everything in the chunk; Kris Benson beside "husband".
     assert told(QUESTION, WIFE, OTHER) == ["Fees", "Kris Benson"]
-    known = bridges(QUESTION, [WIFE], TERMS)[:1]
-    assert [each.name for each in bridges(QUESTION, [WIFE], TERMS, earlier=known)] == [
+    known = find_bridges(QUESTION, [WIFE], TERMS)[:1]
+    assert [each.name for each in find_bridges(QUESTION, [WIFE], TERMS, earlier=known)] == [
         "Kris Benson"
     ]
 
 
 def test_strength_is_share_of_score_times_share_of_words() -> None:
-    (title, kris) = bridges(QUESTION, [WIFE], TERMS)
+    (title, kris) = find_bridges(QUESTION, [WIFE], TERMS)
     # Of team, anna, benson, husband, play the chunk holds three, the sentence two.
     assert (title.strength, kris.strength) == (0.6, 0.4)
     assert kris.chunk == WIFE.chunk
@@ -168,8 +177,8 @@ def test_nothing_leads_anywhere() -> None:
 
 
 def test_what_a_chunk_does_not_hold_remains() -> None:
-    assert remaining(QUESTION, WIFE.chunk, TERMS) == "team play"
-    assert remaining(QUESTION, OTHER.chunk, TERMS) == "team Anna Benson husband play"
+    assert list_open_words(QUESTION, WIFE.chunk, TERMS) == "team play"
+    assert list_open_words(QUESTION, OTHER.chunk, TERMS) == "team Anna Benson husband play"
 
 
 @pytest.mark.parametrize(
@@ -177,11 +186,11 @@ def test_what_a_chunk_does_not_hold_remains() -> None:
     [("Kris Benson (pitcher)", "kris  benson", True), ("Kris", "Kris Benson", False)],
 )
 def test_titles(title: str, name: str, *, is_title: bool) -> None:
-    assert (plain(without_aside(title)) == plain(name)) is is_title
+    assert (normalize_name(strip_brackets(title)) == normalize_name(name)) is is_title
 
 
 def test_a_document_is_called_by_its_title() -> None:
     oaks = replace(WIFE.chunk, title="Fair Oaks, California")
-    assert titled(oaks, "Fair Oaks")
-    assert titled(WIFE.chunk, "fees")
-    assert not titled(WIFE.chunk, "fee")
+    assert is_titled(oaks, "Fair Oaks")
+    assert is_titled(WIFE.chunk, "fees")
+    assert not is_titled(WIFE.chunk, "fee")

@@ -1,9 +1,9 @@
 import asyncio
 import threading
 
-from fathom.retrieval.quotes import Quoted, QuotePlace, Quotes
+from fathom.retrieval.quotes import DocumentQuote, QuoteLookup, QuotePlace
 from fathom.runs.recorder import Recorder
-from fathom.runs.replay import Recorded
+from fathom.runs.replay import RecordedEvents
 from fathom.testing.doubles import run_context
 from fathom.types import Block, Document, Span
 
@@ -16,22 +16,22 @@ DOCUMENT = Document(
 )
 PLACES = [QuotePlace("d1", Span(5, 9)), QuotePlace("gone", Span(0, 1))]
 FOUND = (
-    Quoted(text="Two.", path="a.pdf", title="A", section="Part I > Fees", page=3, line=1),
+    DocumentQuote(text="Two.", path="a.pdf", title="A", section="Part I > Fees", page=3, line=1),
     None,
 )
 
 
 def test_what_stands_at_a_place_also_from_the_record() -> None:
     with run_context() as context:
-        quotes = Quotes({"d1": DOCUMENT}.get)
+        quotes = QuoteLookup({"d1": DOCUMENT}.get)
         assert asyncio.run(quotes(PLACES, context)) == FOUND
         assert asyncio.run(quotes([], context)) == ()
         assert isinstance(context.scope, Recorder)
         trace = context.scope.seal(None)
     assert len(trace.events) == 1
-    with run_context(events=Recorded(trace)) as again:
+    with run_context(events=RecordedEvents(trace)) as again:
         nothing: dict[str, Document] = {}
-        assert asyncio.run(Quotes(nothing.get)(PLACES, again)) == FOUND
+        assert asyncio.run(QuoteLookup(nothing.get)(PLACES, again)) == FOUND
 
 
 def test_an_index_that_does_not_answer_in_time_verifies_nothing() -> None:
@@ -41,7 +41,7 @@ def test_an_index_that_does_not_answer_in_time_verifies_nothing() -> None:
         busy.wait()
 
     with run_context(seconds=0.02) as context:
-        assert asyncio.run(Quotes(wait)(PLACES, context)) == (None, None)
+        assert asyncio.run(QuoteLookup(wait)(PLACES, context)) == (None, None)
         busy.set()
 
 
@@ -55,7 +55,7 @@ def test_a_heading_is_looked_for_above_a_place() -> None:
         QuotePlace("d2", Span(18, 18), "Prices"),
     ]
     with run_context() as context:
-        first, second, none = asyncio.run(Quotes({"d2": document}.get)(asked, context))
+        first, second, none = asyncio.run(QuoteLookup({"d2": document}.get)(asked, context))
     assert first is not None
     assert second is not None
     assert (first.text, first.start, second.start, none) == ("Fees", 0, 12, None)

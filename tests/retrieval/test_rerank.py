@@ -6,7 +6,7 @@ import pytest
 from tests.making import hit_of
 
 from fathom.models.reading import Reading
-from fathom.retrieval.rerank import Reranker, merit
+from fathom.retrieval.rerank import Reranker, measure_merit
 from fathom.testing.doubles import ScriptedCrossReader, reading, run_context
 from fathom.types import Chunk, Hit
 
@@ -34,7 +34,7 @@ def names(found: tuple[Hit, ...]) -> list[str]:
 
 
 def test_relevance_is_mixed_with_the_first_stage() -> None:
-    read, found = reranker(0.1, 0.9, 0.8).reranked("q", hits(9.0, 8.0, 1.0), keep=2)
+    read, found = reranker(0.1, 0.9, 0.8).rerank_hits("q", hits(9.0, 8.0, 1.0), keep=2)
     assert read == 3
     assert names(found) == ["d2", "d1"]
     assert [hit.rank for hit in found] == [1, 2]
@@ -44,21 +44,21 @@ def test_relevance_is_mixed_with_the_first_stage() -> None:
 
 def test_without_weight_nothing_is_read_or_changed() -> None:
     given = hits(9.0, 8.0, 1.0)
-    assert reranker(weight=0.0).reranked("q", given, keep=2) == (0, tuple(given[:2]))
+    assert reranker(weight=0.0).rerank_hits("q", given, keep=2) == (0, tuple(given[:2]))
 
 
 def test_with_full_weight_only_relevance_counts() -> None:
-    _, found = reranker(0.1, 0.2, 0.3, weight=1.0).reranked("q", hits(9.0, 8.0, 1.0), keep=3)
+    _, found = reranker(0.1, 0.2, 0.3, weight=1.0).rerank_hits("q", hits(9.0, 8.0, 1.0), keep=3)
     assert names(found) == ["d3", "d2", "d1"]
 
 
 def test_reading_stops_when_what_is_kept_is_settled() -> None:
     scores = [1.0, 0.9, 0.3, 0.2, *[0.1] * 20]
     relevance = [0.9, 0.9, *[0.0] * 22]
-    read, found = reranker(*relevance).reranked("q", hits(*scores), keep=2)
+    read, found = reranker(*relevance).rerank_hits("q", hits(*scores), keep=2)
     assert read == 4
     assert names(found) == ["d1", "d2"]
-    read, _ = reranker(*relevance).reranked("q", hits(*scores), keep=3)
+    read, _ = reranker(*relevance).rerank_hits("q", hits(*scores), keep=3)
     assert read == 24
 
 
@@ -67,21 +67,21 @@ def test_stopping_early_never_changes_what_is_kept() -> None:
         relevance = [(seed * 7 + n * 13) % 101 / 100 for n in range(20)]
         given = hits(*[1 - (n * (seed % 5 + 1)) / 100 for n in range(20)])
         for keep in (1, 3, 8):
-            early = reranker(*relevance).reranked("q", given, keep=keep)[1]
-            whole = reranker(*relevance).reranked("q", given, keep=20)[1]
+            early = reranker(*relevance).rerank_hits("q", given, keep=keep)[1]
+            whole = reranker(*relevance).rerank_hits("q", given, keep=20)[1]
             assert early == whole[:keep]
 
 
 def test_no_more_than_the_budget_is_read_and_the_rest_comes_behind() -> None:
     given = hits(1.0, 0.9, 0.8, 0.7, 0.6, 0.5)
-    read, found = reranker(*[0.5] * 4, 1.0, 1.0, most=4).reranked("q", given, keep=6)
+    read, found = reranker(*[0.5] * 4, 1.0, 1.0, most=4).rerank_hits("q", given, keep=6)
     assert read == 4
     assert names(found) == ["d1", "d2", "d3", "d4", "d5", "d6"]
 
 
 @pytest.mark.parametrize("scores", [(), (1.0,), (0.5, 0.5, 0.5)])
 def test_odd_lists(scores: tuple[float, ...]) -> None:
-    _, found = reranker(*[0.5] * 3).reranked("q", hits(*scores), keep=8)
+    _, found = reranker(*[0.5] * 3).rerank_hits("q", hits(*scores), keep=8)
     assert names(found) == [f"d{n}" for n in range(1, len(scores) + 1)]
 
 
@@ -95,7 +95,7 @@ def test_it_is_a_step_of_the_run() -> None:
 def test_merit_is_the_mean_of_two_logits() -> None:
     def of(relevance: float, answerable: float) -> float:
         chunk = hit_of().chunk
-        return merit(reading(chunk, relevance=relevance, answerable=answerable))
+        return measure_merit(reading(chunk, relevance=relevance, answerable=answerable))
 
     assert of(0.5, 0.5) == 0.5
     assert of(0.0, 0.0) == pytest.approx(0.0)

@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from tests.making import hit_of
 
-from fathom.retrieval.search import Search, texts_of
+from fathom.retrieval.search import Search, collect_texts
 from fathom.runs.context import RunContext
 from fathom.runs.ledger import BudgetRefused
 from fathom.runs.recorder import Recorder
-from fathom.runs.replay import EventMissing, Recorded
+from fathom.runs.replay import MissingEventError, RecordedEvents
 from fathom.runs.trace import Trace
 from fathom.testing.doubles import run_context
 from fathom.types import ChunkBlock, Filter, Hit, Query
@@ -39,8 +39,8 @@ def trace_of(context: RunContext) -> Trace:
     return context.scope.seal(None)
 
 
-LIVE = Search(retriever=Fixed, identity={"retriever": "hybrid"})
-RECORD = Search(retriever=nobody, identity={"retriever": "hybrid"})
+LIVE = Search(open_retriever=Fixed, identity={"retriever": "hybrid"})
+RECORD = Search(open_retriever=nobody, identity={"retriever": "hybrid"})
 
 
 def test_hits_come_back_as_they_were_also_from_the_record() -> None:
@@ -48,9 +48,9 @@ def test_hits_come_back_as_they_were_also_from_the_record() -> None:
         assert asyncio.run(LIVE(QUERY, k=2, context=context)) == tuple(HITS)
         assert context.ledger.usage.retrievals == 1
         trace = trace_of(context)
-    with run_context(events=Recorded(trace)) as again:
+    with run_context(events=RecordedEvents(trace)) as again:
         assert asyncio.run(RECORD(QUERY, k=2, context=again)) == tuple(HITS)
-    assert {(text.document, text.start) for text in texts_of(trace)} == {
+    assert {(text.document, text.start) for text in collect_texts(trace)} == {
         (hit.chunk.document_id, hit.chunk.span.start) for hit in HITS
     }
     assert trace.usage.retrievals == 1
@@ -63,7 +63,7 @@ def test_another_search_is_not_in_the_record(changed: str) -> None:
         trace = trace_of(context)
     search = replace(RECORD, identity={"retriever": "vector"}) if changed == "identity" else RECORD
     query = Query(text="other") if changed == "query" else QUERY
-    with run_context(events=Recorded(trace)) as again, pytest.raises(EventMissing):
+    with run_context(events=RecordedEvents(trace)) as again, pytest.raises(MissingEventError):
         asyncio.run(search(query, k=1 if changed == "k" else 2, context=again))
 
 
@@ -72,4 +72,4 @@ def test_a_search_that_the_budget_does_not_allow_is_not_made() -> None:
         with pytest.raises(BudgetRefused):
             asyncio.run(RECORD(QUERY, k=2, context=context))
         trace = trace_of(context)
-    assert texts_of(trace) == frozenset()
+    assert collect_texts(trace) == frozenset()

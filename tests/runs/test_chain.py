@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fathom.jsonable import canonical, digest
-from fathom.runs.chain import TraceTampered, decode
+from fathom.runs.chain import TamperedTraceError, decode_trace
 from fathom.runs.recorder import Recorder
 from fathom.runs.trace import Origin, Trace
 from fathom.usage import Budget, Usage
@@ -24,11 +24,11 @@ def sample() -> Trace:
     )
     recorder = Recorder(origin)
     with recorder.step("retrieve", agent="retriever", inputs={"query": "bridge"}) as step:
-        step.done(outputs={"hits": ["a#1", "b#2"]}, usage=Usage(retrievals=1))
+        step.set_outcome(outputs={"hits": ["a#1", "b#2"]}, usage=Usage(retrievals=1))
     with recorder.step("read", agent="reader") as step:
         for value in (False, 0, "", None, {}, {"text": "by Ada"}, [1, 2.5]):
             step.observe("llm", {"prompt": "..."}, [value].pop)
-        step.done(verdict="accept", usage=Usage(llm_calls=1, cost_usd=None))
+        step.set_outcome(verdict="accept", usage=Usage(llm_calls=1, cost_usd=None))
     return recorder.seal({"status": "answered", "answer": "Ada [1]", "trace_id": "x"})
 
 
@@ -36,7 +36,7 @@ TRACE = sample()
 
 
 def test_a_trace_reads_back_as_it_was() -> None:
-    again = decode(TRACE.data, TRACE.id)
+    again = decode_trace(TRACE.data, TRACE.id)
 
     assert again == TRACE
     assert again.origin.budget == Budget(tokens=500)
@@ -69,8 +69,8 @@ def test_any_changed_byte_is_noticed(place: int, by: int) -> None:
     data = bytearray(TRACE.data)
     data[place] = (data[place] + by) % 256
 
-    with pytest.raises(TraceTampered):
-        decode(bytes(data), TRACE.id)
+    with pytest.raises(TamperedTraceError):
+        decode_trace(bytes(data), TRACE.id)
 
 
 @given(st.data())
@@ -80,15 +80,15 @@ def test_any_missing_repeated_or_moved_record_is_noticed(data: st.DataObject) ->
     if order == list(range(len(lines))):
         return
 
-    with pytest.raises(TraceTampered):
-        decode(b"\n".join(lines[place] for place in order), TRACE.id)
+    with pytest.raises(TamperedTraceError):
+        decode_trace(b"\n".join(lines[place] for place in order), TRACE.id)
 
 
 def test_the_changed_record_is_named() -> None:
     changed = TRACE.data.replace(b"by Ada", b"by Bob")
 
-    with pytest.raises(TraceTampered, match="record 7 was changed"):
-        decode(changed, TRACE.id)
+    with pytest.raises(TamperedTraceError, match="record 7 was changed"):
+        decode_trace(changed, TRACE.id)
 
 
 def test_a_trace_rewritten_to_its_end_has_another_id() -> None:
@@ -100,9 +100,9 @@ def test_a_trace_rewritten_to_its_end_has_another_id() -> None:
         head = digest(rewritten[-1])
     forged = "\n".join(rewritten).encode()
 
-    assert decode(forged).id != TRACE.id
-    with pytest.raises(TraceTampered, match="last record"):
-        decode(forged, TRACE.id)
+    assert decode_trace(forged).id != TRACE.id
+    with pytest.raises(TamperedTraceError, match="last record"):
+        decode_trace(forged, TRACE.id)
 
 
 def chained(*contents: object) -> bytes:
@@ -139,11 +139,11 @@ END = {"record": "end", "answer": None, "seconds": 0, "dropped": 0}
     ids=range(13),
 )
 def test_what_is_no_trace_is_refused_in_one_line(data: bytes) -> None:
-    with pytest.raises(TraceTampered) as caught:
-        decode(data)
+    with pytest.raises(TamperedTraceError) as caught:
+        decode_trace(data)
 
     assert "\n" not in str(caught.value)
 
 
 def test_the_smallest_trace() -> None:
-    assert decode(chained(FIRST, END)).records == ()
+    assert decode_trace(chained(FIRST, END)).records == ()

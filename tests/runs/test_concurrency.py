@@ -10,9 +10,9 @@ from fathom.runs.concurrency import (
     StepEvent,
     StreamEvent,
     TextEvent,
-    in_loop,
-    stream,
-    stream_in_loop,
+    run_in_loop,
+    stream_events,
+    stream_from_thread,
 )
 from fathom.runs.context import Listener
 from fathom.types import Answer
@@ -25,10 +25,10 @@ ANSWER = Answer(
 
 
 async def telling(listener: Listener) -> Answer:
-    listener.step("read", "")
+    listener.on_step("read", "")
     await asyncio.sleep(0)
-    await asyncio.get_running_loop().run_in_executor(None, listener.text, "One word.")
-    listener.step("read", "done")
+    await asyncio.get_running_loop().run_in_executor(None, listener.on_text, "One word.")
+    listener.on_step("read", "done")
     return ANSWER
 
 
@@ -41,7 +41,7 @@ TOLD: list[StreamEvent] = [
 
 
 async def breaking(listener: Listener) -> Answer:
-    listener.step("read", "")
+    listener.on_step("read", "")
     raise KeyError("nobody foresaw this")
 
 
@@ -52,7 +52,7 @@ class Waits:
         self.ended = threading.Event()
 
     async def __call__(self, listener: Listener) -> Answer:
-        listener.step("read", "")
+        listener.on_step("read", "")
         try:
             await asyncio.Event().wait()
         finally:
@@ -62,22 +62,22 @@ class Waits:
 
 def test_a_coroutine_is_run_to_its_end_with_and_without_a_loop_around() -> None:
     async def inside() -> str:
-        return in_loop(asyncio.sleep(0, "done"))  # as in a notebook
+        return run_in_loop(asyncio.sleep(0, "done"))  # as in a notebook
 
-    assert in_loop(asyncio.sleep(0, "done")) == "done"
+    assert run_in_loop(asyncio.sleep(0, "done")) == "done"
     assert asyncio.run(inside()) == "done"
 
 
 def test_a_stream_tells_steps_text_and_the_answer_in_order() -> None:
     async def listened() -> list[StreamEvent]:
-        return [event async for event in stream(telling)]
+        return [event async for event in stream_events(telling)]
 
-    assert list(stream_in_loop(telling)) == TOLD
+    assert list(stream_from_thread(telling)) == TOLD
     assert asyncio.run(listened()) == TOLD
 
 
 def test_what_breaks_is_raised_where_somebody_listens() -> None:
-    events = stream_in_loop(breaking)
+    events = stream_from_thread(breaking)
     assert next(events) == StepEvent("read", "")
     with pytest.raises(KeyError, match="nobody foresaw"):
         next(events)
@@ -85,14 +85,14 @@ def test_what_breaks_is_raised_where_somebody_listens() -> None:
 
 def test_who_stops_listening_ends_the_work() -> None:
     threads, waits = set(threading.enumerate()), Waits()
-    events = stream_in_loop(waits)
+    events = stream_from_thread(waits)
     assert next(events) == StepEvent("read", "")
     events.close()
     assert waits.ended.is_set()
     assert set(threading.enumerate()) <= threads
 
     async def leaves() -> None:
-        events = stream(waits)
+        events = stream_events(waits)
         assert await anext(events) == StepEvent("read", "")
         await events.aclose()
         assert asyncio.all_tasks() == {asyncio.current_task()}

@@ -7,10 +7,10 @@ import pytest
 
 from fathom.errors import RunError
 from fathom.jsonable import Json
-from fathom.runs.context import DeadlineOver, Listener, RunContext, run_alone
+from fathom.runs.context import DeadlineOver, Listener, RunContext, open_run
 from fathom.runs.ledger import BudgetRefused
 from fathom.runs.recorder import Recorder
-from fathom.runs.replay import Recorded
+from fathom.runs.replay import RecordedEvents
 from fathom.runs.reservation import CostBound
 from fathom.runs.trace import Step, Trace
 from fathom.testing.doubles import run_context
@@ -42,7 +42,7 @@ def test_work_is_done_in_a_thread_and_again_in_a_replay() -> None:
     with run_context() as context:
         assert asyncio.run(context.compute("count", threading.get_ident)) != threading.get_ident()
         trace = sealed(context)
-    with run_context(events=Recorded(trace)) as again:
+    with run_context(events=RecordedEvents(trace)) as again:
         assert asyncio.run(again.compute("count", lambda: 7)) == 7
     assert [(event.kind, event.value) for event in trace.events] == [("in time", True)]
 
@@ -57,7 +57,7 @@ def test_work_is_cut_at_the_deadline_and_so_is_its_replay() -> None:
         busy.set()
         assert context.refusals == ["budget: the deadline is over; raise --deadline"]
         trace = sealed(context)
-    with run_context(events=Recorded(trace)) as again, pytest.raises(DeadlineOver):
+    with run_context(events=RecordedEvents(trace)) as again, pytest.raises(DeadlineOver):
         asyncio.run(again.compute("wait", nobody))
 
 
@@ -70,7 +70,7 @@ def test_what_is_spent_is_booked_and_recorded() -> None:
         assert len(context.refusals) == 1
         trace = sealed(context)
 
-    with run_context(Budget(retrievals=0), events=Recorded(trace)) as again:
+    with run_context(Budget(retrievals=0), events=RecordedEvents(trace)) as again:
         replayed = again.spend("search", "q", CostBound(retrievals=1), nobody_async)
         assert asyncio.run(replayed) == (2, usage)
         with pytest.raises(BudgetRefused, match="retrievals would need 1, 0 left"):
@@ -82,10 +82,10 @@ def test_what_takes_too_long_is_cut_and_booked() -> None:
     with run_context(seconds=0.02) as context:
         with pytest.raises(DeadlineOver):
             asyncio.run(context.spend("search", "q", CostBound(retrievals=1), forever))
-        assert context.ledger.balance().spent.retrievals == 1
-        assert context.ledger.balance().reserved.retrievals == 0
+        assert context.ledger.read_balance().spent.retrievals == 1
+        assert context.ledger.read_balance().reserved.retrievals == 0
         trace = sealed(context)
-    with run_context(events=Recorded(trace)) as again, pytest.raises(DeadlineOver):
+    with run_context(events=RecordedEvents(trace)) as again, pytest.raises(DeadlineOver):
         asyncio.run(again.spend("search", "q", CostBound(retrievals=1), nobody_async))
 
 
@@ -93,7 +93,7 @@ def test_the_listener_hears_of_each_step() -> None:
     heard: list[tuple[str, str]] = []
 
     class Ear(Listener):
-        def step(self, name: str, news: str) -> None:
+        def on_step(self, name: str, news: str) -> None:
             heard.append((name, news))
 
     with run_context() as quiet:
@@ -101,8 +101,8 @@ def test_the_listener_hears_of_each_step() -> None:
             ledger=quiet.ledger, scope=quiet.scope, executor=quiet.executor, listener=Ear()
         )
         with run.step("read", agent="reader") as here, here.step("ask") as inner:
-            inner.done(reason="said")
-            here.done(verdict="model")
+            inner.set_outcome(reason="said")
+            here.set_outcome(verdict="model")
         assert [step.id for step in sealed(run).steps] == ["read/ask", "read"]
     assert heard == [("read", ""), ("ask", ""), ("ask", "said"), ("read", "model")]
 
@@ -112,16 +112,16 @@ def test_the_listener_is_given_each_step_as_the_trace_holds_it() -> None:
     ended: list[Step] = []
 
     class Ear(Listener):
-        def began(self, step: Step) -> None:
+        def on_step_begin(self, step: Step) -> None:
             began.append(step.id)
 
-        def ended(self, step: Step) -> None:
+        def on_step_end(self, step: Step) -> None:
             ended.append(step)
 
     def read(run: RunContext) -> None:
         with run.step("read", inputs={"chunk": "a#0"}) as here:
             with here.step("speak", agent="debater") as inner:
-                inner.done(outputs={"answer": "48"}, verdict="opens", reason="48")
+                inner.set_outcome(outputs={"answer": "48"}, verdict="opens", reason="48")
             raise LookupError("nobody foresaw this")
 
     with run_context() as quiet:
@@ -157,7 +157,7 @@ async def answers(context: RunContext) -> str:
 def test_of_several_branches_those_that_come_through_count() -> None:
     jobs = {"a": asks, "b": fails, "c": sleeps, "d": answers, "e": asks}
     with run_context(Budget(retrievals=1), seconds=0.2) as context:
-        found = asyncio.run(context.branches(jobs, agent="debater"))
+        found = asyncio.run(context.run_branches(jobs, agent="debater"))
         assert list(found.items()) == [("a", "found"), ("d", "7")]
         assert len(context.refusals) == 2
         trace = sealed(context)
@@ -166,9 +166,9 @@ def test_of_several_branches_those_that_come_through_count() -> None:
     assert why["c"] == "budget: the deadline is over; raise --deadline"
     assert why["e"] == "budget: retrievals would need 1, 0 left; raise the limit of retrievals"
 
-    with run_context(events=Recorded(trace)) as again:
+    with run_context(events=RecordedEvents(trace)) as again:
         nobody = {"b": fails, "c": sleeps}
-        assert asyncio.run(again.branches({**jobs, **nobody})) == found
+        assert asyncio.run(again.run_branches({**jobs, **nobody})) == found
         assert again.refusals == context.refusals
 
 
@@ -177,12 +177,12 @@ def test_a_branch_that_meets_a_known_error_ends_them_all() -> None:
         raise RunError("the index is damaged")
 
     with run_context() as context, pytest.raises(RunError, match="damaged"):
-        asyncio.run(context.branches({"a": answers, "b": damaged}))
+        asyncio.run(context.run_branches({"a": answers, "b": damaged}))
 
 
 def test_who_cancels_branches_waits_for_their_end() -> None:
     async def whole(context: RunContext) -> set[asyncio.Task[Any]]:
-        task = asyncio.create_task(context.branches({"a": sleeps, "b": sleeps}))
+        task = asyncio.create_task(context.run_branches({"a": sleeps, "b": sleeps}))
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         task.cancel()
@@ -195,11 +195,11 @@ def test_who_cancels_branches_waits_for_their_end() -> None:
 
 
 def test_a_run_alone_keeps_its_budget_and_its_deadline() -> None:
-    with run_alone("How deep?", what="judge", budget=Budget(calls=1, seconds=60.0)) as context:
+    with open_run("How deep?", what="judge", budget=Budget(calls=1, seconds=60.0)) as context:
         assert context.seconds_left is not None
         assert context.seconds_left <= 60.0
         context.ledger.reserve(CostBound(calls=1))
         with pytest.raises(BudgetRefused):
             context.ledger.reserve(CostBound(calls=1))
-    with run_alone("How deep?", what="judge", budget=Budget()) as context:
+    with open_run("How deep?", what="judge", budget=Budget()) as context:
         assert context.seconds_left is None

@@ -10,7 +10,7 @@ from tests.runs.test_telemetry import traced
 from tests.scripted_server import refused_url
 
 from fathom.errors import RunError, UsageError
-from fathom.runs.export import export
+from fathom.runs.export import export_trace
 
 pytest.importorskip("opentelemetry.exporter.otlp.proto.http", reason="the extra otel is missing")
 
@@ -40,7 +40,9 @@ def collector() -> Iterator[tuple[str, list[bytes]]]:
 
 def test_a_file_holds_otlp_json(tmp_path: Path) -> None:
     trace, file = traced(), tmp_path / "spans.json"
-    assert export(trace, str(file), content=False, offline=True) == f"5 spans written to {file}"
+    assert (
+        export_trace(trace, str(file), content=False, offline=True) == f"5 spans written to {file}"
+    )
     text = file.read_text()
     (resource,) = json.loads(text)["resourceSpans"]
     spans = [span for scope in resource["scopeSpans"] for span in scope["spans"]]
@@ -49,13 +51,13 @@ def test_a_file_holds_otlp_json(tmp_path: Path) -> None:
         "invoke_workflow naive"
     ]
     assert "a question" not in text
-    export(trace, str(file), content=True, offline=True)
+    export_trace(trace, str(file), content=True, offline=True)
     assert "a question" in file.read_text()
 
 
 def test_a_collector_is_sent_the_spans(collector: tuple[str, list[bytes]]) -> None:
     url, bodies = collector
-    told = export(traced(), f"{url}/v1/traces", content=False, offline=False)
+    told = export_trace(traced(), f"{url}/v1/traces", content=False, offline=False)
     assert told == f"5 spans sent to {url}/v1/traces"
     assert b"invoke_workflow naive" in bodies[0]
 
@@ -65,18 +67,18 @@ def test_what_cannot_be_exported_is_said_in_one_line(
 ) -> None:
     trace = traced()
     with pytest.raises(UsageError, match="offline allows none"):
-        export(trace, "http://h/v1/traces", content=False, offline=True)
+        export_trace(trace, "http://h/v1/traces", content=False, offline=True)
     with pytest.raises(UsageError, match="give a file"):
-        export(trace, "ftp://h", content=False, offline=False)
+        export_trace(trace, "ftp://h", content=False, offline=False)
     with pytest.raises(RunError, match="choose another place"):
-        export(trace, str(tmp_path / "no" / "file"), content=False, offline=False)
+        export_trace(trace, str(tmp_path / "no" / "file"), content=False, offline=False)
     with pytest.raises(RunError, match="did not accept"):
-        export(trace, f"{collector[0]}/nowhere", content=False, offline=False)
+        export_trace(trace, f"{collector[0]}/nowhere", content=False, offline=False)
 
 
 def test_a_collector_that_does_not_run_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fathom.runs.export.TIMEOUT_S", 0.5)
     url = refused_url()
     with pytest.raises(RunError, match="check") as caught:
-        export(traced(), url, content=False, offline=False)
+        export_trace(traced(), url, content=False, offline=False)
     assert "\n" not in str(caught.value)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from fathom.runs.ledger import BudgetRefused, Ledger
-from fathom.runs.reservation import NANO, CostBound, Reported, Reservation, charge
+from fathom.runs.reservation import NANO, CostBound, ReportedUsage, Reservation, compute_charge
 from fathom.usage import Budget, Price, Usage
 
 PRICE = Price(prompt=3.0, completion=7.0)
@@ -47,31 +47,33 @@ def test_the_caps_of_an_account_hold_for_all_its_runs_together() -> None:
         for _ in range(30):
             wanted = drawn.randrange(1, 200)
             with suppress(BudgetRefused), ledger.reserve(worst(wanted)) as room:
-                balance = account.balance()
+                balance = account.read_balance()
                 most.append(balance.spent.tokens + balance.reserved.tokens)
                 room.settle(Usage(prompt_tokens=drawn.randrange(wanted + 1)))
 
     with ThreadPoolExecutor(8) as threads:
         list(threads.map(run, range(8)))
     assert 700 < max(most) <= 1000
-    assert account.balance().reserved.tokens == 0
-    left = account.remaining().tokens
+    assert account.read_balance().reserved.tokens == 0
+    left = account.get_remaining_budget().tokens
     assert left is not None
-    assert Ledger(Budget(tokens=700), account=account).remaining().tokens == min(700, left)
+    assert Ledger(Budget(tokens=700), account=account).get_remaining_budget().tokens == min(
+        700, left
+    )
 
 
 def test_a_day_in_the_books() -> None:
     ledger = Ledger(Budget(tokens=1_000, calls=3, retrievals=2))
 
     with ledger.reserve(worst(600, calls=1)) as reservation:
-        assert ledger.remaining() == Budget(tokens=400, calls=2, retrievals=2)
+        assert ledger.get_remaining_budget() == Budget(tokens=400, calls=2, retrievals=2)
         reservation.settle(Usage(llm_calls=1, prompt_tokens=450))
-        assert ledger.remaining().tokens == 550
+        assert ledger.get_remaining_budget().tokens == 550
     with ledger.reserve(worst(retrievals=2)) as reservation:
         reservation.settle(Usage(retrievals=1))
 
-    assert ledger.remaining() == Budget(tokens=550, calls=2, retrievals=1)
-    assert ledger.balance().reserved == Usage()
+    assert ledger.get_remaining_budget() == Budget(tokens=550, calls=2, retrievals=1)
+    assert ledger.read_balance().reserved == Usage()
     assert ledger.usage.tokens == 450
 
 
@@ -88,7 +90,7 @@ def test_a_day_in_the_books() -> None:
 )
 def test_what_does_not_fit_is_refused_by_name(budget: Budget, step: CostBound, limit: str) -> None:
     ledger = Ledger(budget, clock=Hands())
-    before = ledger.balance()
+    before = ledger.read_balance()
 
     with pytest.raises(BudgetRefused) as caught:
         ledger.reserve(step)
@@ -97,7 +99,7 @@ def test_what_does_not_fit_is_refused_by_name(budget: Budget, step: CostBound, l
     assert "raise" in str(caught.value)
     assert "\n" not in str(caught.value)
     assert caught.value.exit_code == 4
-    assert ledger.balance() == before
+    assert ledger.read_balance() == before
 
 
 @pytest.mark.parametrize(
@@ -124,11 +126,11 @@ def test_an_unknown_cost_is_refused_where_money_is_limited_and_unknown_where_it_
 
     ledger = Ledger(Budget())
     with ledger.reserve(unpriced) as reservation:
-        assert ledger.balance().reserved.cost_usd is None
+        assert ledger.read_balance().reserved.cost_usd is None
         reservation.settle(Usage(llm_calls=1, prompt_tokens=10))
 
     assert ledger.usage.cost_usd is None
-    assert ledger.balance().reserved.cost_usd == 0
+    assert ledger.read_balance().reserved.cost_usd == 0
 
 
 def test_an_error_books_what_was_counted_and_frees_the_rest_once() -> None:
@@ -142,7 +144,7 @@ def test_an_error_books_what_was_counted_and_frees_the_rest_once() -> None:
     assert reservation.release() is None
     assert ledger.usage.tokens == 10
     assert ledger.usage.llm_calls == 1
-    assert ledger.remaining().tokens == 90
+    assert ledger.get_remaining_budget().tokens == 90
 
 
 def test_what_was_never_sent_costs_nothing() -> None:
@@ -151,7 +153,7 @@ def test_what_was_never_sent_costs_nothing() -> None:
     with ledger.reserve(CostBound(calls=1, price=PRICE, fee_usd=0.5)):
         pass
 
-    assert ledger.remaining() == Budget(calls=1, cost_usd=1)
+    assert ledger.get_remaining_budget() == Budget(calls=1, cost_usd=1)
 
 
 def test_the_last_step_is_affordable_whatever_the_others_take() -> None:
@@ -175,17 +177,17 @@ def test_the_last_step_is_affordable_whatever_the_others_take() -> None:
         assert last.seconds_left == 3
         last.settle(Usage(llm_calls=1, prompt_tokens=30))
     assert ledger.usage.tokens == 100
-    assert ledger.remaining().tokens == 0
+    assert ledger.get_remaining_budget().tokens == 0
 
 
 def test_a_last_step_that_is_not_needed_gives_its_room_back() -> None:
     ledger = Ledger(Budget(tokens=100, seconds=10), clock=Hands())
     last = ledger.hold_back(worst(30, seconds=3))
-    assert ledger.remaining() == Budget(tokens=70, seconds=7)
+    assert ledger.get_remaining_budget() == Budget(tokens=70, seconds=7)
 
     last.release()
 
-    assert ledger.remaining() == Budget(tokens=100, seconds=10)
+    assert ledger.get_remaining_budget() == Budget(tokens=100, seconds=10)
 
 
 def test_a_last_step_that_does_not_fit_is_refused_at_the_start() -> None:
@@ -206,7 +208,7 @@ def test_time_is_cut_to_what_is_left() -> None:
     assert late.seconds_left == 2
     clock.now += 5
     assert late.seconds_left == 0
-    assert ledger.remaining().seconds == 0
+    assert ledger.get_remaining_budget().seconds == 0
     assert Ledger(Budget()).reserve(worst()).seconds_left is None
 
 
@@ -228,7 +230,7 @@ def test_a_deadline_cancels_and_books() -> None:
 
     assert ended
     assert ledger.usage.tokens == 25
-    assert ledger.remaining().tokens == 25
+    assert ledger.get_remaining_budget().tokens == 25
 
 
 def test_a_cancelled_task_frees_its_room() -> None:
@@ -243,13 +245,13 @@ def test_a_cancelled_task_frees_its_room() -> None:
 
         task = asyncio.create_task(step())
         await started.wait()
-        assert ledger.remaining().tokens == 10
+        assert ledger.get_remaining_budget().tokens == 10
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
         return ledger
 
-    assert asyncio.run(scene()).remaining().tokens == 50
+    assert asyncio.run(scene()).get_remaining_budget().tokens == 50
 
 
 def test_threads_share_one_cap() -> None:
@@ -273,11 +275,11 @@ def test_threads_share_one_cap() -> None:
 
     # 1,000 tokens hold 333 steps of 3, and refusals while others are open are not tried again.
     assert ledger.usage.tokens == 3 * done <= 1_000
-    assert ledger.balance().reserved == Usage()
+    assert ledger.read_balance().reserved == Usage()
 
 
 def assert_within(ledger: Ledger) -> None:
-    balance, caps = ledger.balance(), ledger.budget
+    balance, caps = ledger.read_balance(), ledger.budget
     assert caps.tokens is not None
     assert caps.calls is not None
     assert caps.cost_usd is not None
@@ -322,18 +324,18 @@ class Books(RuleBasedStateMachine):
 
     @rule(step=WORSTS)
     def reserve(self, step: CostBound) -> None:
-        before = self.ledger.balance()
+        before = self.ledger.read_balance()
         try:
             self.open.append(self.ledger.reserve(step))
         except BudgetRefused:
-            assert self.ledger.balance() == before
+            assert self.ledger.read_balance() == before
 
     @precondition(lambda self: self.open)
     @rule(data=st.data(), share=st.floats(0, 1.5), reported=REPORTS)
     def settle(self, data: st.DataObject, share: float, reported: object) -> None:
         reservation = self.take(data)
         own = part(reservation.bound, share)
-        booked = reservation.settle(own, Reported(prompt=reported, completion=reported))
+        booked = reservation.settle(own, ReportedUsage(prompt=reported, completion=reported))
         assert booked.overrun is (own != part(reservation.bound, min(share, 1.0)))
         self.truth += booked.usage
 
@@ -377,11 +379,11 @@ class Books(RuleBasedStateMachine):
 
     @invariant()
     def every_token_is_in_the_books(self) -> None:
-        balance = self.ledger.balance()
+        balance = self.ledger.read_balance()
         assert balance.spent.tokens == self.truth.tokens
         assert balance.spent.llm_calls == self.truth.llm_calls
         assert balance.spent.retrievals == self.truth.retrievals
-        waiting = [charge(r.bound).tokens for r in self.open]
+        waiting = [compute_charge(r.bound).tokens for r in self.open]
         assert balance.reserved.tokens == sum(waiting) + 40
 
     def teardown(self) -> None:
@@ -392,7 +394,7 @@ class Books(RuleBasedStateMachine):
         assert_within(self.ledger)
         for reservation in self.open:
             reservation.release()
-        assert self.ledger.balance().reserved == Usage()
+        assert self.ledger.read_balance().reserved == Usage()
 
 
 def part(whole: CostBound, share: float) -> Usage:
@@ -434,7 +436,7 @@ class Branches:
             task.cancel()
         for outcome in await asyncio.gather(*tasks, return_exceptions=True):
             assert outcome is None or isinstance(outcome, asyncio.CancelledError)
-        assert self.ledger.balance().reserved == Usage()
+        assert self.ledger.read_balance().reserved == Usage()
 
     async def branch(self, depth: int) -> None:
         for _ in range(self.dice.randint(1, 3)):
@@ -463,7 +465,7 @@ class Branches:
             if dice.random() < 0.2:
                 await asyncio.Event().wait()
             lie = dice.choice([None, -1, 0, 10**12, float("nan"), 1])
-            reservation.settle(own, Reported(prompt=lie, completion=lie))
+            reservation.settle(own, ReportedUsage(prompt=lie, completion=lie))
 
     def check(self) -> None:
         self.checks += 1

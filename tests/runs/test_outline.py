@@ -1,6 +1,6 @@
 import json
 
-from fathom.runs.outline import to_json, tree
+from fathom.runs.outline import format_tree, to_json
 from fathom.runs.recorder import Recorder
 from fathom.runs.trace import Origin, TraceLimits
 from fathom.usage import Usage
@@ -14,18 +14,18 @@ def test_a_run_as_a_tree() -> None:
     origin = Origin(question="Who?", strategy="naive", index_revision="7", seed=1)
     recorder = Recorder(origin, clock=ticking)
     with recorder.step("retrieve", agent="retriever", inputs={"query": "Who?"}) as step:
-        step.done(outputs={"hits": ["a#1"]}, usage=Usage(retrievals=1))
+        step.set_outcome(outputs={"hits": ["a#1"]}, usage=Usage(retrievals=1))
     with recorder.step("answer") as outer:
         with outer.step("read", agent="reader") as step:
-            step.done(
+            step.set_outcome(
                 verdict="accept",
                 reason="0.91 is above 0.50",
                 usage=Usage(llm_calls=1, prompt_tokens=90, completion_tokens=10, cost_usd=0.002),
             )
-        outer.done(outputs={"n": 1})
+        outer.set_outcome(outputs={"n": 1})
     trace = recorder.seal({"status": "answered", "answer": "Ada [1]"})
 
-    assert tree(trace).split("\n")[1:] == [
+    assert format_tree(trace).split("\n")[1:] == [
         "question: Who?",
         f"strategy naive, index 7, settings {origin.settings_hash[:12]}, seed 1",
         "spent 0.000 s, 1 calls, 100 tokens, $0.002000, 1 retrievals, events 0",
@@ -44,9 +44,9 @@ def test_nothing_in_a_trace_can_steer_a_terminal() -> None:
     evil = "\x1b[31mred\x07 \u202egnirts\u202c \x9b2J a\rb \u2028 \u200b\u0000"
     recorder = Recorder(Origin(question=evil, strategy=evil, index_revision=evil))
     with recorder.step(evil, agent=evil, inputs={evil: evil}) as step:
-        step.done(outputs={evil: [evil]}, verdict=evil, reason=evil)
+        step.set_outcome(outputs={evil: [evil]}, verdict=evil, reason=evil)
 
-    text = tree(recorder.seal({"status": evil, "answer": evil}))
+    text = format_tree(recorder.seal({"status": evil, "answer": evil}))
 
     assert not {"\x1b", "\x07", "\u202e", "\x9b", "\r", "\u2028", "\u200b", "\x00"} & set(text)
     assert "[31mred" in text
@@ -56,7 +56,7 @@ def test_a_trace_that_cannot_be_replayed_says_so() -> None:
     recorder = Recorder(Origin(question="q", strategy="s"), limits=TraceLimits(event_bytes=1))
     recorder.observe("llm", "a", lambda: "long")
 
-    assert "not replayable" in tree(recorder.seal(None))
+    assert "not replayable" in format_tree(recorder.seal(None))
 
 
 def test_the_json_holds_every_record() -> None:

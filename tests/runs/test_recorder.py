@@ -4,7 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from fathom.runs.chain import decode
+from fathom.runs.chain import decode_trace
 from fathom.runs.recorder import Recorder
 from fathom.runs.trace import Origin, TraceLimits
 from fathom.usage import Usage
@@ -113,7 +113,7 @@ def test_a_secret_never_enters_a_trace() -> None:
     recorder = Recorder(origin, secrets=[CANARY])
     with recorder.step(CANARY, agent=CANARY, inputs={CANARY: CANARY}) as step:
         step.observe(CANARY, {"key": CANARY}, lambda: CANARY)
-        step.done(outputs={"x": CANARY}, verdict=CANARY, reason=CANARY)
+        step.set_outcome(outputs={"x": CANARY}, verdict=CANARY, reason=CANARY)
 
     trace = recorder.seal({"answer": CANARY})
 
@@ -132,12 +132,12 @@ def test_a_trace_has_a_size_and_keeps_it() -> None:
 
     assert len(trace.data) <= limits.trace_bytes + 500  # the last line comes on top
     assert trace.dropped > 0
-    assert not trace.replayable
+    assert not trace.is_replayable
     assert trace.answer == "the answer"
     stripped = [step for step in trace.steps if step.reason == "(the trace is full)"]
     assert stripped
     assert all(step.inputs == {} for step in stripped)
-    assert decode(trace.data, trace.id) == trace
+    assert decode_trace(trace.data, trace.id) == trace
 
 
 def test_an_event_that_is_too_large_is_left_out_and_said() -> None:
@@ -149,7 +149,7 @@ def test_an_event_that_is_too_large_is_left_out_and_said() -> None:
     assert seen == "z" * 100
     assert trace.events[0].value is None
     assert trace.events[0].omitted == 102
-    assert not trace.replayable
+    assert not trace.is_replayable
 
 
 def test_nothing_comes_after_the_seal() -> None:
@@ -169,7 +169,7 @@ def test_threads_write_whole_records() -> None:
         with recorder.step(f"agent {number}") as step:
             for turn in range(20):
                 step.observe("llm", turn, lambda: {"n": number})
-            step.done(usage=Usage(llm_calls=20))
+            step.set_outcome(usage=Usage(llm_calls=20))
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(work, range(16)))
@@ -177,7 +177,7 @@ def test_threads_write_whole_records() -> None:
     trace = recorder.seal(None)
     assert trace.usage.llm_calls == 320
     assert len(trace.events) == 320
-    assert decode(trace.data, trace.id) == trace
+    assert decode_trace(trace.data, trace.id) == trace
 
 
 def test_the_answer_in_a_trace_does_not_hold_the_traces_id() -> None:

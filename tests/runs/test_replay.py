@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 
 from fathom.runs.recorder import Recorder
 from fathom.runs.replay import (
-    EventMissing,
-    Recorded,
+    MissingEventError,
+    RecordedEvents,
     RecordedFailure,
-    first_difference,
-    same_answer,
+    find_difference,
+    is_same_answer,
 )
 from fathom.runs.trace import Origin, Trace, TraceLimits
 
@@ -39,7 +39,7 @@ async def debate(recorder: Recorder, outside: Callable[[], Any], dice: random.Ra
         with recorder.step(f"agent {number}", inputs={"n": number}) as step:
             heard = [await step.aobserve("llm", "the same prompt", ask) for _ in range(3)]
             clock = step.observe("clock", None, outside)
-            step.done(outputs={"heard": heard}, verdict="late" if clock > 0.5 else "early")
+            step.set_outcome(outputs={"heard": heard}, verdict="late" if clock > 0.5 else "early")
             return f"{heard} {clock}"
 
     return " ".join(await asyncio.gather(*(branch(number) for number in range(4))))
@@ -53,44 +53,44 @@ def test_parallel_branches_replay_byte_for_byte_in_any_order(first: int, second:
     answer = asyncio.run(debate(live, values.random, random.Random(first)))
     trace = live.seal({"answer": answer})
 
-    events = Recorded(trace)
+    events = RecordedEvents(trace)
     again = Recorder(ORIGIN, events=events)
     replayed = asyncio.run(debate(again, nobody, random.Random(second)))
 
-    assert same_answer(trace, {"answer": replayed, "trace_id": "another"})
-    assert first_difference(trace, again.seal({"answer": replayed})) is None
-    assert events.unused() == ()
+    assert is_same_answer(trace, {"answer": replayed, "trace_id": "another"})
+    assert find_difference(trace, again.seal({"answer": replayed})) is None
+    assert events.list_unused() == ()
     assert events.missing == []
 
 
 def run(recorder: Recorder, prompts: list[str], outside: Callable[[], Any]) -> Trace:
     with recorder.step("ask", inputs={"n": 1}) as step:
         replies = [step.observe("llm", prompt, outside) for prompt in prompts]
-        step.done(outputs={"replies": replies})
+        step.set_outcome(outputs={"replies": replies})
     return recorder.seal({"answer": replies})
 
 
 def test_a_request_that_was_never_made_is_named() -> None:
     trace = run(Recorder(ORIGIN), ["a", "b"], lambda: "reply")
-    events = Recorded(trace)
+    events = RecordedEvents(trace)
 
-    with pytest.raises(EventMissing, match="llm in ask is not in the trace"):
+    with pytest.raises(MissingEventError, match="llm in ask is not in the trace"):
         run(Recorder(ORIGIN, events=events), ["a", "c"], nobody)
 
     assert events.missing == ["llm in ask: is not in the trace"]
-    assert [event.request for event in events.unused()] == ["b"]
+    assert [event.request for event in events.list_unused()] == ["b"]
 
 
 def test_the_same_request_once_too_often_is_missing() -> None:
     trace = run(Recorder(ORIGIN), ["a"], lambda: "reply")
 
-    with pytest.raises(EventMissing):
-        run(Recorder(ORIGIN, events=Recorded(trace)), ["a", "a"], nobody)
+    with pytest.raises(MissingEventError):
+        run(Recorder(ORIGIN, events=RecordedEvents(trace)), ["a", "a"], nobody)
 
 
 def test_another_step_that_asks_the_same_gets_the_recorded_reply() -> None:
     trace = run(Recorder(ORIGIN), ["a"], lambda: "reply")
-    other = Recorder(ORIGIN, events=Recorded(trace))
+    other = Recorder(ORIGIN, events=RecordedEvents(trace))
 
     with other.step("somewhere else") as step:
         assert step.observe("llm", "a", nobody) == "reply"
@@ -100,8 +100,8 @@ def test_an_event_that_was_too_large_is_missing() -> None:
     recorder = Recorder(ORIGIN, limits=TraceLimits(event_bytes=5))
     trace = run(recorder, ["a"], lambda: "a long reply")
 
-    with pytest.raises(EventMissing, match="too large"):
-        run(Recorder(ORIGIN, events=Recorded(trace)), ["a"], nobody)
+    with pytest.raises(MissingEventError, match="too large"):
+        run(Recorder(ORIGIN, events=RecordedEvents(trace)), ["a"], nobody)
 
 
 class UnreachableError(Exception):
@@ -122,7 +122,7 @@ def test_an_error_is_met_again(
     with pytest.raises(UnreachableError):
         live.observe("llm", "a", fail)
 
-    again = Recorder(ORIGIN, events=Recorded(live.seal(None), errors=known))
+    again = Recorder(ORIGIN, events=RecordedEvents(live.seal(None), errors=known))
     with pytest.raises(expected, match="server gone: really"):
         again.observe("llm", "a", nobody)
 
@@ -131,7 +131,7 @@ def test_the_first_difference_is_found() -> None:
     trace = run(Recorder(ORIGIN), ["a", "b"], lambda: "reply")
 
     def replay(prompts: list[str], outside: Callable[[], Any], origin: Origin = ORIGIN) -> str:
-        return str(first_difference(trace, run(Recorder(origin), prompts, outside)))
+        return str(find_difference(trace, run(Recorder(origin), prompts, outside)))
 
     assert replay(["a", "b"], lambda: "reply") == "None"
     assert replay(["a"], lambda: "reply").startswith("step ask, outputs.replies")
@@ -146,13 +146,13 @@ def test_a_step_too_many_or_too_few_is_a_difference() -> None:
         pass
     long = recorder.seal(None)
 
-    assert str(first_difference(short, long)) == 'step more: null was "more" in the replay'
-    assert str(first_difference(long, short)) == 'step more: "more" was null in the replay'
+    assert str(find_difference(short, long)) == 'step more: null was "more" in the replay'
+    assert str(find_difference(long, short)) == 'step more: "more" was null in the replay'
 
 
 def test_a_different_answer_is_named_by_its_field() -> None:
     first = Recorder(ORIGIN).seal({"answer": "x", "status": "answered", "usage": {"n": 1}})
     second = Recorder(ORIGIN).seal({"answer": "x", "status": "answered", "usage": {"n": 2}})
 
-    assert str(first_difference(first, second)) == "answer.usage.n: 1 was 2 in the replay"
-    assert not same_answer(first, second.answer)
+    assert str(find_difference(first, second)) == "answer.usage.n: 1 was 2 in the replay"
+    assert not is_same_answer(first, second.answer)

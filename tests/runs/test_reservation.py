@@ -6,13 +6,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fathom.runs.ledger import Ledger
-from fathom.runs.reservation import Booked, CostBound, Reported, charge
+from fathom.runs.reservation import Booking, CostBound, ReportedUsage, compute_charge
 from fathom.usage import Budget, Price, Usage
 
 WORST = CostBound(calls=1, prompt_tokens=100, completion_tokens=50)
 OWN = Usage(llm_calls=1, prompt_tokens=80, completion_tokens=20)
 
-Settle = Callable[[Usage, Reported | None], Booked]
+Settle = Callable[[Usage, ReportedUsage | None], Booking]
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ FLOATS = {"float": 1e12, "nan": math.nan, "inf": math.inf}
 
 @pytest.mark.parametrize("lie", [*LIES.values(), *FLOATS.values()], ids=[*LIES, *FLOATS])
 def test_the_own_count_wins_over_a_lying_server(settle: Settle, lie: object) -> None:
-    booked = settle(OWN, Reported(prompt=lie, completion=lie))
+    booked = settle(OWN, ReportedUsage(prompt=lie, completion=lie))
 
     assert (booked.usage.prompt_tokens, booked.usage.completion_tokens) == (80, 20)
     assert len(booked.notes) == 2
@@ -35,21 +35,21 @@ def test_the_own_count_wins_over_a_lying_server(settle: Settle, lie: object) -> 
 
 @pytest.mark.parametrize("nonsense", [True, "90", [90], {"n": 90}, 90.0])
 def test_a_report_that_is_no_whole_number_is_not_believed(settle: Settle, nonsense: object) -> None:
-    booked = settle(OWN, Reported(prompt=nonsense))
+    booked = settle(OWN, ReportedUsage(prompt=nonsense))
 
     assert booked.usage.prompt_tokens == 80
     assert len(booked.notes) == 1
 
 
 def test_a_report_between_the_own_count_and_the_reserved_one_is_believed(settle: Settle) -> None:
-    booked = settle(OWN, Reported(prompt=97, completion=50))
+    booked = settle(OWN, ReportedUsage(prompt=97, completion=50))
 
     assert (booked.usage.prompt_tokens, booked.usage.completion_tokens) == (97, 50)
     assert booked.notes == ()
 
 
 def test_a_report_one_above_the_reserved_is_not_believed(settle: Settle) -> None:
-    assert settle(OWN, Reported(prompt=101)).usage.prompt_tokens == 80
+    assert settle(OWN, ReportedUsage(prompt=101)).usage.prompt_tokens == 80
 
 
 def test_taking_more_than_reserved_is_charged_as_reserved_and_said(settle: Settle) -> None:
@@ -68,7 +68,7 @@ def test_a_negative_own_count_is_a_fault_and_frees_nothing() -> None:
     with pytest.raises(ValueError, match="negative"):
         reservation.settle(Usage(prompt_tokens=-1))
 
-    assert ledger.remaining().tokens == 50
+    assert ledger.get_remaining_budget().tokens == 50
 
 
 @pytest.mark.parametrize("field", ["calls", "prompt_tokens", "completion_tokens", "retrievals"])
@@ -93,9 +93,9 @@ def test_money_by_hand() -> None:
         fee_usd=0.005,
     )
 
-    assert charge(worst).nano == 8_500_000  # 0.0025 + 0.0010 + 0.0050
-    assert charge(worst, Usage(llm_calls=1, prompt_tokens=1_000)).nano == 7_500_000
-    assert charge(worst, Usage()).nano == 0  # nothing was sent
+    assert compute_charge(worst).nano == 8_500_000  # 0.0025 + 0.0010 + 0.0050
+    assert compute_charge(worst, Usage(llm_calls=1, prompt_tokens=1_000)).nano == 7_500_000
+    assert compute_charge(worst, Usage()).nano == 0  # nothing was sent
 
 
 @pytest.mark.parametrize(
@@ -108,7 +108,7 @@ def test_money_by_hand() -> None:
     ],
 )
 def test_what_has_no_known_price_has_no_known_cost(worst: CostBound, unknown: bool) -> None:
-    assert (charge(worst).usage(0).cost_usd is None) is unknown
+    assert (compute_charge(worst).to_usage(0).cost_usd is None) is unknown
 
 
 COUNTS = st.integers(0, 2_000)
@@ -127,8 +127,8 @@ OWNS = st.builds(Usage, llm_calls=st.just(1), prompt_tokens=COUNTS, completion_t
 def test_what_is_charged_is_never_above_the_worst_case(
     worst: CostBound, own: Usage, reported: int
 ) -> None:
-    booked = Ledger(Budget()).reserve(worst).settle(own, Reported(prompt=reported)).usage
-    reserved = charge(worst).usage(0)
+    booked = Ledger(Budget()).reserve(worst).settle(own, ReportedUsage(prompt=reported)).usage
+    reserved = compute_charge(worst).to_usage(0)
 
     assert booked.prompt_tokens <= worst.prompt_tokens
     assert booked.completion_tokens <= worst.completion_tokens
@@ -155,4 +155,4 @@ def test_it_is_settled_once() -> None:
         assert reservation.release() is None
 
     assert ledger.usage.tokens == 100
-    assert ledger.remaining().tokens == 50
+    assert ledger.get_remaining_budget().tokens == 50

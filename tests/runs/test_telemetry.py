@@ -3,7 +3,7 @@ from typing import Any
 import pytest
 
 from fathom.runs.recorder import Recorder
-from fathom.runs.telemetry import spans
+from fathom.runs.telemetry import build_spans
 from fathom.runs.trace import Origin, Trace
 from fathom.usage import Usage
 
@@ -13,10 +13,10 @@ sdk = pytest.importorskip("opentelemetry.sdk.trace.export", reason="the extra ot
 def traced() -> Trace:
     recorder = Recorder(Origin(question="a question", strategy="naive", index_revision="7"))
     with recorder.step("retrieve", agent="retriever", inputs={"query": "a question"}) as step:
-        step.done(outputs={"hits": ["some text"]}, usage=Usage(retrievals=1))
+        step.set_outcome(outputs={"hits": ["some text"]}, usage=Usage(retrievals=1))
     with recorder.step("answer") as outer:
         with outer.step("read", agent="reader") as step:
-            step.done(
+            step.set_outcome(
                 verdict="accept",
                 usage=Usage(llm_calls=1, prompt_tokens=9, completion_tokens=3, cost_usd=0.5),
             )
@@ -28,7 +28,7 @@ def traced() -> Trace:
 def test_steps_become_spans_of_both_families() -> None:
     trace = traced()
 
-    made: list[Any] = list(spans(trace))
+    made: list[Any] = list(build_spans(trace))
     run, retrieve, read, fail, answer = made
 
     assert {span.context.trace_id for span in (run, retrieve, read)} == {int(trace.id, 16)}
@@ -49,8 +49,8 @@ def test_steps_become_spans_of_both_families() -> None:
 
 def test_content_is_exported_only_when_asked() -> None:
     trace = traced()
-    without = "".join(span.to_json() for span in spans(trace))
-    with_content = "".join(span.to_json() for span in spans(trace, content=True))
+    without = "".join(span.to_json() for span in build_spans(trace))
+    with_content = "".join(span.to_json() for span in build_spans(trace, content=True))
 
     for text in ("a question", "some text", "an answer"):
         assert text not in without
@@ -61,5 +61,5 @@ def test_an_exporter_takes_them() -> None:
     memory = pytest.importorskip("opentelemetry.sdk.trace.export.in_memory_span_exporter")
     exporter = memory.InMemorySpanExporter()
 
-    assert exporter.export(spans(traced())) is sdk.SpanExportResult.SUCCESS
+    assert exporter.export(build_spans(traced())) is sdk.SpanExportResult.SUCCESS
     assert len(exporter.get_finished_spans()) == 5

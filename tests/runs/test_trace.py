@@ -19,8 +19,8 @@ def test_the_usage_of_a_trace_is_the_sum_over_its_steps() -> None:
     recorder = Recorder(Origin(question="q", strategy="s"), clock=lambda: next(readings))
     with recorder.step("outer") as outer:
         with outer.step("inner") as inner:
-            inner.done(usage=Usage(llm_calls=1, prompt_tokens=10, seconds=3, cost_usd=0.5))
-        outer.done(usage=Usage(retrievals=2, cost_usd=0.25))
+            inner.set_outcome(usage=Usage(llm_calls=1, prompt_tokens=10, seconds=3, cost_usd=0.5))
+        outer.set_outcome(usage=Usage(retrievals=2, cost_usd=0.25))
 
     trace = recorder.seal(None)
 
@@ -38,6 +38,6 @@ def test_an_unknown_cost_of_a_step_makes_that_of_the_run_unknown(cost: float | N
     recorder = Recorder(Origin(question="q", strategy="s"))
     for spent in (cost, 0.5):
         with recorder.step("call") as step:
-            step.done(usage=Usage(cost_usd=spent))
+            step.set_outcome(usage=Usage(cost_usd=spent))
 
     assert recorder.seal(None).usage.cost_usd == (None if cost is None else 1.0)

@@ -9,10 +9,10 @@ from typing import Any
 from tests.making import FEES, QUESTION, hit_of
 
 from fathom.agents.finalizer import Finalizer
-from fathom.retrieval.quotes import Quotes
+from fathom.retrieval.quotes import QuoteLookup
 from fathom.retrieval.search import Search
 from fathom.runs.context import RunContext
-from fathom.runs.replay import Recorded, same_answer
+from fathom.runs.replay import RecordedEvents, is_same_answer
 from fathom.runs.trace import Origin
 from fathom.strategies.base import Strategy
 from fathom.strategies.run import RunOutcome, Surroundings, run
@@ -38,7 +38,7 @@ class Finds:
         return list(self.hits[:k])
 
     def search(self, name: str = "finds") -> Search:
-        return Search(retriever=lambda: self, identity={"name": name})
+        return Search(open_retriever=lambda: self, identity={"name": name})
 
 
 class Sleeps:
@@ -64,7 +64,7 @@ class Reads:
 
 
 def finalizer(name: str) -> Finalizer:
-    return Finalizer(quotes=Quotes({"d1": DOCUMENT}.get), strategy=name, min_confidence=0.5)
+    return Finalizer(quotes=QuoteLookup({"d1": DOCUMENT}.get), strategy=name, min_confidence=0.5)
 
 
 def hits_of(*documents: str) -> tuple[Hit, ...]:
@@ -93,5 +93,5 @@ def ran(
 def replays(outcome: RunOutcome, strategy: Strategy) -> bool:
     """Whether the same comes out again from the record alone."""
     origin = outcome.trace.origin
-    again = ran(strategy, origin.budget, Recorded(outcome.trace), origin.question)
-    return same_answer(outcome.trace, again.answer)
+    again = ran(strategy, origin.budget, RecordedEvents(outcome.trace), origin.question)
+    return is_same_answer(outcome.trace, again.answer)

@@ -12,7 +12,7 @@ from tests.scripted_server import Extractive, served
 from fathom.engine import Engine
 from fathom.errors import SettingsError
 from fathom.models.reading import Reading
-from fathom.planner.actions import Action, executions
+from fathom.planner.actions import Action, iterate_sequences
 from fathom.runs.trace import Trace
 from fathom.settings import Settings
 from fathom.strategies.adaptive import EXECUTORS, Adaptive
@@ -112,7 +112,7 @@ def test_what_is_not_sure_is_left_to_the_finalizer(tmp_path: Path) -> None:
     assert (status(0.4), status(0.0)) == ("abstained", "answered")
 
 
-@pytest.mark.parametrize("actions", list(executions(has_model=False, most=2)))
+@pytest.mark.parametrize("actions", list(iterate_sequences(has_model=False, most=2)))
 def test_forced_executors_work_in_their_order(tmp_path: Path, actions: tuple[Action, ...]) -> None:
     answer, trace = forced(ingested(tmp_path), *actions)
     assert chosen(trace) == [*actions, "stop"]
@@ -260,7 +260,7 @@ def test_outcomes_are_those_of_forced_runs(tmp_path: Path) -> None:
         strategy = make_strategy("adaptive", engine.assembly)
         assert isinstance(strategy, Adaptive)
         found = asyncio.run(all_of(strategy, engine.executor))
-    assert [each.tried for each in found] == list(executions(has_model=False, most=2))
+    assert [each.tried for each in found] == list(iterate_sequences(has_model=False, most=2))
     for each in found:
         answer, _ = forced(folder, *each.tried)
         assert (each.answer.answer, each.answer.phase) == (answer.answer, answer.phase)

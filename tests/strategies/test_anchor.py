@@ -8,11 +8,11 @@ from tests.making import FEES, QUESTION, engine_at, extractive, hit_of, ingested
 from tests.strategies.running import Finds, Sleeps, finalizer, ran, replays
 
 from fathom.agents.hyde import LocalHypothesis
-from fathom.control.gate import Thresholds
+from fathom.control.gate import GateThresholds
 from fathom.engine import Engine
 from fathom.llm.base import Call, Completion
 from fathom.retrieval.context_selection import ContextSelector, Selection
-from fathom.retrieval.expansion import Feedback
+from fathom.retrieval.expansion import RelevanceFeedback
 from fathom.retrieval.multihop import MultiHop
 from fathom.retrieval.search import Search
 from fathom.runs.context import RunContext
@@ -59,7 +59,7 @@ class Judges:
     word: float = 1.0
     asked: int = 0
 
-    async def support(self, pairs: Sequence[Any], context: RunContext) -> tuple[float, ...]:
+    async def score_support(self, pairs: Sequence[Any], context: RunContext) -> tuple[float, ...]:
         self.asked += 1
         return (self.word,) * len(pairs)
 
@@ -86,16 +86,20 @@ def strategy(
     found = search or (retriever or Finds([FEE])).search()
     terms = ContentTerms()
     return AnchorGate(
-        multihop=MultiHop(search=found, terms=terms, settings=AnchorSettings(bridges=0)),
+        multihop=MultiHop(search=found, extract_terms=terms, settings=AnchorSettings(bridges=0)),
         search=found,
         reranker=None,
-        context_selector=ContextSelector(selection=Selection(terms=terms, settings=own), count=len),
+        context_selector=ContextSelector(
+            selection=Selection(extract_terms=terms, settings=own), count_tokens=len
+        ),
         reader=reader,
-        hypothesis=LocalHypothesis(feedback=Feedback(words=terms.words)),
+        hypothesis=LocalHypothesis(feedback=RelevanceFeedback(extract_words=terms.words)),
         judge=judge or Judges(),
         finalizer=finalizer("anchor"),
-        allowance=TokenAllowance(metered=metered, count=len, chunks=8, overhead=0, ceiling=1.2),
-        thresholds=Thresholds.of(own),
+        allowance=TokenAllowance(
+            metered=metered, count_tokens=len, chunks=8, overhead=0, ceiling=1.2
+        ),
+        thresholds=GateThresholds.from_settings(own),
         settings=own,
     )
 
@@ -146,7 +150,7 @@ def asked_of_oslo(gate: AnchorGate) -> Any:
 
 
 def test_round_1b_looks_once_for_a_missing_anchor() -> None:
-    search = Search(retriever=ByWord, identity={})
+    search = Search(open_retriever=ByWord, identity={})
     reader = Drafts([0.8])
     outcome = asked_of_oslo(strategy(reader, search=search, workers=0))
     assert decisions(outcome) == ["RETRY_MISSING_ANCHOR", "STOP_OVERLAP_OK"]
@@ -197,7 +201,7 @@ def test_the_judge_is_asked_about_quotes_too() -> None:
 
 
 def test_a_language_model_has_no_second_call_beyond_the_baselines_budget() -> None:
-    search = Search(retriever=ByWord, identity={})
+    search = Search(open_retriever=ByWord, identity={})
     gate = strategy(Drafts([0.45]), search=search, workers=0, metered=True, tau_missing=0.5)
     assert decisions(asked_of_oslo(gate))[0] == "ABSTAIN_MISSING_ANCHOR"
 
@@ -222,7 +226,7 @@ def test_every_configuration_ends_whatever_the_drafts(config: str) -> None:
         for claims in (0, 1, 3):
             gate = strategy(Drafts(confidences, claims=claims), judge=Judges(0.2), config=config)
             outcome = ran(gate)
-            assert len(decisions(outcome)) <= gate.thresholds.most_decisions
+            assert len(decisions(outcome)) <= gate.thresholds.max_decisions
 
 
 @pytest.mark.parametrize(

@@ -6,14 +6,14 @@ from dataclasses import replace
 import pytest
 from tests.making import hit_of
 
-from fathom.agents.short_answer import shortened
-from fathom.control.gate import GateProgress, Thresholds, decide
-from fathom.question.anchors import anchors
-from fathom.question.form import asked_count, form_of
+from fathom.agents.short_answer import fill_short_answer
+from fathom.control.gate import GateProgress, GateThresholds, decide
+from fathom.question.anchors import find_anchors
+from fathom.question.form import detect_form, parse_count
 from fathom.question.requirements import Requirements
 from fathom.retrieval.context_selection import Selection
 from fathom.settings.anchor import AnchorSettings
-from fathom.strategies.signals import RoundEvidence, signals_of
+from fathom.strategies.signals import RoundEvidence, measure_signals
 from fathom.text.content_words import ContentTerms
 from fathom.types import Claim, Draft, Evidence, Hit, Span
 
@@ -30,7 +30,7 @@ def verdict(question: str, text: str, short: str, progress: GateProgress = LAST)
     seen = RoundEvidence(
         requirements=required, hits=[hit], read_ids=frozenset(), before=None, progress=progress
     )
-    return decide(signals_of(question, draft, seen, like_weight=0.9), Thresholds()).reason
+    return decide(measure_signals(question, draft, seen, like_weight=0.9), GateThresholds()).reason
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_a_missing_year_is_looked_for_before_anything_is_given_up() -> None:
     ],
 )
 def test_lists_are_told_from_single_facts(question: str, form: str, count: int | None) -> None:
-    assert (form_of(question), asked_count(question)) == (form, count)
+    assert (detect_form(question), parse_count(question)) == (form, count)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_lists_are_told_from_single_facts(question: str, form: str, count: int |
     ],
 )
 def test_anchors(question: str, found: Sequence[str]) -> None:
-    assert [each.text for each in anchors(question)] == found
+    assert [each.text for each in find_anchors(question)] == found
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_the_short_answer_is_the_outcome_and_no_part_of_it(
 ) -> None:
     evidence = Evidence(hit=hit_of(sentence), span=Span(0, len(sentence)), support=0.9)
     draft = Draft(evidence=(evidence,), claims=(Claim(text=sentence, evidence=(0,)),))
-    assert shortened(question, draft).short_answer == short
+    assert fill_short_answer(question, draft).short_answer == short
 
 
 def titled(text: str, title: str, document: str, rank: int) -> Hit:
@@ -137,17 +137,17 @@ def test_of_equal_hits_that_comes_first_whose_title_is_what_is_asked() -> None:
     plain = titled("The winner of Best Animated Feature was told.", "News", "d1", 1)
     own = titled("The winner of Best Animated Feature was told.", "Academy Awards 2004", "d2", 2)
     question = "Academy Awards 2004 winner of Best Animated Feature"
-    chosen = Selection(terms=ContentTerms())(question, [plain, own])
+    chosen = Selection(extract_terms=ContentTerms())(question, [plain, own])
     assert [hit.chunk.document_id for hit in chosen] == ["d2", "d1"]
 
 
 def test_a_title_alone_is_no_reason() -> None:
     car = titled("The dealer has many colours.", "Jaguar", "car", 2)
     animal = titled("The cat reaches a speed of 80 km/h, jaguar or not.", "Cats", "cat", 1)
-    chosen = Selection(terms=ContentTerms())("Jaguar speed", [animal, car])
+    chosen = Selection(extract_terms=ContentTerms())("Jaguar speed", [animal, car])
     assert [hit.chunk.document_id for hit in chosen] == ["cat", "car"]
 
 
 def test_at_most_two_of_a_site() -> None:
     hits = [titled(f"Text {n}.", "T", f"https://wiki.example/{n}", n) for n in range(1, 5)]
-    assert len(Selection(terms=ContentTerms())("text", hits)) == 2
+    assert len(Selection(extract_terms=ContentTerms())("text", hits)) == 2

@@ -14,15 +14,15 @@ from tests.making import QUESTION, hit_of
 
 from fathom.agents.finalizer import Finalizer
 from fathom.llm.base import Call, Completion, Message
-from fathom.llm.call import Absent, RoleModel
-from fathom.llm.faults import CallFailed, ModelFault
+from fathom.llm.call import AbsentModel, RoleModel
+from fathom.llm.faults import CallFailure, ModelFault
 from fathom.llm.retry import RetryPolicy
-from fathom.retrieval.quotes import Quotes
+from fathom.retrieval.quotes import QuoteLookup
 from fathom.retrieval.search import Search
 from fathom.runs.context import RunContext
 from fathom.runs.ledger import BudgetRefused
-from fathom.runs.replay import Recorded, same_answer
-from fathom.runs.reservation import Reported
+from fathom.runs.replay import RecordedEvents, is_same_answer
+from fathom.runs.reservation import ReportedUsage
 from fathom.runs.trace import Origin
 from fathom.strategies.naive import NaiveState
 from fathom.strategies.run import RunOutcome, Surroundings, run
@@ -60,7 +60,7 @@ class Adversary:
             raise ModelFault("down", own, at_once=True)
         if whim.kind == "hangs":
             raise ModelFault("cut at the deadline", own, retriable=False)
-        reported = Reported(prompt=whim.reported, completion=whim.reported)
+        reported = ReportedUsage(prompt=whim.reported, completion=whim.reported)
         return Completion(text="word", model=self.name, usage=own, reported=reported)
 
 
@@ -95,7 +95,7 @@ class Panel:
         return replace(state, draft=Draft(short_answer=" ".join(said)))
 
     async def agent(self, number: int, context: RunContext) -> str:
-        search = Search(retriever=Fixed, identity={})
+        search = Search(open_retriever=Fixed, identity={})
         heard = ""
         with context.step(f"agent {number}") as here:
             for turn in range(2):
@@ -104,14 +104,16 @@ class Panel:
                     asked = Call(
                         [Message("user", "a word?")], max_tokens=20, deadline=here.deadline
                     )
-                    done = await self.model.within(here).complete(asked)
+                    done = await self.model.bind_to_run(here).complete(asked)
                     heard += done.text
-                except (BudgetRefused, CallFailed) as failed:
+                except (BudgetRefused, CallFailure) as failed:
                     heard += type(failed).__name__
         return heard
 
     async def finish(self, state: NaiveState, context: RunContext) -> Answer:
-        finalizer = Finalizer(quotes=Quotes(lambda _: None), strategy="panel", min_confidence=0.5)
+        finalizer = Finalizer(
+            quotes=QuoteLookup(lambda _: None), strategy="panel", min_confidence=0.5
+        )
         return await finalizer(state.query.text, state.draft, phase="debate", context=context)
 
 
@@ -133,7 +135,7 @@ BUDGETS = st.builds(
 )
 
 
-def ran(panel: Panel, budget: Budget, events: Recorded | None = None) -> RunOutcome:
+def ran(panel: Panel, budget: Budget, events: RecordedEvents | None = None) -> RunOutcome:
     origin = Origin(question=QUESTION, strategy="panel", budget=budget)
 
     async def whole(executor: ThreadPoolExecutor) -> RunOutcome:
@@ -159,9 +161,9 @@ def check(whims: list[Whim], budget: Budget, branches: int) -> None:
     assert budget.cost_usd is None or spent.cost_usd <= budget.cost_usd
     assert first.answer.status == "abstained"
 
-    absent = replace(model, chat=Absent("openai:m"))
-    again = ran(Panel(model=absent, branches=branches), budget, Recorded(first.trace))
-    assert same_answer(first.trace, again.answer)
+    absent = replace(model, chat=AbsentModel("openai:m"))
+    again = ran(Panel(model=absent, branches=branches), budget, RecordedEvents(first.trace))
+    assert is_same_answer(first.trace, again.answer)
     assert set(threading.enumerate()) <= threads
 
 

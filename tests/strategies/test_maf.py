@@ -13,7 +13,7 @@ from tests.scripted_server import Extractive, served
 from tests.strategies.running import Finds, Sleeps, finalizer, hits_of, ran, replays
 
 from fathom.agents.classifier import Classifier
-from fathom.agents.debate.debate import Debated
+from fathom.agents.debate.debate import DebateOutcome
 from fathom.control.cascade import Cascade
 from fathom.domains.domain import Domain, QuestionClass
 from fathom.engine import Engine
@@ -53,17 +53,17 @@ class Debates:
     conflict: bool = False
     agents: list[int] = field(default_factory=list)
 
-    async def differ(self, question: str, hits: Sequence[Hit], context: RunContext) -> bool:
+    async def answers_differ(self, question: str, hits: Sequence[Hit], context: RunContext) -> bool:
         return self.conflict
 
-    async def hold(self, question: str, hits: Sequence[Hit], context: RunContext) -> Debated:
+    async def hold(self, question: str, hits: Sequence[Hit], context: RunContext) -> DebateOutcome:
         self.agents.append(len(hits))
         if self.late:
             await asyncio.Event().wait()
         draft = replace(draft_of(hits, self.share), short_answer=str(self.confidence))
         draft = draft if self.confidence else Draft()
         sure = self.confidence
-        return Debated(draft=draft, share=self.share, confidence=sure, verdict=sure)
+        return DebateOutcome(draft=draft, share=self.share, confidence=sure, verdict=sure)
 
 
 @dataclass
@@ -88,7 +88,7 @@ def maf(*confidences: float, **parts: Any) -> Maf:
         "classifier": Classifier(domain=Domain(name="none")),
         "search": search,
         "foreign": search,
-        "enhanced": EnhancedScore(terms=lambda text: frozenset(text.split())),
+        "enhanced": EnhancedScore(extract_terms=lambda text: frozenset(text.split())),
         "reader": Sure(list(confidences)),
         "debate": Debates(),
         "web": None,
@@ -96,7 +96,7 @@ def maf(*confidences: float, **parts: Any) -> Maf:
         "settings": own,
         **parts,
     }
-    return Maf(**known, cascade=Cascade.of(own, web=known["web"] is not None))
+    return Maf(**known, cascade=Cascade.from_settings(own, web=known["web"] is not None))
 
 
 def test_the_picture_in_the_docs_is_the_code() -> None:

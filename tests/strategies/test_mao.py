@@ -13,12 +13,12 @@ from tests.strategies.running import finalizer, ran, replays
 from fathom.agents.decomposer import LocalDecomposer
 from fathom.agents.rewriter import LocalRewriter
 from fathom.agents.summarizer import LocalSummarizer
-from fathom.planner.question_features import Observer, Situation
+from fathom.planner.question_features import QuestionFeatures, QuestionObserver
 from fathom.planner.workflows import (
     EXECUTORS,
     FIRST_TURN,
     LocalPlanner,
-    Tried,
+    TriedWorkflow,
     Workflow,
     WorkflowPlan,
     WorkflowRules,
@@ -47,7 +47,7 @@ class Looks:
     async def __call__(self, query: Query, *, k: int, context: RunContext) -> tuple[Hit, ...]:
         self.asked.append(query.text)
         if query.text == self.refuses:
-            raise context.refused(BudgetRefused("retrievals", needed=1, left=0))
+            raise context.note_refusal(BudgetRefused("retrievals", needed=1, left=0))
         return (hit_of(document=f"found for {query.text}"),)
 
 
@@ -92,7 +92,7 @@ class Whims:
     plans: tuple[tuple[str, ...], ...]
     name: str = "whims"
 
-    def choose(self, situation: Situation, legal: Sequence[Workflow]) -> WorkflowPlan:
+    def choose(self, situation: QuestionFeatures, legal: Sequence[Workflow]) -> WorkflowPlan:
         return WorkflowPlan(workflow=self.plans[int(situation.words * 40) % len(self.plans)])
 
 
@@ -100,7 +100,7 @@ def mao(**other: Any) -> Mao:
     made = Mao(
         search=Looks(),  # type: ignore[arg-type]
         following=None,
-        observer=Observer(terms=ContentTerms(), decomposer=LocalDecomposer()),
+        observer=QuestionObserver(extract_terms=ContentTerms(), decomposer=LocalDecomposer()),
         planner=LocalPlanner(policy=WorkflowRules()),
         rewriter=LocalRewriter(),
         decomposer=LocalDecomposer(),
@@ -255,10 +255,10 @@ class Notes:
     async def plan(
         self,
         question: str,
-        situation: Situation,
+        situation: QuestionFeatures,
         legal: Sequence[Workflow],
         context: RunContext,
-        tried: Sequence[Tried] = (),
+        tried: Sequence[TriedWorkflow] = (),
     ) -> WorkflowPlan:
         self.told.append([str(each) for each in tried])
         return WorkflowRules().choose(situation, legal)

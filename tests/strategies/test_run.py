@@ -16,10 +16,10 @@ from tests.making import FEES, QUESTION, hit_of
 from fathom.agents.finalizer import Finalizer
 from fathom.errors import RunError
 from fathom.llm.faults import ModelFault
-from fathom.retrieval.quotes import Quotes
+from fathom.retrieval.quotes import QuoteLookup
 from fathom.retrieval.search import Search
 from fathom.runs.context import RunContext
-from fathom.runs.replay import Recorded, same_answer
+from fathom.runs.replay import RecordedEvents, is_same_answer
 from fathom.runs.trace import Origin
 from fathom.strategies.naive import Naive, NaiveState
 from fathom.strategies.run import RunOutcome, Surroundings, run
@@ -60,10 +60,10 @@ class Agent:
 
 def naive(agent: Agent, documents: Mapping[str, Document] | None = None) -> Naive:
     return Naive(
-        search=Search(retriever=Fixed, identity={}),
+        search=Search(open_retriever=Fixed, identity={}),
         reader=agent,
         finalizer=Finalizer(
-            quotes=Quotes({"d1": DOCUMENT}.get if documents is None else documents.get),
+            quotes=QuoteLookup({"d1": DOCUMENT}.get if documents is None else documents.get),
             strategy="naive",
             min_confidence=0.5,
         ),
@@ -89,8 +89,8 @@ def test_an_answer_and_its_replay() -> None:
     first = ran(naive(Agent()))
     assert first.answer.answer == "A mooring permit costs 40 crowns a year. [1]"
     assert first.answer.stop_reason == "answered"
-    again = ran(naive(Agent(), documents={}), events=Recorded(first.trace))
-    assert same_answer(first.trace, again.answer)
+    again = ran(naive(Agent(), documents={}), events=RecordedEvents(first.trace))
+    assert is_same_answer(first.trace, again.answer)
 
 
 @pytest.mark.parametrize("kind", ["sleeps", "waits"])
@@ -104,8 +104,8 @@ def test_who_does_not_end_is_cut_at_the_deadline(kind: str) -> None:
     assert time.monotonic() - began < 3
     assert (first.answer.status, first.answer.stop_reason) == ("abstained", "budget")
 
-    stuck = ran(naive(agent), Budget(seconds=0.3), events=Recorded(first.trace))
-    assert same_answer(first.trace, stuck.answer)
+    stuck = ran(naive(agent), Budget(seconds=0.3), events=RecordedEvents(first.trace))
+    assert is_same_answer(first.trace, stuck.answer)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,9 @@ def test_what_the_budget_does_not_allow_is_not_done(
     assert (outcome.answer.usage.retrievals, len(agent.asked)) == (searches, readings)
     assert outcome.answer.stop_reason == ("answered" if readings else "budget")
     assert outcome.answer.budget == budget
-    assert same_answer(outcome.trace, ran(naive(agent), budget, Recorded(outcome.trace)).answer)
+    assert is_same_answer(
+        outcome.trace, ran(naive(agent), budget, RecordedEvents(outcome.trace)).answer
+    )
 
 
 def test_a_language_model_that_must_answer_and_fails_is_a_failed_answer() -> None:
@@ -169,8 +171,8 @@ def test_an_agent_that_raises_is_named_and_its_run_kept(
     assert (answer.status, answer.answer) == ("failed", "")
     assert answer.stop_reason.startswith(f"{type(error).__name__} in strategies/test_run.py, line ")
     assert type(error).__name__ in str(caplog.records[0].exc_info)
-    again = ran(naive(Agent()), events=Recorded(outcome.trace))
-    assert same_answer(outcome.trace, again.answer)
+    again = ran(naive(Agent()), events=RecordedEvents(outcome.trace))
+    assert is_same_answer(outcome.trace, again.answer)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -206,15 +208,15 @@ def broken() -> None:
 
 
 @pytest.mark.parametrize(
-    ("second", "why"), [(broken, "LookupError in "), (int, "naive came to no end in 200 steps")]
+    ("second", "why"), [(broken, "LookupError in "), (int, "naive did not end within 200 steps")]
 )
 def test_the_best_draft_outlives_what_breaks_later(second: Any, why: str) -> None:
     outcome = ran(twice(second, Agent()))
     assert outcome.answer.answer == "A mooring permit costs 40 crowns a year. [1]"
     assert outcome.answer.status == "answered"
     assert outcome.answer.stop_reason.startswith(why)
-    again = ran(twice(int, Agent()), events=Recorded(outcome.trace))
-    assert same_answer(outcome.trace, again.answer)
+    again = ran(twice(int, Agent()), events=RecordedEvents(outcome.trace))
+    assert is_same_answer(outcome.trace, again.answer)
 
 
 def test_a_finalizer_that_breaks_at_the_deadline_is_named() -> None:
@@ -241,8 +243,8 @@ def test_a_last_step_that_was_cut_is_done_again_and_replays() -> None:
     slow = Slow(search=plain.search, reader=plain.reader, finalizer=plain.finalizer, chunks=1)
     first = ran(slow, Budget(seconds=0.5))
     assert first.answer.stop_reason == "answered"
-    again = ran(slow, Budget(seconds=0.5), events=Recorded(first.trace))
-    assert same_answer(first.trace, again.answer)
+    again = ran(slow, Budget(seconds=0.5), events=RecordedEvents(first.trace))
+    assert is_same_answer(first.trace, again.answer)
 
 
 def test_where_the_finalizer_breaks_too_the_answer_is_a_failed_one() -> None:
@@ -250,7 +252,7 @@ def test_where_the_finalizer_breaks_too_the_answer_is_a_failed_one() -> None:
         raise ZeroDivisionError
 
     strategy = naive(Agent())
-    strategy = replace(strategy, finalizer=replace(strategy.finalizer, quotes=Quotes(lost)))
+    strategy = replace(strategy, finalizer=replace(strategy.finalizer, quotes=QuoteLookup(lost)))
     outcome = ran(strategy)
     assert outcome.answer.status == "failed"
     assert outcome.answer.stop_reason.startswith("ZeroDivisionError in ")

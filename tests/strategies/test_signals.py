@@ -10,7 +10,7 @@ from tests.making import hit_of
 from fathom.control.gate import GateProgress
 from fathom.question.requirements import Requirements
 from fathom.runs.context import RunContext
-from fathom.strategies.signals import RoundEvidence, TokenAllowance, judged, signals_of
+from fathom.strategies.signals import RoundEvidence, TokenAllowance, judge_draft, measure_signals
 from fathom.testing.doubles import run_context
 from fathom.types import Alternative, Claim, Draft, Evidence, Hit, Span
 
@@ -29,7 +29,7 @@ def seen(question: str, hits: Sequence[Hit] = (HIT,), **values: Any) -> RoundEvi
 
 
 def signals(question: str, draft: Draft = DRAFT, **values: Any) -> Any:
-    return signals_of(question, draft, seen(question, **values), like_weight=0.9)
+    return measure_signals(question, draft, seen(question, **values), like_weight=0.9)
 
 
 def test_support_coverage_and_new_hits() -> None:
@@ -92,7 +92,7 @@ def test_forms() -> None:
 
 
 class Judge:
-    async def support(
+    async def score_support(
         self, pairs: Sequence[tuple[str, str]], context: RunContext
     ) -> tuple[float, ...]:
         return tuple(len(claim) / 10 for claim, _ in pairs)
@@ -103,7 +103,7 @@ def test_the_judge_hears_what_the_draft_says() -> None:
     with run_context() as context:
 
         def heard(draft: Draft) -> float | None:
-            return asyncio.run(judged("How?", draft, Judge(), context))
+            return asyncio.run(judge_draft("How?", draft, Judge(), context))
 
         assert heard(replace(DRAFT, claims=claims)) == 0.5
         assert heard(DRAFT) is None  # it says nothing but what stands there
@@ -111,13 +111,17 @@ def test_the_judge_hears_what_the_draft_says() -> None:
 
 
 def allowance(*, metered: bool) -> TokenAllowance:
-    return TokenAllowance(metered=metered, count=len, chunks=1, overhead=100, ceiling=1.2)
+    return TokenAllowance(metered=metered, count_tokens=len, chunks=1, overhead=100, ceiling=1.2)
 
 
 def test_without_a_language_model_everything_is_affordable() -> None:
     with run_context() as context:
         free = allowance(metered=False)
-        assert (free.baseline([HIT]), free.spent(context), free.left(0, 0)) == (0, 0, inf)
+        assert (
+            free.estimate_baseline([HIT]),
+            free.count_spent(context),
+            free.compute_tokens_left(0, 0),
+        ) == (0, 0, inf)
     found = signals("How much?")
     assert (found.reserved, found.baseline, found.left) == (0, 0, inf)
 
@@ -126,9 +130,9 @@ def test_with_one_the_baseline_bounds_what_is_left() -> None:
     size = len(HIT.chunk.context)
     with run_context() as context:
         paid = allowance(metered=True)
-        assert paid.baseline([HIT, HIT]) == 100 + size
-        assert paid.spent(context) == 0
-        assert paid.left(200, 40) == 100
-        assert paid.left(200, 400) == 0
+        assert paid.estimate_baseline([HIT, HIT]) == 100 + size
+        assert paid.count_spent(context) == 0
+        assert paid.compute_tokens_left(200, 40) == 100
+        assert paid.compute_tokens_left(200, 400) == 0
     found = signals("How much?", baseline=200, spent=40, left=60, context=900, overhead=100)
     assert (found.reserved, found.left) == (160, 60)

@@ -8,12 +8,12 @@ from tests.strategies.test_mao import CHAIN, FIRST, PAIR, SECOND, Knows, Looks
 from fathom.agents.decomposer import LocalDecomposer
 from fathom.agents.summarizer import LocalSummarizer
 from fathom.runs.context import DeadlineOver, RunContext
-from fathom.strategies.split import Splitter, SubAnswered
+from fathom.strategies.split import SplitDraft, Splitter
 from fathom.testing.doubles import run_context
 from fathom.types import Draft, Hit, Query
 
 
-def split(question: str, search: Looks, reader: Knows) -> SubAnswered | None:
+def split(question: str, search: Looks, reader: Knows) -> SplitDraft | None:
     rules = LocalDecomposer()
     parts: dict[str, Any] = {"search": search, "reader": reader, "rules": rules}
     splitter = Splitter(decomposer=rules, summarizer=LocalSummarizer(), hits=5, **parts)

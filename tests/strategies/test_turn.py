@@ -10,7 +10,7 @@ def hits(*documents: str) -> tuple[Hit, ...]:
 
 def test_what_was_kept_comes_before_what_was_only_seen() -> None:
     turn = Turn(number=1, question="?", look=hits("a", "b", "c"), hits=hits("c", "a"))
-    assert [hit.chunk.document_id for hit in turn.seen] == ["c", "a", "b"]
+    assert [hit.chunk.document_id for hit in turn.all_hits] == ["c", "a", "b"]
 
 
 def test_the_best_of_each_turn_come_first_and_what_several_found_before_them() -> None:

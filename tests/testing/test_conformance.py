@@ -18,7 +18,7 @@ import pytest
 
 from fathom.agents.judge import LocalJudge
 from fathom.agents.reader.local import LocalReader
-from fathom.documents.base import Parsed
+from fathom.documents.base import ParsedDocument
 from fathom.engine import Engine
 from fathom.errors import FathomError
 from fathom.index.base import IndexStatus, Match
@@ -209,25 +209,25 @@ def test_retrievers(name: str, engine: Engine) -> None:
 WORDS = "Some words.\n\nMore of them.\n"
 
 
-def parse(data: bytes) -> Parsed:
+def parse(data: bytes) -> ParsedDocument:
     from fathom.documents.formats.markdown import parse as markdown
 
     return markdown(data)
 
 
-def with_blocks(*spans: tuple[int, int]) -> Callable[[bytes], Parsed]:
+def with_blocks(*spans: tuple[int, int]) -> Callable[[bytes], ParsedDocument]:
     blocks = tuple(Block(kind="paragraph", span=Span(*span)) for span in spans)
     return lambda data: replace(parse(data), blocks=blocks)
 
 
-def damaged(data: bytes) -> Parsed:
+def damaged(data: bytes) -> ParsedDocument:
     if not data.startswith(b"Some"):
         raise ValueError("no words")
     return parse(data)
 
 
 FORMAT: Mapping[str, Sequence[Callable[[bytes], Any]]] = {
-    "test_every_example_gives_text": (lambda _: Parsed(text=" \n"),),
+    "test_every_example_gives_text": (lambda _: ParsedDocument(text=" \n"),),
     "test_blocks_lie_in_the_text_in_order_and_do_not_overlap": (
         with_blocks((0, 8), (4, 11)),
         with_blocks((4, 11), (0, 3)),
@@ -314,11 +314,11 @@ class ChangedJudge:
     change: Callable[[tuple[float, ...]], tuple[float, ...]] = lambda scores: scores
     waits: bool = True
 
-    async def support(self, pairs: Sequence[Any], context: Any) -> tuple[float, ...]:
+    async def score_support(self, pairs: Sequence[Any], context: Any) -> tuple[float, ...]:
         local = LocalJudge(pairs=OVERLAP)
         if not self.waits:
-            return local.scores(pairs)
-        return self.change(await local.support(pairs, context))
+            return local.score_pairs(pairs)
+        return self.change(await local.score_support(pairs, context))
 
 
 JUDGE: Mapping[str, Sequence[ChangedJudge]] = {

@@ -10,14 +10,14 @@ from fathom.types import Chunk, Span
 
 def chunk() -> Chunk:
     builder = Builder()
-    builder.heading("Pasal 11", 1)
-    builder.paragraph("One is. Two are.")
-    builder.item("Brush the sides. Then wait.", "3.")
-    builder.item("compact it", "-")
-    builder.row(["Material", "Bay"], head=True)
-    builder.row(["Emulsion", "5"])
-    builder.code("make\nmake install")
-    builder.footnote("Measured at the mast.", "1")
+    builder.add_heading("Pasal 11", 1)
+    builder.add_paragraph("One is. Two are.")
+    builder.add_item("Brush the sides. Then wait.", "3.")
+    builder.add_item("compact it", "-")
+    builder.add_row(["Material", "Bay"], head=True)
+    builder.add_row(["Emulsion", "5"])
+    builder.add_code("make\nmake install")
+    builder.add_footnote("Measured at the mast.", "1")
     return chunk_of(builder.build())
 
 
@@ -69,7 +69,7 @@ def test_where_no_structure_is_known_there_are_sentences() -> None:
 
 def test_bullets_in_a_paragraph_are_no_part_of_their_sentences() -> None:
     builder = Builder()
-    builder.paragraph("Bring:\n- a pen\n* a book - or two.")
+    builder.add_paragraph("Bring:\n- a pen\n* a book - or two.")
     one = chunk_of(builder.build())
     assert [each.span.cut(one.text) for each in units(one)] == [
         "Bring:",

@@ -5,7 +5,7 @@ from training.cross_reader.calibrate import calibration_of, logistic, temperatur
 from training.cross_reader.figures import Read
 from training.cross_reader.rows import Row
 
-from fathom.models.reading import SCORES, Calibration
+from fathom.models.reading import SCORES, ReadingCalibration
 
 
 def test_the_law_of_balanced_labels_crosses_between_them() -> None:
@@ -69,14 +69,14 @@ def test_the_calibration_crosses_where_the_labels_part() -> None:
 
     law = calibration_of([*reads("who?", 400, 6.0), *claims])
 
-    assert law.answers(6.0, 0.0) == pytest.approx(0.5, abs=0.05)
-    assert law.relevant(6.0) == pytest.approx(0.5, abs=0.05)
-    assert law.answers(7.0, 0.0) > 0.75
+    assert law.compute_answerable(6.0, 0.0) == pytest.approx(0.5, abs=0.05)
+    assert law.compute_relevance(6.0) == pytest.approx(0.5, abs=0.05)
+    assert law.compute_answerable(7.0, 0.0) > 0.75
     assert law.support != 1.0
 
 
 def test_a_part_of_which_a_label_is_missing_stays_as_it_is() -> None:
     law = calibration_of([read_of("who?", answerable=True, logit=3.0)] * 5)
 
-    assert law == Calibration()
-    assert calibration_of([]) == Calibration()
+    assert law == ReadingCalibration()
+    assert calibration_of([]) == ReadingCalibration()

@@ -21,7 +21,7 @@ def test_vectors_are_the_mean_of_all_tokens_at_unit_length(tmp_path: Path) -> No
 
     assert found.dtype == np.float32
     for text, vector in zip(TEXTS, found, strict=True):
-        ids = torch.tensor([[tokens.start, *tokens.placed(text).ids, tokens.end]])
+        ids = torch.tensor([[tokens.start, *tokens.locate_tokens(text).ids, tokens.end]])
         with torch.no_grad():
             mean = network(ids, torch.zeros_like(ids), torch.ones_like(ids).bool()).mean(1)[0]
         np.testing.assert_allclose(vector, (mean / mean.norm()).numpy(), atol=1e-5)

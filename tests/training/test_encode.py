@@ -131,8 +131,8 @@ def test_a_remembered_question_is_read_as_a_new_one(tmp_path: Path) -> None:
     remembered = Encoder(tiny.pairs(tmp_path), [known]).row(known, limit=128, seed=None)
 
     pairs = tiny.pairs(tmp_path)
-    head = pairs.head(known.question, known.title)
-    assert remembered.pair == pairs.row(head, pairs.placed(known.text))
+    head = pairs.build_head(known.question, known.title)
+    assert remembered.pair == pairs.build_row(head, pairs.locate_tokens(known.text))
 
 
 def test_a_batch_moves_whole(encoder: Encoder) -> None:

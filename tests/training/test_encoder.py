@@ -171,10 +171,10 @@ def test_what_is_stored_is_nearly_what_was_read(tmp_path: Path) -> None:
 
 def test_a_start_is_read_with_the_tokenizer_that_lies_in_it(tmp_path: Path) -> None:
     (tmp_path / "vocab.txt").write_text("[UNK]\n[CLS]\n[SEP]\nrhine\n", encoding="utf-8")
-    assert tokens_of(tmp_path).ids("Rhine", 9) == [3]
+    assert tokens_of(tmp_path).tokenize("Rhine", 9) == [3]
 
     tokenizer(PIECES, SCORES).save(str(tmp_path / "tokenizer.json"))
-    assert tokens_of(tmp_path).ids("Rhine", 9) == [PIECES.index("\u2581Rhine")]
+    assert tokens_of(tmp_path).tokenize("Rhine", 9) == [PIECES.index("\u2581Rhine")]
 
 
 def test_the_tokenizer_gives_places_in_the_text() -> None:

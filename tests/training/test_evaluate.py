@@ -23,7 +23,7 @@ from training.cross_reader.rows import Row, is_development, number_of
 from training.cross_reader.sources import RANKED
 
 from fathom.models.cross_reader import OnnxCrossReader
-from fathom.models.reading import Calibration
+from fathom.models.reading import ReadingCalibration
 from fathom.models.runtime import Ids, Output
 
 RHINE, IT = tiny.PIECES.index("▁Rhine"), tiny.PIECES.index("▁it")
@@ -51,7 +51,7 @@ class RhineRuntime:
 
 @pytest.fixture
 def reader(tmp_path: Path) -> OnnxCrossReader:
-    return OnnxCrossReader(RhineRuntime(), tiny.pairs(tmp_path), Calibration())
+    return OnnxCrossReader(RhineRuntime(), tiny.pairs(tmp_path), ReadingCalibration())
 
 
 def row(text: str, **known: object) -> Row:
@@ -117,9 +117,9 @@ def test_the_calibration_is_fitted_on_gold_and_wrong_texts_and_half_of_the_claim
 def test_gold_is_told_from_wrong_by_the_law(reader: OnnxCrossReader) -> None:
     model = Model(reader, 50)
     has, wrong = model.read([answered(1)]), model.read([row("one two"), row("three")])
-    turned = Judge(Calibration(answerable=(-1.0, 0.0, 0.0)))
+    turned = Judge(ReadingCalibration(answerable=(-1.0, 0.0, 0.0)))
 
-    assert wrong_figures(has, wrong, Judge(Calibration()))["AUROC wrong texts"] == 1.0
+    assert wrong_figures(has, wrong, Judge(ReadingCalibration()))["AUROC wrong texts"] == 1.0
     assert wrong_figures(has, wrong, turned)["AUROC wrong texts"] == 0.0
     assert wrong_figures(has, wrong, turned)["AUROC wrong texts, relevance"] == 1.0
 
@@ -136,7 +136,7 @@ def test_rankings_are_mixed_with_relevance(reader: OnnxCrossReader) -> None:
         relevant=frozenset({"right"}),
     )
 
-    found = rerank_figures(reader, [ranking], Calibration())
+    found = rerank_figures(reader, [ranking], ReadingCalibration())
 
     assert found["nDCG@10 mix 1.0"] == 1.0
     assert found["nDCG@10 mix 0.0"] == pytest.approx(0.63, abs=0.01)

@@ -11,7 +11,7 @@ from training.cross_reader import export  # noqa: E402
 from training.cross_reader.export import build  # noqa: E402
 from training.cross_reader.model import SCORES, CrossReader, Encoder  # noqa: E402
 
-from fathom.models.cross_reader import Shape  # noqa: E402
+from fathom.models.cross_reader import InputShape  # noqa: E402
 from fathom.models.runtime import Output, load_runtime  # noqa: E402
 from fathom.models.shipped import load_shipped_reader  # noqa: E402
 from fathom.types import Chunk, Span  # noqa: E402
@@ -102,9 +102,9 @@ def test_the_command_writes_a_folder_that_is_read(
     assert (tmp_path / "m" / "cross-reader.onnx").read_bytes() == exported(model, precision)
     assert (tmp_path / "m" / "learned.json.gz").read_bytes() == b"learned"
     reader = load_shipped_reader(str(tmp_path / "m"), threads=1)
-    assert reader._shape == Shape(limit=60, alone=alone)
+    assert reader._shape == InputShape(limit=60, alone=alone)
     text = "the town lies on the Rhine"
     chunk = Chunk(id="d", document_id="d", text=text, span=Span(0, len(text)), ordinal=0)
-    (read,) = reader.session("which river?").read([chunk])
+    (read,) = reader.open_session("which river?").read([chunk])
     assert read.spans
     assert all(text[s.span.start : s.span.end].strip() for s in read.spans)

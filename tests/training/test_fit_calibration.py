@@ -8,7 +8,7 @@ import pytest
 from training.fit_calibration import CARD, chosen
 from training.manifest import MANIFESTS
 
-from fathom.evaluation.contamination import fingerprints, manifest_of, read
+from fathom.evaluation.contamination import fingerprint_all, locate_manifest, read_manifest
 from training import fit_calibration
 
 ASKED = [f"what is the fee for boat {n}?" for n in range(6)]
@@ -34,7 +34,7 @@ def write(file: Path, rows: Iterable[object]) -> None:
 
 
 def test_no_question_that_the_reader_learned_from_is_asked(data: Path) -> None:
-    known = fingerprints([ASKED[1].upper(), ASKED[4]])
+    known = fingerprint_all([ASKED[1].upper(), ASKED[4]])
 
     ((dataset, most),) = chosen(data, 100, known)
 
@@ -48,4 +48,4 @@ def test_of_a_large_set_so_many_are_asked(data: Path) -> None:
 
 
 def test_the_shipped_reader_has_a_manifest() -> None:
-    assert read(manifest_of(CARD, MANIFESTS)).questions
+    assert read_manifest(locate_manifest(CARD, MANIFESTS)).questions

@@ -4,7 +4,7 @@ from training.fit_debate import Held, law_of, report  # isort: skip
 
 import pytest
 
-from fathom.agents.debate.debate import Debated
+from fathom.agents.debate.debate import DebateOutcome
 from fathom.evaluation.datasets import Question
 from fathom.types import Draft, Evidence, Span
 
@@ -14,7 +14,7 @@ HIT = hit_of()
 def debated(said: str, share: float, sure: float, *, answerable: bool = True) -> Held:
     question = Question(id=said, text="How much?", answers=("40 crowns",), answerable=answerable)
     draft = Draft(evidence=(Evidence(hit=HIT, span=Span(0, 4), support=0.5),), short_answer=said)
-    return Held(question, Debated(draft=draft, share=share, margin=2 * share - 1, sure=sure))
+    return Held(question, DebateOutcome(draft=draft, share=share, margin=2 * share - 1, sure=sure))
 
 
 RIGHT = [debated("40 crowns", share, 0.6) for share in (0.75, 1.0) * 10]

@@ -6,7 +6,7 @@ import pytest
 from experiments.lab.clean import without_manifest
 from training.cross_reader.ship import ship
 
-from fathom.evaluation.contamination import Manifest, write
+from fathom.evaluation.contamination import Manifest, write_manifest
 
 LAW = {"relevance": [1.0, 0.5], "answerable": [1.0, 0.0, 0.0], "support": 1.0}
 FIGURES = {"calibration": LAW, "squad-fresh": {"rows": 3}}
@@ -29,7 +29,7 @@ def test_the_card_belongs_to_the_model(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError, match=r"learned\.json\.gz"):
         ship(model, figures, into, tmp_path)
     assert not any(into.iterdir())
-    write(model / "learned.json.gz", Manifest(what="learned"))
+    write_manifest(model / "learned.json.gz", Manifest(what="learned"))
 
     ship(model, figures, into, tmp_path)
 

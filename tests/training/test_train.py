@@ -202,7 +202,7 @@ def test_the_command_trains_and_goes_on(
 
     progress = torch.load(tmp_path / "run" / "last.pt", weights_only=True)["progress"]
     assert progress["seconds"] >= 1.2
-    learned = contamination.read(tmp_path / "run" / "learned.json.gz")
-    assert learned.questions == contamination.fingerprints(
+    learned = contamination.read_manifest(tmp_path / "run" / "learned.json.gz")
+    assert learned.questions == contamination.fingerprint_all(
         row.question for row in (*ROWS, *([HELD] if everything else []))
     )

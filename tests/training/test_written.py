@@ -12,7 +12,7 @@ from experiments.manuals import SET, read
 from training.cross_reader.data import plain, windows
 from training.cross_reader.rows import OWN, row_of
 
-from fathom.documents.base import Parsed
+from fathom.documents.base import ParsedDocument
 from fathom.documents.parse import parse_bytes
 
 
@@ -61,7 +61,7 @@ _FEW = 12
 
 def _windows(file: Path) -> list[str]:
     parsed = parse_bytes(file.read_bytes(), file.name)
-    return [each for one in parsed if isinstance(one, Parsed) for each in windows(one.text)]
+    return [each for one in parsed if isinstance(one, ParsedDocument) for each in windows(one.text)]
 
 
 @pytest.mark.parametrize("kind", ["how-to", "list", "unanswerable", "yes-no", "claim", "typo"])

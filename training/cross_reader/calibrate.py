@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from training.cross_reader.figures import Read
 
-from fathom.models.reading import SCORES, Calibration
+from fathom.models.reading import SCORES, ReadingCalibration
 
 Numbers = NDArray[np.float64]
 _STEPS = 50
@@ -15,12 +15,12 @@ _RIDGE = 1e-2
 _MARGIN = 30.0  # as in `Calibration.answers`
 
 
-def calibration_of(reads: Sequence[Read]) -> Calibration:
+def calibration_of(reads: Sequence[Read]) -> ReadingCalibration:
     """Fitted on readings of gold texts, of wrong texts, and of claims.
 
     A part of which one label is missing stays as `Calibration` has it.
     """
-    law = Calibration()
+    law = ReadingCalibration()
     known = [read for read in reads if read.row.answerable is not None]
     labels = [bool(read.row.answerable) for read in known]
     if len(set(labels)) > 1:

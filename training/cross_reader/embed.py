@@ -21,7 +21,10 @@ def embedder(network: Network, tokens: UnigramPairs, device: str) -> Embed:
     @torch.no_grad()
     def embed(texts: Sequence[str]) -> NDArray[np.float32]:
         network.eval()
-        ids = [[tokens.start, *p.ids[: _LIMIT - 2], tokens.end] for p in tokens.placed_all(texts)]
+        ids = [
+            [tokens.start, *p.ids[: _LIMIT - 2], tokens.end]
+            for p in tokens.locate_all_tokens(texts)
+        ]
         order = sorted(range(len(ids)), key=lambda place: len(ids[place]))
         found = np.empty((len(ids), network.width), dtype=np.float32)
         for start in range(0, len(order), _ROWS):

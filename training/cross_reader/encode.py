@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 from training.cross_reader.rows import SUPPORT, Row, number_of
 
-from fathom.models.pair import PairRow, PairWriter, Placed
+from fathom.models.pair import PairRow, PairWriter, TextTokens
 
 UNKNOWN = -100
 _PAD = 1
@@ -68,7 +68,7 @@ Cut = tuple[NDArray[np.int32], NDArray[np.int32]]
 
 def cut(tokens: PairWriter, texts: Sequence[str]) -> Cut:
     """The tokens of `texts`, one text behind the other."""
-    placed = [tokens.placed(text) for text in texts]
+    placed = [tokens.locate_tokens(text) for text in texts]
     flat = [
         np.fromiter((number for one in placed for number in getattr(one, name)), dtype=np.int32)
         for name in ("ids", "starts", "ends")
@@ -98,18 +98,18 @@ class Remembered(PairWriter):
         self._cut = np.concatenate([flat for _, flat in done], axis=1)
         self._number = {text: number for number, text in enumerate(known)}
 
-    def placed(self, text: str) -> Placed:
+    def locate_tokens(self, text: str) -> TextTokens:
         """See `PairWriter.placed`."""
         number = self._number.get(text)
         if number is None:
-            return self._tokens.placed(text)
+            return self._tokens.locate_tokens(text)
         first = self._ends[number - 1] if number else 0
         ids, starts, ends = self._cut[:, first : self._ends[number]].tolist()
-        return Placed(ids=ids, starts=starts, ends=ends)
+        return TextTokens(ids=ids, starts=starts, ends=ends)
 
-    def ids(self, text: str, limit: int) -> list[int]:
+    def tokenize(self, text: str, limit: int) -> list[int]:
         """See `PairWriter.ids`."""
-        return list(self.placed(text).ids[:limit])
+        return list(self.locate_tokens(text).ids[:limit])
 
 
 class Encoder:
@@ -129,14 +129,14 @@ class Encoder:
 
     def row(self, row: Row, *, limit: int, seed: int | None) -> Encoded:
         """One row within `limit` tokens."""
-        head = self._tokens.head(row.question, row.title)
-        chunk = self._tokens.placed(row.text)
+        head = self._tokens.build_head(row.question, row.title)
+        chunk = self._tokens.locate_tokens(row.text)
         spans = token_spans(chunk, row.spans)
         room = limit - len(head) - 1
         draw = None if seed is None else random.Random(f"{seed}/{number_of(row.question)}")
         first = window(len(chunk.ids), room, spans, draw)
         last = min(len(chunk.ids), first + room)
-        pair = self._tokens.row(head, chunk.part(first, last))
+        pair = self._tokens.build_row(head, chunk.slice_tokens(first, last))
         shift = pair.first - first
         kept = tuple((a + shift, b + shift) for a, b in spans if first <= a and b < last)
         parts = tuple(
@@ -148,7 +148,7 @@ class Encoder:
         return Encoded(pair, kept, parts)
 
 
-def token_spans(chunk: Placed, spans: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+def token_spans(chunk: TextTokens, spans: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
     """First and last token of every character range that meets a token."""
     found = []
     for start, end in spans:

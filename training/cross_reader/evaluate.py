@@ -42,7 +42,7 @@ from training.cross_reader.yesno import asked
 
 from fathom.evaluation.calibration_metrics import calibration_error
 from fathom.models.cross_reader import OnnxCrossReader
-from fathom.models.reading import SCORES, Calibration, Pass
+from fathom.models.reading import SCORES, PairScores, ReadingCalibration
 from fathom.models.shipped import load_shipped_reader
 from fathom.text.language import question_language
 from fathom.types import Chunk, Span
@@ -67,9 +67,9 @@ def chunk_of(title: str, text: str) -> Chunk:
     )
 
 
-def read_of(row: Row, raw: Pass) -> Read:
+def read_of(row: Row, raw: PairScores) -> Read:
     """The scores of a pass, without those of all its spans."""
-    spans = raw.reading(Calibration(), 1).spans
+    spans = raw.build_reading(ReadingCalibration(), 1).spans
     pair = (raw.relevance, raw.answerable, raw.yes, raw.no, raw.neither, *map(float, raw.support))
     answer = spans[0].span.cut(row.text) if spans else ""
     return Read(row, answer, raw.margin, dict(zip(SCORES, pair, strict=True)))
@@ -86,7 +86,7 @@ class Model:
         """A reading of every row that has a token."""
         found = []
         for row in self.sample(rows):
-            (raw,) = self.reader.passes(row.question, [chunk_of(row.title, row.text)])
+            (raw,) = self.reader.score_pairs(row.question, [chunk_of(row.title, row.text)])
             found += [read_of(row, raw)] if raw else []
         return found
 
@@ -99,16 +99,16 @@ class Model:
 class Judge:
     """What the readings say under a calibration."""
 
-    law: Calibration
+    law: ReadingCalibration
 
-    def answerable(self, read: Read) -> float:
+    def measure_answerability(self, read: Read) -> float:
         """Probability that the row holds an answer."""
-        return self.law.answers(read.scores["answerable"], read.margin)
+        return self.law.compute_answerable(read.scores["answerable"], read.margin)
 
     def supported(self, read: Read) -> float:
         """Probability that the row supports the claim."""
         scores = np.asarray([read.scores[name] for name in SCORES[5:]], dtype=np.float32)
-        return self.law.supports(scores)[0]
+        return self.law.compute_support(scores)[0]
 
 
 def fitted(model: Model, development: Sequence[Row]) -> list[Read]:
@@ -129,10 +129,10 @@ def _is_fitted(claim: Row) -> bool:
 
 def gold_figures(reads: Sequence[Read], judge: Judge) -> Figures:
     """Answers and answerability of rows."""
-    found: Figures = {"rows": len(reads), **answer_figures(reads, judge.answerable)}
+    found: Figures = {"rows": len(reads), **answer_figures(reads, judge.measure_answerability)}
     known = [read for read in reads if read.row.answerable is not None]
     true = [bool(read.row.answerable) for read in known]
-    error = calibration_error([judge.answerable(read) for read in known], true)
+    error = calibration_error([judge.measure_answerability(read) for read in known], true)
     return found if error is None else {**found, "answerable, calibration error": error}
 
 
@@ -141,7 +141,9 @@ def wrong_figures(has: Sequence[Read], wrong: Sequence[Read], judge: Judge) -> F
     both = (has, wrong)
     return {
         "wrong texts": len(wrong),
-        "AUROC wrong texts": auroc(*([judge.answerable(read) for read in each] for each in both)),
+        "AUROC wrong texts": auroc(
+            *([judge.measure_answerability(read) for read in each] for each in both)
+        ),
         "AUROC wrong texts, relevance": auroc(
             *([read.scores["relevance"] for read in each] for each in both)
         ),
@@ -160,13 +162,15 @@ def reported(model: Model, data: Path, name: str, judge: Judge) -> Figures:
     return found
 
 
-def rerank_figures(reader: OnnxCrossReader, found: Sequence[Ranking], law: Calibration) -> Figures:
+def rerank_figures(
+    reader: OnnxCrossReader, found: Sequence[Ranking], law: ReadingCalibration
+) -> Figures:
     """nDCG@10 of the first stage, of relevance, and of every mix of the two."""
     values: dict[str, list[float]] = {}
     for ranking in found:
         chunks = [chunk_of(d["title"], d["text"][:_LONGEST]) for d in ranking.documents]
-        passes = reader.passes(ranking.question, chunks)
-        relevance = [law.relevant(raw.relevance) if raw else 0.0 for raw in passes]
+        passes = reader.score_pairs(ranking.question, chunks)
+        relevance = [law.compute_relevance(raw.relevance) if raw else 0.0 for raw in passes]
         best = max(ranking.scores) or 1.0
         for mix in _MIXES:
             scores = [

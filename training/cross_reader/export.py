@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper
 from training.export_embedder import PRECISIONS, Graph, layer, layers_of, pooled
 
-from fathom.models.reading import Calibration
+from fathom.models.reading import ReadingCalibration
 
 TOKENIZER = "tokenizer.json"
 LEARNED = "learned.json.gz"
@@ -123,7 +123,7 @@ def card(data: bytes, precision: str, limit: int) -> dict[str, object]:
         "tokenizer": TOKENIZER,
         "limit": limit,
         "alone": precision == "int8",
-        "calibration": asdict(Calibration()),
+        "calibration": asdict(ReadingCalibration()),
     }
 
 

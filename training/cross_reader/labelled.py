@@ -23,7 +23,7 @@ from training.cross_reader.rows import Row, number_of
 from training.cross_reader.squad import f1
 
 from fathom.models.cross_reader import OnnxCrossReader
-from fathom.models.reading import Calibration
+from fathom.models.reading import ReadingCalibration
 from fathom.models.shipped import ENGLISH, MULTILINGUAL, load_shipped_reader
 
 GROUP, WRONG = "labelled", "mined"
@@ -41,7 +41,7 @@ class Labeller:
     first: OnnxCrossReader
     second: OnnxCrossReader
 
-    def span(self, row: Row) -> tuple[int, int] | None:
+    def get_span(self, row: Row) -> tuple[int, int] | None:
         """Characters of the answer that both readers mark; the first one's words."""
         one = self._best(self.first, row)
         other = self._best(self.second, row) if one else None
@@ -52,8 +52,8 @@ class Labeller:
 
     @staticmethod
     def _best(reader: OnnxCrossReader, row: Row) -> tuple[int, int] | None:
-        (raw,) = reader.passes(row.question, [chunk_of(row.title, row.text)])
-        spans = raw.reading(Calibration(), 1).spans if raw else ()
+        (raw,) = reader.score_pairs(row.question, [chunk_of(row.title, row.text)])
+        spans = raw.build_reading(ReadingCalibration(), 1).spans if raw else ()
         return (spans[0].span.start, spans[0].span.end) if spans else None
 
 
@@ -67,7 +67,7 @@ def labelled(rows: Sequence[Row], labeller: Labeller) -> Iterator[Row]:
         asked = [row for row in known if row.source == source]
         texts = sorted({row.text for row in asked})
         for row, near in zip(asked, _near(asked, texts), strict=True):
-            span = labeller.span(row)
+            span = labeller.get_span(row)
             if span:
                 yield from _paragraphs(row, span, [texts[place] for place in near])
 

@@ -17,7 +17,7 @@ from pathlib import Path
 from training.cross_reader.sources import RANKED, SHARES, SOURCES
 from training.manifest import MANIFESTS
 
-from fathom.evaluation.contamination import manifest_of
+from fathom.evaluation.contamination import locate_manifest
 
 RESOURCES = Path(__file__).parents[2] / "src" / "fathom" / "models" / "resources"
 MODEL, CARD, LEARNED = "cross-reader.onnx", "cross-reader.json", "learned.json.gz"
@@ -44,7 +44,7 @@ def card(model: Path, figures: Path) -> dict[str, object]:
 def ship(model: Path, figures: Path, folder: Path, manifests: Path = MANIFESTS) -> None:
     """Put the model of one folder into another, with its card, and its manifest to `manifests`."""
     about = card(model, figures)
-    shutil.copyfile(model / LEARNED, manifest_of(model / MODEL, manifests))
+    shutil.copyfile(model / LEARNED, locate_manifest(model / MODEL, manifests))
     for name in (MODEL, str(about["tokenizer"])):
         shutil.copyfile(model / name, folder / name)
     (folder / CARD).write_text(json.dumps(about, indent=1) + "\n", encoding="utf-8")

@@ -34,7 +34,7 @@ from training.cross_reader.sources import SHARES
 from training.encoder import load, tokens_of
 from training.manifest import learned_from
 
-from fathom.evaluation.contamination import write
+from fathom.evaluation.contamination import write_manifest
 from fathom.models.pair import PairWriter
 
 _WARM_UP = 0.04
@@ -303,7 +303,7 @@ def main() -> None:
     if settings.mine_vectors:
         rows = with_vectors(rows, model, tokens, settings.device)
     run.resume()
-    write(settings.out / "learned.json.gz", learned_from(rows))
+    write_manifest(settings.out / "learned.json.gz", learned_from(rows))
     shares = {group: share * settings.block_factor for group, share in settings.shares.items()}
     limits = Limits(settings.limit, settings.limit_several)
     blocks = Blocks(rows, shares, settings.seed, limits)

@@ -20,7 +20,7 @@ from training.cross_reader.data import plain
 from training.cross_reader.ranked import read_lines
 from training.cross_reader.rows import Row, number_of
 
-from fathom.evaluation.contamination import Manifest, fingerprints, write
+from fathom.evaluation.contamination import Manifest, fingerprint_all, write_manifest
 from fathom.text.content_words import ContentTerms
 from fathom.text.sentences import split
 
@@ -119,11 +119,11 @@ def main() -> None:
     read_of = [row for row in rows if row.group in ASKED]
     manifest = Manifest(
         what="the query encoder learned vectors of them, of their titles or of sentences in them",
-        questions=fingerprints(texts),
-        articles=fingerprints(row.title for row in read_of),
-        documents=fingerprints(row.text for row in read_of),
+        questions=fingerprint_all(texts),
+        articles=fingerprint_all(row.title for row in read_of),
+        documents=fingerprint_all(row.text for row in read_of),
     )
-    write(given.out / LEARNED, manifest)
+    write_manifest(given.out / LEARNED, manifest)
     print(len(texts), "texts,", sum(map(is_development, texts)), "of them to measure on")
 
 

@@ -26,7 +26,7 @@ from training.query_encoder import texts as learned
 from training.query_encoder.student import Student, beginning, packaged
 
 from fathom.models.embedder import SHIPPED
-from fathom.models.runtime import batches
+from fathom.models.runtime import group_batches
 from fathom.models.tokens import WordPiece
 
 Vectors = NDArray[np.float32]
@@ -58,7 +58,7 @@ class Teacher:
     def hidden(self, ids: Sequence[Sequence[int]]) -> list[Vectors]:
         """(tokens, width) of each row; the unit vector is the direction of its mean."""
         found: list[Vectors] = [np.empty(0, np.float32)] * len(ids)
-        for places in batches([len(row) for row in ids]):
+        for places in group_batches([len(row) for row in ids]):
             given = {"input_ids": np.array([ids[place] for place in places], np.int64)}
             (states,) = self._session.run([_HIDDEN], given)
             for place, state in zip(places, states, strict=True):
@@ -101,7 +101,7 @@ def parts(
     draw.shuffle(order)
     made = [
         [order[place] for place in batch]
-        for batch in batches([len(ids[place]) for place in order], tokens)
+        for batch in group_batches([len(ids[place]) for place in order], tokens)
     ]
     draw.shuffle(made)
     return [

@@ -10,7 +10,7 @@ from experiments.lab.results import Results
 from fathom.evaluation.comparison import compare
 from fathom.evaluation.records import Record
 from fathom.evaluation.report.blocks import ReportBlock, ReportTable
-from fathom.evaluation.statistics import resampled_interval
+from fathom.evaluation.statistics import resample_interval
 
 CEILING = 1.2
 """So many times the baseline's tokens may be spent."""
@@ -106,7 +106,7 @@ def _ratio_of_tokens(ours: Records, theirs: Records) -> Found | None:
         return float(mine / base)
 
     value = ratio(np.arange(len(pairs)))
-    return Found(value=value, interval=resampled_interval(len(pairs), ratio) or (value, value))
+    return Found(value=value, interval=resample_interval(len(pairs), ratio) or (value, value))
 
 
 def _tokens(record: Record) -> float:

@@ -19,7 +19,7 @@ def alike(
         arms: Only these.
         title: Of the table.
     """
-    chosen = seen.named(arms)
+    chosen = seen.find_system(arms)
     groups = _groups(chosen)
     rows = []
     for name in chosen.sets:
@@ -41,7 +41,10 @@ def _groups(seen: Results) -> list[list[str]]:
     answers: dict[str, list[object]] = {}
     for cell in seen.cells:
         answers.setdefault(cell.arm.name, []).append(
-            [(r.question, r.status, r.said, r.usage.get("retrievals")) for r in cell.records]
+            [
+                (r.question, r.status, r.compared_text, r.usage.get("retrievals"))
+                for r in cell.records
+            ]
         )
     found: list[list[str]] = []
     for name, told in answers.items():

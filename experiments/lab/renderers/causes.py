@@ -7,7 +7,7 @@ from experiments.lab.results import Results
 
 from fathom.evaluation.records import Record
 from fathom.evaluation.report.blocks import ReportBlock, ReportTable
-from fathom.evaluation.rows import values
+from fathom.evaluation.rows import score_questions
 
 CAUSES = (
     "not found, unanswered",
@@ -29,10 +29,13 @@ def caused(seen: Results, *, arms: Sequence[str] = (), title: str = "") -> Itera
         arms: Only these.
         title: Of the table.
     """
-    chosen = seen.named(arms)
+    chosen = seen.find_system(arms)
     rows = []
     for cell in chosen.by_set:
-        quality, found = values("has-answer-F1", cell.records), values("R@10", cell.records)
+        quality, found = (
+            score_questions("has-answer-F1", cell.records),
+            score_questions("R@10", cell.records),
+        )
         known = [each for each in cell.records if {each.question} <= quality.keys() & found]
         lost = [each for each in known if quality[each.question] == 0]
         counts = Counter(_cause(each, found[each.question] == 1) for each in lost)
@@ -45,4 +48,4 @@ def caused(seen: Results, *, arms: Sequence[str] = (), title: str = "") -> Itera
 def _cause(record: Record, found: bool) -> str:
     if record.status == "failed":
         return "failed"
-    return f"{'found' if found else 'not found'}, {'' if record.answered else 'un'}answered"
+    return f"{'found' if found else 'not found'}, {'' if record.is_answered else 'un'}answered"

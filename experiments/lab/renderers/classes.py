@@ -35,7 +35,7 @@ def by_class(
         arms: Only these.
         domain: Whose classes; a question's class is told by its text.
     """
-    chosen = seen.named(arms)
+    chosen = seen.find_system(arms)
     for name in chosen.sets:
         cells = chosen.on(name)
         found = [_grouped(seen, cell, of, against, domain) for cell in cells]
@@ -71,7 +71,7 @@ def failures(
         domain: Whose classes.
         title: Of the table.
     """
-    chosen = seen.named(arms)
+    chosen = seen.find_system(arms)
     rows = tuple(
         (cell.set, cell.arm.name, *row)
         for cell in chosen.by_set
@@ -95,7 +95,7 @@ def _grouped(seen: Results, cell: Cell, of: str, against: str, domain: str) -> G
     classifier = Classifier(domain=load_domain(domain))
     values = quality(seen, cell, of, against)
     told = {
-        each.question: classifier.told(each.text).found.name
+        each.question: classifier.find_class(each.text).question_class.name
         for each in cell.records
         if each.question in values
     }

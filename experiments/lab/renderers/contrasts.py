@@ -6,7 +6,7 @@ from math import inf, sqrt
 from experiments.lab.quality import quality
 from experiments.lab.results import Cell, Results
 
-from fathom.evaluation.comparison import PairedTest, contrast, corrected
+from fathom.evaluation.comparison import PairedTest, contrast, correct_for_all
 from fathom.evaluation.report.blocks import ReportBlock, ReportTable
 
 HEAD = (
@@ -46,7 +46,7 @@ def contrasts(
         for of in measures
         if (both := _both(seen, (ours, theirs), of, against))
     ]
-    return corrected(made)
+    return correct_for_all(made)
 
 
 def table_of(made: Sequence[PairedTest], title: str) -> ReportTable:

@@ -21,7 +21,7 @@ from experiments.lab.results import Results
 from fathom.evaluation.report import plots
 from fathom.evaluation.report.blocks import Figure, ReportBlock, ReportTable, Sentences
 from fathom.evaluation.report.curves import Heat
-from fathom.evaluation.statistics import resampled_interval
+from fathom.evaluation.statistics import resample_interval
 
 CONSTANT = (FIXED, ROUTER)
 """Who chooses alike for all questions of a half."""
@@ -86,7 +86,7 @@ def _line(choice: Choice) -> tuple[str, ...]:
         return entropy([told[place] for place in places])
 
     bits = entropy(told)
-    low, high = resampled_interval(len(told), drawn) or (bits, bits)
+    low, high = resample_interval(len(told), drawn) or (bits, bits)
     name, count = Counter(told).most_common(1)[0]
     return (
         choice.who,

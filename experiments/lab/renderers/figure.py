@@ -27,7 +27,7 @@ def drawn(
         arms: Only these.
         sets: Only these data sets, where they are there.
     """
-    chosen = seen.named(arms)
+    chosen = seen.find_system(arms)
     for name in chosen.sets:
         if sets and name not in sets:
             continue

@@ -7,7 +7,7 @@ from experiments.lab.renderers.table import value
 from experiments.lab.results import Results
 
 from fathom.evaluation.report.blocks import ReportBlock, ReportTable
-from fathom.evaluation.rows import rows_by
+from fathom.evaluation.rows import score_subgroups
 
 
 def by_group(
@@ -27,10 +27,10 @@ def by_group(
         arms: Only these.
         title: Of the table.
     """
-    chosen = seen.named(arms)
+    chosen = seen.find_system(arms)
     lines = []
     for cell in chosen.by_set:
-        for row in rows_by(cell.records, field):
+        for row in score_subgroups(cell.records, field):
             share = f"{row.queries / len(cell.records):.3f}"
             cells = [value(row, each, interval=at == 0) for at, each in enumerate(measures)]
             group = row.system.removeprefix(f"{cell.records[0].system}: ")

@@ -26,4 +26,4 @@ def judged(
         intervals: The first so many measures are shown with their 95 % intervals.
         title: Of the table.
     """
-    yield tabulated(seen.named(arms), graded, measures, intervals, title)
+    yield tabulated(seen.find_system(arms), graded, measures, intervals, title)

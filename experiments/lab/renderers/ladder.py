@@ -28,7 +28,7 @@ def utilised(
         title: Of the table.
         caption: Of bars of the same (its Figures 8 to 10); none where it is empty.
     """
-    chosen = seen.named(arms)
+    chosen = seen.find_system(arms)
     ends = _there(chain.from_iterable(cell.records for cell in chosen.cells))
     rows = []
     for name in chosen.sets:
@@ -53,7 +53,7 @@ def by_end(
         arms: Only these.
         title: Of the table.
     """
-    chosen = seen.named(arms)
+    chosen = seen.find_system(arms)
     rows = tuple(
         (cell.set, cell.arm.name, *row)
         for cell in chosen.by_set

@@ -11,7 +11,7 @@ from experiments.lab.results import Results
 
 from fathom.evaluation.comparison import PairedTest, compare
 from fathom.evaluation.report.blocks import ReportBlock, ReportTable
-from fathom.evaluation.rows import row_of
+from fathom.evaluation.rows import score_system
 
 SHOWN = 3
 """So many workflows are named, the most frequent first."""
@@ -58,7 +58,7 @@ def frequent(choice: Choice) -> str:
 
 
 def _line(name: str, choice: Choice, measures: Sequence[str]) -> tuple[str, ...]:
-    row = row_of(choice.records)
+    row = score_system(choice.records)
     cells = [value(row, each, interval=at == 0) for at, each in enumerate(measures)]
     more = (f"{turns(choice):.1f}", frequent(choice))
     return (name, choice.who, str(len(choice.records)), *cells, *more)

@@ -6,7 +6,7 @@ from experiments.lab.quality import quality
 from experiments.lab.results import Results
 
 from fathom.evaluation.report.blocks import Figure, ReportBlock
-from fathom.evaluation.report.canvas import colour, drawing, mark
+from fathom.evaluation.report.canvas import open_plot, pick_colour, pick_mark
 
 Points = Sequence[tuple[float, float]]
 """Seconds and quality of each question."""
@@ -24,7 +24,7 @@ def scattered(
         against: The arm that retrieves alone.
         arms: Only these.
     """
-    chosen = seen.named(arms)
+    chosen = seen.find_system(arms)
     for name in chosen.sets:
         found = {}
         for cell in chosen.on(name):
@@ -40,14 +40,14 @@ def scattered(
 
 
 def _drawn(found: Mapping[str, Points], of: str) -> str:
-    with drawing() as made:
+    with open_plot() as made:
         from matplotlib.ticker import LogLocator
 
         axes = made.axes
         for place, (name, points) in enumerate(found.items()):
             axes.scatter(
                 [x for x, _ in points], [y for _, y in points],
-                s=20, alpha=0.6, color=colour(place), marker=mark(place), label=name, linewidths=0,
+                s=20, alpha=0.6, color=pick_colour(place), marker=pick_mark(place), label=name, linewidths=0,
             )  # fmt: skip
         axes.set_xscale("log")
         axes.minorticks_off()
@@ -56,5 +56,5 @@ def _drawn(found: Mapping[str, Points], of: str) -> str:
         axes.set_ylim(-0.05, 1.05)
         axes.set_xlabel("seconds a question")
         axes.set_ylabel(of)
-        made.legend()
+        made.add_legend()
     return made.svg

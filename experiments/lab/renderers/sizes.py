@@ -6,12 +6,12 @@ from statistics import fmean
 from experiments.lab.renderers.table import TIMES
 from experiments.lab.results import Cell, Results
 
-from fathom.evaluation.measures import bounds
+from fathom.evaluation.measures import get_bounds
 from fathom.evaluation.records import Record
 from fathom.evaluation.report import plots
 from fathom.evaluation.report.blocks import Figure, ReportBlock, ReportTable
 from fathom.evaluation.report.curves import Curve
-from fathom.evaluation.rows import percentiles, values
+from fathom.evaluation.rows import compute_percentiles, score_questions
 from fathom.evaluation.statistics import bca_interval
 
 Sizes = Mapping[int, Sequence[Record]]
@@ -33,7 +33,7 @@ def sized(
         caption: What the plots show beside the measure.
         arms: Only these.
     """
-    chosen = seen.named(arms)
+    chosen = seen.find_system(arms)
     for name in chosen.sets:
         lines = _by_size(chosen.on(name))
         told = f" ({name})" if len(chosen.sets) > 1 else ""
@@ -97,6 +97,6 @@ def _line(arm: str, sizes: Sizes, measure: str) -> Curve | None:
 
 def _place(measure: str, records: Sequence[Record]) -> Place | None:
     if measure in TIMES:
-        return 1000 * percentiles([each.seconds for each in records])[TIMES[measure]], None
-    found = list(values(measure, records).values())
-    return (fmean(found), bca_interval(found, bounds=bounds(measure))) if found else None
+        return 1000 * compute_percentiles([each.seconds for each in records])[TIMES[measure]], None
+    found = list(score_questions(measure, records).values())
+    return (fmean(found), bca_interval(found, bounds=get_bounds(measure))) if found else None

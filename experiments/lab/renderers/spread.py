@@ -8,7 +8,7 @@ from experiments.lab.results import Results
 from fathom.evaluation.report import plots
 from fathom.evaluation.report.blocks import Figure, ReportBlock
 from fathom.evaluation.report.curves import Heat
-from fathom.evaluation.rows import values
+from fathom.evaluation.rows import score_questions
 
 
 def spread(
@@ -31,9 +31,9 @@ def spread(
         edges: Where ranges end, above 0 and growing; 0 has a range of its own.
         arms: Only these.
     """
-    chosen = seen.named(arms)
+    chosen = seen.find_system(arms)
     for name in chosen.sets:
-        found = {c.arm.name: list(values(of, c.records).values()) for c in chosen.on(name)}
+        found = {c.arm.name: list(score_questions(of, c.records).values()) for c in chosen.on(name)}
         found = {arm: each for arm, each in found.items() if each}
         if found:
             heat = Heat(

@@ -85,7 +85,7 @@ def _scored(
     seen: Results, of: str, against: str, arms: Sequence[str]
 ) -> Iterator[tuple[Cell, list[float]]]:
     """The cells that can have the measure, with the value of each question."""
-    for cell in seen.named(arms).by_set:
+    for cell in seen.find_system(arms).by_set:
         values = list(quality(seen, cell, of, against).values())
         if values:
             yield cell, values

@@ -27,7 +27,7 @@ def measured(
         intervals: The first so many measures are shown with their 95 % intervals.
         title: Of the table.
     """
-    yield tabulated(seen.named(arms), lambda cell: cell.row, measures, intervals, title)
+    yield tabulated(seen.find_system(arms), lambda cell: cell.row, measures, intervals, title)
 
 
 def tabulated(

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from experiments.lab.results import Cell, Results
 
-from fathom.evaluation.measures import right
+from fathom.evaluation.measures import is_correct
 from fathom.evaluation.records import Record
 from fathom.evaluation.report.blocks import ReportBlock, ReportTable, Sentences
-from fathom.evaluation.rows import values
+from fathom.evaluation.rows import score_questions
 
 HEAD = (
     "data set", "from", "to", "unanswered before", "answered now", "of these supported",
@@ -44,12 +44,12 @@ class Change:
     def supported(self) -> list[Record]:
         """Of what was gained: every citation supports what it is cited for."""
         gained = self.gained
-        whole = values("support-overlap", gained)
+        whole = score_questions("support-overlap", gained)
         return [each for each in gained if whole.get(each.question) == 1.0]
 
     @staticmethod
     def _only(record: Record, others: dict[str, Record]) -> bool:
-        return record.answered and not others[record.question].answered
+        return record.is_answered and not others[record.question].is_answered
 
 
 def transformed(
@@ -69,7 +69,7 @@ def transformed(
         for before, now in seen.pairs(first, second):
             change = Change(before=_by_question(before), now=_by_question(now))
             rows.append((now.set, first, second, *map(str, _counts(change))))
-            found = [each.question for each in change.supported if right(each)]
+            found = [each.question for each in change.supported if is_correct(each)]
             if found:
                 lines.append(f"{now.set}, {first} to {second}: {_named(found)}")
     yield ReportTable(title=title, head=HEAD, rows=tuple(rows))
@@ -82,7 +82,7 @@ def _by_question(cell: Cell) -> dict[str, Record]:
 
 
 def _counts(change: Change) -> list[int]:
-    silent = sum(not each.answered for each in change.before.values())
+    silent = sum(not each.is_answered for each in change.before.values())
     return [
         silent,
         len(change.gained),
@@ -97,7 +97,7 @@ def _counts(change: Change) -> list[int]:
 
 
 def _right(records: Collection[Record]) -> int:
-    return sum(right(each) for each in records)
+    return sum(is_correct(each) for each in records)
 
 
 def _named(questions: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from experiments.lab.reward import cost, reward
 
 from fathom.evaluation.report import plots
 from fathom.evaluation.report.blocks import Figure, ReportBlock, ReportTable
-from fathom.evaluation.report.curves import Curve, Front, Point
+from fathom.evaluation.report.curves import Curve, Front, FrontPoint
 from fathom.evaluation.statistics import bca_interval
 
 F1 = measure_named("F1")
@@ -52,7 +52,7 @@ def weighed(
     svg = plots.draw_lines(lines, x="weight of cost", y="F1", marked=True)
     told = "F1 of what is chosen over the weight of cost; higher is better"
     yield Figure(name="alpha", caption=told, svg=svg)
-    svg = plots.draw_front(_front(seen.named(front), front))
+    svg = plots.draw_front(_front(seen.find_system(front), front))
     told = "F1 over cost; filled marks: nothing better costs as little. Up and left is better"
     yield Figure(name="front", caption=told, svg=svg)
 
@@ -86,10 +86,12 @@ def _front(seen: Results, arms: Sequence[str]) -> Front:
     """All questions of an arm together, whatever their data set."""
     points = []
     for arm in arms:
-        records = [each for cell in seen.named([arm]).cells for each in cell.records]
+        records = [each for cell in seen.find_system([arm]).cells for each in cell.records]
         gained = list(map(F1, records))
         x, y = fmean(map(cost, records)), fmean(gained)
-        points.append(Point(name=arm, x=x, y=y, interval=bca_interval(gained, bounds=(0.0, 1.0))))
+        points.append(
+            FrontPoint(name=arm, x=x, y=y, interval=bca_interval(gained, bounds=(0.0, 1.0)))
+        )
     return Front(
         cost="cost a question",
         measure="F1",
@@ -97,7 +99,7 @@ def _front(seen: Results, arms: Sequence[str]) -> Front:
     )
 
 
-def _beaten(point: Point, points: Sequence[Point]) -> bool:
+def _beaten(point: FrontPoint, points: Sequence[FrontPoint]) -> bool:
     return any(
         (each.x, each.y) != (point.x, point.y) and each.x <= point.x and each.y >= point.y
         for each in points

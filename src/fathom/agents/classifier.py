@@ -8,10 +8,10 @@ from fathom.runs.context import RunContext
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Classified:
+class Classification:
     """The class of a question and the cue that decided; the cue is empty if none did."""
 
-    found: QuestionClass
+    question_class: QuestionClass
     cue: str = ""
 
 
@@ -28,25 +28,26 @@ class Classifier:
     async def classify(self, question: str, context: RunContext) -> QuestionClass:
         """Return the class of a question, as one step of the run."""
         with context.step("classify", agent="classifier", inputs={"question": question}) as step:
-            classification = self.told(question)
-            step.done(
-                outputs={"class": classification.found.name},
+            classification = self.find_class(question)
+            step.set_outcome(
+                outputs={"class": classification.question_class.name},
                 reason=f"cue {classification.cue!r}" if classification.cue else "no cue",
             )
-        return classification.found
+        return classification.question_class
 
-    def told(self, question: str) -> Classified:
+    def find_class(self, question: str) -> Classification:
         """Return the class of a question and its cue, outside of any step."""
-        best = Classified(found=self.domain.classes[-1])
+        best = Classification(question_class=self.domain.classes[-1])
         for question_class in self.domain.classes:
             for cue in question_class.cues:
                 # Strictly longer, so that of equally long cues the first class keeps its lead.
-                if len(cue) > len(best.cue) and _holds(question, cue):
-                    best = Classified(found=question_class, cue=cue)
+                if len(cue) > len(best.cue) and _contains_cue(question, cue):
+                    best = Classification(question_class=question_class, cue=cue)
         return best
 
 
-def _holds(question: str, cue: str) -> bool:
+def _contains_cue(question: str, cue: str) -> bool:
     """Return whether the words of a cue stand in the question as whole words."""
     words = r"\s+".join(map(re.escape, cue.split()))
+    # Whole words: the cue "tax" must not match "taxi".
     return bool(re.search(rf"(?<!\w){words}(?!\w)", question, re.IGNORECASE))

@@ -40,5 +40,7 @@ class Comparer:
             hits = fuse_hits([lists[name] for name in names], shares, self.fusion, NAME)
             scores = [[hit.chunk.id, round(hit.score, 6)] for hit in hits]
             repeats = sum(map(len, lists.values())) - len(hits)
-            step.done(outputs={"scores": scores}, reason=f"{len(hits)} hits, {repeats} found twice")
+            step.set_outcome(
+                outputs={"scores": scores}, reason=f"{len(hits)} hits, {repeats} found twice"
+            )
         return hits

@@ -10,10 +10,10 @@ from fathom.runs.context import RunContext
 from fathom.text.entities import texts
 
 ComplexityLevel = Literal["simple", "moderate", "complex"]
-LegWeights = tuple[float, float]
+RetrieverWeights = tuple[float, float]
 """The weight of the keyword retriever (BM25) and the weight of the dense retriever."""
 
-WEIGHTS: Mapping[str, LegWeights] = MappingProxyType(
+WEIGHTS: Mapping[str, RetrieverWeights] = MappingProxyType(
     {"simple": (0.6, 0.4), "moderate": (0.4, 0.6), "complex": (0.3, 0.7)}
 )
 
@@ -31,13 +31,13 @@ _SUBORDINATE = re.compile(
     r"hingga|agar|supaya|ketika|sehingga)\b",
     re.IGNORECASE,
 )
-_WH = re.compile(
+_QUESTION_WORDS = re.compile(
     r"\b(who|whom|whose|what|which|when|where|why|how|"
     r"siapa(?:kah)?|apa(?:kah)?(?! saja)|apa saja|mana(?:kah)?|kapan(?:kah)?|di ?mana(?:kah)?|"
     r"mengapa|kenapa|bagaimana(?:kah)?|berapa(?:kah)?|seberapa)\b",
     re.IGNORECASE,
 )
-_BARE = (
+_IMPERATIVES = (
     "(?:access|activate|add|allow|apply|archive|assign|attach|authenticate|back up|block|book|"
     "build|calculate|call|cancel|change|check|clean|clear|close|collect|compare|compile|compute|"
     "configure|connect|convert|copy|create|debug|delete|deploy|describe|disable|download|email|"
@@ -52,28 +52,28 @@ _BARE = (
     "jelaskan|kirim|kirimkan|lapor|laporkan|pasang|perbarui|pindahkan|sambungkan|sebutkan|siapkan|"
     "simpan|tulis|tuliskan|ubah|unduh|unggah|urus)"
 )
-_ALSO = r",?\s+(?:and|or|then|and then|dan|atau|lalu|kemudian|serta)\s+(?:also\s+|juga\s+)?"
-_JOINT = rf"(?:{_ALSO}|[,;]\s+)"
+_CONNECTIVE = r",?\s+(?:and|or|then|and then|dan|atau|lalu|kemudian|serta)\s+(?:also\s+|juga\s+)?"
+_SEPARATOR = rf"(?:{_CONNECTIVE}|[,;]\s+)"
 _COMPOUND = tuple(
     re.compile(pattern, re.IGNORECASE)
     for pattern in (
         # Link Azure AD to Outlook and export access logs
         rf"(?:^\W*|\b(?:to|i|we|you|one|can|could|should|must|please|cara|tolong|untuk)\s+)"
-        rf"{_BARE}\s+\w.*?{_JOINT}{_BARE}\s+\w",
+        rf"{_IMPERATIVES}\s+\w.*?{_SEPARATOR}{_IMPERATIVES}\s+\w",
         # setting up an Azure VM and linking to SSO
         r"\b(?:for|of|by|to|in|on|about|when|while|before|after|without|with|from|start|stop)\s+"
-        rf"\w{{2,}}ing\s+\w.*?{_JOINT}\w{{2,}}ing\s+(?!is\b|are\b|was\b|were\b)\w",
+        rf"\w{{2,}}ing\s+\w.*?{_SEPARATOR}\w{{2,}}ing\s+(?!is\b|are\b|was\b|were\b)\w",
         # mengurus NIB dan melaporkan kegiatan
-        rf"\bme\w{{4,}}\s+\w.*?{_JOINT}me\w{{4,}}\s+\w",
+        rf"\bme\w{{4,}}\s+\w.*?{_SEPARATOR}me\w{{4,}}\s+\w",
         # Who was the first president, and when was he born?
-        rf"{_ALSO}(?:\w+\s+)?{_WH.pattern}\s+\w+\s+\w|\?\s+\S+\s+\S+\s+\S.*\?",
+        rf"{_CONNECTIVE}(?:\w+\s+)?{_QUESTION_WORDS.pattern}\s+\w+\s+\w|\?\s+\S+\s+\S+\s+\S.*\?",
     )
 )
 """Patterns of joined instructions or questions, each with words of its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Features:
+class ComplexityFeatures:
     """The counts of a question.
 
     Attributes:
@@ -102,8 +102,8 @@ class Complexity:
     """The rating of a question; `weights` are (keyword, dense)."""
 
     level: ComplexityLevel
-    weights: LegWeights
-    features: Features
+    weights: RetrieverWeights
+    features: ComplexityFeatures
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,29 +114,29 @@ class ComplexityAnalyser:
         weights: The weights of the retrievers by level.
     """
 
-    weights: Mapping[str, LegWeights] = field(default_factory=lambda: WEIGHTS)
+    weights: Mapping[str, RetrieverWeights] = field(default_factory=lambda: WEIGHTS)
 
     async def analyse(self, question: str, context: RunContext) -> Complexity:
         """Return the complexity of a question, as one step of the run."""
         with context.step("complexity", agent="complexity", inputs={"question": question}) as step:
-            complexity = self.of(question)
+            complexity = self.rate(question)
             outputs = {"features": asdict(complexity.features), "weights": list(complexity.weights)}
-            step.done(outputs=outputs, verdict=complexity.level)
+            step.set_outcome(outputs=outputs, verdict=complexity.level)
         return complexity
 
-    def of(self, question: str) -> Complexity:
+    def rate(self, question: str) -> Complexity:
         """Return the complexity of a question, outside of any step."""
-        features = features_of(question)
-        level = level_of(features)
+        features = count_features(question)
+        level = rate_features(features)
         return Complexity(level=level, weights=self.weights[level], features=features)
 
 
-def features_of(question: str) -> Features:
+def count_features(question: str) -> ComplexityFeatures:
     """Return the counts of a question."""
-    wh_words = len(_WH.findall(question))
+    wh_words = len(_QUESTION_WORDS.findall(question))
     subordinate = len(_SUBORDINATE.findall(question))
-    return Features(
-        entities=_entities(question),
+    return ComplexityFeatures(
+        entities=_count_entities(question),
         clauses=max(1, wh_words) + subordinate,
         conjunctions=len(_CONJUNCTIONS.findall(question)),
         length=len(_WORD.findall(question)),
@@ -146,7 +146,7 @@ def features_of(question: str) -> Features:
     )
 
 
-def level_of(features: Features) -> ComplexityLevel:
+def rate_features(features: ComplexityFeatures) -> ComplexityLevel:
     """Return the level: up to 1 point is simple, up to 3 moderate; more is complex.
 
     A second intent is complex too: the paper's complex queries are "multi-intent or cross-topic"
@@ -166,7 +166,7 @@ def level_of(features: Features) -> ComplexityLevel:
     return "simple" if points <= 1 else "moderate" if points <= 3 else "complex"
 
 
-def _entities(question: str) -> int:
+def _count_entities(question: str) -> int:
     """Count quoted texts, and names and numbers outside of them."""
     quoted = _QUOTED.findall(question)
     # Names within a quotation belong to the one quoted thing.

@@ -14,15 +14,15 @@ from pydantic import BaseModel, Field
 from fathom.llm.call import RoleModel, ask_model
 from fathom.llm.prompt import Prompt
 from fathom.llm.schema import AtMost
-from fathom.question.clauses import MOST, chain
-from fathom.question.comparison import comparison, joined
+from fathom.question.clauses import MOST_QUESTIONS, build_chain
+from fathom.question.comparison import parse_comparison, split_questions
 from fathom.runs.context import RunContext
 from fathom.text.answer_match import normalize_answer
 from fathom.types import Draft, Hit
 
 Manner = Literal["serial", "parallel"]
 
-SERIAL = Prompt.of(
+SERIAL = Prompt.compose(
     "decomposer_serial",
     agent="decomposer",
     task="""\
@@ -36,7 +36,7 @@ other; the last one answers the question.
     example="Question: Where was the captain of the ferry to Sandholm born?",
     reply='{"questions": ["Who is the captain of the ferry to Sandholm?", "Where was #1 born?"]}',
 )
-PARALLEL = Prompt.of(
+PARALLEL = Prompt.compose(
     "decomposer_parallel",
     agent="decomposer",
     task="""\
@@ -52,7 +52,7 @@ of each other and together answer it, each complete in itself.
 )
 
 _SLOT = re.compile(r"#(\d+)")
-_ASKS = re.compile(r"^(?:what|who) (?:is|was|are|were) |^(?:apa|siapa) ", re.IGNORECASE)
+_OPENING = re.compile(r"^(?:what|who) (?:is|was|are|were) |^(?:apa|siapa) ", re.IGNORECASE)
 
 
 class Decomposer(Protocol):
@@ -79,24 +79,28 @@ class LocalDecomposer:
         most: The largest number of questions.
     """
 
-    most: int = MOST
+    most: int = MOST_QUESTIONS
 
     async def split(self, question: str, manner: Manner, context: RunContext) -> tuple[str, ...]:
         """Split the question by rules."""
         with context.step("decompose", agent="decomposer", inputs={"manner": manner}) as step:
-            questions = await step.compute("decompose", lambda: self.parts(question, manner))
-            step.done(outputs={"questions": questions}, reason=_told(questions))
+            questions = await step.compute(
+                "decompose", lambda: self.split_by_rules(question, manner)
+            )
+            step.set_outcome(
+                outputs={"questions": questions}, reason=_describe_questions(questions)
+            )
         return questions
 
-    def parts(self, question: str, manner: Manner) -> tuple[str, ...]:
+    def split_by_rules(self, question: str, manner: Manner) -> tuple[str, ...]:
         """Return the questions of a split by rules, outside of any step."""
         if manner == "serial":
-            return chain(question, self.most)
-        compared = comparison(question, self.most)
+            return build_chain(question, self.most)
+        compared = parse_comparison(question, self.most)
         # A comparison asks one question of each side, which clauses alone do not show.
         if compared is not None and len(compared.questions) > 1:
             return compared.questions
-        return joined(question, self.most)
+        return split_questions(question, self.most)
 
 
 class DecomposerReply(BaseModel):
@@ -105,7 +109,7 @@ class DecomposerReply(BaseModel):
     questions: Annotated[
         list[Annotated[str, Field(max_length=500), AtMost(300)]],
         Field(min_length=1),
-        AtMost(MOST),
+        AtMost(MOST_QUESTIONS),
     ]
 
 
@@ -123,21 +127,23 @@ class LLMDecomposer:
         most = self.local.most
         with context.step("decompose", agent="decomposer", inputs={"manner": manner}) as step:
             prompt = self.serial if manner == "serial" else self.parallel
-            request = prompt.asking(f"Question: {question}", values={"most": most})
+            request = prompt.build_request(f"Question: {question}", values={"most": most})
             reply = await ask_model(self.model, DecomposerReply, request, step)
-            questions = _kept(reply.value.questions[:most], manner) if reply.value else ()
+            questions = (
+                _validate_questions(reply.value.questions[:most], manner) if reply.value else ()
+            )
             verdict = "model" if questions else "local"
             reason = reply.reason or ("" if questions else "the model's questions do not fit")
-            questions = questions or self.local.parts(question, manner)
-            step.done(
+            questions = questions or self.local.split_by_rules(question, manner)
+            step.set_outcome(
                 outputs={"questions": questions},
                 verdict=verdict,
-                reason=reason or _told(questions),
+                reason=reason or _describe_questions(questions),
             )
         return questions
 
 
-def filled(question: str, earlier: Sequence[tuple[str, str]]) -> str:
+def fill_slots(question: str, earlier: Sequence[tuple[str, str]]) -> str:
     """Return a later question of a serial split, with the answers to earlier ones in its slots.
 
     Args:
@@ -151,12 +157,12 @@ def filled(question: str, earlier: Sequence[tuple[str, str]]) -> str:
         if not 1 <= number <= len(earlier):
             return ""
         earlier_question, answer = earlier[number - 1]
-        return " ".join(answer.split()) or _ASKS.sub("", earlier_question).strip("? ")
+        return " ".join(answer.split()) or _OPENING.sub("", earlier_question).strip("? ")
 
     return " ".join(_SLOT.sub(fill, question).split())
 
 
-def bridge(question: str, draft: Draft, hits: Sequence[Hit]) -> str:
+def find_bridge(question: str, draft: Draft, hits: Sequence[Hit]) -> str:
     """Return the start of the next hop: the answer, else a title that the question does not name.
 
     Empty if there is neither.
@@ -174,18 +180,19 @@ def bridge(question: str, draft: Draft, hits: Sequence[Hit]) -> str:
     )
 
 
-def _kept(questions: Sequence[str], manner: Manner) -> tuple[str, ...]:
+def _validate_questions(questions: Sequence[str], manner: Manner) -> tuple[str, ...]:
     """Return a model's questions without twins; empty if their slots make no sense."""
     unique = tuple(
         dict.fromkeys(" ".join(question.split()) for question in questions if question.strip())
     )
     for place, text in enumerate(unique):
         slots = [int(number) for number in _SLOT.findall(text)]
+        # A slot can only name an earlier question, and parallel questions have no slots.
         if any(not 1 <= slot <= place or manner == "parallel" for slot in slots):
             return ()
     return unique
 
 
-def _told(questions: Sequence[str]) -> str:
+def _describe_questions(questions: Sequence[str]) -> str:
     """Return the reason of the step: the number of questions."""
     return f"{len(questions)} questions" if len(questions) > 1 else "there is nothing to split"

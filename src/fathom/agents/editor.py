@@ -13,7 +13,7 @@ from fathom.question.requirements import Requirements
 from fathom.runs.context import RunContext
 from fathom.types import Claim, Draft, Hit
 
-_DOUBTED = "What it quotes does not support it."
+_UNSUPPORTED = "What it quotes does not support it."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,35 +49,41 @@ class Editor:
         Raises:
             BudgetRefused: If there was no time for the step.
         """
-        gap = requirements.lacks(draft, hits)
-        fault = gap.told or _DOUBTED
+        gap = requirements.find_gap(draft, hits)
+        fault = gap.description or _UNSUPPORTED
         with context.step("reflect", agent="editor", inputs={"fault": fault}) as step:
-            old = supported(draft, self.faith)
-            candidates = _faultless(draft, requirements, hits)
+            old = drop_unsupported(draft, self.faith)
+            candidates = _select_faultless(draft, requirements, hits)
             new = (
-                await self._told(fault).read(question, candidates, step) if candidates else Draft()
+                await self._inform_reader(fault).read(question, candidates, step)
+                if candidates
+                else Draft()
             )
             better = is_better(new, old, requirements, hits, bar=self.bar)
             chosen = new if better else old
-            step.done(
+            step.set_outcome(
                 outputs={"sentences": len(chosen.claims or chosen.evidence)},
                 verdict="mended" if better else "kept",
                 reason=fault,
             )
         return chosen
 
-    def _told(self, fault: str) -> Reader:
+    def _inform_reader(self, fault: str) -> Reader:
         """Return the reader, told of the fault if it asks a language model."""
         return (
             replace(self.reader, fault=fault) if isinstance(self.reader, LLMReader) else self.reader
         )
 
 
-def _faultless(draft: Draft, requirements: Requirements, hits: Sequence[Hit]) -> tuple[Hit, ...]:
+def _select_faultless(
+    draft: Draft, requirements: Requirements, hits: Sequence[Hit]
+) -> tuple[Hit, ...]:
     """Return the hits that a better draft could be made of, with ranks from 1."""
     cited_ids = {item.hit.chunk.id for item in draft.evidence}
     # The cited hits led to the fault; reading them again would give the same draft.
-    remaining = [hit for hit in hits if hit.chunk.id not in cited_ids and requirements.held_by(hit)]
+    remaining = [
+        hit for hit in hits if hit.chunk.id not in cited_ids and requirements.can_be_met_by(hit)
+    ]
     return tuple(replace(hit, rank=rank) for rank, hit in enumerate(remaining, start=1))
 
 
@@ -88,39 +94,40 @@ def is_better(
     if not new.evidence:
         return False
     # Below zero the new draft lacks less than the old one.
-    change = requirements.lacks(new, hits).weight - requirements.lacks(old, hits).weight
+    change = requirements.find_gap(new, hits).weight - requirements.find_gap(old, hits).weight
     if change < 0 and new.confidence >= bar:
         return True
     is_worse = change > 0 and old.confidence >= bar
     return not is_worse and new.confidence > old.confidence
 
 
-def supported(draft: Draft, bar: float) -> Draft:
+def drop_unsupported(draft: Draft, bar: float) -> Draft:
     """Return the draft without the sentences that their evidence supports less than `bar`.
 
     The best sentence stays in any case. The confidence stays as it is: it tells whether the quotes
     answer the question, not whether they support the sentences.
     """
     if not draft.claims:
-        return _quoting(draft, bar)
-    supports = [_support(draft, claim) for claim in draft.claims]
+        return _drop_weak_quotes(draft, bar)
+    supports = [_measure_support(draft, claim) for claim in draft.claims]
     # At most the best support, so that one sentence is always left.
     least = min(bar, max(supports))
-    return _claiming(draft, [at for at, support in enumerate(supports) if support >= least])
+    return _keep_claims(draft, [at for at, support in enumerate(supports) if support >= least])
 
 
-def within(draft: Draft, tokens: int, count: Callable[[str], int]) -> Draft:
+def shorten_to_tokens(draft: Draft, tokens: int, count: Callable[[str], int]) -> Draft:
     """Return the draft with as many first sentences as fit into the tokens; at least one."""
     places: list[int] = []
     remaining = tokens
     for place, claim in enumerate(draft.claims):
         remaining -= count(claim.text)
+        # One sentence stays even if it is too long: an empty answer says nothing.
         if remaining >= 0 or not places:
             places.append(place)
-    return draft if len(places) == len(draft.claims) else _claiming(draft, places)
+    return draft if len(places) == len(draft.claims) else _keep_claims(draft, places)
 
 
-def _quoting(draft: Draft, bar: float) -> Draft:
+def _drop_weak_quotes(draft: Draft, bar: float) -> Draft:
     """Return the draft without weak quotes after the first; its other readings go with them."""
     best = draft.evidence[:1]
     quotes = best + tuple(item for item in draft.evidence[1:] if item.support >= bar)
@@ -130,11 +137,11 @@ def _quoting(draft: Draft, bar: float) -> Draft:
     return replace(draft, evidence=quotes, alternatives=())
 
 
-def _claiming(draft: Draft, places: Collection[int]) -> Draft:
+def _keep_claims(draft: Draft, places: Collection[int]) -> Draft:
     """Return the draft with the sentences at these places; the evidence keeps its places."""
     return replace(draft, claims=tuple(draft.claims[place] for place in places))
 
 
-def _support(draft: Draft, claim: Claim) -> float:
+def _measure_support(draft: Draft, claim: Claim) -> float:
     """Return the best support of a sentence by its evidence, in [0, 1]; 0 without evidence."""
     return max((draft.evidence[at].support for at in claim.evidence), default=0.0)

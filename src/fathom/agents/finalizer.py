@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from fathom.agents.reader.signals import AnswerSignals
-from fathom.question.form import asked_count
-from fathom.question.requirements import items_of
-from fathom.retrieval.quotes import Quoted, QuotePlace, Quotes
-from fathom.runs.context import DeadlineOver, RunContext, Weighed
+from fathom.question.form import parse_count
+from fathom.question.requirements import count_items
+from fathom.retrieval.quotes import DocumentQuote, QuoteLookup, QuotePlace
+from fathom.runs.context import CalibratedConfidence, DeadlineOver, RunContext
 from fathom.types import (
     PARTIAL_LIST,
     AbstentionReason,
@@ -34,7 +34,7 @@ class Finalizer:
         signals: The computation of the signals from which the calibration judges an answer.
     """
 
-    quotes: Quotes
+    quotes: QuoteLookup
     strategy: str
     min_confidence: float
     signals: AnswerSignals | None = None
@@ -64,24 +64,24 @@ class Finalizer:
             not sure enough. Usage and budget are filled in when the run ends.
         """
         with context.step("finalize", agent="finalizer") as step:
-            quotes = await self._found(draft.evidence, step)
-            calibrated: Weighed | None = None
+            quotes = await self._look_up_quotes(draft.evidence, step)
+            calibrated: CalibratedConfidence | None = None
             outputs: dict[str, object] = {"citations": 0, "confidence": draft.confidence}
             if step.weigh is not None:
-                signals = await self._signals(question, draft, hits, step)
+                signals = await self._compute_signals(question, draft, hits, step)
                 calibrated = step.weigh(signals)
                 outputs["signals"] = signals
-            answer = self.answer(
-                question, draft, quotes, phase=phase, withheld=withheld, weighed=calibrated
+            answer = self.compose_answer(
+                question, draft, quotes, phase=phase, withheld=withheld, calibrated=calibrated
             )
-            step.done(
+            step.set_outcome(
                 outputs=outputs | {"citations": len(answer.citations)},
                 verdict=answer.status,
                 reason=answer.stop_reason,
             )
         return answer
 
-    async def _signals(
+    async def _compute_signals(
         self, question: str, draft: Draft, hits: Sequence[Hit], context: RunContext
     ) -> dict[str, float]:
         """Return the signals of the answer; empty if there was no time for them."""
@@ -99,78 +99,83 @@ class Finalizer:
         except DeadlineOver:
             return {}
 
-    async def _found(
+    async def _look_up_quotes(
         self, evidence: Sequence[Evidence], context: RunContext
-    ) -> tuple[Quoted | None, ...]:
+    ) -> tuple[DocumentQuote | None, ...]:
         """Look up the places of the evidence, in the index or in the recorded text of the web."""
         indexed = [item for item in evidence if item.hit.chunk.source == "corpus"]
         places = [
-            QuotePlace(item.hit.chunk.document_id, _place(item), item.heading) for item in indexed
+            QuotePlace(item.hit.chunk.document_id, _locate_quote(item), item.heading)
+            for item in indexed
         ]
         # One lookup for all places, so that the index is read once.
         lookups = iter(await self.quotes(places, context))
         return tuple(
-            next(lookups) if item.hit.chunk.source == "corpus" else _recorded(item)
+            next(lookups) if item.hit.chunk.source == "corpus" else _quote_web_text(item)
             for item in evidence
         )
 
-    def answer(
+    def compose_answer(
         self,
         question: str,
         draft: Draft,
-        quotes: Sequence[Quoted | None],
+        quotes: Sequence[DocumentQuote | None],
         *,
         phase: str,
         withheld: AbstentionReason | None = None,
-        weighed: Weighed | None = None,
+        calibrated: CalibratedConfidence | None = None,
     ) -> Answer:
         """Return the answer, given the quotes at the places of the draft's evidence."""
-        cited = _verified(draft.evidence, quotes)
+        cited = _cite_verified(draft.evidence, quotes)
         citations = tuple(dict.fromkeys(cited.values()))
-        conflicts = _conflicts(draft, cited)
-        text = _text(draft, quotes, cited)
+        conflicts = _collect_conflicts(draft, cited)
+        text = _compose_text(draft, quotes, cited)
         reason = withheld
         if not text:
             # This goes before the gate's reason: without a verified quote nothing else counts.
             reason = "no_evidence"
-        elif reason is None and not self._enough(draft, conflicts, weighed or Weighed(None)):
+        elif reason is None and not self._is_enough(
+            draft, conflicts, calibrated or CalibratedConfidence(None)
+        ):
             reason = "low_confidence"
         return Answer(
             question=question,
             status="abstained" if reason else "answered",
             answer="" if reason else text,
             short_answer="" if reason else draft.short_answer,
-            confidence=weighed.confidence if weighed else draft.confidence,
-            calibration=weighed.by or None if weighed else None,
+            confidence=calibrated.confidence if calibrated else draft.confidence,
+            calibration=calibrated.by or None if calibrated else None,
             citations=citations,
             conflicts=() if reason else conflicts,
             strategy=self.strategy,
             phase=phase,
-            stop_reason=reason or _said(question, draft),
+            stop_reason=reason or _choose_stop_reason(question, draft),
             usage=Usage(),
             budget=Budget(),
         )
 
-    def _enough(self, draft: Draft, conflicts: Sequence[Conflict], weighed: Weighed) -> bool:
+    def _is_enough(
+        self, draft: Draft, conflicts: Sequence[Conflict], calibrated: CalibratedConfidence
+    ) -> bool:
         """Return whether the answer is given.
 
         A draft that is sure of itself and shows unrefuted other readings claims less than to be
         right: it need not be probable.
         """
         draft_is_sure = draft.confidence >= self.min_confidence
-        is_sure = draft_is_sure or weighed.sure >= self.min_confidence
+        is_sure = draft_is_sure or calibrated.sure >= self.min_confidence
         shows_conflict = draft_is_sure and any(not conflict.refuted for conflict in conflicts)
-        return weighed.enough and is_sure and (weighed.probable or shows_conflict)
+        return calibrated.enough and is_sure and (calibrated.probable or shows_conflict)
 
 
-def _said(question: str, draft: Draft) -> str:
+def _choose_stop_reason(question: str, draft: Draft) -> str:
     """Return the stop reason of an answer: complete, or only a part of the list asked for."""
-    count = asked_count(question)
-    return PARTIAL_LIST if count and items_of(draft) < count else "answered"
+    count = parse_count(question)
+    return PARTIAL_LIST if count and count_items(draft) < count else "answered"
 
 
-def _verified(
-    evidence: Sequence[Evidence], quotes: Sequence[Quoted | None]
+def _cite_verified(
+    evidence: Sequence[Evidence], quotes: Sequence[DocumentQuote | None]
 ) -> Mapping[int, Citation]:
     """Return the citations by place in the evidence; one place of a document has one number."""
     cited: dict[int, Citation] = {}
@@ -179,7 +184,8 @@ def _verified(
         # An unverified quote is left out without a word: its sentence then has no mark.
         if quoted is None or not item.quote or quoted.text != item.quote:
             continue
-        span = _place(item)
+        span = _locate_quote(item)
+        # A heading has no span in its chunk; the index knows where it stands.
         if quoted.start is not None:
             span = Span(quoted.start, quoted.start + len(quoted.text))
         document = item.hit.chunk.document_id
@@ -206,32 +212,34 @@ def _verified(
     return cited
 
 
-def _text(draft: Draft, quotes: Sequence[Quoted | None], cited: Mapping[int, Citation]) -> str:
+def _compose_text(
+    draft: Draft, quotes: Sequence[DocumentQuote | None], cited: Mapping[int, Citation]
+) -> str:
     """Return the sentences that kept a citation, or else the quotes; empty without any."""
     if not draft.claims:
-        return _laid_out({cited[at].n: quoted for at, quoted in enumerate(quotes) if at in cited})
+        return _lay_out({cited[at].n: quoted for at, quoted in enumerate(quotes) if at in cited})
     sentences = []
     for claim in draft.claims:
         marks = dict.fromkeys(f"[{cited[at].n}]" for at in claim.evidence if at in cited)
         if marks:
-            sentences.append(f"{_line(claim.text)} {''.join(marks)}")
+            sentences.append(f"{_join_lines(claim.text)} {''.join(marks)}")
     return " ".join(sentences)
 
 
-def _laid_out(quotes: Mapping[int, Quoted | None]) -> str:
+def _lay_out(quotes: Mapping[int, DocumentQuote | None]) -> str:
     """Lay out quotes by their numbers as one text.
 
     Sentences stand in one line; items, rows and code in lines of their own. A row stands below the
     names of its columns; items of a list have their labels.
     """
     lines: list[str] = []
-    previous: Quoted | None = None
+    previous: DocumentQuote | None = None
     # A single item does not make a list: its label would say nothing.
     is_list = sum(quote is not None and quote.kind == "list_item" for quote in quotes.values()) > 1
     for n, quoted in quotes.items():
         if quoted is None:
             continue
-        line = f"{quoted.text if quoted.kind == 'code' else _line(quoted.text)} [{n}]"
+        line = f"{quoted.text if quoted.kind == 'code' else _join_lines(quoted.text)} [{n}]"
         if (
             quoted.kind == "table_row"
             and quoted.head
@@ -248,7 +256,7 @@ def _laid_out(quotes: Mapping[int, Quoted | None]) -> str:
     return "\n".join(lines)
 
 
-def _conflicts(draft: Draft, cited: Mapping[int, Citation]) -> tuple[Conflict, ...]:
+def _collect_conflicts(draft: Draft, cited: Mapping[int, Citation]) -> tuple[Conflict, ...]:
     """Return the other readings that kept a citation."""
     conflicts = []
     for alternative in draft.alternatives:
@@ -256,7 +264,7 @@ def _conflicts(draft: Draft, cited: Mapping[int, Citation]) -> tuple[Conflict, .
         if numbers:
             conflicts.append(
                 Conflict(
-                    answer=_line(alternative.text),
+                    answer=_join_lines(alternative.text),
                     citations=tuple(numbers),
                     refuted=alternative.refuted,
                 )
@@ -264,19 +272,19 @@ def _conflicts(draft: Draft, cited: Mapping[int, Citation]) -> tuple[Conflict, .
     return tuple(conflicts)
 
 
-def _recorded(item: Evidence) -> Quoted:
+def _quote_web_text(item: Evidence) -> DocumentQuote:
     """Return the quote in the text that the web gave.
 
     Only the trace keeps that text, so there is nothing else to verify it against.
     """
-    return Quoted(title=item.hit.chunk.title, text=item.quote)
+    return DocumentQuote(title=item.hit.chunk.title, text=item.quote)
 
 
-def _place(item: Evidence) -> Span:
+def _locate_quote(item: Evidence) -> Span:
     """Return the place of a quote in its document."""
     return item.span.shifted(item.hit.chunk.span.start)
 
 
-def _line(text: str) -> str:
+def _join_lines(text: str) -> str:
     """Return a text in one line."""
     return " ".join(text.split())

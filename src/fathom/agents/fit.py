@@ -54,7 +54,7 @@ class AnswerFit:
         """Return whether the pair reader finds an answer at the place."""
         # The headings above a table or a list tell what its rows or items are about.
         chunk = _chunk_at(document, around, document.headings_at(place.start))
-        (reading,) = self.pairs.session(question, spans=_SPANS).read([chunk])
+        (reading,) = self.pairs.open_session(question, spans=_SPANS).read([chunk])
         start, end = place.start - around.start, place.end - around.start
         return any(
             span.score >= ENOUGH and span.span.start < end and span.span.end > start
@@ -63,7 +63,7 @@ class AnswerFit:
 
     def _is_supported(self, claim: str, quote: str) -> bool:
         """Return whether the local judge finds the claim supported by the quote."""
-        (score,) = self.judge.scores([(claim, quote)])
+        (score,) = self.judge.score_pairs([(claim, quote)])
         return score >= SUPPORTED
 
 

@@ -13,11 +13,11 @@ from pydantic import BaseModel, Field
 from fathom.llm.call import RoleModel, ask_model
 from fathom.llm.prompt import Prompt
 from fathom.llm.schema import AtMost
-from fathom.retrieval.expansion import Feedback
+from fathom.retrieval.expansion import RelevanceFeedback
 from fathom.runs.context import RunContext
 from fathom.types import Hit
 
-PROMPT = Prompt.of(
+PROMPT = Prompt.compose(
     "hyde",
     task="""\
 Write one short paragraph, as it might stand in a reference work, that answers the question. Use \
@@ -35,7 +35,9 @@ sold on board."}""",
 class Hypothesis(Protocol):
     """A role that writes the text to search with in a later round."""
 
-    async def text(self, question: str, hits: Sequence[Hit], context: RunContext) -> str:
+    async def write_search_text(
+        self, question: str, hits: Sequence[Hit], context: RunContext
+    ) -> str:
         """Return the text to search with, never empty, as one step of the run.
 
         Args:
@@ -53,13 +55,16 @@ class Hypothesis(Protocol):
 class LocalHypothesis:
     """The local stand-in, RM3."""
 
-    feedback: Feedback
+    feedback: RelevanceFeedback
 
-    async def text(self, question: str, hits: Sequence[Hit], context: RunContext) -> str:
+    async def write_search_text(
+        self, question: str, hits: Sequence[Hit], context: RunContext
+    ) -> str:
         """Expand the question by the likeliest words of the hits."""
         with context.step("rm3", agent="hyde") as step:
+            # In `compute`, so that the step ends at the deadline and is replayed.
             text = await step.compute("rm3", lambda: self.feedback(question, hits))
-            step.done(outputs={"text": text}, reason="words of the best hits")
+            step.set_outcome(outputs={"text": text}, reason="words of the best hits")
         return text
 
 
@@ -77,19 +82,21 @@ class LLMHypothesis:
     local: Hypothesis
     prompt: Prompt = PROMPT
 
-    async def text(self, question: str, hits: Sequence[Hit], context: RunContext) -> str:
+    async def write_search_text(
+        self, question: str, hits: Sequence[Hit], context: RunContext
+    ) -> str:
         """Ask the model for a paragraph and put it behind the question."""
         with context.step("hyde", agent="hyde") as step:
-            request = self.prompt.asking(f"Question: {question}")
+            request = self.prompt.build_request(f"Question: {question}")
             reply = await ask_model(self.model, HydeReply, request, step)
             paragraph = " ".join(reply.value.paragraph.split()) if reply.value else ""
             # The question stays in the text, so that a wrong paragraph does not lose its names.
             text = (
                 f"{question} {paragraph}"
                 if paragraph
-                else await self.local.text(question, hits, step)
+                else await self.local.write_search_text(question, hits, step)
             )
-            step.done(
+            step.set_outcome(
                 outputs={"text": text},
                 verdict="model" if paragraph else "local",
                 reason=reply.reason,

@@ -7,10 +7,10 @@ from typing import Annotated, Protocol
 
 from pydantic import BaseModel, Field
 
-from fathom.agents.prompt_delimiters import fence_for, fenced, rule_of
+from fathom.agents.prompt_delimiters import fence_texts, format_rule, make_fence
 from fathom.llm.call import RoleModel, ask_model
-from fathom.llm.prompt import Asked, Prompt
-from fathom.llm.schema import EachOf, OneOf, numbers
+from fathom.llm.prompt import ModelRequest, Prompt
+from fathom.llm.schema import EachOf, OneOf, number_items
 from fathom.models.reading import CrossReader
 from fathom.runs.context import RunContext
 from fathom.types import Chunk, Span
@@ -19,12 +19,12 @@ Pair = tuple[str, str]
 """A claim and the quote that should support it."""
 
 _WORD = re.compile(r"\w+")
-_EXACT = re.compile(r"https?://\S+|www\.\S+|\d+(?:[.,:/-]\d+)*")
+_LITERAL = re.compile(r"https?://\S+|www\.\S+|\d+(?:[.,:/-]\d+)*")
 """Numbers and addresses, which must stand in the quote exactly as in the claim."""
 _LONGEST = 2_000
 """The characters of a claim or quote that a model is shown."""
 
-PROMPT = Prompt.of(
+PROMPT = Prompt.compose(
     "judge",
     task="""\
 You check whether quotes support claims. For each numbered pair give a number from 0 to 1: how \
@@ -48,7 +48,7 @@ _SHARES = tuple(round(tenth / 10, 1) for tenth in range(11))
 class Judge(Protocol):
     """A role that scores claims; every implementation passes `testing.JudgeConformance`."""
 
-    async def support(self, pairs: Sequence[Pair], context: RunContext) -> tuple[float, ...]:
+    async def score_support(self, pairs: Sequence[Pair], context: RunContext) -> tuple[float, ...]:
         """Return how well each quote supports its claim, in [0, 1], as one step of the run.
 
         Raises:
@@ -68,35 +68,35 @@ class LocalJudge:
 
     pairs: CrossReader
 
-    async def support(self, pairs: Sequence[Pair], context: RunContext) -> tuple[float, ...]:
+    async def score_support(self, pairs: Sequence[Pair], context: RunContext) -> tuple[float, ...]:
         """Score the pairs with the pair reader."""
         with context.step("judge", agent="judge", inputs={"pairs": pairs}) as step:
-            scores = await step.compute("judge", lambda: self.scores(pairs))
-            step.done(outputs={"support": scores})
+            scores = await step.compute("judge", lambda: self.score_pairs(pairs))
+            step.set_outcome(outputs={"support": scores})
         return scores
 
-    def scores(self, pairs: Sequence[Pair]) -> tuple[float, ...]:
+    def score_pairs(self, pairs: Sequence[Pair]) -> tuple[float, ...]:
         """Return the support of each pair, in [0, 1], outside of any step."""
-        return tuple(self._score(claim, quote) for claim, quote in pairs)
+        return tuple(self._score_pair(claim, quote) for claim, quote in pairs)
 
-    def _score(self, claim: str, quote: str) -> float:
+    def _score_pair(self, claim: str, quote: str) -> float:
         """Return the support of one claim by its quote, in [0, 1]."""
-        claim_words = _plain(claim)
+        claim_words = _join_words(claim)
         # A number or an address is right only literally; the pair reader judges by meaning.
-        if not claim_words or not set(_EXACT.findall(claim)) <= set(_EXACT.findall(quote)):
+        if not claim_words or not set(_LITERAL.findall(claim)) <= set(_LITERAL.findall(quote)):
             return 0.0
-        if f" {claim_words} " in f" {_plain(quote)} ":
+        if f" {claim_words} " in f" {_join_words(quote)} ":
             return 1.0
-        (read,) = self.pairs.session(claim, spans=0).read([_chunk(quote)])
+        (read,) = self.pairs.open_session(claim, spans=0).read([_make_chunk(quote)])
         return read.supported
 
 
-def _plain(text: str) -> str:
+def _join_words(text: str) -> str:
     """Return the words of a text in small letters, separated by blanks."""
     return " ".join(_WORD.findall(text.casefold()))
 
 
-def _chunk(quote: str) -> Chunk:
+def _make_chunk(quote: str) -> Chunk:
     """Return a quote as a chunk of its own."""
     return Chunk(id="quote", document_id="quote", text=quote, span=Span(0, len(quote)), ordinal=0)
 
@@ -119,37 +119,44 @@ class LLMJudge:
     local: LocalJudge
     prompt: Prompt = PROMPT
 
-    async def support(self, pairs: Sequence[Pair], context: RunContext) -> tuple[float, ...]:
+    async def score_support(self, pairs: Sequence[Pair], context: RunContext) -> tuple[float, ...]:
         """Score the pairs with the model, except those without any local support."""
-        local_scores = await self.local.support(pairs, context)
+        local_scores = await self.local.score_support(pairs, context)
         # The model could not change a score of zero, so the call would be wasted.
         if not any(local_scores):
             return local_scores
         with context.step("check", agent="judge") as step:
-            reply = await ask_model(self.model, JudgeReply, _asked(self.prompt, pairs), step)
+            reply = await ask_model(
+                self.model, JudgeReply, _build_request(self.prompt, pairs), step
+            )
             model_scores = reply.value.support if reply.value else []
+            # With a number missing, the others could belong to the wrong claims.
             if len(model_scores) != len(pairs):
                 reason = str(reply.failure or "not one number a pair")
-                step.done(verdict="local", reason=reason)
+                step.set_outcome(verdict="local", reason=reason)
                 return local_scores
-            step.done(outputs={"support": model_scores}, verdict="model", reason=reply.reason)
+            step.set_outcome(
+                outputs={"support": model_scores}, verdict="model", reason=reply.reason
+            )
         return tuple(
             score if local_score > 0 else 0.0
             for local_score, score in zip(local_scores, model_scores, strict=True)
         )
 
 
-def _asked(prompt: Prompt, pairs: Sequence[Pair]) -> Asked:
+def _build_request(prompt: Prompt, pairs: Sequence[Pair]) -> ModelRequest:
     """Build the request with the numbered pairs."""
-    texts = [f"claim: {_line(claim)}\nquote: {_line(quote)}" for claim, quote in pairs]
-    fence = fence_for("", texts)
-    return prompt.asking(
-        fenced(fence, texts, label="pair"),
-        rule=rule_of(fence),
-        choices={"pair": numbers(len(pairs)), "share": _SHARES},
+    texts = [
+        f"claim: {_shorten_line(claim)}\nquote: {_shorten_line(quote)}" for claim, quote in pairs
+    ]
+    fence = make_fence("", texts)
+    return prompt.build_request(
+        fence_texts(fence, texts, label="pair"),
+        rule=format_rule(fence),
+        choices={"pair": number_items(len(pairs)), "share": _SHARES},
     )
 
 
-def _line(text: str) -> str:
+def _shorten_line(text: str) -> str:
     """Return the beginning of a text in one line."""
     return " ".join(text.split())[:_LONGEST]

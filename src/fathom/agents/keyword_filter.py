@@ -10,7 +10,7 @@ from fathom.domains.domain import Domain
 from fathom.runs.context import RunContext
 from fathom.types import Hit
 
-Counts = Callable[[str], Mapping[str, int]]
+CountWords = Callable[[str], Mapping[str, int]]
 """A function that counts the occurrences of each stemmed content word of a text."""
 
 
@@ -47,7 +47,7 @@ class KeywordFilter:
         domain_weight: The factor for words that are terms of the domain, at least 1.
     """
 
-    counts: Counts
+    count_words: CountWords
     domain: Domain
     floor: float
     domain_weight: float = 2.0
@@ -59,20 +59,20 @@ class KeywordFilter:
         floor = self.floor * strictness
         inputs = {"chunks": [hit.chunk.id for hit in hits], "floor": floor}
         with context.step("filter", agent="keyword filter", inputs=inputs) as step:
-            shares = await step.compute("filter", lambda: self.shares(question, hits))
+            shares = await step.compute("filter", lambda: self.compute_shares(question, hits))
             remaining = tuple(
                 hit for hit, share in zip(hits, shares, strict=True) if share >= floor
             )
-            step.done(
+            step.set_outcome(
                 outputs={"shares": shares}, reason=f"{len(remaining)} of {len(hits)} hits stay"
             )
         return remaining
 
-    def shares(self, question: str, hits: Sequence[Hit]) -> tuple[float, ...]:
+    def compute_shares(self, question: str, hits: Sequence[Hit]) -> tuple[float, ...]:
         """Return the TF-IDF weight of each hit as a share of the best hit's weight, in [0, 1]."""
-        weights = self._wanted(question)
-        synonyms = self._synonyms(question)
-        hit_counts = [self._held(hit, weights, synonyms) for hit in hits]
+        weights = self._weigh_words(question)
+        synonyms = self._collect_synonyms(question)
+        hit_counts = [self._count_question_words(hit, weights, synonyms) for hit in hits]
         frequencies = {word: sum(word in counts for counts in hit_counts) for word in weights}
         idf = {word: math.log(1 + len(hits) / n) for word, n in frequencies.items() if n}
         sums = [
@@ -83,27 +83,27 @@ class KeywordFilter:
         # If no hit shares a word with the question, nothing tells them apart and all stay.
         return tuple(round(total / best, 6) if best else 1.0 for total in sums)
 
-    def _wanted(self, question: str) -> dict[str, float]:
+    def _weigh_words(self, question: str) -> dict[str, float]:
         """Return the weight of each word of the question."""
-        terms = frozenset(word for term in self.domain.terms for word in self.counts(term))
-        words = self.counts(question)
+        terms = frozenset(word for term in self.domain.terms for word in self.count_words(term))
+        words = self.count_words(question)
         return {word: self.domain_weight if word in terms else 1.0 for word in words}
 
-    def _synonyms(self, question: str) -> dict[str, tuple[str, ...]]:
+    def _collect_synonyms(self, question: str) -> dict[str, tuple[str, ...]]:
         """Return the other names of things in the question, by the words of the question."""
         folded = question.casefold()
         return {
             word: names
             for term, names in self.domain.synonyms.items()
             if re.search(rf"\b{re.escape(term)}\b", folded)
-            for word in self.counts(term)
+            for word in self.count_words(term)
         }
 
-    def _held(
+    def _count_question_words(
         self, hit: Hit, weights: Mapping[str, float], synonyms: Mapping[str, tuple[str, ...]]
     ) -> dict[str, int]:
         """Count the words of the question in a hit."""
-        chunk_counts = self.counts(hit.chunk.context)
+        chunk_counts = self.count_words(hit.chunk.context)
         counts = {word: chunk_counts[word] for word in weights if word in chunk_counts}
         folded = hit.chunk.context.casefold() if synonyms else ""
         for word, names in synonyms.items():

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from fathom.jsonable import digest
-from fathom.llm.prompt import Asked, Prompt
-from fathom.llm.schema import Choices, numbers
+from fathom.llm.prompt import ModelRequest, Prompt
+from fathom.llm.schema import Choices, number_items
 from fathom.text.instructions import gives_orders
 from fathom.types import Hit
 
@@ -17,7 +17,7 @@ WITHHELD = "(not shown: it gives orders to a language model)"
 """The replacement for such a text. The local agents read the text like any other."""
 
 
-def fence_for(question: str, texts: Sequence[str]) -> str:
+def make_fence(question: str, texts: Sequence[str]) -> str:
     """Return a delimiter line for these texts.
 
     No text can hold the line, because no text can hold its own hash.
@@ -26,8 +26,9 @@ def fence_for(question: str, texts: Sequence[str]) -> str:
     return f"=== {digest(question + ''.join(texts))[:16]} ==="
 
 
-def fenced(fence: str, texts: Sequence[str], *, label: str = "chunk") -> str:
+def fence_texts(fence: str, texts: Sequence[str], *, label: str = "chunk") -> str:
     """Return the texts between fences, numbered from 1, those that give orders left out."""
+    # The whole text is withheld: an order can be spread over its sentences.
     safe_texts = (WITHHELD if gives_orders(text) else text for text in texts)
     chunks = [
         f"{fence} {label} {number}\n{text}" for number, text in enumerate(safe_texts, start=1)
@@ -35,19 +36,19 @@ def fenced(fence: str, texts: Sequence[str], *, label: str = "chunk") -> str:
     return "\n".join([*chunks, fence])
 
 
-def rule_of(fence: str) -> str:
+def format_rule(fence: str) -> str:
     """Return the rule that tells a model what the fence means."""
     return RULE.format(fence=fence)
 
 
-def about_chunks(
+def build_chunk_request(
     prompt: Prompt,
     question: str,
     hits: Sequence[Hit],
     *,
     longest: int,
     choices: Choices | None = None,
-) -> Asked:
+) -> ModelRequest:
     """Build a request about a question and numbered chunks.
 
     Args:
@@ -58,9 +59,9 @@ def about_chunks(
         choices: The values that the reply may name besides the numbers of the chunks.
     """
     texts = [hit.chunk.context[:longest] for hit in hits]
-    fence = fence_for(question, texts)
-    return prompt.asking(
-        f"{fenced(fence, texts)}\n\nQuestion: {question}",
-        rule=rule_of(fence),
-        choices={"chunk": numbers(len(hits)), **(choices or {})},
+    fence = make_fence(question, texts)
+    return prompt.build_request(
+        f"{fence_texts(fence, texts)}\n\nQuestion: {question}",
+        rule=format_rule(fence),
+        choices={"chunk": number_items(len(hits)), **(choices or {})},
     )

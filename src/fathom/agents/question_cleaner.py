@@ -7,10 +7,10 @@ search nor the decision.
 import re
 from dataclasses import dataclass
 
-from fathom.agents.rewriter import without_politeness
+from fathom.agents.rewriter import drop_politeness
 from fathom.jsonable import Json
-from fathom.question.followup import asks
-from fathom.question.spelling import Speller, corrected
+from fathom.question.followup import has_question_word
+from fathom.question.spelling import Speller, apply_corrections
 from fathom.runs.context import RunContext
 
 _WORD = re.compile(r"\w+")
@@ -28,28 +28,31 @@ class QuestionCleaner:
 
     async def clean(self, question: str, context: RunContext) -> str:
         """Return the question to answer instead; a step of the run if the text differs."""
-        text = punctuated(without_politeness(question))
+        text = add_question_mark(drop_politeness(question))
 
         async def look_up() -> Json:
-            return {"words": await context.thread(lambda: self.speller.corrections(text))}
+            return {
+                "words": await context.run_in_thread(lambda: self.speller.find_corrections(text))
+            }
 
         # The words of the index are an outside event: a replay must not depend on a changed index.
-        words = (await context.outside("spelling", text, look_up))["words"]
-        text = corrected(text, words)
+        words = (await context.ask_outside("spelling", text, look_up))["words"]
+        text = apply_corrections(text, words)
+        # No step for an unchanged question, so that most traces stay short.
         if text != question:
             with context.step("clean", agent="cleaner") as step:
                 changes = ", ".join(f"{typed} read as {meant}" for typed, meant in words.items())
-                step.done(outputs={"question": text}, reason=changes or "tidied")
+                step.set_outcome(outputs={"question": text}, reason=changes or "tidied")
         return text
 
 
-def punctuated(text: str) -> str:
+def add_question_mark(text: str) -> str:
     """Return a text with a question mark if the text asks something."""
     bare = text.rstrip(" .!")
-    return f"{bare}?" if asks(bare) and "?" not in bare[-3:] else text
+    return f"{bare}?" if has_question_word(bare) and "?" not in bare[-3:] else text
 
 
-def says_the_same(one: str, other: str) -> bool:
+def adds_no_words(one: str, other: str) -> bool:
     """Return whether the second text has no word that the first text lacks."""
     words = set(_WORD.findall(one.casefold()))
     return all(word in words for word in _WORD.findall(other.casefold()))

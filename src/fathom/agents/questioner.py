@@ -11,7 +11,7 @@ from typing import Annotated, NamedTuple
 
 from pydantic import BaseModel, Field
 
-from fathom.agents.prompt_delimiters import fence_for, fenced, rule_of
+from fathom.agents.prompt_delimiters import fence_texts, format_rule, make_fence
 from fathom.llm.call import RoleModel, ask_model
 from fathom.llm.prompt import Prompt
 from fathom.llm.schema import AtMost
@@ -19,14 +19,14 @@ from fathom.runs.context import RunContext
 from fathom.text.quote_match import find
 from fathom.types import Chunk, Span
 
-MOST = 3
+MOST_QUESTIONS = 3
 """The largest number of questions about one chunk."""
 _LONGEST = 6_000
 """The characters of a chunk that the model is shown."""
 _SHORTEST = 3
 """The words that a question needs; fewer ask for nothing in particular."""
 
-PROMPT = Prompt.of(
+PROMPT = Prompt.compose(
     "questioner",
     task="""\
 You write questions that a person who has never seen a text might ask, and that it answers.
@@ -45,7 +45,7 @@ The ferry to Sandholm leaves the northern pier every morning at 9:15. A ticket c
 )
 
 
-class AskedAnswer(BaseModel):
+class QuestionAnswerPair(BaseModel):
     """A question with its answer."""
 
     question: Annotated[str, Field(max_length=400), AtMost(200)]
@@ -55,10 +55,10 @@ class AskedAnswer(BaseModel):
 class QuestionerReply(BaseModel):
     """The reply that a language model is asked for."""
 
-    questions: Annotated[list[AskedAnswer], AtMost(MOST)]
+    questions: Annotated[list[QuestionAnswerPair], AtMost(MOST_QUESTIONS)]
 
 
-class Written(NamedTuple):
+class GroundedQuestion(NamedTuple):
     """A question with the place of its answer in the chunk's text."""
 
     question: str
@@ -72,30 +72,36 @@ class LLMQuestioner:
     model: RoleModel
     prompt: Prompt = PROMPT
 
-    async def ask(self, chunk: Chunk, context: RunContext) -> tuple[Written, ...]:
+    async def write_questions(
+        self, chunk: Chunk, context: RunContext
+    ) -> tuple[GroundedQuestion, ...]:
         """Return questions about a chunk, as one step of the run; none if no reply is usable."""
         with context.step("question", agent="questioner", inputs={"chunk": chunk.id}) as step:
             text = chunk.context[:_LONGEST]
-            fence = fence_for("", [text])
-            request = self.prompt.asking(
-                fenced(fence, [text], label="text"), rule=rule_of(fence), values={"most": MOST}
+            fence = make_fence("", [text])
+            request = self.prompt.build_request(
+                fence_texts(fence, [text], label="text"),
+                rule=format_rule(fence),
+                values={"most": MOST_QUESTIONS},
             )
             reply = await ask_model(self.model, QuestionerReply, request, step)
-            questions = _kept(reply.value.questions if reply.value else (), chunk)
+            questions = _select_grounded(reply.value.questions if reply.value else (), chunk)
             texts = [question.question for question in questions]
-            step.done(outputs={"questions": texts}, verdict="model", reason=reply.reason)
+            step.set_outcome(outputs={"questions": texts}, verdict="model", reason=reply.reason)
         return questions
 
 
-def _kept(replied: Sequence[AskedAnswer], chunk: Chunk) -> tuple[Written, ...]:
+def _select_grounded(
+    replied: Sequence[QuestionAnswerPair], chunk: Chunk
+) -> tuple[GroundedQuestion, ...]:
     """Return the questions whose answers stand in the chunk and not in the questions."""
-    questions: list[Written] = []
-    for pair in replied[:MOST]:  # a server may not enforce the bound of the schema
+    questions: list[GroundedQuestion] = []
+    for pair in replied[:MOST_QUESTIONS]:  # a server may not enforce the bound of the schema
         question = " ".join(pair.question.split())
         match = find(pair.answer, chunk.text) if pair.answer.strip() else None
         gives_away = pair.answer.strip().casefold() in question.casefold()
         if match and match.exact and not gives_away and len(question.split()) >= _SHORTEST:
             questions.append(
-                Written(question if question.endswith("?") else f"{question}?", match.span)
+                GroundedQuestion(question if question.endswith("?") else f"{question}?", match.span)
             )
     return tuple(questions)

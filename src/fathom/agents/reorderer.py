@@ -6,16 +6,16 @@ from typing import Annotated, Protocol
 
 from pydantic import BaseModel
 
-from fathom.agents.prompt_delimiters import about_chunks
+from fathom.agents.prompt_delimiters import build_chunk_request
 from fathom.llm.call import RoleModel, ask_model
-from fathom.llm.faults import CallFailed
+from fathom.llm.faults import CallFailure
 from fathom.llm.prompt import Prompt
 from fathom.llm.schema import EachOf, OneOf
 from fathom.runs.context import RunContext
 from fathom.runs.ledger import BudgetRefused
 from fathom.types import Hit
 
-PROMPT = Prompt.of(
+PROMPT = Prompt.compose(
     "reorderer",
     task="""\
 You rank numbered chunks of documents by how well they help to answer a question.
@@ -85,32 +85,36 @@ class LLMReorderer:
         with context.step("reorder", agent="reorderer", inputs=inputs) as step:
             order = list(hits)
             done, reason = 0, ""
-            for start in windows(min(self.top, len(hits)), self.window, self.step):
+            for start in compute_window_starts(min(self.top, len(hits)), self.window, self.step):
                 window = slice(start, start + min(self.window, self.top - start))
                 try:
-                    order[window] = await self._ordered(question, order[window], step)
-                except (BudgetRefused, CallFailed) as error:
+                    order[window] = await self._order_window(question, order[window], step)
+                except (BudgetRefused, CallFailure) as error:
                     # Each window leaves a complete order, so the windows before this one count.
                     reason = str(error)
                     break
                 done += 1
             if reason and not done:
-                step.done(verdict="local", reason=reason)
+                step.set_outcome(verdict="local", reason=reason)
                 return await self.local(question, hits, keep=keep, context=step)
-            ranked = _ranked(order[:keep])
+            ranked = _rank(order[:keep])
             ids = [hit.chunk.id for hit in ranked]
-            step.done(outputs={"hits": ids}, verdict="model", reason=reason or f"{done} windows")
+            step.set_outcome(
+                outputs={"hits": ids}, verdict="model", reason=reason or f"{done} windows"
+            )
         return ranked
 
-    async def _ordered(self, question: str, hits: Sequence[Hit], context: RunContext) -> list[Hit]:
+    async def _order_window(
+        self, question: str, hits: Sequence[Hit], context: RunContext
+    ) -> list[Hit]:
         """Return the hits of one window in the order of the model's reply."""
-        request = about_chunks(self.prompt, question, hits, longest=_LONGEST_CHUNK)
+        request = build_chunk_request(self.prompt, question, hits, longest=_LONGEST_CHUNK)
         reply = await ask_model(self.model, OrderReply, request, context)
-        order = reply.required().order
-        return [hits[place] for place in permutation(order, len(hits))]
+        order = reply.require_value().order
+        return [hits[place] for place in complete_order(order, len(hits))]
 
 
-def windows(hits: int, size: int, step: int) -> list[int]:
+def compute_window_starts(hits: int, size: int, step: int) -> list[int]:
     """Return the first places of the windows over so many hits, last window first.
 
     Every hit is in at least one window. A single hit needs no window.
@@ -124,7 +128,7 @@ def windows(hits: int, size: int, step: int) -> list[int]:
     return [*starts, 0]
 
 
-def permutation(order: Sequence[int], count: int) -> list[int]:
+def complete_order(order: Sequence[int], count: int) -> list[int]:
     """Return places from 0 in the order of a reply that numbers them from 1.
 
     Repeated and impossible numbers are ignored. Places that the reply leaves out follow in their
@@ -134,7 +138,7 @@ def permutation(order: Sequence[int], count: int) -> list[int]:
     return list(dict.fromkeys([*named, *range(count)]))
 
 
-def ends_first(hits: Sequence[Hit]) -> tuple[Hit, ...]:
+def put_best_at_ends(hits: Sequence[Hit]) -> tuple[Hit, ...]:
     """Return the best hits at both ends and the weakest in the middle, ranks unchanged.
 
     Models read the middle of a long context least (Liu et al. 2024, "Lost in the middle").
@@ -142,6 +146,6 @@ def ends_first(hits: Sequence[Hit]) -> tuple[Hit, ...]:
     return (*hits[::2], *hits[1::2][::-1])
 
 
-def _ranked(hits: Sequence[Hit]) -> tuple[Hit, ...]:
+def _rank(hits: Sequence[Hit]) -> tuple[Hit, ...]:
     """Return the hits with ranks from 1 and scores of 1 / rank."""
     return tuple(replace(hit, rank=n, score=1 / n) for n, hit in enumerate(hits, start=1))

@@ -11,17 +11,17 @@ from typing import Annotated, Protocol
 
 from pydantic import BaseModel, Field
 
-from fathom.agents.prompt_delimiters import fence_for, fenced, rule_of
+from fathom.agents.prompt_delimiters import fence_texts, format_rule, make_fence
 from fathom.llm.call import RoleModel, ask_model
-from fathom.llm.prompt import Asked, Prompt
+from fathom.llm.prompt import ModelRequest, Prompt
 from fathom.llm.schema import AtMost
-from fathom.question.clauses import LONGEST, mentions
+from fathom.question.clauses import LONGEST_QUESTION, find_mentions
 from fathom.question.conversation import DialogueTurn
-from fathom.question.followup import stand_alone
+from fathom.question.followup import complete_question
 from fathom.runs.context import RunContext
 from fathom.text.content_words import ContentTerms
 
-PROMPT = Prompt.of(
+PROMPT = Prompt.compose(
     "rewriter",
     task="""\
 You rewrite a question so that a search engine finds the documents that answer it.
@@ -34,7 +34,7 @@ You rewrite a question so that a search engine finds the documents that answer i
     reply='{"question": "What do the ferry to Sandholm and the ferry to Vinterby cost?"}',
 )
 
-STAND_ALONE = Prompt.of(
+STAND_ALONE = Prompt.compose(
     "stand_alone",
     agent="rewriter",
     task="""\
@@ -56,7 +56,7 @@ Answered: The ferry to Sandholm costs 12 crowns. [1]
 Newest question: And when does it leave on Sundays?""",
     reply='{"question": "When does the ferry to Sandholm leave on Sundays?"}',
 )
-SHOWN, SHOWN_CHARS = 6, 400
+MOST_TURNS, MOST_TURN_CHARS = 6, 400
 """The number of last turns that a model is shown, and the characters of each turn."""
 
 _GREETING = re.compile(
@@ -65,7 +65,7 @@ _GREETING = re.compile(
     r"(?:\s+(?:there|all|everyone|everybody|semua|kak|pak|bu|min|admin))?[\s,.!:;-]+)+",
     re.IGNORECASE,
 )
-_ASKING = re.compile(
+_REQUEST = re.compile(
     r"^(?:please\s+|kindly\s+|so\s+|well\s+|ok(?:ay)?\s+|just\s+|tolong\s+|mohon\s+|coba\s+|"
     r"(?:can|could|would|will) (?:you|anyone|someone|somebody) (?:please |kindly |maybe )?"
     r"(?:tell|explain to|inform|let|help)(?: me)?(?: to| know| find(?: out)?| understand)?[\s,:]+|"
@@ -87,7 +87,7 @@ _CLOSING = re.compile(
     r"if you know|do you know|ya|dong|deh|sih|tolong|terima kasih(?: banyak)?|makasih)[\s.!?]*$",
     re.IGNORECASE,
 )
-_FOLLOWING = re.compile(
+_ELLIPSIS = re.compile(
     r"(?P<first>[^?]+\?)\s*(?:and(?: what about| in| for)?|what about|how about|dan(?: di| untuk)?|"
     r"bagaimana dengan|kalau)\s+(?P<other>[^?]{1,80})\?\s*$",
     re.IGNORECASE,
@@ -105,7 +105,7 @@ class Rewriter(Protocol):
         """
         ...
 
-    async def stand_alone(
+    async def make_standalone(
         self, question: str, turns: Sequence[DialogueTurn], context: RunContext
     ) -> str:
         """Return the question as it reads without the conversation, as one step of the run.
@@ -125,27 +125,27 @@ class Rewriter(Protocol):
 class LocalRewriter:
     """The local rewriter: rules that drop politeness and complete ellipses."""
 
-    async def stand_alone(
+    async def make_standalone(
         self, question: str, turns: Sequence[DialogueTurn], context: RunContext
     ) -> str:
         """Complete the question by the rules of `complete_question`."""
         with context.step("stand alone", agent="rewriter", inputs={"turns": len(turns)}) as step:
-            text = await step.compute("stand alone", lambda: stand_alone(question, turns))
-            step.done(outputs={"question": text}, reason=_told(question, text))
+            text = await step.compute("stand alone", lambda: complete_question(question, turns))
+            step.set_outcome(outputs={"question": text}, reason=_describe_change(question, text))
         return text
 
     async def rewrite(self, question: str, context: RunContext) -> str:
         """Simplify the question by rules."""
         with context.step("rewrite", agent="rewriter") as step:
-            text = await step.compute("rewrite", lambda: plain(question))
-            step.done(outputs={"question": text}, reason=_told(question, text))
+            text = await step.compute("rewrite", lambda: simplify_question(question))
+            step.set_outcome(outputs={"question": text}, reason=_describe_change(question, text))
         return text
 
 
 class RewriterReply(BaseModel):
     """The reply that a language model is asked for."""
 
-    question: Annotated[str, Field(min_length=1, max_length=LONGEST), AtMost(400)]
+    question: Annotated[str, Field(min_length=1, max_length=LONGEST_QUESTION), AtMost(400)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -156,7 +156,7 @@ class LLMRewriter:
     prompt: Prompt = PROMPT
     conversation: Prompt = STAND_ALONE
 
-    async def stand_alone(
+    async def make_standalone(
         self, question: str, turns: Sequence[DialogueTurn], context: RunContext
     ) -> str:
         """Ask the model to complete the question; the rules decide if its reply differs in meaning.
@@ -164,62 +164,62 @@ class LLMRewriter:
         The reply is used if it passes `follows_from`.
         """
         with context.step("stand alone", agent="rewriter", inputs={"turns": len(turns)}) as step:
-            request = asked_after(turns, question, self.conversation)
+            request = build_conversation_request(turns, question, self.conversation)
             reply = await ask_model(self.model, RewriterReply, request, step)
             rewritten = " ".join(reply.value.question.split()) if reply.value else ""
             is_faithful = bool(rewritten) and follows_from(rewritten, question, turns)
-            text = rewritten if is_faithful else stand_alone(question, turns)
+            text = rewritten if is_faithful else complete_question(question, turns)
             objection = (
                 ""
                 if is_faithful or not rewritten
                 else "the model's question is the same or another one"
             )
-            step.done(
+            step.set_outcome(
                 outputs={"question": text},
                 verdict="model" if is_faithful else "local",
-                reason=objection or reply.reason or _told(question, text),
+                reason=objection or reply.reason or _describe_change(question, text),
             )
         return text
 
     async def rewrite(self, question: str, context: RunContext) -> str:
         """Ask the model for a better question; the rules decide if it loses a name or a number."""
         with context.step("rewrite", agent="rewriter") as step:
-            request = self.prompt.asking(f"Question: {question}")
+            request = self.prompt.build_request(f"Question: {question}")
             reply = await ask_model(self.model, RewriterReply, request, step)
             rewritten = " ".join(reply.value.question.split()) if reply.value else ""
             # Compared with the simplified question: a model may drop the greeting's names too.
-            is_faithful = bool(rewritten) and _keeps(plain(question), rewritten)
-            text = rewritten if is_faithful else plain(question)
+            is_faithful = bool(rewritten) and _keeps_names(simplify_question(question), rewritten)
+            text = rewritten if is_faithful else simplify_question(question)
             objection = (
                 ""
                 if is_faithful or not rewritten
                 else "the model's question loses a name or a number"
             )
-            step.done(
+            step.set_outcome(
                 outputs={"question": text},
                 verdict="model" if is_faithful else "local",
-                reason=objection or reply.reason or _told(question, text),
+                reason=objection or reply.reason or _describe_change(question, text),
             )
         return text
 
 
-def plain(question: str) -> str:
+def simplify_question(question: str) -> str:
     """Return a question without politeness and filler, its last ellipsis completed.
 
     The remaining words are those of the question, in its order. A question of filler alone stays as
     it is, and so does a text that is too long for a question.
     """
-    if len(question) > LONGEST:
+    if len(question) > LONGEST_QUESTION:
         # A text this long is no question, and the patterns are not made for it.
         return question.strip()
-    return without_politeness(_completed(" ".join(question.split())))
+    return drop_politeness(_complete_ellipsis(" ".join(question.split())))
 
 
-def without_politeness(question: str) -> str:
+def drop_politeness(question: str) -> str:
     """Return a question without greeting, politeness and filler, unless nothing else is left."""
-    text = _GREETING.sub("", " ".join(question[:LONGEST].split()))
+    text = _GREETING.sub("", " ".join(question[:LONGEST_QUESTION].split()))
     # Polite openings come in layers: "Please, could you tell me, if you know, ...".
-    while (shorter := _ASKING.sub("", text, count=1)) != text:
+    while (shorter := _REQUEST.sub("", text, count=1)) != text:
         text = shorter
     while (shorter := _CLOSING.sub("?", text)) != text:
         text = shorter
@@ -229,10 +229,10 @@ def without_politeness(question: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _completed(text: str) -> str:
+def _complete_ellipsis(text: str) -> str:
     """Complete the last question of a text, such as "And Norway?", after the question before it."""
-    match = _FOLLOWING.match(text)
-    names = mentions(match["first"]) if match else []
+    match = _ELLIPSIS.match(text)
+    names = find_mentions(match["first"]) if match else []
     # A longer tail is a question of its own rather than another name.
     if match is None or not names or len(match["other"].split()) > 6:
         return text
@@ -242,14 +242,18 @@ def _completed(text: str) -> str:
     return f"{first} {first[: last.start]}{other}{first[last.end :]}"
 
 
-def asked_after(turns: Sequence[DialogueTurn], question: str, prompt: Prompt) -> Asked:
+def build_conversation_request(
+    turns: Sequence[DialogueTurn], question: str, prompt: Prompt
+) -> ModelRequest:
     """Build the request that shows a model the end of a conversation and the newest question."""
     # The plain names of the roles would look like orders to a model.
     labels = {"user": "Asked", "assistant": "Answered"}
-    texts = [f"{labels[turn.role]}: {turn.content[:SHOWN_CHARS]}" for turn in turns[-SHOWN:]]
-    fence = fence_for(question, texts)
-    body = f"{fenced(fence, texts, label='turn')}\n\nNewest question: {question}"
-    return prompt.asking(body, rule=rule_of(fence))
+    texts = [
+        f"{labels[turn.role]}: {turn.content[:MOST_TURN_CHARS]}" for turn in turns[-MOST_TURNS:]
+    ]
+    fence = make_fence(question, texts)
+    body = f"{fence_texts(fence, texts, label='turn')}\n\nNewest question: {question}"
+    return prompt.build_request(body, rule=format_rule(fence))
 
 
 def follows_from(rewritten: str, question: str, turns: Sequence[DialogueTurn]) -> bool:
@@ -277,16 +281,16 @@ def follows_from(rewritten: str, question: str, turns: Sequence[DialogueTurn]) -
     is_same = covered >= 0.5 * len(question_words) and 3 * grounded > 2 * len(new_words)
     # The first word is capitalized without being a name.
     lowered = f"{rewritten[:1].lower()}{rewritten[1:]}"
-    return is_same and _keeps(question, rewritten) and _keeps(lowered, source)
+    return is_same and _keeps_names(question, rewritten) and _keeps_names(lowered, source)
 
 
-def _keeps(question: str, rewritten: str) -> bool:
+def _keeps_names(question: str, rewritten: str) -> bool:
     """Return whether a rewritten question holds all names, quotes and numbers of the question."""
-    required = {span.cut(question).strip('"“”«»').casefold() for span in mentions(question)}
+    required = {span.cut(question).strip('"“”«»').casefold() for span in find_mentions(question)}
     required |= set(re.findall(r"\d+", question))
     return all(word in rewritten.casefold() for word in required)
 
 
-def _told(question: str, text: str) -> str:
+def _describe_change(question: str, text: str) -> str:
     """Return the reason of the step: whether the text differs from the question."""
     return "nothing to change" if text == question.strip() else "rewritten"

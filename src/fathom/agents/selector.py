@@ -9,7 +9,7 @@ from typing import Annotated, Protocol
 
 from pydantic import BaseModel, Field
 
-from fathom.agents.prompt_delimiters import about_chunks
+from fathom.agents.prompt_delimiters import build_chunk_request
 from fathom.llm.call import RoleModel, ask_model
 from fathom.llm.prompt import Prompt
 from fathom.llm.schema import OneOf
@@ -17,7 +17,7 @@ from fathom.retrieval.rerank import Reranker
 from fathom.runs.context import RunContext
 from fathom.types import Hit
 
-PROMPT = Prompt.of(
+PROMPT = Prompt.compose(
     "selector",
     task="""\
 You select the numbered chunks of documents that help to answer a question.
@@ -71,7 +71,9 @@ class LocalSelector:
             )
             floor = self.keep * ranked[0].score if ranked else 0.0
             selected = tuple(hit for hit in ranked if hit.score >= floor)
-            step.done(outputs=_listed(selected), reason=f"{len(selected)} of {len(hits)} chunks")
+            step.set_outcome(
+                outputs=_outline_hits(selected), reason=f"{len(selected)} of {len(hits)} chunks"
+            )
         return selected
 
 
@@ -100,7 +102,7 @@ class LLMSelector:
         if not hits:
             return await self.local.select(question, hits, context)
         with context.step("select", agent="selector") as step:
-            request = about_chunks(self.prompt, question, hits, longest=_LONGEST_CHUNK)
+            request = build_chunk_request(self.prompt, question, hits, longest=_LONGEST_CHUNK)
             reply = await ask_model(self.model, SelectorReply, request, step)
             numbers = (reply.value.chunks if reply.value else None) or ()
             places = dict.fromkeys(number - 1 for number in numbers if 1 <= number <= len(hits))
@@ -110,17 +112,17 @@ class LLMSelector:
                 # one.
                 selected = selected if reply.value is None else selected[:1]
                 reason = reply.reason or "the model finds no chunk helpful"
-                step.done(outputs=_listed(selected), verdict="local", reason=reason)
+                step.set_outcome(outputs=_outline_hits(selected), verdict="local", reason=reason)
                 return selected
             selected = tuple(
                 replace(hits[place], rank=rank, score=1 / rank)
                 for rank, place in enumerate(places, start=1)
             )
             reason = reply.reason or f"{len(selected)} of {len(hits)} chunks"
-            step.done(outputs=_listed(selected), verdict="model", reason=reason)
+            step.set_outcome(outputs=_outline_hits(selected), verdict="model", reason=reason)
         return selected
 
 
-def _listed(hits: Sequence[Hit]) -> dict[str, object]:
+def _outline_hits(hits: Sequence[Hit]) -> dict[str, object]:
     """Return the outputs that a trace keeps of the hits."""
     return {"hits": [[hit.chunk.id, hit.score] for hit in hits]}

@@ -8,7 +8,7 @@ from fathom.runs.context import RunContext
 from fathom.text.sentences import split
 from fathom.types import Hit
 
-SHARED = 0.5
+TOPIC_SHARE = 0.5
 """The share of hits that must hold a word for it to belong to their common topic."""
 
 
@@ -27,7 +27,7 @@ class SemanticFilter:
         density: The smallest density of a hit that stays, in [0, 1].
     """
 
-    terms: Callable[[str], frozenset[str]]
+    extract_terms: Callable[[str], frozenset[str]]
     cosine: float
     density: float
 
@@ -40,26 +40,26 @@ class SemanticFilter:
         inputs = {"chunks": [hit.chunk.id for hit in hits], "floors": floors}
         with context.step("filter", agent="semantic filter", inputs=inputs) as step:
             near = [hit for hit in hits if hit.score >= cosine]
-            densities = await step.compute("filter", lambda: self.densities(question, near))
+            densities = await step.compute("filter", lambda: self.compute_densities(question, near))
             remaining = tuple(
                 hit
                 for hit, hit_density in zip(near, densities, strict=True)
                 if hit_density >= density
             )
-            step.done(
+            step.set_outcome(
                 outputs={"densities": densities},
                 reason=f"{len(near)} of {len(hits)} hits are near, {len(remaining)} of them dense",
             )
         return remaining
 
-    def densities(self, question: str, hits: Sequence[Hit]) -> tuple[float, ...]:
+    def compute_densities(self, question: str, hits: Sequence[Hit]) -> tuple[float, ...]:
         """Return the topic density of each hit as a share of the densest hit's, in [0, 1]."""
-        hit_sentences = [self._sentences(hit) for hit in hits]
+        hit_sentences = [self._split_sentences(hit) for hit in hits]
         frequencies = Counter(
             word for sentences in hit_sentences for word in frozenset().union(*sentences)
         )
-        topic = self.terms(question) | {
-            w for w, n in frequencies.items() if n >= SHARED * len(hits)
+        topic = self.extract_terms(question) | {
+            w for w, n in frequencies.items() if n >= TOPIC_SHARE * len(hits)
         }
         shares = [
             sum(bool(words & topic) for words in sentences) / len(sentences)
@@ -69,7 +69,9 @@ class SemanticFilter:
         # Without any topic word in any hit, density tells nothing and no hit is dropped.
         return tuple(round(share / best, 6) if best else 1.0 for share in shares)
 
-    def _sentences(self, hit: Hit) -> list[frozenset[str]]:
+    def _split_sentences(self, hit: Hit) -> list[frozenset[str]]:
         """Return the words of each sentence, or of the whole chunk if it has no sentence."""
         text = hit.chunk.text
-        return [self.terms(span.cut(text)) for span in split(text)] or [self.terms(text)]
+        return [self.extract_terms(span.cut(text)) for span in split(text)] or [
+            self.extract_terms(text)
+        ]

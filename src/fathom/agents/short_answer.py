@@ -48,53 +48,55 @@ _TITLE = re.compile(r"[\"\u201c\u00ab]([^\"\u201c\u201d\u00ab\u00bb]{2,100})[\"\
 _ASKS_TITLE = re.compile(
     r"\b(?:title|song|film|movie|book|novel|album|judul|lagu|buku)\b", re.IGNORECASE
 )
-_SAYS_WHAT = re.compile(r"\b(?:is|was|are|were|adalah|ialah|yaitu|yakni)\s+", re.IGNORECASE)
-_NEAR = 40
+_COPULA = re.compile(r"\b(?:is|was|are|were|adalah|ialah|yaitu|yakni)\s+", re.IGNORECASE)
+_LONGEST_GAP = 40
 """The largest number of characters between a cue and its number."""
 
 
-def shortened(question: str, draft: Draft) -> Draft:
+def fill_short_answer(question: str, draft: Draft) -> Draft:
     """Return the draft with the short answer that the rules find; unchanged if they find none.
 
     An aggregate that the question asks for replaces a short answer; a number, date, name or title
     only fills a missing one.
     """
     sentences = [claim.text for claim in draft.claims] or [item.quote for item in draft.evidence]
-    aggregate = aggregate_of(question)
-    short = _aggregated(aggregate, sentences) if aggregate else ""
+    aggregate = detect_aggregate(question)
+    short = _find_aggregate(aggregate, sentences) if aggregate else ""
     if not short and not draft.short_answer and sentences:
-        short = _only(question, sentences[0])
+        short = _find_only_candidate(question, sentences[0])
     return replace(draft, short_answer=short) if short else draft
 
 
-def aggregate_of(question: str) -> Aggregate | None:
+def detect_aggregate(question: str) -> Aggregate | None:
     """Return the aggregate of numbers that a question asks for; `None` if it asks for none."""
     if answer_type(question) != "number":
         return None
     return next((name for name, cue in _CUES.items() if cue.search(question)), None)
 
 
-def _aggregated(aggregate: Aggregate, sentences: Sequence[str]) -> str:
+def _find_aggregate(aggregate: Aggregate, sentences: Sequence[str]) -> str:
     """Return the one number that the first fitting sentence calls so; empty if none or several."""
     for sentence in sentences:
         numbers = list(_NUMBER.finditer(sentence))
-        candidates = set(_near(_CUES[aggregate], sentence, numbers))
+        candidates = set(_iterate_near_numbers(_CUES[aggregate], sentence, numbers))
         if candidates:
             # Two numbers near the cue leave open which one it means.
             return candidates.pop() if len(candidates) == 1 else ""
     return ""
 
 
-def _near(cue: re.Pattern[str], sentence: str, numbers: Sequence[re.Match[str]]) -> Iterator[str]:
+def _iterate_near_numbers(
+    cue: re.Pattern[str], sentence: str, numbers: Sequence[re.Match[str]]
+) -> Iterator[str]:
     """Yield the number that follows each cue; the number before it only if none follows."""
     for match in cue.finditer(sentence):
-        after = [n for n in numbers if 0 <= n.start() - match.end() <= _NEAR]
-        before = [n for n in numbers if 0 <= match.start() - n.end() <= _NEAR]
+        after = [n for n in numbers if 0 <= n.start() - match.end() <= _LONGEST_GAP]
+        before = [n for n in numbers if 0 <= match.start() - n.end() <= _LONGEST_GAP]
         chosen = after[:1] or before[-1:]
         yield from (number.group().strip() for number in chosen)
 
 
-def _only(question: str, sentence: str) -> str:
+def _find_only_candidate(question: str, sentence: str) -> str:
     """Return the only thing in the sentence that is of the expected kind and not in the question.
 
     Of several, the one that the sentence says it is: "Pemenangnya adalah Film X pada ...".
@@ -102,17 +104,17 @@ def _only(question: str, sentence: str) -> str:
     folded = question.casefold()
     candidates = dict.fromkeys(
         candidate
-        for candidate in _of_kind(question, sentence)
+        for candidate in _iterate_candidates(question, sentence)
         if candidate.casefold() not in folded
     )
     if len(candidates) > 1:
-        copula = _SAYS_WHAT.search(sentence)
+        copula = _COPULA.search(sentence)
         rest = sentence[copula.end() :] if copula else ""
         return next((candidate for candidate in candidates if rest.startswith(candidate)), "")
     return next(iter(candidates), "")
 
 
-def _of_kind(question: str, sentence: str) -> Iterator[str]:
+def _iterate_candidates(question: str, sentence: str) -> Iterator[str]:
     """Yield the things in a sentence that are of the kind that the question asks for."""
     kind = answer_type(question)
     if kind == "time":

@@ -12,19 +12,19 @@ from pydantic import BaseModel, Field
 
 from fathom.agents.decomposer import Manner
 from fathom.agents.judge import Judge
-from fathom.agents.prompt_delimiters import fence_for, fenced, rule_of
-from fathom.agents.reader.comparisons import decided
+from fathom.agents.prompt_delimiters import fence_texts, format_rule, make_fence
+from fathom.agents.reader.comparisons import decide_comparison
 from fathom.agents.reader.derived import backed
 from fathom.llm.call import RoleModel, ask_model
-from fathom.llm.prompt import Asked, Prompt
-from fathom.llm.schema import AtMost, OneOf, numbers
-from fathom.question.comparison import Comparison, comparison
+from fathom.llm.prompt import ModelRequest, Prompt
+from fathom.llm.schema import AtMost, OneOf, number_items
+from fathom.question.comparison import Comparison, parse_comparison
 from fathom.runs.context import RunContext
 from fathom.text.answer_match import contains_answer, normalize_answer
 from fathom.text.content_words import ContentTerms
 from fathom.types import Claim, Draft, Evidence, Hit
 
-PROMPT = Prompt.of(
+PROMPT = Prompt.compose(
     "summarizer",
     task="""\
 You answer a question from the answers to its sub-questions and the numbered quotes that support \
@@ -44,7 +44,7 @@ Question: Which ferry is older, the Sandholm or the Vinterby?""",
 Vinterby of 1934."}], "short_answer": "the Sandholm"}}""",
 )
 
-_MOST = 4
+_MOST_OPTIONS = 4
 _MOST_QUOTES = 8
 _TERMS = ContentTerms()
 
@@ -112,7 +112,7 @@ class LocalSummarizer:
             draft, reason = await step.compute(
                 "summarize", lambda: self.draft(question, manner, findings)
             )
-            step.done(
+            step.set_outcome(
                 outputs={"short_answer": draft.short_answer, "confidence": draft.confidence},
                 reason=reason,
             )
@@ -125,17 +125,18 @@ class LocalSummarizer:
         if not any(finding.draft.evidence for finding in findings):
             return Draft(), "no sub-question has an answer"
         if manner == "serial":
-            return _of_chain(findings)
-        compared = comparison(question, _MOST)
-        verdict = _compared(question, compared, findings) if compared else ""
+            return _follow_chain(findings)
+        compared = parse_comparison(question, _MOST_OPTIONS)
+        verdict = _decide_comparison(question, compared, findings) if compared else ""
         if verdict:
-            return _together(findings, verdict), "compared"
+            return _merge_findings(findings, verdict), "compared"
         answers = dict.fromkeys(finding.answer for finding in findings if finding.answer)
+        # A long quote among the answers would not make a short answer.
         short = "; ".join(answers) if all(f.draft.short_answer for f in findings) else ""
-        return _together(findings, short), "all answers together"
+        return _merge_findings(findings, short), "all answers together"
 
 
-class Summary(BaseModel):
+class SummarySentence(BaseModel):
     """A sentence with the numbers of the quotes that support it."""
 
     quotes: Annotated[list[Annotated[int, OneOf("quote")]], AtMost(_MOST_QUOTES, least=1)]
@@ -145,7 +146,7 @@ class Summary(BaseModel):
 class SummarizerAnswer(BaseModel):
     """An answer, at least one sentence long."""
 
-    sentences: Annotated[list[Summary], Field(min_length=1, max_length=12), AtMost(4)]
+    sentences: Annotated[list[SummarySentence], Field(min_length=1, max_length=12), AtMost(4)]
     short_answer: Annotated[str, Field(max_length=300), AtMost(120)] = ""
 
 
@@ -188,20 +189,20 @@ class LLMSummarizer:
         with context.step("summarize", agent="summarizer", inputs=inputs) as step:
             draft, reason = self.local.draft(question, manner, findings)
             if not draft.evidence:
-                step.done(verdict="local", reason=reason)
+                step.set_outcome(verdict="local", reason=reason)
                 return draft
-            request = _asked(self.prompt, question, findings, draft.evidence)
+            request = _build_request(self.prompt, question, findings, draft.evidence)
             reply = await ask_model(self.model, SummarizerReply, request, step)
             answer = reply.value.answer if reply.value else None
-            checked = await self._checked(question, answer, draft, step) if answer else None
-            step.done(
+            checked = await self._verify(question, answer, draft, step) if answer else None
+            step.set_outcome(
                 outputs={"short_answer": (checked or draft).short_answer},
                 verdict="model" if checked else "local",
                 reason=reply.reason or ("" if checked else "no sentence of the model is supported"),
             )
         return checked or draft
 
-    async def _checked(
+    async def _verify(
         self, question: str, reply: SummarizerAnswer, draft: Draft, context: RunContext
     ) -> Draft | None:
         """Return the draft with the sentences that hold; `None` if none does."""
@@ -213,7 +214,7 @@ class LLMSummarizer:
         named = [(text, at) for text, at in places if text and at and at[-1] < len(draft.evidence)]
         quotes = [" ".join(draft.evidence[place].quote for place in at) for _, at in named]
         pairs = [(text, quote) for (text, _), quote in zip(named, quotes, strict=True)]
-        scores = await self.judge.support(pairs, context)
+        scores = await self.judge.score_support(pairs, context)
         claims = [
             Claim(text=text, evidence=at)
             for (text, at), score in zip(named, scores, strict=True)
@@ -227,17 +228,17 @@ class LLMSummarizer:
         return replace(draft, claims=tuple(claims), short_answer=short)
 
 
-def _of_chain(findings: Sequence[SubAnswer]) -> tuple[Draft, str]:
+def _follow_chain(findings: Sequence[SubAnswer]) -> tuple[Draft, str]:
     """Return the draft of the last hop, with the evidence of all hops."""
     last = findings[-1].draft
     if not last.evidence:
         return Draft(), "the last hop has no answer"
     # The quotes of the last hop come first: they answer, the others only lead there.
-    draft = _together([findings[-1], *findings[:-1]], last.short_answer)
+    draft = _merge_findings([findings[-1], *findings[:-1]], last.short_answer)
     return replace(draft, alternatives=last.alternatives), "the last hop answers"
 
 
-def _together(findings: Sequence[SubAnswer], short: str) -> Draft:
+def _merge_findings(findings: Sequence[SubAnswer], short: str) -> Draft:
     """Merge all evidence in the order of the findings; as sure as the least sure of them."""
     places = {
         (item.hit.chunk.id, item.span, item.heading): item
@@ -249,17 +250,21 @@ def _together(findings: Sequence[SubAnswer], short: str) -> Draft:
     return Draft(evidence=evidence, short_answer=short, confidence=confidence)
 
 
-def _compared(question: str, compared: Comparison, findings: Sequence[SubAnswer]) -> str:
+def _decide_comparison(question: str, compared: Comparison, findings: Sequence[SubAnswer]) -> str:
     """Return the short answer to a comparison; empty if it cannot be told."""
     answers = [finding.answer for finding in findings]
     if not all(answers) or len(answers) != len(compared.options):
         return ""
     if compared.want in {"one", "each"}:
-        return _fitting(compared, findings) if compared.want == "one" else _common(answers)
-    return decided(question, compared, answers)
+        return (
+            _choose_option(compared, findings)
+            if compared.want == "one"
+            else _find_common_words(answers)
+        )
+    return decide_comparison(question, compared, answers)
 
 
-def _fitting(compared: Comparison, findings: Sequence[SubAnswer]) -> str:
+def _choose_option(compared: Comparison, findings: Sequence[SubAnswer]) -> str:
     """Return the option that its own answer names, else the one whose answer is the surest."""
 
     def fit(place: int) -> tuple[bool, float]:
@@ -270,30 +275,31 @@ def _fitting(compared: Comparison, findings: Sequence[SubAnswer]) -> str:
     return compared.options[max(range(len(findings)), key=fit)]
 
 
-def _common(answers: Sequence[str]) -> str:
+def _find_common_words(answers: Sequence[str]) -> str:
     """Return the longest run of words that all answers hold, if it has more than small words."""
     first, *others = [normalize_answer(answer).split() for answer in answers]
     padded = [f" {' '.join(other)} " for other in others]
     for length in range(len(first), 0, -1):
         for start in range(len(first) - length + 1):
             run = " ".join(first[start : start + length])
+            # A run of stop words alone answers nothing.
             if all(f" {run} " in other for other in padded) and _TERMS(run):
                 return run
     return ""
 
 
-def _asked(
+def _build_request(
     prompt: Prompt, question: str, findings: Sequence[SubAnswer], evidence: Sequence[Evidence]
-) -> Asked:
+) -> ModelRequest:
     """Build the request with the numbered quotes, the sub-answers and the question."""
     quotes = [item.quote for item in evidence]
     answers = [f"{finding.question} -> {finding.answer or 'unknown'}" for finding in findings]
-    fence = fence_for(question, [*quotes, *answers])
+    fence = make_fence(question, [*quotes, *answers])
     sections = [
-        fenced(fence, quotes, label="quote"),
-        fenced(fence, answers, label="sub-question"),
+        fence_texts(fence, quotes, label="quote"),
+        fence_texts(fence, answers, label="sub-question"),
         f"Question: {question}",
     ]
-    return prompt.asking(
-        "\n\n".join(sections), rule=rule_of(fence), choices={"quote": numbers(len(quotes))}
+    return prompt.build_request(
+        "\n\n".join(sections), rule=format_rule(fence), choices={"quote": number_items(len(quotes))}
     )

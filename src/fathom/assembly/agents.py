@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from fathom.agents.summarizer import Summarizer
     from fathom.agents.web.search import WebSearch
     from fathom.planner.policy import Policy
-    from fathom.planner.question_features import Observer
+    from fathom.planner.question_features import QuestionObserver
     from fathom.planner.workflows import Planner
-    from fathom.retrieval.quotes import Quotes
+    from fathom.retrieval.quotes import QuoteLookup
 
-from fathom.assembly.prompts import chosen
+from fathom.assembly.prompts import choose_prompt
 from fathom.assembly.retrieval import RetrievalParts
 from fathom.llm.call import AgentRole
 from fathom.llm.prompt import Prompt
@@ -44,27 +44,27 @@ class Assembly(RetrievalParts):
 
     def prompt(self, own: Prompt) -> Prompt:
         """Return a shipped prompt of a role, or the one in the file that replaces it."""
-        return chosen(own, self.settings)
+        return choose_prompt(own, self.settings)
 
     @cached_property
-    def quotes(self) -> "Quotes":
+    def quotes(self) -> "QuoteLookup":
         """The lookup of document text at a place."""
-        from fathom.retrieval.quotes import Quotes
+        from fathom.retrieval.quotes import QuoteLookup
 
-        return Quotes(lambda document: self._index().document(document))
+        return QuoteLookup(lambda document: self._index().document(document))
 
     @cached_property
     def question_cleaner(self) -> "QuestionCleaner":
         """The question cleaner: corrects slips in questions."""
         from fathom.agents.question_cleaner import QuestionCleaner
         from fathom.question.spelling import Speller
-        from fathom.retrieval.keyword import stands
+        from fathom.retrieval.keyword import has_exact_word
 
         return QuestionCleaner(
             Speller(
-                counts=lambda words: self._index().word_counts(words),
-                pieces=self.pieces,
-                stands=lambda word: stands(word, self._index()),
+                count_chunks=lambda words: self._index().word_counts(words),
+                count_pieces=self.count_pieces,
+                is_word=lambda word: has_exact_word(word, self._index()),
             )
         )
 
@@ -95,7 +95,7 @@ class Assembly(RetrievalParts):
         from fathom.agents.web.search import LIST_PRICES, WebSearch
 
         return WebSearch(
-            engine=lambda: self.web_engine,
+            open_engine=lambda: self.web_engine,
             identity={"provider": web.provider, "base_url": web.base_url},
             results=web.results,
             seconds=web.seconds,
@@ -112,7 +112,7 @@ class Assembly(RetrievalParts):
     @cached_property
     def reader(self) -> "Reader":
         """The reader: answers from hits."""
-        model = self.models.language_models.of("reader")
+        model = self.models.language_models.get_model("reader")
         if model is None:
             return self.local_reader
         from fathom.agents.reader.llm import LLMReader
@@ -126,10 +126,10 @@ class Assembly(RetrievalParts):
             min_support=self.settings.ask.min_support,
             min_confidence=self.settings.ask.min_confidence,
             fallback=self.settings.llm.fallback,
-            form=self.cited_form(model.chat.name),
+            form=self.choose_form(model.chat.name),
         )
 
-    def cited_form(self, model: str) -> "CitedForm":
+    def choose_form(self, model: str) -> "CitedForm":
         """Return the form in which the model called `provider:model` names its evidence."""
         from fathom.agents.reader import citations as cited_answer
 
@@ -163,7 +163,7 @@ class Assembly(RetrievalParts):
         """The judge: scores how well quotes support claims."""
         from fathom.agents.judge import PROMPT, LLMJudge
 
-        model = self.models.language_models.of("judge")
+        model = self.models.language_models.get_model("judge")
         if model is None:
             return self.local_judge
         return LLMJudge(model=model, local=self.local_judge, prompt=self.prompt(PROMPT))
@@ -201,7 +201,7 @@ class Assembly(RetrievalParts):
     def _aggregator(self, min_share: float) -> "Aggregator":
         from fathom.agents.debate.aggregator import PROMPT, LLMAggregator, LocalAggregator
 
-        model = self.models.language_models.of("aggregator")
+        model = self.models.language_models.get_model("aggregator")
         local = LocalAggregator(min_share=min_share)
         if model is None:
             return local
@@ -210,9 +210,9 @@ class Assembly(RetrievalParts):
     @cached_property
     def debate(self) -> "Debate":
         """The debate of one agent per hit."""
-        return self.debate_of(self.settings.maf.min_share)
+        return self.make_debate(self.settings.maf.min_share)
 
-    def debate_of(self, min_share: float) -> "Debate":
+    def make_debate(self, min_share: float) -> "Debate":
         """Return a debate that drops readings below this share of the leading one's weight."""
         from fathom.agents.debate.debate import Debate
 
@@ -228,7 +228,7 @@ class Assembly(RetrievalParts):
     @cached_property
     def questioner(self) -> "LLMQuestioner | None":
         """The writer of questions about chunks; `None` without a language model."""
-        model = self.models.language_models.of("questioner")
+        model = self.models.language_models.get_model("questioner")
         if model is None:
             return None
         from fathom.agents.questioner import PROMPT, LLMQuestioner
@@ -239,10 +239,10 @@ class Assembly(RetrievalParts):
     def hypothesis(self) -> "Hypothesis":
         """The hypothesis of a later search round; without a model that is RM3."""
         from fathom.agents.hyde import PROMPT, LLMHypothesis, LocalHypothesis
-        from fathom.retrieval.expansion import Feedback
+        from fathom.retrieval.expansion import RelevanceFeedback
 
-        model = self.models.language_models.of("hyde")
-        local = LocalHypothesis(feedback=Feedback(words=self.terms.words))
+        model = self.models.language_models.get_model("hyde")
+        local = LocalHypothesis(feedback=RelevanceFeedback(extract_words=self.terms.words))
         if model is None:
             return local
         return LLMHypothesis(model=model, local=local, prompt=self.prompt(PROMPT))
@@ -275,7 +275,7 @@ class Assembly(RetrievalParts):
 
         section = self.settings.hybrid
         return KeywordFilter(
-            counts=Analyzer().query_terms,
+            count_words=Analyzer().query_terms,
             domain=self.domain,
             floor=section.tfidf_floor,
             domain_weight=section.domain_weight,
@@ -288,7 +288,7 @@ class Assembly(RetrievalParts):
 
         section = self.settings.hybrid
         return SemanticFilter(
-            terms=self.terms, cosine=section.cosine_floor, density=section.density_floor
+            extract_terms=self.terms, cosine=section.cosine_floor, density=section.density_floor
         )
 
     @cached_property
@@ -296,7 +296,7 @@ class Assembly(RetrievalParts):
         """The reorderer: orders hits by what they say to a question."""
         from fathom.agents.reorderer import PROMPT, LLMReorderer
 
-        model, own = self.models.language_models.of("reorderer"), self.settings.hybrid
+        model, own = self.models.language_models.get_model("reorderer"), self.settings.hybrid
         if model is None:
             return self.reranker
         return LLMReorderer(
@@ -313,7 +313,7 @@ class Assembly(RetrievalParts):
         """The rewriter of questions for a search."""
         from fathom.agents.rewriter import PROMPT, STAND_ALONE, LLMRewriter, LocalRewriter
 
-        model = self.models.language_models.of("rewriter")
+        model = self.models.language_models.get_model("rewriter")
         if model is None:
             return LocalRewriter()
         return LLMRewriter(
@@ -334,7 +334,7 @@ class Assembly(RetrievalParts):
         """The decomposer: splits questions."""
         from fathom.agents.decomposer import PARALLEL, SERIAL, LLMDecomposer
 
-        model, local = self.models.language_models.of("decomposer"), self.local_decomposer
+        model, local = self.models.language_models.get_model("decomposer"), self.local_decomposer
         if model is None:
             return local
         return LLMDecomposer(
@@ -349,7 +349,7 @@ class Assembly(RetrievalParts):
         """The selector of the hits that are worth reading."""
         from fathom.agents.selector import PROMPT, LLMSelector, LocalSelector
 
-        model = self.models.language_models.of("reorderer")
+        model = self.models.language_models.get_model("reorderer")
         local = LocalSelector(reranker=self.reranker, keep=self.settings.mao.keep)
         if model is None:
             return local
@@ -360,7 +360,7 @@ class Assembly(RetrievalParts):
         """The summarizer: composes the answers to sub-questions."""
         from fathom.agents.summarizer import PROMPT, LLMSummarizer, LocalSummarizer
 
-        model = self.models.language_models.of("summarizer")
+        model = self.models.language_models.get_model("summarizer")
         if model is None:
             return LocalSummarizer()
         return LLMSummarizer(
@@ -372,11 +372,11 @@ class Assembly(RetrievalParts):
         )
 
     @cached_property
-    def observer(self) -> "Observer":
+    def observer(self) -> "QuestionObserver":
         """The observer: describes a turn to a planner in numbers."""
-        from fathom.planner.question_features import Observer
+        from fathom.planner.question_features import QuestionObserver
 
-        return Observer(terms=self.terms, decomposer=self.local_decomposer)
+        return QuestionObserver(extract_terms=self.terms, decomposer=self.local_decomposer)
 
     @cached_property
     def planner(self) -> "Planner":
@@ -385,20 +385,22 @@ class Assembly(RetrievalParts):
             PROMPT,
             LLMPlanner,
             LocalPlanner,
-            Prices,
-            estimated_tokens,
-            policy_named,
+            WorkflowPrices,
+            estimate_tokens,
+            make_workflow_policy,
         )
 
-        section, model = self.settings.mao, self.models.language_models.of("planner")
-        policy = policy_named(section.policy, score_gap=section.score_gap)
+        section, model = self.settings.mao, self.models.language_models.get_model("planner")
+        policy = make_workflow_policy(section.policy, score_gap=section.score_gap)
         if model is None:
             return LocalPlanner(policy=policy)
-        roles = {role for role in get_args(AgentRole) if self.models.language_models.of(role)}
-        prices = Prices(
+        roles = {
+            role for role in get_args(AgentRole) if self.models.language_models.get_model(role)
+        }
+        prices = WorkflowPrices(
             alpha=section.alpha,
-            tokens=estimated_tokens(roles, hits=section.retrieve),
-            followed=section.coverage_threshold,
+            tokens=estimate_tokens(roles, hits=section.retrieve),
+            coverage_threshold=section.coverage_threshold,
         )
         return LLMPlanner(model=model, local=policy, prompt=self.prompt(PROMPT), prices=prices)
 
@@ -409,11 +411,13 @@ class Assembly(RetrievalParts):
         Raises:
             SettingsError: If the settings name no policy, or force what is no executor.
         """
-        from fathom.planner.policy import ModelForTheRest, chosen_policy
+        from fathom.planner.policy import ModelFallbackPolicy, load_policy
 
         section = self.settings.adaptive
         enough = self.settings.ask.min_confidence
-        policy = chosen_policy(section.policy, section.forced, enough=enough)
-        if section.forced or self.models.language_models.of("reader") is None:
+        policy = load_policy(section.policy, section.forced, min_confidence=enough)
+        if section.forced or self.models.language_models.get_model("reader") is None:
             return policy
-        return ModelForTheRest(policy=policy, certain=self.settings.llm.skip_above_confidence)
+        return ModelFallbackPolicy(
+            policy=policy, min_certainty=self.settings.llm.skip_above_confidence
+        )

@@ -12,28 +12,28 @@ from fathom.calibration.law import (
     FEWEST,
     RATES,
     READER,
-    Answered,
-    Calibrated,
     Calibration,
+    CalibrationFit,
+    GradedAnswer,
     Weigher,
-    learn,
+    learn_law,
 )
 from fathom.errors import UsageError
 from fathom.extensions import STRATEGIES, find
 from fathom.jsonable import Json, canonical, digest
-from fathom.models.shipped import card_of
+from fathom.models.shipped import read_card
 from fathom.runs.trace import Trace
-from fathom.settings import AskSettings, Settings, as_before
+from fathom.settings import AskSettings, Settings, drop_later_settings
 
 SHIPPED = "calibration.json"
-_OF_NO_MATTER = frozenset({"ask.max_error", "ask.min_probability", "ask.strategy", "ask.seed"})
+_IRRELEVANT = frozenset({"ask.max_error", "ask.min_probability", "ask.strategy", "ask.seed"})
 """Settings that change none of the answers from which a calibration is learned."""
 _STAND_IN = "naive"
 _SHOWN = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
+class CalibrationInForce:
     """The calibration of a strategy that is in force.
 
     Attributes:
@@ -45,7 +45,9 @@ class Chosen:
     stale: str = ""
 
 
-def chosen(assembly: Assembly, strategy: str, kept: Mapping[str, str]) -> Chosen:
+def choose_calibration(
+    assembly: Assembly, strategy: str, kept: Mapping[str, str]
+) -> CalibrationInForce:
     """Return the index's own calibration if made for these settings, else the shipped one.
 
     Args:
@@ -55,21 +57,21 @@ def chosen(assembly: Assembly, strategy: str, kept: Mapping[str, str]) -> Chosen
     """
     stale = ""
     if strategy in kept:
-        stored = loaded(kept[strategy], strategy)
-        changed = differences(stored.identity, identity_of(assembly, strategy))
+        stored = parse_calibration(kept[strategy], strategy)
+        changed = list_differences(stored.identity, describe_identity(assembly, strategy))
         if not changed:
-            return Chosen(calibration=stored)
+            return CalibrationInForce(calibration=stored)
         stale = (
             f"the index's calibration of {strategy} was made for other settings "
-            f"({_listed(changed)}); run `fathom calibrate QUESTIONS --strategy {strategy}` again"
+            f"({_join_differences(changed)}); run `fathom calibrate QUESTIONS --strategy {strategy}` again"
         )
-    shipped_calibration = shipped().get(strategy)
+    shipped_calibration = load_shipped_calibrations().get(strategy)
     if shipped_calibration is None or not _fits(assembly, strategy, shipped_calibration):
-        return Chosen(calibration=None, stale=stale)
-    return Chosen(calibration=shipped_calibration, stale=stale)
+        return CalibrationInForce(calibration=None, stale=stale)
+    return CalibrationInForce(calibration=shipped_calibration, stale=stale)
 
 
-def weigher(found: Chosen, strategy: str, ask: AskSettings) -> Weigher:
+def make_weigher(found: CalibrationInForce, strategy: str, ask: AskSettings) -> Weigher:
     """Return the weigher of the answers of a run.
 
     Raises:
@@ -85,9 +87,9 @@ def weigher(found: Chosen, strategy: str, ask: AskSettings) -> Weigher:
                 + (found.stale or f"there is no calibration of {strategy} with these settings; ")
                 + ("" if found.stale else f"run `fathom calibrate QUESTIONS --strategy {strategy}`")
             )
-        threshold = calibration.threshold(max_error)
+        threshold = calibration.find_threshold(max_error)
         if threshold is None:
-            raise UsageError(_uncertified(calibration, strategy, max_error))
+            raise UsageError(_refuse_rate(calibration, strategy, max_error))
     # With a certified rate the threshold alone decides: a second bound would break the certificate.
     alone = max_error is not None or ask.min_probability <= 0
     weigher = Weigher(min_probability=ask.min_probability, replaces_confidence=alone)
@@ -96,7 +98,7 @@ def weigher(found: Chosen, strategy: str, ask: AskSettings) -> Weigher:
     return replace(weigher, law=calibration.law, by=calibration.source, threshold=threshold)
 
 
-def _uncertified(known: Calibration, strategy: str, max_error: float) -> str:
+def _refuse_rate(known: Calibration, strategy: str, max_error: float) -> str:
     rates = [
         certificate.max_error
         for certificate in known.certificates
@@ -110,26 +112,26 @@ def _uncertified(known: Calibration, strategy: str, max_error: float) -> str:
     )
 
 
-def calibrated(
+def learn_calibration(
     assembly: Assembly,
     strategy: str,
-    asked: Sequence[Answered | None],
+    asked: Sequence[GradedAnswer | None],
     *,
     max_error: float | None,
     delta: float,
     made_of: Mapping[str, Json],
-) -> Calibrated:
+) -> CalibrationFit:
     """Learn a calibration from recorded answers, starting with the shipped law where it fits.
 
     Raises:
         UsageError: If there are too few answers, or all are right, or none is.
     """
-    shipped_calibration = shipped().get(strategy)
-    fits = shipped_calibration is not None and shipped_calibration.identity["reader"] == reader_of(
-        assembly
-    )
+    shipped_calibration = load_shipped_calibrations().get(strategy)
+    fits = shipped_calibration is not None and shipped_calibration.identity[
+        "reader"
+    ] == name_reader(assembly)
     try:
-        learned = learn(
+        learned = learn_law(
             asked,
             rates=(*RATES, *([] if max_error is None else [max_error])),
             delta=delta,
@@ -143,63 +145,65 @@ def calibrated(
             f"from, at least {FEWEST} answers are needed, right ones and wrong ones among them"
         ) from None
     made = Calibration(
-        identity=identity_of(assembly, strategy),
+        identity=describe_identity(assembly, strategy),
         source="own questions",
         made_of=made_of,
         law=learned.law,
         certificates=learned.certificates,
         drift=learned.drift,
     )
-    return Calibrated(made, learned.held_out)
+    return CalibrationFit(made, learned.held_out)
 
 
-def identity_of(assembly: Assembly, strategy: str) -> dict[str, Json]:
+def describe_identity(assembly: Assembly, strategy: str) -> dict[str, Json]:
     """Return what a calibration is made for: the strategy, its settings, its models."""
     parts = assembly.identity
     return {
         "strategy": strategy,
-        "reader": reader_of(assembly),
+        "reader": name_reader(assembly),
         "index": {
             key: parts[key] for key in sorted(parts) if key.startswith(("embedder.", "chunker."))
         },
-        "settings": _settings(assembly.recorded(strategy), strategy),
+        "settings": _select_settings(assembly.list_recorded_settings(strategy), strategy),
     }
 
 
-def made_for(assembly: Assembly, trace: Trace) -> str:
+def hash_identity(assembly: Assembly, trace: Trace) -> str:
     """Return the hash of what a run's strategy depends on; empty where that has changed."""
     strategy = trace.origin.strategy
     if strategy not in STRATEGIES and find("strategy", strategy) is None:
         return ""
-    identity = identity_of(assembly, strategy)
-    if identity["settings"] != _settings(trace.origin.settings, strategy):
+    identity = describe_identity(assembly, strategy)
+    if identity["settings"] != _select_settings(trace.origin.settings, strategy):
         return ""
     return digest(canonical(identity))
 
 
-def reader_of(assembly: Assembly) -> str:
+def name_reader(assembly: Assembly) -> str:
     """Return the cross-reader's name: the sha256 of its card, or the class of a given one."""
     if assembly.models.given_reader is not None:
         return type(assembly.models.given_reader).__qualname__
-    return str(card_of(assembly.settings.models.cross_reader).get("sha256", ""))
+    return str(read_card(assembly.settings.models.cross_reader).get("sha256", ""))
 
 
-def differences(made_for: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+def list_differences(made_for: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """Return today's differences from a calibration's settings, as `name was X, is Y`.
 
     A setting that did not exist then counts with its default.
     """
-    before, after = _flat(made_for), _flat(now)
-    default = _flat({"settings": Settings().recorded()})
+    before, after = _flatten(made_for), _flatten(now)
+    default = _flatten({"settings": Settings().to_record()})
     lines = []
     for key in sorted(before.keys() | after.keys()):
         then, today = before.get(key, default.get(key)), after.get(key, default.get(key))
         if then != today:
-            lines.append(f"{key.removeprefix('settings.')} was {_short(then)}, is {_short(today)}")
+            lines.append(
+                f"{key.removeprefix('settings.')} was {_shorten(then)}, is {_shorten(today)}"
+            )
     return lines
 
 
-def loaded(data: str, strategy: str) -> Calibration:
+def parse_calibration(data: str, strategy: str) -> Calibration:
     """Parse a calibration that an index keeps.
 
     Raises:
@@ -215,7 +219,7 @@ def loaded(data: str, strategy: str) -> Calibration:
 
 
 @cache
-def shipped() -> Mapping[str, Calibration]:
+def load_shipped_calibrations() -> Mapping[str, Calibration]:
     """Return the calibrations of public questions that come with Fathom, by strategy.
 
     Fathom's own strategies emit the same signals. A strategy that was not calibrated itself gets
@@ -234,38 +238,38 @@ def shipped() -> Mapping[str, Calibration]:
 
 def _fits(assembly: Assembly, strategy: str, given: Calibration) -> bool:
     """Return whether it was learned with these models and the settings are the defaults."""
-    identity = identity_of(assembly, strategy)
+    identity = describe_identity(assembly, strategy)
     same = all(identity[name] == given.identity[name] for name in ("reader", "index"))
-    return same and identity["settings"] == _settings(Settings().recorded(), strategy)
+    return same and identity["settings"] == _select_settings(Settings().to_record(), strategy)
 
 
-def _settings(recorded: Mapping[str, Any], strategy: str) -> dict[str, Json]:
+def _select_settings(recorded: Mapping[str, Any], strategy: str) -> dict[str, Json]:
     """Return the settings that the strategy depends on; an extension may depend on all."""
-    others = STRATEGIES.keys() - {strategy} if strategy in _SIMPLE else frozenset()
-    settings = as_before(recorded)
-    flat = _flat({name: part for name, part in settings.items() if name not in others})
-    return {key: value for key, value in flat.items() if key not in _OF_NO_MATTER}
+    others = STRATEGIES.keys() - {strategy} if strategy in _INDEPENDENT else frozenset()
+    settings = drop_later_settings(recorded)
+    flat = _flatten({name: part for name, part in settings.items() if name not in others})
+    return {key: value for key, value in flat.items() if key not in _IRRELEVANT}
 
 
-_SIMPLE = frozenset({"naive", "rrf", "maf", "anchor", "mao", "hybrid"})
+_INDEPENDENT = frozenset({"naive", "rrf", "maf", "anchor", "mao", "hybrid"})
 """Strategies that depend on no section of another strategy."""
 
 
-def _flat(values: Mapping[str, Any], before: str = "") -> dict[str, Json]:
+def _flatten(values: Mapping[str, Any], before: str = "") -> dict[str, Json]:
     flat: dict[str, Json] = {}
     for key, value in values.items():
         name = f"{before}{key}"
         if isinstance(value, Mapping):
-            flat |= _flat(value, f"{name}.")
+            flat |= _flatten(value, f"{name}.")
         else:
             flat[name] = list(value) if isinstance(value, tuple) else value
     return flat
 
 
-def _listed(changed: list[str]) -> str:
+def _join_differences(changed: list[str]) -> str:
     more = f" and {len(changed) - _SHOWN} more" if len(changed) > _SHOWN else ""
     return ", ".join(changed[:_SHOWN]) + more
 
 
-def _short(value: object) -> str:
+def _shorten(value: object) -> str:
     return str(value)[:40]

@@ -7,7 +7,7 @@ from functools import cached_property
 from threading import Lock
 from typing import TYPE_CHECKING, Any, cast
 
-from fathom.assembly.prompts import chosen_prompts
+from fathom.assembly.prompts import choose_prompts
 from fathom.documents.base import ParseLimits
 from fathom.documents.chunking.base import Chunker
 from fathom.documents.chunking.fixed import FixedCharacters, FixedTokens
@@ -20,17 +20,17 @@ from fathom.index.base import IndexReader as Index
 from fathom.index.base import Space
 from fathom.llm.retry import RetryPolicy
 from fathom.llm.role_models import Connect, RoleModels
-from fathom.models.base import Embedder, for_questions
+from fathom.models.base import Embedder, get_question_embedder
 from fathom.models.checked import CheckedEmbedder
 from fathom.models.cross_reader import OnnxCrossReader
 from fathom.models.embedder import load_embedder
-from fathom.models.query_encoder import asked_with
+from fathom.models.query_encoder import combine_with_encoder
 from fathom.models.reading import CrossReader
-from fathom.models.runtime import cores
+from fathom.models.runtime import count_cores
 from fathom.models.shipped import load_shipped_reader
 from fathom.retrieval.hybrid import VectorSide
 from fathom.settings import Settings
-from fathom.settings.extended import ExtendedSettings, SectionT
+from fathom.settings.extended import ExtensionSettings, SectionT
 from fathom.text.analyzer import Analyzer
 from fathom.text.content_words import ContentTerms
 from fathom.types import Chunk, Span
@@ -89,7 +89,7 @@ class Models:
         embedder = self.given_embedder or self.load_embedder(models.embedder)
         if models.query_encoder == "same":
             return embedder
-        return asked_with(models.query_encoder, embedder)
+        return combine_with_encoder(models.query_encoder, embedder)
 
     @cached_property
     def further(self) -> Mapping[str, Embedder]:
@@ -107,12 +107,12 @@ class Models:
     @cached_property
     def language_models(self) -> RoleModels:
         """The language models of the roles."""
-        return RoleModels(self.settings, connect=self._connect, cores=cores())
+        return RoleModels(self.settings, connect=self._connect, cores=count_cores())
 
     @cached_property
     def lookup_pool(self) -> ThreadPoolExecutor | None:
         """The threads that look up a question's words while it is embedded; `None` on one core."""
-        return ThreadPoolExecutor(LOOKUP_THREADS, "words") if cores() > 1 else None
+        return ThreadPoolExecutor(LOOKUP_THREADS, "words") if count_cores() > 1 else None
 
     def load_embedder(self, name: str) -> Embedder:
         """Return the embedder of this name: a local model, or one that a server runs."""
@@ -124,17 +124,17 @@ class Models:
         )
 
     def _connect_embedder(self, name: str) -> Embedder:
-        from fathom.llm.embeddings import ServedEmbedder, embedding_endpoint
+        from fathom.llm.embeddings import RemoteEmbedder, resolve_embedding_endpoint
 
         embedding = self.settings.embedding
-        endpoint = embedding_endpoint(
+        endpoint = resolve_embedding_endpoint(
             name,
             base_url=embedding.base_url,
             key_env=embedding.key_env,
             offline=self.settings.offline,
         )
         policy = RetryPolicy(tries=embedding.tries)
-        return ServedEmbedder(
+        return RemoteEmbedder(
             endpoint, batch=embedding.batch, seconds=embedding.seconds, policy=policy
         )
 
@@ -147,8 +147,8 @@ class Models:
             if self.is_warm:
                 return
             with suppress(ModelError):  # searches fall back on words then, and say so
-                CheckedEmbedder(for_questions(self.embedder)).embed(["warm"])
-            self.cross_reader.session("warm").read([WARM])
+                CheckedEmbedder(get_question_embedder(self.embedder)).embed(["warm"])
+            self.cross_reader.open_session("warm").read([WARM])
             self.language_models.load()
             self.is_warm = True
 
@@ -174,7 +174,7 @@ class ModelParts:
         """
         self.settings = settings
         self.models = models
-        self._extended = ExtendedSettings(settings.extensions)
+        self._extended = ExtensionSettings(settings.extensions)
         self._index = index
 
     @cached_property
@@ -183,9 +183,9 @@ class ModelParts:
         return CheckedEmbedder(self.models.embedder)
 
     @cached_property
-    def asked(self) -> Embedder:
+    def question_embedder(self) -> Embedder:
         """The embedder of questions, its vectors checked."""
-        return CheckedEmbedder(for_questions(self.models.embedder))
+        return CheckedEmbedder(get_question_embedder(self.models.embedder))
 
     @property
     def spaces(self) -> list[Space]:
@@ -202,11 +202,11 @@ class ModelParts:
             UsageError: If the settings name no such embedder.
         """
         if name in {"", self.settings.models.embedder}:
-            return VectorSide(embedder=self.asked)
+            return VectorSide(embedder=self.question_embedder)
         if name not in self.settings.retrieval.embedders:
             raise UsageError(f"no vectors of {name!r} are searched; add it to retrieval.embedders")
         embedder = self.models.further[name]
-        asked = CheckedEmbedder(for_questions(embedder))
+        asked = CheckedEmbedder(get_question_embedder(embedder))
         return VectorSide(embedder=asked, space=Space(name=name, identity=embedder.identity))
 
     @property
@@ -214,12 +214,12 @@ class ModelParts:
         """The model that reads a question and a chunk together."""
         return self.models.cross_reader
 
-    def pieces(self, word: str) -> int:
+    def count_pieces(self, word: str) -> int:
         """Return the number of tokens of a word, counted by the cross-reader where it can."""
         # The speller compares words by the tokens of the model that reads them.
         reader = self.cross_reader
         if isinstance(reader, OnnxCrossReader):
-            return len(reader.ids(word))
+            return len(reader.tokenize(word))
         return self.embedder.count(word)
 
     @cached_property
@@ -306,7 +306,7 @@ class ModelParts:
         # Reading the prompt modules takes a while, and without replacements there is nothing to
         # check.
         if any(self.settings.llm.prompts.model_dump().values()):
-            chosen_prompts(self.settings)
+            choose_prompts(self.settings)
         if self.settings.web.provider:
             _ = self.web_engine
 
@@ -330,7 +330,7 @@ class ModelParts:
 
     # What other packages add.
 
-    def extension(self, kind: Kind, name: str, *given: object) -> Any:  # noqa: ANN401
+    def make_extension(self, kind: Kind, name: str, *given: object) -> Any:  # noqa: ANN401
         """Return the strategy or the retriever that a package adds under this name.
 
         Args:
@@ -344,7 +344,7 @@ class ModelParts:
         check_name(kind, name)
         part = cast("Extension", find(kind, name)).make(self, *given)
         # Only now is it known which keys of the extension's table its class has read.
-        self._extended.check_used(name)
+        self._extended.check_use(name)
         return part
 
     def section(self, name: str, kind: type[SectionT]) -> SectionT:
@@ -357,9 +357,9 @@ class ModelParts:
         Raises:
             SettingsError: If one is unknown or illegal.
         """
-        return self._extended.section(name, kind)
+        return self._extended.read_section(name, kind)
 
-    def recorded(self, strategy: str) -> dict[str, Any]:
+    def list_recorded_settings(self, strategy: str) -> dict[str, Any]:
         """Return the settings that the trace of an answer keeps."""
-        tables = self._extended.recorded(strategy)
-        return self.settings.recorded() | ({"extensions": tables} if tables else {})
+        tables = self._extended.to_record(strategy)
+        return self.settings.to_record() | ({"extensions": tables} if tables else {})

@@ -7,7 +7,7 @@ from fathom.runs.trace import Trace
 from fathom.settings import Settings
 
 
-def own_prompts() -> tuple[Prompt, ...]:
+def list_shipped_prompts() -> tuple[Prompt, ...]:
     """Return the shipped prompts of all roles; each has a setting of its name."""
     from fathom.agents import (
         decomposer,
@@ -42,26 +42,26 @@ def own_prompts() -> tuple[Prompt, ...]:
     )
 
 
-def chosen(shipped: Prompt, settings: Settings) -> Prompt:
+def choose_prompt(shipped: Prompt, settings: Settings) -> Prompt:
     """Return a shipped prompt, or the one in the file that replaces it.
 
     Raises:
         SettingsError: If the file lacks a placeholder of the prompt, or has one too many.
     """
     file = getattr(settings.llm.prompts, shipped.name)
-    return shipped.replaced(Path(file)) if file else shipped
+    return shipped.replace_from_file(Path(file)) if file else shipped
 
 
-def chosen_prompts(settings: Settings) -> dict[str, Prompt]:
+def choose_prompts(settings: Settings) -> dict[str, Prompt]:
     """Return all prompts by their names.
 
     Raises:
         SettingsError: If the file of a prompt is not as the prompt must be.
     """
-    return {shipped.name: chosen(shipped, settings) for shipped in own_prompts()}
+    return {shipped.name: choose_prompt(shipped, settings) for shipped in list_shipped_prompts()}
 
 
-def changed_prompts(trace: Trace, settings: Settings) -> tuple[str, ...]:
+def list_changed_prompts(trace: Trace, settings: Settings) -> tuple[str, ...]:
     """Return a line for each prompt of a run that differs today, which a replay cannot answer.
 
     Raises:
@@ -69,7 +69,7 @@ def changed_prompts(trace: Trace, settings: Settings) -> tuple[str, ...]:
     """
     asking = {event.step for event in trace.events if event.kind == "llm"}
     used = {str(step.inputs.get("prompt", "")) for step in trace.steps if step.id in asking}
-    now = {name: prompt.id for name, prompt in chosen_prompts(settings).items()}
+    now = {name: prompt.id for name, prompt in choose_prompts(settings).items()}
     current = {prompt: now[name] for prompt in used if (name := prompt.partition(" ")[0]) in now}
     changed = [
         f"prompt {then} is {today} now"

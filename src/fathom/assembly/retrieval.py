@@ -9,7 +9,7 @@ from fathom.models.base import Embedder
 from fathom.models.cached import CachedEmbedder
 from fathom.models.query_encoder import SHA256
 from fathom.retrieval.base import Retriever
-from fathom.retrieval.expansion import Feedback
+from fathom.retrieval.expansion import RelevanceFeedback
 from fathom.retrieval.fusion import ReciprocalRank, WeightedSum
 from fathom.retrieval.hybrid import HybridRetriever
 from fathom.retrieval.keyword import KeywordFeedback, KeywordRetriever
@@ -20,7 +20,7 @@ from fathom.retrieval.vector import (
     VectorFeedback,
     VectorRetriever,
 )
-from fathom.settings.retrievers import split
+from fathom.settings.retrievers import split_retriever
 from fathom.settings.tree import RetrievalSettings
 from fathom.text.language import detect
 from fathom.types import Hit
@@ -46,38 +46,38 @@ class RetrievalParts(ModelParts):
         """
         if name in RETRIEVERS:
             return RETRIEVERS[name](self, index)
-        kind, embedder = split(name)
+        kind, embedder = split_retriever(name)
         if not embedder:
-            added: Retriever = self.extension("retriever", name, index)
+            added: Retriever = self.make_extension("retriever", name, index)
             return added
         side = self.side(embedder)
         if kind == "vector":
             return VectorRetriever(index, side.embedder, name, side.space)
-        return self._fused(index, name, [embedder])
+        return self._fuse(index, name, [embedder])
 
     @cached_property
-    def remembering(self) -> Embedder:
+    def caching_embedder(self) -> Embedder:
         """The embedder of texts that remembers the vectors of the texts it was asked for."""
         return CachedEmbedder(self.embedder)
 
     def hybrid(self, index: Index) -> HybridRetriever:
         """Return the fusion of the words and all vector spaces."""
-        return self._fused(index, "hybrid", ["", *self.settings.retrieval.embedders])
+        return self._fuse(index, "hybrid", ["", *self.settings.retrieval.embedders])
 
-    def _fused(self, index: Index, name: str, spaces: Sequence[str]) -> HybridRetriever:
+    def _fuse(self, index: Index, name: str, spaces: Sequence[str]) -> HybridRetriever:
         settings = self.settings.retrieval
         fusion = ReciprocalRank(settings.rrf_k) if settings.fusion == "rrf" else WeightedSum()
         return HybridRetriever(
             index=index,
             sides=[self.side(space) for space in spaces],
             fusion=fusion,
-            weights=lambda text: [
+            choose_weights=lambda text: [
                 settings.keyword_weight,
                 *(self._vector_weight(space, text) for space in spaces),
             ],
-            beside=self.models.lookup_pool,
+            executor=self.models.lookup_pool,
             candidates=settings.candidates,
-            defining=settings.definitions,
+            definition_depth=settings.definitions,
             name=name,
         )
 
@@ -105,34 +105,34 @@ class RetrievalParts(ModelParts):
         if name in self.settings.extensions:
             identity["settings"] = self.settings.extensions[name]
         return Search(
-            retriever=cache(lambda: self.retriever(name, self._index())),
-            fallback=cache(lambda: KeywordRetriever(self._index())),
+            open_retriever=cache(lambda: self.retriever(name, self._index())),
+            open_fallback=cache(lambda: KeywordRetriever(self._index())),
             identity={**identity, "retriever": name, "embedder": self.settings.models.embedder},
         )
 
-    def to_read(self, hits: Sequence[Hit]) -> tuple[Hit, ...]:
+    def select_hits(self, hits: Sequence[Hit]) -> tuple[Hit, ...]:
         """Return the hits of a ranking that are read: the best, within the limits of `[ask]`."""
         ask = self.settings.ask
         best = tuple(hits[: ask.chunks])
         if not ask.context_tokens:
             return best
-        from fathom.retrieval.context_selection import packed
+        from fathom.retrieval.context_selection import pack_hits
 
-        return packed(best, tokens=ask.context_tokens, count=self.embedder.count)
+        return pack_hits(best, tokens=ask.context_tokens, count=self.embedder.count)
 
     def multihop(self, search: Search) -> "MultiHop":
         """Return the search that follows anchors and bridges."""
         from fathom.retrieval.multihop import MultiHop
 
-        return MultiHop(search=search, terms=self.terms, settings=self.settings.anchor)
+        return MultiHop(search=search, extract_terms=self.terms, settings=self.settings.anchor)
 
     @cached_property
     def context_selector(self) -> "ContextSelector":
         """The selector of the chunks that are read from a pool."""
         from fathom.retrieval.context_selection import ContextSelector, Selection
 
-        selection = Selection(terms=self.terms, settings=self.settings.anchor)
-        return ContextSelector(selection=selection, count=self.embedder.count)
+        selection = Selection(extract_terms=self.terms, settings=self.settings.anchor)
+        return ContextSelector(selection=selection, count_tokens=self.embedder.count)
 
     @cached_property
     def reranker(self) -> "Reranker":
@@ -146,20 +146,20 @@ class RetrievalParts(ModelParts):
 
 
 RETRIEVERS: Mapping[str, Callable[[RetrievalParts, Index], Retriever]] = {
-    "vector": lambda assembly, index: VectorRetriever(index, assembly.asked),
+    "vector": lambda assembly, index: VectorRetriever(index, assembly.question_embedder),
     "keyword": lambda _, index: KeywordRetriever(index),
     "hybrid": RetrievalParts.hybrid,
-    "lead": lambda assembly, index: LeadRetriever(index, assembly.asked),
+    "lead": lambda assembly, index: LeadRetriever(index, assembly.question_embedder),
     "sentence": lambda assembly, index: SentenceRetriever(
-        first=VectorRetriever(index, assembly.asked),
-        embedder=assembly.asked,
-        texts=assembly.remembering,
+        first=VectorRetriever(index, assembly.question_embedder),
+        embedder=assembly.question_embedder,
+        texts=assembly.caching_embedder,
     ),
     "vector_feedback": lambda assembly, index: VectorFeedback(
-        index=index, embedder=assembly.asked, texts=assembly.embedder
+        index=index, embedder=assembly.question_embedder, texts=assembly.embedder
     ),
     "keyword_feedback": lambda assembly, index: KeywordFeedback(
-        index=index, feedback=Feedback(words=assembly.terms.words, hits=5, count=5)
+        index=index, feedback=RelevanceFeedback(extract_words=assembly.terms.words, hits=5, count=5)
     ),
 }
 """All retrievers by the names of settings and flags."""

@@ -1,9 +1,11 @@
 """The parts of an assembly that a worker of an ingestion uses, made where the worker runs."""
 
 import pickle
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import NoReturn
 
 from fathom.assembly import Assembly
@@ -11,9 +13,13 @@ from fathom.assembly.models import Models
 from fathom.documents.base import ParseLimits
 from fathom.documents.chunking.base import Chunker
 from fathom.errors import IndexMismatch, UsageError
+from fathom.index.cut_apart import CutApart
+from fathom.index.workers.local import Processes
 from fathom.models.base import Embedder
-from fathom.models.runtime import cores
+from fathom.models.runtime import count_cores
 from fathom.settings import Settings
+
+_UNPACKABLE = (pickle.PicklingError, AttributeError, TypeError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +31,7 @@ class WorkerTools:
     embedders: Mapping[str, Embedder]
 
 
-def packed_tools(assembly: Assembly, embedder: Embedder | None, workers: int) -> bytes:
+def pack_worker_tools(assembly: Assembly, embedder: Embedder | None, workers: int) -> bytes:
     """Return a pickled function that makes the tools of a worker.
 
     Args:
@@ -38,19 +44,48 @@ def packed_tools(assembly: Assembly, embedder: Embedder | None, workers: int) ->
         UsageError: If that embedder cannot be sent to another process.
     """
     models = assembly.settings.models
-    threads = models.threads or (max(1, cores() // workers) if workers else 1)
+    threads = models.threads or (max(1, count_cores() // workers) if workers else 1)
     worker_models = models.model_copy(update={"threads": threads})
     settings = assembly.settings.model_copy(update={"models": worker_models})
     try:
-        return pickle.dumps(partial(worker_tools, settings, embedder, assembly.identity))
-    except (pickle.PicklingError, AttributeError, TypeError) as error:
+        return pickle.dumps(partial(make_worker_tools, settings, embedder, assembly.identity))
+    except _UNPACKABLE as error:
         raise UsageError(
             f"workers need an embedder that can be sent to other processes ({error}); name one "
             "in models.embedder, or use one worker"
         ) from error
 
 
-def worker_tools(
+@contextmanager
+def open_chunker(
+    assembly: Assembly, embedder: Embedder | None, paths: Iterable[Path]
+) -> Iterator[Chunker]:
+    """Yield the chunker of documents, which cuts long ones in a process of its own.
+
+    Args:
+        assembly: The assembly of the process that writes to the index.
+        embedder: Replaces the embedder that the settings name. It counts tokens: if it cannot be
+            sent to another process, all documents are cut in this one, however long that takes.
+        paths: The files and folders that are read.
+    """
+    try:
+        tools = pickle.dumps(partial(make_cutter_tools, assembly.settings, embedder))
+    except _UNPACKABLE:
+        yield assembly.chunker
+        return
+    with closing(CutApart(assembly.chunker, partial(Processes, 1, tools))) as apart:
+        apart.expect(paths)
+        yield apart
+
+
+def make_cutter_tools(settings: Settings, embedder: Embedder | None) -> WorkerTools:
+    """Make the tools of a process that cuts documents and does nothing else."""
+    models = Models(settings, embedder=embedder)
+    assembly = Assembly(settings, index=_refuse_index, models=models)
+    return WorkerTools(assembly.parse_limits, assembly.chunker, {})
+
+
+def make_worker_tools(
     settings: Settings, embedder: Embedder | None, identity: Mapping[str, str]
 ) -> WorkerTools:
     """Make the tools of a worker.
@@ -58,7 +93,7 @@ def worker_tools(
     Raises:
         IndexMismatch: If what is installed where the worker is would make another index.
     """
-    assembly = Assembly(settings, index=_nobody, models=Models(settings, embedder=embedder))
+    assembly = Assembly(settings, index=_refuse_index, models=Models(settings, embedder=embedder))
     differing = [key for key, value in identity.items() if assembly.identity.get(key) != value]
     if differing:
         raise IndexMismatch(
@@ -70,5 +105,5 @@ def worker_tools(
     )
 
 
-def _nobody() -> NoReturn:
+def _refuse_index() -> NoReturn:
     raise RuntimeError("a worker asked the index; it must not")

@@ -25,14 +25,14 @@ _STEPS = 60
 """Number of thresholds that are tried, about."""
 
 
-class Outcome(NamedTuple):
+class StageOutcome(NamedTuple):
     """The outcome of one stage for one question: a probability of being right, and the truth."""
 
     confidence: float
     right: bool
 
 
-Ladder = Sequence[Outcome]
+Ladder = Sequence[StageOutcome]
 """A question's outcomes, one for each stage that it reached, in order. The first one that reaches
 the threshold is the answer; a strategy of one stage has one outcome, or none."""
 
@@ -81,20 +81,20 @@ def certify(ladders: Sequence[Ladder], *, max_error: float, delta: float = DELTA
         max_error: Largest share of wrong answers, between 0 and 1.
         delta: Largest probability of certifying a bad threshold, between 0 and 1.
     """
-    points = _points(ladders)
+    points = _measure_points(ladders)
     best: _Point | None = None
-    for start, share in _starts(points, max_error, delta):
+    for start, share in _choose_starts(points, max_error, delta):
         # The sequence ends at the first test that fails: a later, larger set of answers may not be
         # tried, or the chance of a false certificate would exceed `delta`.
         for point in points[start:]:
-            if _tail(point.wrong, point.answered, max_error) > share:
+            if _compute_tail(point.wrong, point.answered, max_error) > share:
                 break
             best = max(best, point, key=lambda candidate: candidate.answered) if best else point
         # The second start is tried only where the first certifies nothing.
         if best:
             break
     if best is None:
-        more = _more(points, len(ladders), max_error, delta)
+        more = _estimate_more(points, len(ladders), max_error, delta)
         return Certificate(
             max_error=max_error, delta=delta, threshold=None, questions=len(ladders), more=more
         )
@@ -105,7 +105,7 @@ def certify(ladders: Sequence[Ladder], *, max_error: float, delta: float = DELTA
         questions=len(ladders),
         answered=best.answered,
         wrong=best.wrong,
-        bound=upper_bound(best.wrong, best.answered, delta),
+        bound=compute_upper_bound(best.wrong, best.answered, delta),
     )
 
 
@@ -118,7 +118,7 @@ class _Point(NamedTuple):
     expected: float
 
 
-def _points(ladders: Sequence[Ladder]) -> list[_Point]:
+def _measure_points(ladders: Sequence[Ladder]) -> list[_Point]:
     """Return what thresholds let through, falling, at steps of about a sixtieth of the answers."""
     stages = max((len(ladder) for ladder in ladders), default=0)
     confidences = np.full((len(ladders), stages), -inf)
@@ -130,12 +130,12 @@ def _points(ladders: Sequence[Ladder]) -> list[_Point]:
     best = best[best > -inf]
     step = max(1, ceil(len(best) / _STEPS))
     return [
-        _point(float(level), confidences, right)
+        _measure_point(float(level), confidences, right)
         for level in np.unique(best[step - 1 :: step])[::-1]
     ]
 
 
-def _point(level: float, confidences: Sample, right: NDArray[np.bool_]) -> _Point:
+def _measure_point(level: float, confidences: Sample, right: NDArray[np.bool_]) -> _Point:
     """Return what a threshold lets through, by each question's first stage that reaches it."""
     reaches = confidences >= level
     answered = np.flatnonzero(reaches.any(axis=1))
@@ -148,24 +148,28 @@ def _point(level: float, confidences: Sample, right: NDArray[np.bool_]) -> _Poin
     )
 
 
-def _starts(points: Sequence[_Point], max_error: float, delta: float) -> list[tuple[int, float]]:
+def _choose_starts(
+    points: Sequence[_Point], max_error: float, delta: float
+) -> list[tuple[int, float]]:
     """Return the points at which the sequences begin, each with its share of `delta`."""
     testable = [
         place
         for place, point in enumerate(points)
-        if _tail(0, point.answered, max_error) <= delta / 4
+        if _compute_tail(0, point.answered, max_error) <= delta / 4
     ]
     # Too few answers for two tests: the whole of `delta` goes to one sequence.
     if not testable:
         testable = [
             place
             for place, point in enumerate(points)
-            if _tail(0, point.answered, max_error) <= delta
+            if _compute_tail(0, point.answered, max_error) <= delta
         ]
         return [(testable[0], delta)] if testable else []
     promising = min(
         testable,
-        key=lambda place: _tail(round(points[place].expected), points[place].answered, max_error),
+        key=lambda place: _compute_tail(
+            round(points[place].expected), points[place].answered, max_error
+        ),
     )
     return [
         (place, delta * share)
@@ -173,7 +177,9 @@ def _starts(points: Sequence[_Point], max_error: float, delta: float) -> list[tu
     ]
 
 
-def _more(points: Sequence[_Point], questions: int, max_error: float, delta: float) -> int | None:
+def _estimate_more(
+    points: Sequence[_Point], questions: int, max_error: float, delta: float
+) -> int | None:
     """Return how many more questions would certify a threshold if their outcomes were alike.
 
     The number rests on the normal approximation, with half an error added to the errors that were
@@ -193,7 +199,7 @@ def _more(points: Sequence[_Point], questions: int, max_error: float, delta: flo
     return None if fewest == inf else max(1, ceil(fewest - questions))
 
 
-def upper_bound(wrong: int, answered: int, delta: float) -> float:
+def compute_upper_bound(wrong: int, answered: int, delta: float) -> float:
     """Return the exact one-sided upper bound of a rate (Clopper and Pearson); 1 of no answers."""
     if answered == 0 or wrong >= answered:
         return 1.0
@@ -201,11 +207,13 @@ def upper_bound(wrong: int, answered: int, delta: float) -> float:
     # Bisection to the precision of a float.
     for _ in range(60):
         middle = (low + high) / 2
-        low, high = (middle, high) if _tail(wrong, answered, middle) > delta else (low, middle)
+        low, high = (
+            (middle, high) if _compute_tail(wrong, answered, middle) > delta else (low, middle)
+        )
     return high
 
 
-def _tail(wrong: int, answered: int, rate: float) -> float:
+def _compute_tail(wrong: int, answered: int, rate: float) -> float:
     """Return the probability of at most `wrong` wrong answers, if each is wrong at this rate."""
     if wrong >= answered:
         return 1.0

@@ -22,7 +22,7 @@ _DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spread:
+class SignalDistribution:
     """The empirical distribution of a signal.
 
     Attributes:
@@ -36,27 +36,29 @@ class Spread:
     upto: tuple[float, ...]
 
     @classmethod
-    def of(cls, sample: Sequence[float]) -> Self:
+    def from_sample(cls, sample: Sequence[float]) -> Self:
         """Build the distribution of a sample, at no more than fifty values."""
         ordered = np.sort(np.asarray(sample, dtype=np.float64))
         knots = np.unique(np.quantile(ordered, np.linspace(0, 1, _KNOTS), method="lower"))
-        below, upto = _shares(ordered, knots)
-        return cls(values=_told(knots), below=_told(below), upto=_told(upto))
+        below, upto = _compute_shares(ordered, knots)
+        return cls(
+            values=_round_values(knots), below=_round_values(below), upto=_round_values(upto)
+        )
 
-    def distance(self, sample: Sequence[float]) -> float:
+    def measure_distance(self, sample: Sequence[float]) -> float:
         """Return the largest difference between the shares of a sample and these (Kolmogorov)."""
         ordered = np.sort(np.asarray(sample, dtype=np.float64))
-        below, upto = _shares(ordered, np.asarray(self.values))
+        below, upto = _compute_shares(ordered, np.asarray(self.values))
         return float(max(np.abs(below - self.below).max(), np.abs(upto - self.upto).max()))
 
 
-def _shares(ordered: Sample, knots: Sample) -> tuple[Sample, Sample]:
+def _compute_shares(ordered: Sample, knots: Sample) -> tuple[Sample, Sample]:
     """Return the shares of a sorted sample that are below each knot, and at most it."""
     below = np.searchsorted(ordered, knots, side="left") / len(ordered)
     return below, np.searchsorted(ordered, knots, side="right") / len(ordered)
 
 
-def _told(values: Sample) -> tuple[float, ...]:
+def _round_values(values: Sample) -> tuple[float, ...]:
     """Return the values as rounded numbers for JSON."""
     return tuple(np.round(values, _DIGITS).tolist())
 
@@ -71,17 +73,20 @@ class Drift:
     """
 
     answers: int
-    spreads: Mapping[str, Spread]
+    spreads: Mapping[str, SignalDistribution]
 
     @classmethod
-    def of(cls, rows: Sequence[Mapping[str, float]]) -> Self:
+    def from_rows(cls, rows: Sequence[Mapping[str, float]]) -> Self:
         """Build the distributions from the signals of answers, at least one."""
         return cls(
             answers=len(rows),
-            spreads={name: Spread.of([row[name] for row in rows]) for name in sorted(rows[0])},
+            spreads={
+                name: SignalDistribution.from_sample([row[name] for row in rows])
+                for name in sorted(rows[0])
+            },
         )
 
-    def moved(self, recent: Sequence[Mapping[str, float]]) -> tuple[str, ...]:
+    def find_moved_signals(self, recent: Sequence[Mapping[str, float]]) -> tuple[str, ...]:
         """Return the signals whose distribution has changed, the farthest first.
 
         A signal counts when its distance exceeds what the inequality of Dvoretzky, Kiefer and
@@ -94,7 +99,7 @@ class Drift:
         width = sqrt(log(4 * len(self.spreads) / LEVEL) / 2)
         bound = width * (1 / sqrt(len(recent)) + 1 / sqrt(self.answers))
         distances = {
-            name: spread.distance([row.get(name, 0.0) for row in recent])
+            name: spread.measure_distance([row.get(name, 0.0) for row in recent])
             for name, spread in self.spreads.items()
         }
         return tuple(
@@ -120,7 +125,9 @@ class Drift:
             KeyError, TypeError, ValueError: If the object holds no distributions.
         """
         spreads = {
-            str(name): Spread(values=tuple(values), below=tuple(below), upto=tuple(upto))
+            str(name): SignalDistribution(
+                values=tuple(values), below=tuple(below), upto=tuple(upto)
+            )
             for name, (values, below, upto) in given["spreads"].items()
         }
         return cls(answers=int(given["answers"]), spreads=spreads)

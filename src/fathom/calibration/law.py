@@ -4,22 +4,22 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Self
 
-from fathom.calibration.certificate import DELTA, Certificate, Ladder, Outcome, certify
+from fathom.calibration.certificate import DELTA, Certificate, Ladder, StageOutcome, certify
 from fathom.calibration.drift import Drift
-from fathom.calibration.sureness import Signals, SurenessLaw, fit
+from fathom.calibration.sureness import CorrectnessLaw, Signals, fit_law
 from fathom.jsonable import Json
-from fathom.runs.context import Weighed
+from fathom.runs.context import CalibratedConfidence
 
 RATES = (0.01, 0.02, 0.05, 0.1)
 """The rates of errors that every calibration tries to certify."""
 FEWEST = 20
 """The least number of answers that a calibration is learned from."""
-READER = SurenessLaw(weights={"sure": 1.0}, offset=0.0)
+READER = CorrectnessLaw(weights={"sure": 1.0}, offset=0.0)
 """The law before anything is learned: the draft's own confidence."""
 Source = Literal["own questions", "public questions"]
 
 
-class Answered(NamedTuple):
+class GradedAnswer(NamedTuple):
     """A recorded answer: its signals, and whether it was right."""
 
     signals: Signals
@@ -42,11 +42,11 @@ class Calibration:
     identity: Mapping[str, Json]
     source: Source
     made_of: Mapping[str, Json]
-    law: SurenessLaw
+    law: CorrectnessLaw
     certificates: tuple[Certificate, ...] = ()
     drift: Drift
 
-    def threshold(self, max_error: float) -> float | None:
+    def find_threshold(self, max_error: float) -> float | None:
         """Return the least confidence that keeps this rate of errors; `None` without a certificate.
 
         A rate that was not tried is served by the next lower rate that is certified.
@@ -95,7 +95,7 @@ class Calibration:
             identity=given["identity"],
             source=given["source"],
             made_of=given["made_of"],
-            law=SurenessLaw.from_json(given["law"]),
+            law=CorrectnessLaw.from_json(given["law"]),
             certificates=tuple(Certificate(**certificate) for certificate in given["certificates"]),
             drift=Drift.from_json(given["drift"]),
         )
@@ -107,7 +107,8 @@ class Weigher:
 
     Attributes:
         law: The law; `None` where no calibration fits.
-        by: The kind of questions that the calibration was learned from, as in `Weighed`.
+        by: The kind of questions that the calibration was learned from, as
+            `CalibratedConfidence` has it.
         threshold: The least confidence of an answer that a limit on the rate of errors allows.
         min_probability: The least confidence of an answer that is given as the only one; 0 allows
             all.
@@ -117,14 +118,14 @@ class Weigher:
         raises_confidence: Whether a high probability makes an answer sure whose own draft is not.
     """
 
-    law: SurenessLaw | None = None
+    law: CorrectnessLaw | None = None
     by: str = ""
     threshold: float = 0.0
     min_probability: float = 0.0
     replaces_confidence: bool = False
     raises_confidence: bool = True
 
-    def __call__(self, signals: Signals) -> Weighed:
+    def __call__(self, signals: Signals) -> CalibratedConfidence:
         """Return the calibrated confidence of an answer with these signals.
 
         Without signals, as where no time was left to compute them, there is no confidence; a limit
@@ -132,9 +133,9 @@ class Weigher:
         """
         if self.law is None or not signals:
             gives_all = self.replaces_confidence and self.min_probability <= 0
-            return Weighed(None, enough=self.threshold <= 0, sure=float(gives_all))
+            return CalibratedConfidence(None, enough=self.threshold <= 0, sure=float(gives_all))
         confidence = self.law(signals)
-        return Weighed(
+        return CalibratedConfidence(
             confidence,
             enough=confidence >= self.threshold,
             by=self.by,
@@ -157,7 +158,7 @@ class Weigher:
     @classmethod
     def from_json(cls, given: Json) -> Self:
         """Build the weigher from a JSON object of a trace."""
-        law = SurenessLaw.from_json(given["law"]) if given["law"] else None
+        law = CorrectnessLaw.from_json(given["law"]) if given["law"] else None
         return cls(
             law=law,
             by=given["by"],
@@ -169,20 +170,20 @@ class Weigher:
         )
 
 
-class Learned(NamedTuple):
+class LearnedLaw(NamedTuple):
     """The law, certificates and distributions that were learned from answers.
 
     Attributes:
         held_out: For each answer its probability by a law that was fitted without it.
     """
 
-    law: SurenessLaw
+    law: CorrectnessLaw
     certificates: tuple[Certificate, ...]
     drift: Drift
     held_out: tuple[float, ...]
 
 
-class Calibrated(NamedTuple):
+class CalibrationFit(NamedTuple):
     """A calibration with its probabilities for the answers that it was learned from.
 
     Attributes:
@@ -193,17 +194,17 @@ class Calibrated(NamedTuple):
     held_out: tuple[float, ...]
 
 
-def learn(
-    asked: Sequence[Answered | None],
+def learn_law(
+    outcomes: Sequence[GradedAnswer | None],
     *,
     rates: Sequence[float] = RATES,
     delta: float = DELTA,
-    before: SurenessLaw = READER,
-) -> Learned:
+    before: CorrectnessLaw = READER,
+) -> LearnedLaw:
     """Learn a law from answers and certify thresholds on its held-out probabilities.
 
     Args:
-        asked: One for each question; `None` where it was not answered.
+        outcomes: One for each question; `None` where it was not answered.
         rates: Rates of errors to certify, each by itself.
         delta: Largest probability of certifying a bad threshold, between 0 and 1.
         before: The law to begin with.
@@ -211,22 +212,23 @@ def learn(
     Raises:
         ValueError: If there are fewer than `FEWEST` answers, or all are right, or none.
     """
-    answers = [answer for answer in asked if answer is not None]
+    answers = [answer for answer in outcomes if answer is not None]
     if len(answers) < FEWEST or len({answer.right for answer in answers}) < 2:
         raise ValueError(f"too few answers (fewer than {FEWEST}), or all of them right, or none")
     rows, right = [answer.signals for answer in answers], [answer.right for answer in answers]
-    fitted = fit(rows, right, before=before)
+    fitted = fit_law(rows, right, before=before)
     probabilities = iter(fitted.held_out)
     # Certificates rest on held-out probabilities: those of a law that has seen the answer are too
     # high, and the error rate would not hold.
     ladders: list[Ladder] = [
-        () if answer is None else (Outcome(next(probabilities), answer.right),) for answer in asked
+        () if answer is None else (StageOutcome(next(probabilities), answer.right),)
+        for answer in outcomes
     ]
-    return Learned(
+    return LearnedLaw(
         law=fitted.law,
         certificates=tuple(
             certify(ladders, max_error=rate, delta=delta) for rate in sorted(set(rates))
         ),
-        drift=Drift.of(rows),
+        drift=Drift.from_rows(rows),
         held_out=fitted.held_out,
     )

@@ -26,7 +26,7 @@ _DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SurenessLaw:
+class CorrectnessLaw:
     """A logistic law: the logit of being right is a weighted sum of signals.
 
     Attributes:
@@ -39,18 +39,18 @@ class SurenessLaw:
 
     def __call__(self, signals: Signals) -> float:
         """Return the probability that the answer with these signals is right."""
-        return float(self.all([signals])[0])
+        return float(self.predict([signals])[0])
 
-    def all(self, rows: Sequence[Signals]) -> Matrix:
+    def predict(self, rows: Sequence[Signals]) -> Matrix:
         """Return the probability of each of several answers."""
-        logits = self.logits(rows)
+        logits = self.compute_logits(rows)
         shares: Matrix = np.round(1 / (1 + np.exp(-np.clip(logits, -_BOUND, _BOUND))), _DIGITS)
         return shares
 
-    def logits(self, rows: Sequence[Signals]) -> Matrix:
+    def compute_logits(self, rows: Sequence[Signals]) -> Matrix:
         """Return the weighted sum of each of several answers."""
         names = list(self.weights)
-        values = _matrix(rows, names)
+        values = _build_matrix(rows, names)
         sums: Matrix = values @ np.array([self.weights[name] for name in names]) + self.offset
         return sums
 
@@ -70,7 +70,7 @@ class SurenessLaw:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fitted:
+class FittedLaw:
     """A law with its held-out probabilities for the answers that it was fitted to.
 
     Attributes:
@@ -78,18 +78,18 @@ class Fitted:
         ridge: The ridge penalty that was chosen.
     """
 
-    law: SurenessLaw
+    law: CorrectnessLaw
     held_out: tuple[float, ...]
     ridge: float
 
 
-def fit(
+def fit_law(
     rows: Sequence[Signals],
     right: Sequence[bool],
     *,
-    before: SurenessLaw | None = None,
+    before: CorrectnessLaw | None = None,
     seed: int = 0,
-) -> Fitted:
+) -> FittedLaw:
     """Fit a law to answers.
 
     The ridge penalty pulls the weights towards those of the law before, or else towards 0, and the
@@ -102,15 +102,15 @@ def fit(
         before: The law before.
         seed: The seed of the folds.
     """
-    design = _Design.of(rows, before)
-    values = design.of_rows(rows)
+    design = _Design.from_signals(rows, before)
+    values = design.build_matrix(rows)
     targets = np.asarray(right, dtype=np.float64)
     folds = np.random.default_rng(seed).permutation(len(rows)) % min(FOLDS, len(rows))
-    held_out = {ridge: _held_out(values, targets, folds, design, ridge) for ridge in RIDGES}
+    held_out = {ridge: _predict_held_out(values, targets, folds, design, ridge) for ridge in RIDGES}
     # Ties go to the smallest penalty, which stands first in `RIDGES`.
-    ridge = min(held_out, key=lambda candidate: _loss(held_out[candidate], targets))
-    return Fitted(
-        law=design.law(_newton(values, targets, design, ridge)),
+    ridge = min(held_out, key=lambda candidate: _compute_loss(held_out[candidate], targets))
+    return FittedLaw(
+        law=design.build_law(_maximise_likelihood(values, targets, design, ridge)),
         held_out=tuple(np.round(held_out[ridge], _DIGITS).tolist()),
         ridge=ridge,
     )
@@ -123,13 +123,13 @@ class _Design:
     names: tuple[str, ...]
     means: Matrix
     scales: Matrix
-    before: SurenessLaw | None
+    before: CorrectnessLaw | None
 
     @classmethod
-    def of(cls, rows: Sequence[Signals], before: SurenessLaw | None) -> Self:
+    def from_signals(cls, rows: Sequence[Signals], before: CorrectnessLaw | None) -> Self:
         """Build the design; signals that hardly vary are left out."""
         names = tuple(sorted(rows[0]))
-        values = _matrix(rows, names)
+        values = _build_matrix(rows, names)
         scales = values.std(axis=0)
         # A constant signal cannot be scaled, and the offset stands for it.
         varying = [column for column, scale in enumerate(scales) if scale > _FLAT]
@@ -140,10 +140,10 @@ class _Design:
             before=before,
         )
 
-    def of_rows(self, rows: Sequence[Signals]) -> Matrix:
+    def build_matrix(self, rows: Sequence[Signals]) -> Matrix:
         """Return the design's columns for the signals of answers, answers x columns."""
-        scaled = (_matrix(rows, self.names) - self.means) / self.scales
-        logits = self.before.logits(rows) if self.before else np.zeros(len(rows))
+        scaled = (_build_matrix(rows, self.names) - self.means) / self.scales
+        logits = self.before.compute_logits(rows) if self.before else np.zeros(len(rows))
         return np.column_stack([np.ones(len(rows)), logits, scaled])
 
     @property
@@ -151,11 +151,11 @@ class _Design:
         """The coefficients that the penalty pulls towards: the law before, or none."""
         return np.array([0.0, float(self.before is not None), *np.zeros(len(self.names))])
 
-    def pull(self, ridge: float) -> Matrix:
+    def compute_penalties(self, ridge: float) -> Matrix:
         """Return the penalty on each coefficient."""
         return np.array([_EASE, _EASE if self.before else 1.0, *np.full(len(self.names), ridge)])
 
-    def law(self, coefficients: Matrix) -> SurenessLaw:
+    def build_law(self, coefficients: Matrix) -> CorrectnessLaw:
         """Return the law that the coefficients stand for, over the unscaled signals."""
         slopes = coefficients[2:] / self.scales
         weights = dict.fromkeys(self.names, 0.0)
@@ -168,28 +168,29 @@ class _Design:
         for name, value in zip(self.names, slopes, strict=True):
             weights[name] += value
         rounded = {name: round(float(value), _DIGITS) for name, value in sorted(weights.items())}
-        return SurenessLaw(weights=rounded, offset=round(offset, _DIGITS))
+        return CorrectnessLaw(weights=rounded, offset=round(offset, _DIGITS))
 
 
-def _held_out(
+def _predict_held_out(
     values: Matrix, targets: Matrix, folds: NDArray[np.int64], design: _Design, ridge: float
 ) -> Matrix:
     """Return the probability of each answer by the law of the folds that lack it."""
     probabilities = np.full(len(targets), targets.mean())
     for fold in range(int(folds.max()) + 1 if len(targets) > 1 else 0):
         in_fold = folds == fold
-        probabilities[in_fold] = _share(
-            values[in_fold] @ _newton(values[~in_fold], targets[~in_fold], design, ridge)
+        probabilities[in_fold] = _apply_logistic(
+            values[in_fold]
+            @ _maximise_likelihood(values[~in_fold], targets[~in_fold], design, ridge)
         )
     return probabilities
 
 
-def _newton(values: Matrix, targets: Matrix, design: _Design, ridge: float) -> Matrix:
+def _maximise_likelihood(values: Matrix, targets: Matrix, design: _Design, ridge: float) -> Matrix:
     """Return the coefficients with the highest penalised likelihood, by Newton's method."""
-    penalties, start = design.pull(ridge), design.start
+    penalties, start = design.compute_penalties(ridge), design.start
     coefficients = start.copy()
     for _ in range(_ROUNDS):
-        shares = _share(values @ coefficients)
+        shares = _apply_logistic(values @ coefficients)
         gradient = values.T @ (targets - shares) - penalties * (coefficients - start)
         curvature = (values * (shares * (1 - shares))[:, None]).T @ values + np.diag(penalties)
         step = np.linalg.solve(curvature, gradient)
@@ -200,18 +201,18 @@ def _newton(values: Matrix, targets: Matrix, design: _Design, ridge: float) -> M
     return coefficients
 
 
-def _share(logits: Matrix) -> Matrix:
+def _apply_logistic(logits: Matrix) -> Matrix:
     """Return the logistic function of the logits."""
     shares: Matrix = 1 / (1 + np.exp(-np.clip(logits, -_BOUND, _BOUND)))
     return shares
 
 
-def _loss(shares: Matrix, targets: Matrix) -> float:
+def _compute_loss(shares: Matrix, targets: Matrix) -> float:
     """Return the mean log loss of probabilities, in nats."""
     bounded = np.clip(shares, _FLAT, 1 - _FLAT)
     return float(-(targets * np.log(bounded) + (1 - targets) * np.log(1 - bounded)).mean())
 
 
-def _matrix(rows: Sequence[Signals], names: Sequence[str]) -> Matrix:
+def _build_matrix(rows: Sequence[Signals], names: Sequence[str]) -> Matrix:
     """Return the signals as a matrix, answers x names; a missing signal is 0."""
     return np.array([[row.get(name, 0.0) for name in names] for row in rows], dtype=np.float64)

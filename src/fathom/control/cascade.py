@@ -52,7 +52,9 @@ class Cascade:
     """
 
     phases: tuple[Phase, ...] = ("vor", "evr", "debate")
-    thresholds: Mapping[Phase, float] = field(default_factory=lambda: thresholds_of(MafSettings()))
+    thresholds: Mapping[Phase, float] = field(
+        default_factory=lambda: list_thresholds(MafSettings())
+    )
     debate_on: DebateCause = "conflict"
 
     def __post_init__(self) -> None:
@@ -61,28 +63,30 @@ class Cascade:
             raise ValueError(f"phases {self.phases} must be some of {PHASES}, in this order")
 
     @classmethod
-    def of(cls, settings: MafSettings, *, web: bool) -> Self:
+    def from_settings(cls, settings: MafSettings, *, web: bool) -> Self:
         """Build the cascade of the settings; `web` is a phase only if there is a web search."""
         # Settings may name the web alone; without a web search one phase must remain.
         phases = tuple(phase for phase in settings.phases if phase != "web" or web) or ("vor",)
-        return cls(phases=phases, thresholds=thresholds_of(settings), debate_on=settings.debate_on)
+        return cls(
+            phases=phases, thresholds=list_thresholds(settings), debate_on=settings.debate_on
+        )
 
-    def overridden(self, overrides: Mapping[Phase, float]) -> "Cascade":
+    def override_thresholds(self, overrides: Mapping[Phase, float]) -> "Cascade":
         """Return the cascade with the thresholds that a class of questions overrides."""
         return replace(self, thresholds={**self.thresholds, **overrides})
 
     def looks_for_conflict(self, phase: Phase) -> bool:
         """Return whether a conflict between documents matters after a phase."""
-        return self.debate_on == "conflict" and "debate" in self._above(phase)
+        return self.debate_on == "conflict" and "debate" in self._list_later_phases(phase)
 
-    def leads_to(self, phase: Phase) -> tuple[Phase, ...]:
+    def list_next_phases(self, phase: Phase) -> tuple[Phase, ...]:
         """Return the phases that may follow: for lack of confidence first, then for a conflict."""
-        above = self._above(phase)
+        above = self._list_later_phases(phase)
         if not self.looks_for_conflict(phase):
             return above[:1]
         return (*[candidate for candidate in above if candidate != "debate"][:1], "debate")
 
-    def _above(self, phase: Phase) -> tuple[Phase, ...]:
+    def _list_later_phases(self, phase: Phase) -> tuple[Phase, ...]:
         """Return the phases after this one, in order."""
         return self.phases[self.phases.index(phase) + 1 :]
 
@@ -107,7 +111,7 @@ class Cascade:
             return CascadeVerdict(action="accept", reason=reason, low_confidence=not is_sure)
         if known and is_sure:
             return CascadeVerdict(action="accept", reason="CONFIDENT")
-        next_phases = self.leads_to(phase)[:1]
+        next_phases = self.list_next_phases(phase)[:1]
         # Only a conflict may lead to the debate then: agents that agree have nothing to debate.
         if not next_phases or (next_phases[0] == "debate" and self.looks_for_conflict(phase)):
             return CascadeVerdict(action="give_up", reason="NO_PHASE_LEFT")
@@ -116,7 +120,7 @@ class Cascade:
         )
 
 
-def thresholds_of(settings: MafSettings) -> dict[Phase, float]:
+def list_thresholds(settings: MafSettings) -> dict[Phase, float]:
     """Return the least confidence that is accepted from each phase."""
     return {
         "vor": settings.vor_threshold,

@@ -3,12 +3,12 @@
 from fathom.types import Draft
 
 
-def in_conflict(draft: Draft) -> bool:
+def has_conflict(draft: Draft) -> bool:
     """Return whether other documents support another answer, which nothing refutes."""
     return any(not alternative.refuted for alternative in draft.alternatives)
 
 
-def is_better(new: Draft, old: Draft, *, settles: bool = False) -> bool:
+def is_better_draft(new: Draft, old: Draft, *, settles: bool = False) -> bool:
     """Return whether a later draft replaces the draft so far.
 
     Args:

@@ -18,12 +18,12 @@ from fathom.settings.anchor import AnchorSettings
 
 __all__ = [
     "GateProgress",
+    "GateSignals",
+    "GateThresholds",
     "GateVerdict",
-    "Signals",
-    "Thresholds",
-    "affordable",
+    "can_retry",
     "decide",
-    "may_retry",
+    "is_affordable",
     "wants_judge",
 ]
 
@@ -50,7 +50,7 @@ _End = Literal["STOP_LAST_ROUND", "STOP_NO_NEW_HITS", "STOP_NO_GAIN", "LOW_BUDGE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GateProgress:
-    """The rounds, edits and judge calls of a question so far; `after` is the only way on.
+    """The rounds, edits and judge calls of a question so far; `record_verdict` is the only way on.
 
     Attributes:
         round: From 1.
@@ -64,7 +64,7 @@ class GateProgress:
     reflections: int = 0
     judged: int = 0
 
-    def after(self, verdict: GateVerdict) -> "GateProgress":
+    def record_verdict(self, verdict: GateVerdict) -> "GateProgress":
         """Return the progress once the verdict has been carried out."""
         if verdict.action == "REFLECT":
             return replace(self, reflections=self.reflections + 1)
@@ -74,13 +74,13 @@ class GateProgress:
             return replace(self, round=self.round + 1)
         return self
 
-    def after_judge(self) -> "GateProgress":
+    def record_judge_call(self) -> "GateProgress":
         """Return the progress after one more call of the judge."""
         return replace(self, judged=self.judged + 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Signals:
+class GateSignals:
     """The signals of a draft, measured after it was written; shares are in [0, 1].
 
     Attributes:
@@ -128,8 +128,8 @@ class Signals:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Thresholds:
-    """The gate's constants; `of` builds those of a configuration.
+class GateThresholds:
+    """The gate's constants; `from_settings` builds those of a configuration.
 
     Attributes:
         gated: Whether the gate decides; otherwise every draft is shown as it is, and no judge
@@ -174,7 +174,7 @@ class Thresholds:
     conflict_abstains: bool = _CONFIG_A.conflict_abstains
 
     @classmethod
-    def of(cls, settings: AnchorSettings, tau_overlap: float | None = None) -> Self:
+    def from_settings(cls, settings: AnchorSettings, tau_overlap: float | None = None) -> Self:
         """Build the constants of a configuration; `tau_overlap` replaces that of the settings."""
         shared = {constant.name for constant in fields(cls)} & set(AnchorSettings.model_fields)
         chosen = {name: getattr(settings, name) for name in shared}
@@ -189,18 +189,18 @@ class Thresholds:
         )
 
     @property
-    def most_decisions(self) -> int:
+    def max_decisions(self) -> int:
         """The largest number of decisions until the gate stops or abstains, with any signals."""
         return self.rounds + 1 + self.reflections
 
 
-def affordable(signals: Signals, thresholds: Thresholds) -> bool:
+def is_affordable(signals: GateSignals, thresholds: GateThresholds) -> bool:
     """Return whether another round may run: spent + reserved <= ceiling * baseline, and left."""
     is_below_ceiling = signals.spent + signals.reserved <= thresholds.ceiling * signals.baseline
     return is_below_ceiling and signals.reserved <= signals.left
 
 
-def may_retry(signals: Signals, thresholds: Thresholds) -> bool:
+def can_retry(signals: GateSignals, thresholds: GateThresholds) -> bool:
     """Return whether round 1b may run: once, for a fact with a missing anchor, with tokens left."""
     return (
         signals.factoid
@@ -210,7 +210,7 @@ def may_retry(signals: Signals, thresholds: Thresholds) -> bool:
     )
 
 
-def wants_judge(signals: Signals, thresholds: Thresholds) -> bool:
+def wants_judge(signals: GateSignals, thresholds: GateThresholds) -> bool:
     """Return whether the judge is to be asked about this draft before the gate decides."""
     may_ask = thresholds.gated and thresholds.judge != "never"
     if not (may_ask and signals.answered and signals.judge is None):
@@ -221,30 +221,30 @@ def wants_judge(signals: Signals, thresholds: Thresholds) -> bool:
     return is_in_grey_zone and signals.progress.judged < thresholds.judge_calls
 
 
-def decide(signals: Signals, thresholds: Thresholds) -> GateVerdict:
+def decide(signals: GateSignals, thresholds: GateThresholds) -> GateVerdict:
     """Return the gate's verdict on a draft.
 
-    With `GateProgress.after` between the calls, the gate stops or abstains after at most
-    `Thresholds.most_decisions` calls.
+    With `GateProgress.record_verdict` between the calls, the gate stops or abstains after at most
+    `GateThresholds.max_decisions` calls.
     """
     if not thresholds.gated:
         return GateVerdict(action="STOP", reason="STOP_NO_GATE")
-    lack = _lack(signals, thresholds)
+    lack = _find_lack(signals, thresholds)
     if lack is None:
         was_judged = signals.judge is not None
         return GateVerdict(
             action="STOP", reason="STOP_JUDGE_OK" if was_judged else "STOP_OVERLAP_OK"
         )
     # A self-edit costs less than a round of search, so it comes first.
-    if lack in _MEND and _may_mend(lack, signals, thresholds):
+    if lack in _MEND and _can_mend(lack, signals, thresholds):
         return GateVerdict(action="REFLECT", reason=_MEND[lack])
-    end = _end(signals, thresholds)
+    end = _find_end(signals, thresholds)
     if end is None:
         return GateVerdict(action="RETRIEVE_MORE", reason=_MORE[lack])
-    return _last_try(lack, signals, thresholds) or _final(end, signals, thresholds)
+    return _choose_last_try(lack, signals, thresholds) or _decide_finally(end, signals, thresholds)
 
 
-def _lack(signals: Signals, thresholds: Thresholds) -> _Lack | None:
+def _find_lack(signals: GateSignals, thresholds: GateThresholds) -> _Lack | None:
     """Return the gravest reason not to show the draft yet; `None` if nothing is lacking."""
     # The gravest first: the first one that holds is the reason given.
     lacks: dict[_Lack, bool] = {
@@ -254,12 +254,12 @@ def _lack(signals: Signals, thresholds: Thresholds) -> _Lack | None:
         "overlap": signals.support < thresholds.tau_overlap,
         "conflict": signals.conflict,
         "items": not signals.whole,
-        "judge": _doubted(signals, thresholds),
+        "judge": _is_doubted(signals, thresholds),
     }
     return next((name for name, missing in lacks.items() if missing), None)
 
 
-def _end(signals: Signals, thresholds: Thresholds) -> _End | None:
+def _find_end(signals: GateSignals, thresholds: GateThresholds) -> _End | None:
     """Return why no further round may run; `None` if one may."""
     progress = signals.progress
     searched_again = progress.round > 1 or progress.retried
@@ -269,32 +269,34 @@ def _end(signals: Signals, thresholds: Thresholds) -> _End | None:
         return "STOP_NO_GAIN"
     if progress.round >= thresholds.rounds:
         return "STOP_LAST_ROUND"
-    return None if affordable(signals, thresholds) else "LOW_BUDGET"
+    return None if is_affordable(signals, thresholds) else "LOW_BUDGET"
 
 
-def _may_reflect(signals: Signals, thresholds: Thresholds) -> bool:
+def _can_reflect(signals: GateSignals, thresholds: GateThresholds) -> bool:
     """Return whether a self-edit and the tokens for it are left."""
     edits_left = signals.progress.reflections < thresholds.reflections
     return edits_left and signals.left >= thresholds.regeneration
 
 
-def _may_mend(lack: _Lack, signals: Signals, thresholds: Thresholds) -> bool:
+def _can_mend(lack: _Lack, signals: GateSignals, thresholds: GateThresholds) -> bool:
     """Return whether the reader may mend what the judge doubts, or what other hits hold."""
-    return (lack == "judge" or signals.mendable) and _may_reflect(signals, thresholds)
+    return (lack == "judge" or signals.mendable) and _can_reflect(signals, thresholds)
 
 
-def _last_try(lack: _Lack, signals: Signals, thresholds: Thresholds) -> GateVerdict | None:
+def _choose_last_try(
+    lack: _Lack, signals: GateSignals, thresholds: GateThresholds
+) -> GateVerdict | None:
     """Return the last try when no round is left: round 1b, or an edit of unsupported sentences."""
-    if may_retry(signals, thresholds):
+    if can_retry(signals, thresholds):
         return GateVerdict(action="RETRIEVE_MORE", reason="RETRY_MISSING_ANCHOR")
-    if lack == "overlap" and signals.support > 0 and _may_reflect(signals, thresholds):
+    if lack == "overlap" and signals.support > 0 and _can_reflect(signals, thresholds):
         return GateVerdict(action="REFLECT", reason="REFLECT_LOW_OVERLAP")
     return None
 
 
-def _final(end: _End, signals: Signals, thresholds: Thresholds) -> GateVerdict:
+def _decide_finally(end: _End, signals: GateSignals, thresholds: GateThresholds) -> GateVerdict:
     """Return the verdict when the search has ended: show the draft, or withhold it."""
-    reason = _grave(signals, thresholds)
+    reason = _find_abstention(signals, thresholds)
     if reason is None:
         return GateVerdict(action="STOP", reason=end if signals.whole else "STOP_PARTIAL_LIST")
     return GateVerdict(
@@ -302,22 +304,22 @@ def _final(end: _End, signals: Signals, thresholds: Thresholds) -> GateVerdict:
     )
 
 
-def _grave(signals: Signals, thresholds: Thresholds) -> GateReason | None:
+def _find_abstention(signals: GateSignals, thresholds: GateThresholds) -> GateReason | None:
     """Return the reason to withhold a draft when nothing more can be tried; `None` to show it."""
     is_weak = signals.support < thresholds.tau_overlap
     is_uncovered = signals.coverage < thresholds.coverage_stop
     reasons: dict[GateReason, bool] = {
         "ABSTAIN_NO_EVIDENCE": not signals.answered,
-        "ABSTAIN_MISSING_ANCHOR": is_uncovered and _misses(signals, thresholds),
+        "ABSTAIN_MISSING_ANCHOR": is_uncovered and _lacks_anchors(signals, thresholds),
         "ABSTAIN_MISSING_UNIT": not signals.unit,
         "ABSTAIN_LOW_OVERLAP": is_weak,
         "ABSTAIN_CONFLICT": signals.conflict and thresholds.conflict_abstains,
-        "ABSTAIN_JUDGE_UNSURE": _doubted(signals, thresholds),
+        "ABSTAIN_JUDGE_UNSURE": _is_doubted(signals, thresholds),
     }
     return next((reason for reason, holds in reasons.items() if holds), None)
 
 
-def _misses(signals: Signals, thresholds: Thresholds) -> bool:
+def _lacks_anchors(signals: GateSignals, thresholds: GateThresholds) -> bool:
     """Return whether the missing anchors withhold the draft in spite of its support.
 
     A sentence of a draft is supported by its own quotes, whatever these are about. Only a draft of
@@ -330,7 +332,7 @@ def _misses(signals: Signals, thresholds: Thresholds) -> bool:
     )
 
 
-def _doubted(signals: Signals, thresholds: Thresholds) -> bool:
+def _is_doubted(signals: GateSignals, thresholds: GateThresholds) -> bool:
     """Return whether the judge was asked and is not sure."""
     least = thresholds.faith_quotes if signals.quoting else thresholds.faith
     return signals.judge is not None and signals.judge < least

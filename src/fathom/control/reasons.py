@@ -42,7 +42,7 @@ GateReason = Literal[
 ]
 
 REASONS: tuple[GateReason, ...] = get_args(GateReason)
-WITHHELD: Mapping[GateReason, AbstentionReason] = {
+ABSTENTION_REASONS: Mapping[GateReason, AbstentionReason] = {
     "ABSTAIN_NO_EVIDENCE": "no_evidence",
     "ABSTAIN_MISSING_ANCHOR": "missing_anchor",
     "ABSTAIN_MISSING_UNIT": "missing_anchor",
@@ -62,6 +62,6 @@ class GateVerdict:
     reason: GateReason
 
     @property
-    def withheld(self) -> AbstentionReason | None:
+    def abstention_reason(self) -> AbstentionReason | None:
         """The reason of the abstention for the finalizer; `None` unless the gate abstains."""
-        return WITHHELD.get(self.reason)
+        return ABSTENTION_REASONS.get(self.reason)

@@ -71,7 +71,7 @@ class Supervisor:
             idle: Names of the branches that stand by.
             rounds: Number of decisions so far, from 0.
         """
-        due = {report.name: order for report in reports if (order := _order(report))}
+        due = {report.name: order for report in reports if (order := _choose_order(report))}
         retried = due if rounds < self.retries else {}
         exhausted = [
             branch for branch in reports if not branch.kept_count and branch.name not in retried
@@ -88,11 +88,12 @@ class Supervisor:
         if freed and idle:
             orders |= dict.fromkeys(idle, "search")
             weights |= dict.fromkeys(idle, freed / len(idle))
+        orders_again = (f"{order} of {name}" for name, order in retried.items())
+        replaced = (branch.name for branch in exhausted)
         reasons = {
-            f"again: {_listed(f'{order} of {name}' for name, order in retried.items())}": retried,
-            f"{_listed(due)}: nothing after {rounds} retries": not retried and due,
-            f"{_listed(idle)} instead of {_listed(branch.name for branch in exhausted)}": freed
-            and idle,
+            f"again: {_join_names(orders_again)}": retried,
+            f"{_join_names(due)}: nothing after {rounds} retries": not retried and due,
+            f"{_join_names(idle)} instead of {_join_names(replaced)}": freed and idle,
         }
         summary = "; ".join(reason for reason, is_so in reasons.items() if is_so)
         return SupervisorVerdict(
@@ -100,11 +101,11 @@ class Supervisor:
         )
 
 
-def _listed(names: Iterable[str]) -> str:
+def _join_names(names: Iterable[str]) -> str:
     return ", ".join(names)
 
 
-def _order(report: BranchReport) -> Order | None:
+def _choose_order(report: BranchReport) -> Order | None:
     """Return the order that would help a branch; `None` if it is done."""
     if report.failed:
         return None if report.final else "search"

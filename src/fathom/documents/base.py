@@ -14,15 +14,15 @@ ParseOutcome = Literal[
 program and so on."""
 
 
-TABLE: frozenset[BlockKind] = frozenset({"table_row", "table_head"})
+TABLE_KINDS: frozenset[BlockKind] = frozenset({"table_row", "table_head"})
 """The kinds of blocks that make up a table."""
-CELLS = " | "
+CELL_SEPARATOR = " | "
 """The separator between the cells of a row."""
 NEEDS_OCR = "pip install 'fathom-qa[ocr]' to have it read"
 """The end of every reason that says that a page or picture needs text recognition."""
 
 
-class Refused(Exception):
+class ParseRefusal(Exception):
     """A parser's refusal of a file that gives no text.
 
     Attributes:
@@ -40,7 +40,7 @@ class Refused(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parsed:
+class ParsedDocument:
     """The text of a file or a record, before it has an id, a language or a path.
 
     Attributes:
@@ -62,14 +62,14 @@ class Parsed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
+class RecordFailure:
     """The reason why one line of a corpus gave no document.
 
     Attributes:
         line: Line number in the (unpacked) file, from 1.
         outcome: Any but `ok`.
         reason: One line that names the cause.
-        record: The record's id, as in `Parsed`, if its `_id` could be read.
+        record: The record's id, as in `ParsedDocument`, if its `_id` could be read.
     """
 
     line: int
@@ -113,11 +113,11 @@ class Parser(Protocol):
     It runs inside the sandbox only. Every implementation passes `testing.FormatConformance`.
     """
 
-    def __call__(self, data: bytes) -> Parsed:
+    def __call__(self, data: bytes) -> ParsedDocument:
         """Parse `data`.
 
         Raises:
-            Refused: With the typed outcome when no text can be given.
+            ParseRefusal: With the typed outcome when no text can be given.
         """
         ...
 
@@ -138,7 +138,7 @@ class Builder:
         self._page: int | None = None
         self._recognised: float | None = None
 
-    def recognised(self, sureness: float | None) -> None:
+    def set_sureness(self, sureness: float | None) -> None:
         """Set how surely the pieces that follow were recognised on a picture.
 
         Args:
@@ -146,7 +146,7 @@ class Builder:
         """
         self._recognised = None if sureness is None else round(min(max(sureness, 0.0), 1.0), 3)
 
-    def page(self, number: int) -> None:
+    def set_page(self, number: int) -> None:
         """Set the page (slide, sheet) of the pieces that follow.
 
         Args:
@@ -154,35 +154,35 @@ class Builder:
         """
         self._page = number
 
-    def heading(self, text: str, level: int) -> None:
+    def add_heading(self, text: str, level: int) -> None:
         """Add a section title.
 
         Args:
             text: The title.
             level: 1 for the outermost.
         """
-        title = " ".join(clean(text).split())
+        title = " ".join(clean_text(text).split())
         if not title:
             return
         while self._headings and self._headings[-1][0] >= level:
             self._headings.pop()
         self._headings.append((level, title))
-        self._add("heading", title)
+        self._add_block("heading", title)
 
-    def paragraph(self, text: str) -> None:
+    def add_paragraph(self, text: str) -> None:
         """Add a paragraph of prose."""
-        self._add("paragraph", text)
+        self._add_block("paragraph", text)
 
-    def item(self, text: str, label: str = "") -> None:
+    def add_item(self, text: str, label: str = "") -> None:
         """Add a list item or step.
 
         Args:
             text: The item.
             label: Its printed label, such as `3.` or `-`.
         """
-        self._add("list_item", f"{label} {text.strip()}" if label and text.strip() else text)
+        self._add_block("list_item", f"{label} {text.strip()}" if label and text.strip() else text)
 
-    def row(self, cells: list[str], *, head: bool = False) -> None:
+    def add_row(self, cells: list[str], *, head: bool = False) -> None:
         """Add a table row; cells are joined by ` | `, and a row without any text is dropped.
 
         Args:
@@ -190,17 +190,17 @@ class Builder:
             head: Whether the file says that the row names the columns. If the file marks no such
                 row, the first row becomes the head if `names_columns` accepts it.
         """
-        flat = [" ".join(clean(cell).split()) for cell in cells]
+        flat = [" ".join(clean_text(cell).split()) for cell in cells]
         if any(flat):
-            self._add("table_head" if head else "table_row", CELLS.join(flat))
+            self._add_block("table_head" if head else "table_row", CELL_SEPARATOR.join(flat))
 
-    def code(self, text: str) -> None:
+    def add_code(self, text: str) -> None:
         """Add preformatted text; inner line breaks and indentation stay."""
-        self._add("code", text.rstrip())
+        self._add_block("code", text.rstrip())
 
-    def footnote(self, text: str, label: str = "") -> None:
+    def add_footnote(self, text: str, label: str = "") -> None:
         """Add a foot- or endnote with its mark."""
-        self._add("footnote", f"[{label}] {text.strip()}" if label and text.strip() else text)
+        self._add_block("footnote", f"[{label}] {text.strip()}" if label and text.strip() else text)
 
     def build(
         self,
@@ -208,30 +208,34 @@ class Builder:
         metadata: Mapping[str, Scalar] | None = None,
         *,
         opening: bool = True,
-    ) -> Parsed:
+    ) -> ParsedDocument:
         """Build the document.
 
         Args:
             title: The document's own title; a title that a program made up is dropped.
-            metadata: Typed values, as in `Parsed`.
+            metadata: Typed values, as in `ParsedDocument`.
             opening: Use the heading that opens the document as its title if it has none.
 
         Raises:
-            Refused: `empty` when nothing but white space was added.
+            ParseRefusal: `empty` when nothing but white space was added.
         """
         if not self._blocks:
-            raise Refused("empty", "holds no text")
+            raise ParseRefusal("empty", "holds no text")
         self._end_table()
         text = "".join(self._parts)
-        stated = " ".join(clean(title).split())
-        return Parsed(
+        stated = " ".join(clean_text(title).split())
+        return ParsedDocument(
             text=text,
-            title=stated if is_title(stated) else self._opening(text) if opening else "",
+            title=stated
+            if is_title(stated)
+            else self._find_opening_heading(text)
+            if opening
+            else "",
             blocks=tuple(self._blocks),
             metadata=dict(metadata or {}),
         )
 
-    def _opening(self, text: str) -> str:
+    def _find_opening_heading(self, text: str) -> str:
         """Return the heading that opens the document, or the only one of the highest level."""
         headings = [block for block in self._blocks if block.kind == "heading"]
         highest = [block for block in headings if len(block.headings) == 1]
@@ -240,14 +244,16 @@ class Builder:
         heading = headings[0].span.cut(text)
         return "" if _NUMBERED.match(heading) else heading
 
-    def _add(self, kind: BlockKind, raw: str) -> None:
-        text = clean(raw).strip("\n") if kind == "code" else clean(raw).strip()
+    def _add_block(self, kind: BlockKind, raw: str) -> None:
+        text = clean_text(raw).strip("\n") if kind == "code" else clean_text(raw).strip()
         if not text.strip():
             return
-        if kind not in TABLE:
+        if kind not in TABLE_KINDS:
             self._end_table()
         if self._blocks:
-            tight = any({kind, self._blocks[-1].kind} <= kinds for kinds in (TABLE, {"list_item"}))
+            tight = any(
+                {kind, self._blocks[-1].kind} <= kinds for kinds in (TABLE_KINDS, {"list_item"})
+            )
             gap = "\n" if tight else "\n\n"
             self._parts.append(gap)
             self._length += len(gap)
@@ -265,10 +271,12 @@ class Builder:
         # A file that marks a head already has one: only a table without any is looked at.
         while first and self._blocks[first - 1].kind == "table_row":
             first -= 1
-        if first < len(self._blocks) - 1 and not (first and self._blocks[first - 1].kind in TABLE):
+        if first < len(self._blocks) - 1 and not (
+            first and self._blocks[first - 1].kind in TABLE_KINDS
+        ):
             # Every block but the first has its gap before it, so a block takes two parts.
             whole = "".join(self._parts[2 * first :])
-            if names_columns(*(line.split(CELLS) for line in whole.strip().split("\n"))):
+            if names_columns(*(line.split(CELL_SEPARATOR) for line in whole.strip().split("\n"))):
                 self._blocks[first] = replace(self._blocks[first], kind="table_head")
 
 
@@ -286,7 +294,7 @@ def names_columns(first: Sequence[str], *rows: Sequence[str]) -> bool:
     if len(first) < 2 or not all(first) or any(len(name) > _LONGEST_NAME for name in first):
         return False
     full = [row for row in rows if len(row) == len(first)]
-    if _FIGURE.search(CELLS.join(first)) or 2 * len(full) < len(rows):
+    if _FIGURE.search(CELL_SEPARATOR.join(first)) or 2 * len(full) < len(rows):
         return False
     columns = zip(*full, strict=True)
     return any(2 * sum(bool(_FIGURE.search(cell)) for cell in c) > len(full) for c in columns)
@@ -310,12 +318,12 @@ def is_title(text: str) -> bool:
     return not _MADE_UP.fullmatch(text.strip())
 
 
-def clean(text: str) -> str:
+def clean_text(text: str) -> str:
     """Return `text` with line feeds as line ends and without control characters."""
     return text.replace("\r\n", "\n").replace("\r", "\n").translate(_CONTROLS)
 
 
-def add_parsed(builder: Builder, inner: Parsed, below: int = 0) -> None:
+def add_blocks(builder: Builder, inner: ParsedDocument, below: int = 0) -> None:
     """Add all blocks of one document to the builder of another.
 
     Args:
@@ -325,17 +333,17 @@ def add_parsed(builder: Builder, inner: Parsed, below: int = 0) -> None:
     """
     for block in inner.blocks:
         text = block.span.cut(inner.text)
-        builder.recognised(block.recognised)
+        builder.set_sureness(block.recognised)
         if block.kind == "heading":
-            builder.heading(text, below + max(1, len(block.headings)))
+            builder.add_heading(text, below + max(1, len(block.headings)))
         elif block.kind == "list_item":
-            builder.item(text)
-        elif block.kind in TABLE:
-            builder.row([text], head=block.kind == "table_head")
+            builder.add_item(text)
+        elif block.kind in TABLE_KINDS:
+            builder.add_row([text], head=block.kind == "table_head")
         elif block.kind == "code":
-            builder.code(text)
+            builder.add_code(text)
         elif block.kind == "footnote":
-            builder.footnote(text)
+            builder.add_footnote(text)
         else:
-            builder.paragraph(text)
-    builder.recognised(None)
+            builder.add_paragraph(text)
+    builder.set_sureness(None)

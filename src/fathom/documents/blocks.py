@@ -3,11 +3,11 @@
 from bisect import bisect_right
 from collections.abc import Sequence
 
-from fathom.documents.base import TABLE
+from fathom.documents.base import TABLE_KINDS
 from fathom.types import Block, ChunkBlock, Span
 
 
-def within(blocks: Sequence[Block], span: Span) -> tuple[ChunkBlock, ...]:
+def select_blocks(blocks: Sequence[Block], span: Span) -> tuple[ChunkBlock, ...]:
     """Return the blocks inside `span`, in order; blocks at its ends are cut to it.
 
     Args:
@@ -15,7 +15,7 @@ def within(blocks: Sequence[Block], span: Span) -> tuple[ChunkBlock, ...]:
         span: A span of the document's text; the offsets returned count from its start.
     """
     inner = []
-    for index in range(max(_last_from(blocks, span.start), 0), len(blocks)):
+    for index in range(max(_find_last_index(blocks, span.start), 0), len(blocks)):
         block = blocks[index]
         start, end = max(block.span.start, span.start), min(block.span.end, span.end)
         if block.span.start >= span.end:
@@ -25,24 +25,24 @@ def within(blocks: Sequence[Block], span: Span) -> tuple[ChunkBlock, ...]:
     return tuple(inner)
 
 
-def block_at(blocks: Sequence[Block], offset: int) -> Block | None:
+def find_block(blocks: Sequence[Block], offset: int) -> Block | None:
     """Return the block that holds the character at `offset` of the document's text."""
-    index = _last_from(blocks, offset)
+    index = _find_last_index(blocks, offset)
     return blocks[index] if index >= 0 and offset < blocks[index].span.end else None
 
 
-def head_of(blocks: Sequence[Block], offset: int) -> Block | None:
+def find_table_head(blocks: Sequence[Block], offset: int) -> Block | None:
     """Return the row that names the columns of the table row at `offset`, or `None` without one."""
-    index = _last_from(blocks, offset)
+    index = _find_last_index(blocks, offset)
     while index >= 0 and blocks[index].kind == "table_row":
         index -= 1
     head = blocks[index] if index >= 0 else None
-    row = block_at(blocks, offset)
-    if head is None or head.kind != "table_head" or row is None or row.kind not in TABLE:
+    row = find_block(blocks, offset)
+    if head is None or head.kind != "table_head" or row is None or row.kind not in TABLE_KINDS:
         return None
     return None if head == row else head
 
 
-def _last_from(blocks: Sequence[Block], offset: int) -> int:
+def _find_last_index(blocks: Sequence[Block], offset: int) -> int:
     """Return the index of the last block that begins at or before `offset`; -1 without one."""
     return bisect_right(blocks, offset, key=lambda block: block.span.start) - 1

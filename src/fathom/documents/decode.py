@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fathom.documents.base import Refused
+from fathom.documents.base import ParseRefusal
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -25,7 +25,7 @@ _CHARSET = re.compile(
 )
 
 
-def decode(data: bytes, declared: Sequence[str] = ()) -> str:
+def decode_text(data: bytes, declared: Sequence[str] = ()) -> str:
     """Return the text in `data`, without byte order mark and NULs.
 
     Tried in this order: byte order mark, UTF-16 by its NULs, UTF-8, the declared encodings, an old
@@ -37,26 +37,26 @@ def decode(data: bytes, declared: Sequence[str] = ()) -> str:
             them. If they contradict each other, the one that gives the likelier text is used.
 
     Raises:
-        Refused: `no_document` for binary data, `unsupported` for text in an unknown encoding.
+        ParseRefusal: `no_document` for binary data, `unsupported` for text in an unknown encoding.
     """
     for mark, encoding in _BOMS:
         if data.startswith(mark):
-            return _plain(data[len(mark) :].decode(encoding, "replace"))
-    wide = _wide(data)
+            return _remove_nuls(data[len(mark) :].decode(encoding, "replace"))
+    wide = _detect_utf16(data)
     if wide:
-        return _plain(data.decode(wide, "replace"))
+        return _remove_nuls(data.decode(wide, "replace"))
     if looks_binary(data):
-        raise Refused("no_document", "binary data, not a text or a known document format")
-    text = _utf8(data)
+        raise ParseRefusal("no_document", "binary data, not a text or a known document format")
+    text = _decode_utf8(data)
     if text is None:
-        text = _declared(data, declared)
-    return _plain(guess(data) if text is None else text)
+        text = _decode_declared(data, declared)
+    return _remove_nuls(decode_legacy(data) if text is None else text)
 
 
 def decode_markup(data: bytes) -> str:
-    """Decode like `decode`, with the encodings that an HTML or XML head declares."""
+    """Decode like `decode_text`, with the encodings that an HTML or XML head declares."""
     matches = _CHARSET.finditer(data[:4096])
-    return decode(data, [(match[1] or match[2]).decode("ascii") for match in matches])
+    return decode_text(data, [(match[1] or match[2]).decode("ascii") for match in matches])
 
 
 def looks_binary(data: bytes) -> bool:
@@ -69,7 +69,7 @@ def looks_binary(data: bytes) -> bool:
     return controls > _CONTROL_SHARE * len(sample) or nuls > _NUL_SHARE * len(sample)
 
 
-def _wide(data: bytes) -> str | None:
+def _detect_utf16(data: bytes) -> str | None:
     """Detect UTF-16 without a mark: Latin letters leave a NUL in every other byte."""
     sample = data[:_SAMPLE]
     half = len(sample) // 2
@@ -83,7 +83,7 @@ def _wide(data: bytes) -> str | None:
     return None
 
 
-def _utf8(data: bytes) -> str | None:
+def _decode_utf8(data: bytes) -> str | None:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError:
@@ -94,20 +94,22 @@ def _utf8(data: bytes) -> str | None:
     return text if broken <= _MENDABLE_SHARE * beyond else None
 
 
-def _declared(data: bytes, declared: Sequence[str]) -> str | None:
+def _decode_declared(data: bytes, declared: Sequence[str]) -> str | None:
     # A dict keeps the order: the first declaration wins where nothing decides.
-    names = dict.fromkeys(filter(None, map(_codec, declared)))
-    texts = {name: text for name in names if (text := _as_declared(data, name)) is not None}
+    names = dict.fromkeys(filter(None, map(_normalize_codec, declared)))
+    texts = {name: text for name in names if (text := _decode_as(data, name)) is not None}
     if len(texts) < 2:
         return next(iter(texts.values()), None)
     from charset_normalizer import from_bytes
 
-    best = from_bytes(_lines(data), cp_isolation=list(texts), preemptive_behaviour=False).best()
-    likeliest = _codec(best.encoding) if best else ""
+    best = from_bytes(
+        _take_first_lines(data), cp_isolation=list(texts), preemptive_behaviour=False
+    ).best()
+    likeliest = _normalize_codec(best.encoding) if best else ""
     return texts.get(likeliest, next(iter(texts.values())))
 
 
-def _codec(declared: str) -> str:
+def _normalize_codec(declared: str) -> str:
     """Return Python's name of an encoding; empty for an unknown one."""
     try:
         name = codecs.lookup(declared).name
@@ -116,7 +118,7 @@ def _codec(declared: str) -> str:
     return "cp1252" if name == "iso8859-1" else name  # as browsers take it
 
 
-def _as_declared(data: bytes, name: str) -> str | None:
+def _decode_as(data: bytes, name: str) -> str | None:
     try:
         text = data.decode(name)
     except (LookupError, ValueError):  # some codecs give no text
@@ -125,13 +127,13 @@ def _as_declared(data: bytes, name: str) -> str | None:
     return None if any("\x80" <= c < "\xa0" for c in text) else text
 
 
-def _lines(data: bytes) -> bytes:
+def _take_first_lines(data: bytes) -> bytes:
     """Return the first lines: a cut anywhere else could split a letter."""
     head = data[:_SAMPLE]
     return head if len(head) == len(data) else head.rpartition(b"\n")[0]
 
 
-def _plain(text: str) -> str:
+def _remove_nuls(text: str) -> str:
     return text.replace("\x00", "")
 
 
@@ -172,13 +174,13 @@ _CANDIDATES = (
 )
 
 
-def guess(data: bytes) -> str:
+def decode_legacy(data: bytes) -> str:
     """Return the text of `data` in the likeliest legacy encoding.
 
     Raises:
-        Refused: `unsupported` when no encoding gives likely words or two differ too little.
+        ParseRefusal: `unsupported` when no encoding gives likely words or two differ too little.
     """
-    if _ebcdic(data):
+    if _is_ebcdic(data):
         return data.decode("cp500").replace("\x85", "\n")
     scored: list[tuple[float, str]] = []
     for candidate in _CANDIDATES:
@@ -186,24 +188,24 @@ def guess(data: bytes) -> str:
             text = data.decode(candidate.encoding)
         except UnicodeDecodeError:
             continue
-        scored.append((_likelihood(text[:_GUESSED_FROM], candidate) + candidate.prior, text))
+        scored.append((_score_text(text[:_GUESSED_FROM], candidate) + candidate.prior, text))
     scored.sort(key=lambda pair: -pair[0])
-    if scored and scored[0][0] >= _ENOUGH and _clear(scored):
+    if scored and scored[0][0] >= _ENOUGH and _is_clear(scored):
         return scored[0][1]
-    east_asian_text = _east_asian(data)
+    east_asian_text = _decode_east_asian(data)
     if east_asian_text is None:
-        raise Refused("unsupported", "text in an unknown encoding; save it as UTF-8")
+        raise ParseRefusal("unsupported", "text in an unknown encoding; save it as UTF-8")
     return east_asian_text
 
 
-def _east_asian(data: bytes) -> str | None:
+def _decode_east_asian(data: bytes) -> str | None:
     """Return the text in the one encoding of East Asia that leaves no odd letters.
 
     A few letters do not decide it: nearly all bytes are letters in all of these encodings.
     """
     from charset_normalizer import from_bytes
 
-    matches = from_bytes(_lines(data), cp_isolation=list(_EAST_ASIAN))
+    matches = from_bytes(_take_first_lines(data), cp_isolation=list(_EAST_ASIAN))
     best, *others = matches if len(matches) else (None,)
     if best is None or best.chaos > 0 or any(other.chaos < _ODD for other in others):
         return None
@@ -211,20 +213,20 @@ def _east_asian(data: bytes) -> str | None:
         text = data.decode(best.encoding)
     except UnicodeDecodeError:
         return None
-    return text if sum(map(str.isalpha, filter(_beyond_ascii, text))) >= _LETTERS else None
+    return text if sum(map(str.isalpha, filter(_is_beyond_ascii, text))) >= _LETTERS else None
 
 
-def _beyond_ascii(char: str) -> bool:
+def _is_beyond_ascii(char: str) -> bool:
     return char > "\x7f"
 
 
-def _clear(scored: list[tuple[float, str]]) -> bool:
+def _is_clear(scored: list[tuple[float, str]]) -> bool:
     best, text = scored[0]
     rivals = (score for score, other in scored[1:] if other[:_GUESSED_FROM] != text[:_GUESSED_FROM])
     return best - next(rivals, 0.0) >= _MARGIN
 
 
-def _likelihood(text: str, candidate: _Candidate) -> float:
+def _score_text(text: str, candidate: _Candidate) -> float:
     """Return the mean usualness, in [-1, 1], of the characters beyond ASCII."""
     ranks = {letter: n for n, letter in enumerate(candidate.letters)}
     total, count = 0.0, 0
@@ -232,12 +234,12 @@ def _likelihood(text: str, candidate: _Candidate) -> float:
     for char in text:
         if char > "\x7f":
             count += 1
-            total += _usual(previous, char, ranks)
+            total += _score_letter(previous, char, ranks)
         previous = char
     return total / count if count else 0.0
 
 
-def _usual(previous: str, char: str, ranks: dict[str, int]) -> float:
+def _score_letter(previous: str, char: str, ranks: dict[str, int]) -> float:
     if char in _MARKS:
         return 0.7
     rank = ranks.get(char.lower())
@@ -250,7 +252,7 @@ def _usual(previous: str, char: str, ranks: dict[str, int]) -> float:
     return value * 0.9 if char.isupper() else value
 
 
-def _ebcdic(data: bytes) -> bool:
+def _is_ebcdic(data: bytes) -> bool:
     """Return whether `data` is EBCDIC: its space is 0x40 and its letters lie above 0x80.
 
     ASCII bytes are therefore nearly absent.

@@ -20,7 +20,7 @@ OnError = Callable[[Path, OSError], None]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class FileFilter:
     """A filter of files by shell patterns (`*`, `?`, `[ab]`; `*` matches slashes too).
 
     A pattern without a slash is compared with the names of a file and of each folder around it, one
@@ -34,11 +34,11 @@ class Wanted:
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
 
-    def takes(self, file: PurePath) -> bool:
+    def accepts(self, file: PurePath) -> bool:
         """Return whether a file passes the filter; its path is relative to the named folder."""
-        return not self.shuts(file) and (not self.include or _matches(file, self.include))
+        return not self.excludes(file) and (not self.include or _matches(file, self.include))
 
-    def shuts(self, path: PurePath) -> bool:
+    def excludes(self, path: PurePath) -> bool:
         """Return whether a file, or a folder with all its contents, is excluded."""
         return _matches(path, self.exclude)
 
@@ -53,17 +53,19 @@ def _matches(path: PurePath, patterns: Iterable[str]) -> bool:
     )
 
 
-def absolute(path: str | Path) -> Path:
+def make_absolute(path: str | Path) -> Path:
     """Return the path from the root, without `..`; links stay as they are named."""
     return Path(os.path.abspath(path))  # noqa: PTH100 - resolve() would follow links
 
 
-def check_paths(paths: Sequence[Path], wanted: Wanted, is_known: Callable[[Path], bool]) -> None:
+def check_paths(
+    paths: Sequence[Path], file_filter: FileFilter, is_known: Callable[[Path], bool]
+) -> None:
     """Check that the paths hold something to ingest, or something to remove from the index.
 
     Args:
         paths: Files and folders.
-        wanted: The filter of files.
+        file_filter: The filter of files.
         is_known: Returns whether something was read at a path before.
 
     Raises:
@@ -73,16 +75,18 @@ def check_paths(paths: Sequence[Path], wanted: Wanted, is_known: Callable[[Path]
         if not path.exists() and not is_known(path):
             raise UsageError(f"{path}: no such file or folder")
     existing = [path for path in paths if path.exists()]
-    if not any(True for _ in discover(existing, wanted)) and not any(map(is_known, paths)):
+    if not any(True for _ in discover_files(existing, file_filter)) and not any(
+        map(is_known, paths)
+    ):
         places = ", ".join(str(path) for path in paths)
-        chosen = wanted.include or wanted.exclude
+        chosen = file_filter.include or file_filter.exclude
         why = "--include and --exclude leave none" if chosen else "hidden ones are skipped"
         raise UsageError(f"{places}: no file to ingest there ({why})")
 
 
-def discover(
+def discover_files(
     paths: Iterable[Path],
-    wanted: Wanted | None = None,
+    file_filter: FileFilter | None = None,
     *,
     on_error: OnError = lambda _folder, _error: None,
 ) -> Iterator[Path]:
@@ -96,7 +100,7 @@ def discover(
 
     Args:
         paths: Files and folders.
-        wanted: The filter of files; by default it accepts all.
+        file_filter: The filter of files; by default it accepts all.
         on_error: Called for each folder that could not be listed.
 
     Raises:
@@ -106,36 +110,38 @@ def discover(
     for path in roots:
         if not os.path.lexists(path):
             raise UsageError(f"{path}: no such file or folder; check the path")
-    branches = (_under(path, wanted or Wanted(), on_error) for path in roots)
+    branches = (_walk_path(path, file_filter or FileFilter(), on_error) for path in roots)
     last = ""
     with DiskSet() as seen:
-        for file in merge(*branches, key=shown):
+        for file in merge(*branches, key=format_path):
             try:
                 status = file.stat()
             except OSError:
                 continue  # removed since it was listed
             # Overlapping paths give a file twice; sorted, both stand side by side.
-            if shown(file) == last:
+            if format_path(file) == last:
                 continue
             if status.st_nlink > 1 and not seen.add(f"{status.st_dev}:{status.st_ino}"):
                 continue
-            last = shown(file)
+            last = format_path(file)
             yield file
 
 
-def shown(path: PurePath) -> str:
+def format_path(path: PurePath) -> str:
     """Return the path as text that can be stored and shown, even if its name is not UTF-8."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")
 
 
-def snapshot(paths: Iterable[Path], wanted: Wanted | None = None) -> dict[str, tuple[int, ...]]:
-    """Return a fingerprint of each file that `discover` finds now, by path.
+def take_snapshot(
+    paths: Iterable[Path], file_filter: FileFilter | None = None
+) -> dict[str, tuple[int, ...]]:
+    """Return a fingerprint of each file that `discover_files` finds now, by path.
 
     A fingerprint is the inode, the size in bytes, and the times of modification and change. A path
     that does not exist counts as an empty folder.
     """
     fingerprints: dict[str, tuple[int, ...]] = {}
-    for file in discover((path for path in paths if os.path.lexists(path)), wanted):
+    for file in discover_files((path for path in paths if os.path.lexists(path)), file_filter):
         try:
             status = file.stat()
         except OSError:
@@ -145,34 +151,36 @@ def snapshot(paths: Iterable[Path], wanted: Wanted | None = None) -> dict[str, t
     return fingerprints
 
 
-def _under(path: Path, file_filter: Wanted, on_error: OnError) -> Iterator[Path]:
+def _walk_path(path: Path, file_filter: FileFilter, on_error: OnError) -> Iterator[Path]:
     if path.is_dir():
         root = path.resolve()
-        for file in _files(path, root, file_filter, on_error):
-            is_accepted = file_filter.takes(file.relative_to(path))
-            if is_accepted and not _given_anyway(file, root, file_filter):
+        for file in _walk_folder(path, root, file_filter, on_error):
+            is_accepted = file_filter.accepts(file.relative_to(path))
+            if is_accepted and not _is_yielded_anyway(file, root, file_filter):
                 yield file
-    elif _is_regular(path) and file_filter.takes(PurePath(path.name)):
+    elif _is_regular(path) and file_filter.accepts(PurePath(path.name)):
         yield path
 
 
-def _files(path: Path, root: Path, file_filter: Wanted, on_error: OnError) -> Iterator[Path]:
+def _walk_folder(
+    path: Path, root: Path, file_filter: FileFilter, on_error: OnError
+) -> Iterator[Path]:
     # A stack of iterators instead of recursion: no depth of folders can exhaust it.
     levels = [iter([(path, True)])]
     while levels:
         for entry, is_folder in levels[-1]:
             if not is_folder:
                 yield entry
-            elif entry == path or not file_filter.shuts(entry.relative_to(path)):
-                levels.append(iter(_looked_into(entry, root, on_error)))
+            elif entry == path or not file_filter.excludes(entry.relative_to(path)):
+                levels.append(iter(_list_folder(entry, root, on_error)))
                 break
         else:
             levels.pop()
 
 
-def _looked_into(folder: Path, root: Path, on_error: OnError) -> list[tuple[Path, bool]]:
+def _list_folder(folder: Path, root: Path, on_error: OnError) -> list[tuple[Path, bool]]:
     try:
-        return _entries(folder, root)
+        return _scan_folder(folder, root)
     except FileNotFoundError:
         return []  # removed since it was listed
     except OSError as error:
@@ -180,7 +188,7 @@ def _looked_into(folder: Path, root: Path, on_error: OnError) -> list[tuple[Path
         return []
 
 
-def _entries(folder: Path, root: Path) -> list[tuple[Path, bool]]:
+def _scan_folder(folder: Path, root: Path) -> list[tuple[Path, bool]]:
     """Return the candidate files and the folders directly inside `folder`; `True` marks a folder.
 
     Raises:
@@ -196,13 +204,13 @@ def _entries(folder: Path, root: Path) -> list[tuple[Path, bool]]:
         path = folder / entry.name
         if entry.is_dir(follow_symlinks=False):
             # With the slash, folders sort where their files' paths do.
-            sortable.append((f"{shown(path)}/", path, True))
-        elif entry.is_file(follow_symlinks=False) or (_is_regular(path) and _inside(path, root)):
-            sortable.append((shown(path), path, False))
+            sortable.append((f"{format_path(path)}/", path, True))
+        elif entry.is_file(follow_symlinks=False) or (_is_regular(path) and _is_inside(path, root)):
+            sortable.append((format_path(path), path, False))
     return [(path, is_folder) for _, path, is_folder in sorted(sortable)]
 
 
-def _given_anyway(file: Path, root: Path, file_filter: Wanted) -> bool:
+def _is_yielded_anyway(file: Path, root: Path, file_filter: FileFilter) -> bool:
     """Return whether a file is a link to a file that the folder `root` yields by itself."""
     if not file.is_symlink():
         return False
@@ -214,7 +222,7 @@ def _given_anyway(file: Path, root: Path, file_filter: Wanted) -> bool:
     corpora = [folder / name for folder in around for name in _CORPORA]
     shadowed = any(corpus != target and _is_regular(corpus) for corpus in corpora)
     hidden = any(part.startswith(".") for part in inner.parts)
-    return not shadowed and not hidden and file_filter.takes(inner)
+    return not shadowed and not hidden and file_filter.accepts(inner)
 
 
 def _is_regular(path: Path) -> bool:
@@ -228,11 +236,11 @@ def _is_regular(path: Path) -> bool:
         return False  # a dangling or circular link
 
 
-def _inside(file: Path, root: Path) -> bool:
+def _is_inside(file: Path, root: Path) -> bool:
     return not file.is_symlink() or file.resolve().is_relative_to(root)
 
 
-def content_digest(file: Path) -> str:
+def digest_content(file: Path) -> str:
     """Return the sha256 of a file's bytes, as 64 hexadecimal digits.
 
     If an extension reads such files, the digest covers its package and version too: a file that
@@ -250,6 +258,6 @@ def content_digest(file: Path) -> str:
     return digest.hexdigest()
 
 
-def document_id(digest: str) -> str:
+def derive_document_id(digest: str) -> str:
     """Return the id of the document with this content; equal files get the same id."""
     return digest[:16]

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import Self
 
-AT_ONCE = 512
+BATCH_SIZE = 512
 """The number of texts in memory during an iteration."""
 
 
@@ -45,10 +45,10 @@ class DiskSet:
         """Iterate in order; a text added meanwhile is yielded if its position is still ahead."""
         # Each page starts after the last text: an open cursor would not allow additions meanwhile.
         query = "SELECT text FROM texts WHERE text > ? ORDER BY text LIMIT ?"
-        page = self._database.execute("SELECT text FROM texts ORDER BY text LIMIT ?", (AT_ONCE,))
+        page = self._database.execute("SELECT text FROM texts ORDER BY text LIMIT ?", (BATCH_SIZE,))
         while texts := [text for (text,) in page.fetchall()]:
             yield from texts
-            page = self._database.execute(query, (texts[-1], AT_ONCE))
+            page = self._database.execute(query, (texts[-1], BATCH_SIZE))
 
     def __enter__(self) -> Self:
         return self

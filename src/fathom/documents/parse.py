@@ -6,7 +6,7 @@ from dataclasses import replace
 from io import BytesIO
 from typing import TYPE_CHECKING, BinaryIO
 
-from fathom.documents.base import Failure, Parsed, ParseLimits, Refused
+from fathom.documents.base import ParsedDocument, ParseLimits, ParseRefusal, RecordFailure
 from fathom.documents.formats.sniff import Format, by_name, parser, picturing_parser, sniff
 from fathom.errors import UsageError
 from fathom.extensions import Extension
@@ -28,7 +28,7 @@ def parse_bytes(
     name: str,
     limits: ParseLimits | None = None,
     recogniser: "Recogniser | None" = None,
-) -> Iterator[Parsed | Failure]:
+) -> Iterator[ParsedDocument | RecordFailure]:
     """Parse the content of a file; called in the sandbox only.
 
     Args:
@@ -38,7 +38,7 @@ def parse_bytes(
         recogniser: Reads text on pictures, if wanted.
 
     Raises:
-        Refused: With the typed outcome.
+        ParseRefusal: With the typed outcome.
     """
     return parse_stream(BytesIO(data), name, limits or ParseLimits(), recogniser=recogniser)
 
@@ -49,7 +49,7 @@ def parse_stream(
     limits: ParseLimits,
     extension: Extension | None = None,
     recogniser: "Recogniser | None" = None,
-) -> Iterator[Parsed | Failure]:
+) -> Iterator[ParsedDocument | RecordFailure]:
     """Parse an open file; a corpus is read record by record.
 
     Args:
@@ -60,7 +60,7 @@ def parse_stream(
         recogniser: As in `parse_bytes`.
 
     Raises:
-        Refused: With the typed outcome.
+        ParseRefusal: With the typed outcome.
     """
     from fathom.documents.formats import corpus
 
@@ -70,11 +70,11 @@ def parse_stream(
         return
     size = file.seek(0, os.SEEK_END)
     if size > limits.file_bytes:
-        raise Refused("failed", f"larger than {limits.file_bytes // 1_000_000} MB; split it")
+        raise ParseRefusal("failed", f"larger than {limits.file_bytes // 1_000_000} MB; split it")
     file.seek(0)
     data = file.read()
     if extension is not None:
-        yield checked(_extended(extension, data), limits)
+        yield check_text(_parse_with_extension(extension, data), limits)
         return
     kind = sniff(data, name)
     try:
@@ -82,48 +82,50 @@ def parse_stream(
             parsed = picturing_parser(kind)(data, recogniser)
         else:
             parsed = parser(kind)(data)
-    except Refused as refusal:
+    except ParseRefusal as refusal:
         raise by_name(refusal, name) from None
-    yield _lined(checked(parsed, limits), kind, data)
+    yield _add_lines(check_text(parsed, limits), kind, data)
 
 
-def _extended(extension: Extension, data: bytes) -> Parsed:
+def _parse_with_extension(extension: Extension, data: bytes) -> ParsedDocument:
     try:
         parse = extension.load()
     except UsageError as error:
-        raise Refused("failed", str(error)) from error
+        raise ParseRefusal("failed", str(error)) from error
     parsed = parse(data)
-    if not isinstance(parsed, Parsed):
-        raise Refused("failed", f"{extension} gave {type(parsed).__name__} instead of Parsed")
+    if not isinstance(parsed, ParsedDocument):
+        raise ParseRefusal(
+            "failed", f"{extension} gave {type(parsed).__name__} instead of ParsedDocument"
+        )
     return parsed
 
 
-def _lined(parsed: Parsed, kind: Format, data: bytes) -> Parsed:
+def _add_lines(parsed: ParsedDocument, kind: Format, data: bytes) -> ParsedDocument:
     if kind not in _LINED:
         return parsed
     from fathom.documents.decode import decode_markup
     from fathom.documents.formats.manual import bare
-    from fathom.documents.source_lines import lines_of, without_tags
+    from fathom.documents.source_lines import map_lines, strip_tags
 
     file = decode_markup(data)
     if kind in _TAGGED:
-        file = without_tags(file)
+        file = strip_tags(file)
     elif kind == "manual":
         file = bare(file)
     starts = [block.span.start for block in parsed.blocks]
-    return replace(parsed, lines=lines_of(parsed.text, file, starts))
+    return replace(parsed, lines=map_lines(parsed.text, file, starts))
 
 
-def checked(parsed: Parsed, limits: ParseLimits) -> Parsed:
+def check_text(parsed: ParsedDocument, limits: ParseLimits) -> ParsedDocument:
     """Return `parsed`, or refuse it if it has no text or too much.
 
     Raises:
-        Refused: `empty` or `failed`.
+        ParseRefusal: `empty` or `failed`.
     """
     if not parsed.text.strip():
-        raise Refused("empty", "holds no text")
+        raise ParseRefusal("empty", "holds no text")
     if len(parsed.text) > limits.text_chars:
-        raise Refused(
+        raise ParseRefusal(
             "failed", f"holds more than {limits.text_chars // 1_000_000} million characters"
         )
     return parsed

@@ -1,13 +1,13 @@
 """The `_id` of a record: free text that becomes a document's id and a part of its place.
 
-Files have ids of 16 hexadecimal digits, made by `discover.document_id`. A record is never stored
-under such an id: it would replace the file with that content, which would then not be read.
+Files have ids of 16 hexadecimal digits, made by `discover.derive_document_id`. A record is never
+stored under such an id: it would replace the file with that content, which would then not be read.
 """
 
 import re
 import unicodedata
 
-MOST_BYTES = 1000
+MAX_ID_BYTES = 1000
 """The longest id in UTF-8; an index on a server takes keys, with their file, up to 2,700 bytes."""
 _SEPARATOR = re.compile(r"[/\\]")
 _FILE_ID = re.compile(r"_*[0-9a-f]{16}")
@@ -21,8 +21,8 @@ def check_record_id(name: str) -> None:
         ValueError: If the id is not acceptable; the message gives the reason in one line, without
             the id.
     """
-    if len(name.encode("utf-8", "replace")) > MOST_BYTES:
-        raise ValueError(f'its "_id" is longer than {MOST_BYTES} bytes; give it a shorter one')
+    if len(name.encode("utf-8", "replace")) > MAX_ID_BYTES:
+        raise ValueError(f'its "_id" is longer than {MAX_ID_BYTES} bytes; give it a shorter one')
     if any(unicodedata.category(char) in {"Cc", "Cs"} for char in name):
         raise ValueError('its "_id" holds a control character; give it one without')
     if is_file_id(name):

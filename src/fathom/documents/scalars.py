@@ -17,7 +17,7 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 _QUOTES = "\"'"
 
 
-def typed(text: str) -> Scalar:
+def parse_scalar(text: str) -> Scalar:
     """Return the value that a text looks like: a truth value, a number, a date, otherwise the text.
 
     Dates become ISO 8601 texts (`2021-05-01`), which compare in the order of time. Quoted text
@@ -30,10 +30,10 @@ def typed(text: str) -> Scalar:
         return text.lower() == "true"
     if _WHOLE.fullmatch(text):
         return int(text)
-    return float(text) if _REAL.fullmatch(text) else iso_date(text) or text
+    return float(text) if _REAL.fullmatch(text) else parse_date(text) or text
 
 
-def iso_date(text: str) -> str:
+def parse_date(text: str) -> str:
     """Return the date that a text gives as ISO 8601, with the time as written; `""` without one.
 
     Accepted forms are `2021-5-1`, `2021/05/01`, `1 May 2021` and `May 1, 2021`; forms that two

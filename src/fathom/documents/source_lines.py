@@ -11,7 +11,7 @@ from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-AHEAD = 400
+LOOK_AHEAD = 400
 """The most words of the file to skip because the text does not hold them."""
 _WORD = re.compile(r"\w+")
 _UNSEEN = re.compile(
@@ -19,7 +19,7 @@ _UNSEEN = re.compile(
 )
 
 
-def lines_of(
+def map_lines(
     text: str, file: str, starts: Sequence[int] = (), *, patience: int = 5_000_000
 ) -> tuple[tuple[int, int], ...]:
     """Return where lines of the file begin in the text, as (offset, line from 1), both growing.
@@ -34,12 +34,12 @@ def lines_of(
     Returns:
         Empty after giving up: most lines would be wrong.
     """
-    words = _Words(file.replace("\r\n", "\n").replace("\r", "\n"))
+    words = _WordStream(file.replace("\r\n", "\n").replace("\r", "\n"))
     lines: list[tuple[int, int]] = []
     last_offset = -1
-    for word, following, offset in _pairs(text):
-        line = words.line_of(word, following)
-        if words.in_vain > patience:
+    for word, following, offset in _pair_words(text):
+        line = words.find_line(word, following)
+        if words.failed_comparisons > patience:
             return ()
         if line is None:
             continue
@@ -51,13 +51,13 @@ def lines_of(
     return tuple(lines)
 
 
-def without_tags(markup: str) -> str:
+def strip_tags(markup: str) -> str:
     """Replace tags, comments and scripts of HTML or XML by spaces; the line numbers stay."""
     bare = _UNSEEN.sub(lambda match: " " + "\n" * match[0].count("\n"), markup)
     return "\n".join(html.unescape(line).replace("\n", " ") for line in bare.split("\n"))
 
 
-def _pairs(text: str) -> Iterator[tuple[str, str, int]]:
+def _pair_words(text: str) -> Iterator[tuple[str, str, int]]:
     """Yield each word with the next one and its offset."""
     word, offset = "", 0
     for match in _WORD.finditer(text):
@@ -68,49 +68,49 @@ def _pairs(text: str) -> Iterator[tuple[str, str, int]]:
         yield word, "", offset
 
 
-class _Words:
+class _WordStream:
     """The words of a file in order, with a limited look-ahead."""
 
     def __init__(self, file: str) -> None:
-        self._coming = (
+        self._remaining = (
             (match[0], number)
             for number, line in enumerate(file.split("\n"), start=1)
             for match in _WORD.finditer(line)
         )
         self._ahead: deque[tuple[str, int]] = deque()
-        self._held: Counter[str] = Counter()
-        self.in_vain = 0
+        self._counts: Counter[str] = Counter()
+        self.failed_comparisons = 0
         self._fill()
 
-    def line_of(self, word: str, after: str) -> int | None:
+    def find_line(self, word: str, after: str) -> int | None:
         """Consume the words up to `word`, which `after` follows, and return its line.
 
         Returns:
             `None` if the word is not ahead; then no word is consumed.
         """
-        skipped = self._skipped(word, after)
+        skipped = self._count_skipped(word, after)
         if skipped is None:
             return None
         for _ in range(skipped + 1):
             dropped, line = self._ahead.popleft()
-            self._held[dropped] -= 1
+            self._counts[dropped] -= 1
         self._fill()
         return line
 
-    def _skipped(self, word: str, after: str) -> int | None:
+    def _count_skipped(self, word: str, after: str) -> int | None:
         # The counter answers for most words without a walk over those ahead.
-        if not self._held[word]:
+        if not self._counts[word]:
             return None
         if self._ahead[0][0] == word:
             return 0
-        for index, (candidate, _) in enumerate(islice(self._ahead, AHEAD)):
+        for index, (candidate, _) in enumerate(islice(self._ahead, LOOK_AHEAD)):
             following = self._ahead[index + 1][0] if index + 1 < len(self._ahead) else ""
             if candidate == word and following == after:
                 return index
-        self.in_vain += len(self._ahead)
+        self.failed_comparisons += len(self._ahead)
         return None
 
     def _fill(self) -> None:
-        for word, line in islice(self._coming, AHEAD + 1 - len(self._ahead)):
+        for word, line in islice(self._remaining, LOOK_AHEAD + 1 - len(self._ahead)):
             self._ahead.append((word, line))
-            self._held[word] += 1
+            self._counts[word] += 1

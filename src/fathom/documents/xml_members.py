@@ -10,8 +10,8 @@ from typing import TypeAlias
 
 from lxml import etree
 
-from fathom.documents.base import Refused
-from fathom.documents.zipguard import unpack
+from fathom.documents.base import ParseRefusal
+from fathom.documents.zipguard import unpack_member
 
 Element: TypeAlias = etree._Element  # noqa: SLF001 - lxml gives its element type no public name
 
@@ -24,18 +24,20 @@ def read_xml(data: bytes, name: str) -> Element:
         name: The file's name in a refusal.
 
     Raises:
-        Refused: `failed` when it declares entities, is no XML at all, or is nested more than
+        ParseRefusal: `failed` when it declares entities, is no XML at all, or is nested more than
             256 levels deep.
     """
     try:
-        root = etree.fromstring(data, _parser(recover=False))
+        root = etree.fromstring(data, _make_parser(recover=False))
     except etree.XMLSyntaxError as error:
         if error.code == etree.ErrorTypes.ERR_RESOURCE_LIMIT:  # repair would cut the text short
-            raise Refused("failed", f"{name} is nested too deep or expands too much") from error
-        root = _mended(data, name, str(error))
+            raise ParseRefusal(
+                "failed", f"{name} is nested too deep or expands too much"
+            ) from error
+        root = _parse_damaged(data, name, str(error))
     dtd = root.getroottree().docinfo.internalDTD
     if dtd is not None and any(True for _ in dtd.iterentities()):
-        raise Refused("failed", f"{name} declares XML entities, as in an entity bomb")
+        raise ParseRefusal("failed", f"{name} declares XML entities, as in an entity bomb")
     return root
 
 
@@ -43,33 +45,33 @@ def read_member(archive: zipfile.ZipFile, name: str) -> bytes | None:
     """Return the bytes of a member, or `None` without a member of this name.
 
     Raises:
-        Refused: `failed` when the member is damaged.
+        ParseRefusal: `failed` when the member is damaged.
     """
     try:
-        return unpack(archive, name)
+        return unpack_member(archive, name)
     except KeyError:
         return None
     except zipfile.BadZipFile as error:
-        raise Refused("failed", f"damaged zip member {name}: {error}") from error
+        raise ParseRefusal("failed", f"damaged zip member {name}: {error}") from error
 
 
-def member_xml(archive: zipfile.ZipFile, name: str) -> Element | None:
+def read_xml_member(archive: zipfile.ZipFile, name: str) -> Element | None:
     """Return the root of an XML member, or `None` without a member of this name.
 
     Raises:
-        Refused: `failed` when the member is damaged or declares entities.
+        ParseRefusal: `failed` when the member is damaged or declares entities.
     """
     data = read_member(archive, name)
     return None if data is None else read_xml(data, name)
 
 
-def local(element: Element) -> str:
+def get_local_name(element: Element) -> str:
     """Return the element's name without namespace; empty for a comment or an instruction."""
     tag = element.tag
     return tag.rpartition("}")[2] if isinstance(tag, str) else ""
 
 
-def attribute(element: Element, name: str) -> str | None:
+def get_attribute(element: Element, name: str) -> str | None:
     """Return the first attribute of this name in any namespace."""
     for key, value in element.attrib.items():
         if key.rpartition("}")[2] == name:
@@ -77,31 +79,31 @@ def attribute(element: Element, name: str) -> str | None:
     return None
 
 
-def children(element: Element, *names: str) -> Iterator[Element]:
+def iter_children(element: Element, *names: str) -> Iterator[Element]:
     """Yield the direct children with one of these names."""
-    return (child for child in element if local(child) in names)
+    return (child for child in element if get_local_name(child) in names)
 
 
-def child(element: Element | None, *path: str) -> Element | None:
+def find_child(element: Element | None, *path: str) -> Element | None:
     """Return the first child along a path of names."""
     for name in path:
         if element is None:
             return None
-        element = next(children(element, name), None)
+        element = next(iter_children(element, name), None)
     return element
 
 
-def descendants(element: Element, *names: str) -> Iterator[Element]:
+def iter_descendants(element: Element, *names: str) -> Iterator[Element]:
     """Yield all elements below with one of these names, in document order."""
-    return (below for below in element.iterdescendants() if local(below) in names)
+    return (below for below in element.iterdescendants() if get_local_name(below) in names)
 
 
-def text_of(element: Element | None) -> str:
+def get_text(element: Element | None) -> str:
     """Return all character data below an element."""
     return "" if element is None else "".join(str(part) for part in element.itertext())
 
 
-def number(value: str | None, default: int = 0) -> int:
+def parse_number(value: str | None, default: int = 0) -> int:
     """Parse a whole number from an attribute; `default` if it is missing or not a number."""
     try:
         return default if value is None else int(value)
@@ -109,17 +111,17 @@ def number(value: str | None, default: int = 0) -> int:
         return default
 
 
-def _mended(data: bytes, name: str, problem: str) -> Element:
+def _parse_damaged(data: bytes, name: str, problem: str) -> Element:
     try:
-        root = etree.fromstring(data, _parser(recover=True))
+        root = etree.fromstring(data, _make_parser(recover=True))
     except etree.XMLSyntaxError:
         root = None
     if root is None:
-        raise Refused("failed", f"{name} is not XML: {problem}")
+        raise ParseRefusal("failed", f"{name} is not XML: {problem}")
     return root
 
 
-def _parser(*, recover: bool) -> etree.XMLParser:
+def _make_parser(*, recover: bool) -> etree.XMLParser:
     return etree.XMLParser(
         resolve_entities=False,
         no_network=True,

@@ -10,7 +10,7 @@ import zipfile
 import zlib
 from dataclasses import dataclass
 
-from fathom.documents.base import Refused
+from fathom.documents.base import ParseRefusal
 
 _DIRECTORY_MARK = b"PK\x01\x02"
 _ENCRYPTED = 0x1
@@ -45,17 +45,17 @@ def open_zip(data: bytes, limits: ZipLimits = _DEFAULT) -> zipfile.ZipFile:
         A zip whose listing holds only members with safe names.
 
     Raises:
-        Refused: `failed` for a damaged zip or a bomb, `encrypted` for protected members.
+        ParseRefusal: `failed` for a damaged zip or a bomb, `encrypted` for protected members.
     """
     # Counted before zipfile builds an object per entry: a million entries would fill the memory.
     if data.count(_DIRECTORY_MARK) > limits.members:
-        raise Refused("failed", f"zip holds more than {limits.members} members")
+        raise ParseRefusal("failed", f"zip holds more than {limits.members} members")
     try:
         archive = zipfile.ZipFile(io.BytesIO(data))
     except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as error:
-        raise Refused("failed", f"damaged zip: {error}") from error
+        raise ParseRefusal("failed", f"damaged zip: {error}") from error
     check_zip(archive.infolist(), len(data), limits)
-    safe = [info for info in archive.infolist() if safe_name(info)]
+    safe = [info for info in archive.infolist() if has_safe_name(info)]
     archive.filelist = safe
     archive.NameToInfo = {info.filename: info for info in safe}
     return archive
@@ -70,28 +70,28 @@ def check_zip(members: list[zipfile.ZipInfo], size: int, limits: ZipLimits = _DE
         limits: The most that is allowed.
 
     Raises:
-        Refused: `encrypted` for protected members, `failed` for too many, too big, too dense or
-            overlapping ones.
+        ParseRefusal: `encrypted` for protected members, `failed` for too many, too big, too dense
+            or overlapping ones.
     """
     if any(info.flag_bits & _ENCRYPTED for info in members):
-        raise Refused("encrypted", "zip members are encrypted; save it without a password")
+        raise ParseRefusal("encrypted", "zip members are encrypted; save it without a password")
     if len(members) > limits.members:
-        raise Refused("failed", f"zip holds more than {limits.members} members")
+        raise ParseRefusal("failed", f"zip holds more than {limits.members} members")
     stored = sum(info.compress_size for info in members)
     total = sum(info.file_size for info in members)
     # Overlapping members store the same bytes many times: their sum exceeds the file.
     if stored > size:
-        raise Refused("failed", "zip members overlap, as in a zip bomb")
+        raise ParseRefusal("failed", "zip members overlap, as in a zip bomb")
     if total > limits.total:
-        raise Refused("failed", f"zip inflates to more than {limits.total // _MEGABYTE} MB")
+        raise ParseRefusal("failed", f"zip inflates to more than {limits.total // _MEGABYTE} MB")
     for inflated, packed in [(total, stored), *((m.file_size, m.compress_size) for m in members)]:
         if inflated > limits.ratio_from and inflated > limits.ratio * packed:
-            raise Refused(
+            raise ParseRefusal(
                 "failed", f"zip inflates more than {limits.ratio} times, as in a zip bomb"
             )
 
 
-def unpack(archive: zipfile.ZipFile, member: str | zipfile.ZipInfo, most: int = -1) -> bytes:
+def unpack_member(archive: zipfile.ZipFile, member: str | zipfile.ZipInfo, most: int = -1) -> bytes:
     """Return the first bytes of a member, or all of them.
 
     Raises:
@@ -111,7 +111,7 @@ def unpack(archive: zipfile.ZipFile, member: str | zipfile.ZipInfo, most: int = 
         raise zipfile.BadZipFile(str(error)) from error
 
 
-def safe_name(info: zipfile.ZipInfo) -> bool:
+def has_safe_name(info: zipfile.ZipInfo) -> bool:
     """Return whether a member's name stays in the archive: relative, no `..`, backslash or NUL."""
     name = info.orig_filename
     if not name or name.startswith("/") or "\\" in name or "\x00" in name or ":" in name[:2]:

@@ -11,10 +11,10 @@ from pydantic import BaseModel, ConfigDict, Field, StringConstraints, Validation
 
 from fathom.errors import SettingsError
 from fathom.settings.maf import Phase
-from fathom.settings.section import first_fault
+from fathom.settings.section import find_first_fault
 
 SHIPPED = ("generic", "licensing-id")
-_LONGEST = 60
+_MAX_SHOWN = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +55,7 @@ def load_domain(name: str) -> Domain:
         SettingsError: If there is no such domain, or its file is not as docs/domains.md has it.
     """
     if name in SHIPPED:
-        return _parse(files(__package__).joinpath(f"{name}.toml").read_text("utf-8"), name)
+        return _parse_domain(files(__package__).joinpath(f"{name}.toml").read_text("utf-8"), name)
     try:
         text = Path(name).read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -65,7 +65,7 @@ def load_domain(name: str) -> Domain:
         ) from None
     except (OSError, ValueError) as error:  # ValueError: not UTF-8, or no path at all
         raise SettingsError(f"domain.file = {name!r} cannot be read: {error}") from None
-    return _parse(text, name)
+    return _parse_domain(text, name)
 
 
 _Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
@@ -89,7 +89,7 @@ class _DomainTable(_Table):
     terms: list[_Text] = []
 
 
-def _parse(text: str, origin: str) -> Domain:
+def _parse_domain(text: str, origin: str) -> Domain:
     try:
         tree = tomllib.loads(text)
         # An empty file is valid TOML, and pydantic would only say that keys are missing.
@@ -99,61 +99,61 @@ def _parse(text: str, origin: str) -> Domain:
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise SettingsError(f"{origin}: the domain file is not TOML: {error}") from None
     except ValidationError as error:
-        raise SettingsError(f"{origin}: {_first(error)}") from None
-    _check_once([entry.name for entry in table.classes], f"{origin}: classes.name")
+        raise SettingsError(f"{origin}: {_describe_first_fault(error)}") from None
+    _check_unique([entry.name for entry in table.classes], f"{origin}: classes.name")
     # A cue in two classes could not decide between them, so cues are unique over all.
-    cues = [_plain(cue) for entry in table.classes for cue in entry.cues]
-    _check_once(cues, f"{origin}: classes.cues")
-    _check_once([_plain(term) for term in table.synonyms], f"{origin}: synonyms")
-    return _domain(table)
+    cues = [_normalize(cue) for entry in table.classes for cue in entry.cues]
+    _check_unique(cues, f"{origin}: classes.cues")
+    _check_unique([_normalize(term) for term in table.synonyms], f"{origin}: synonyms")
+    return _build_domain(table)
 
 
-def _first(error: ValidationError) -> str:
+def _describe_first_fault(error: ValidationError) -> str:
     """Describe the first mistake, with the key where it is."""
     first = error.errors()[0]
-    key, value, expected = first_fault(error)
+    key, value, expected = find_first_fault(error)
     if first["type"] == "extra_forbidden":
         return f"unknown key {key!r}; see docs/domains.md"
     if first["type"] == "missing":
         return f"the key {key!r} is missing; see docs/domains.md"
     text = repr(value)
-    excerpt = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+    excerpt = text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}…"
     return f"{key} = {excerpt}: {expected}"
 
 
-def _check_once(values: Sequence[str], key: str) -> None:
+def _check_unique(values: Sequence[str], key: str) -> None:
     repeated = next((value for value in values if values.count(value) > 1), None)
     if repeated is not None:
         raise SettingsError(f"{key}: {repeated!r} is listed twice; remove one")
 
 
-def _domain(table: _DomainTable) -> Domain:
+def _build_domain(table: _DomainTable) -> Domain:
     return Domain(
         name=table.name,
         classes=tuple(
             QuestionClass(
                 name=entry.name,
-                cues=tuple(_plain(cue) for cue in entry.cues),
+                cues=tuple(_normalize(cue) for cue in entry.cues),
                 thresholds=entry.thresholds,
             )
             for entry in table.classes
         ),
-        synonyms=_both_ways(table.synonyms),
-        terms=tuple(dict.fromkeys(_plain(term) for term in table.terms)),
+        synonyms=_link_synonyms(table.synonyms),
+        terms=tuple(dict.fromkeys(_normalize(term) for term in table.terms)),
     )
 
 
-def _both_ways(synonyms: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
+def _link_synonyms(synonyms: Mapping[str, Sequence[str]]) -> dict[str, tuple[str, ...]]:
     """Map every name of a thing to its other names, as they are written."""
     links: dict[str, dict[str, Any]] = {}
     for term, others in synonyms.items():
         group = [" ".join(name.split()) for name in (term, *others)]
         for name in group:
-            rest = [other for other in group if _plain(other) != _plain(name)]
+            rest = [other for other in group if _normalize(other) != _normalize(name)]
             # A name may belong to several groups, whose names are joined; a dict keeps their order.
-            links.setdefault(_plain(name), {}).update(dict.fromkeys(rest))
+            links.setdefault(_normalize(name), {}).update(dict.fromkeys(rest))
     return {term: tuple(others) for term, others in links.items()}
 
 
-def _plain(text: str) -> str:
+def _normalize(text: str) -> str:
     return " ".join(text.lower().split())

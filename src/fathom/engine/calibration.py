@@ -17,8 +17,8 @@ from fathom.types import Query
 
 if TYPE_CHECKING:  # imported when a question is asked
     from fathom.assembly import Assembly
-    from fathom.assembly.calibrations import Chosen
-    from fathom.calibration.law import Answered, Calibrated, Calibration
+    from fathom.assembly.calibrations import CalibrationInForce
+    from fathom.calibration.law import Calibration, CalibrationFit, GradedAnswer
 
 LATEST = 200
 """The latest answers that are compared with the calibration for drift."""
@@ -39,40 +39,40 @@ class Calibrations:
         self._documents = documents
         self._traces = traces
         self._assembly = assembly
-        self._current: dict[tuple[str, str], Chosen] = {}
+        self._current: dict[tuple[str, str], CalibrationInForce] = {}
 
-    def current(self, strategy: str | None = None) -> "Chosen":
+    def current(self, strategy: str | None = None) -> "CalibrationInForce":
         """Return the calibration in force for a strategy, by default for `ask.strategy`.
 
         Raises:
             IndexMissing: If nothing has been ingested.
             UsageError: If the index keeps a calibration that this version cannot read.
         """
-        from fathom.assembly.calibrations import chosen
+        from fathom.assembly.calibrations import choose_calibration
 
         name = self._name(strategy)
         stored = self._index.reader().calibrations()
         key = name, stored.get(name, "")
         if key not in self._current:
-            self._current[key] = chosen(self._assembly(), name, stored)
+            self._current[key] = choose_calibration(self._assembly(), name, stored)
         return self._current[key]
 
     def list(self) -> "dict[str, Calibration]":
         """Return the calibrations stored with the index by strategy, whether in force or not."""
-        from fathom.assembly.calibrations import loaded
+        from fathom.assembly.calibrations import parse_calibration
 
         stored = self._index.reader(checked=False).calibrations()
-        return {name: loaded(data, name) for name, data in stored.items()}
+        return {name: parse_calibration(data, name) for name, data in stored.items()}
 
     def learn(
         self,
-        answers: "Sequence[Answered | None]",
+        answers: "Sequence[GradedAnswer | None]",
         *,
         strategy: str | None = None,
         max_error: float | None = None,
         delta: float = 0.05,
         made_of: Mapping[str, Any] | None = None,
-    ) -> "Calibrated":
+    ) -> "CalibrationFit":
         """Learn the probability of being right from recorded answers, and store it with the index.
 
         `fathom.evaluation.calibration.calibrate` asks a file of questions and passes its answers.
@@ -88,11 +88,11 @@ class Calibrations:
             UsageError: If there are too few answers to learn from, or all are right, or none is.
             IndexLocked: If another process is writing.
         """
-        from fathom.assembly.calibrations import calibrated
+        from fathom.assembly.calibrations import learn_calibration
 
         name = self._name(strategy)
         check_strategy(name)
-        learned = calibrated(
+        learned = learn_calibration(
             self._assembly(), name, answers, max_error=max_error, delta=delta, made_of=made_of or {}
         )
         self.store(name, learned.calibration)
@@ -114,9 +114,9 @@ class Calibrations:
         calibration = self.current(name).calibration
         if calibration is None or not calibration.drift.spreads or not self._traces.exist():
             return ()
-        return calibration.drift.moved(self._traces.store.signals(name, LATEST))
+        return calibration.drift.find_moved_signals(self._traces.store.signals(name, LATEST))
 
-    def cautions(self, strategy: str, current: "Chosen") -> tuple[str, ...]:
+    def cautions(self, strategy: str, current: "CalibrationInForce") -> tuple[str, ...]:
         """Return the reasons not to rely on the calibration of a strategy, a line each."""
         if current.stale or current.calibration is None:
             return (current.stale,) if current.stale else ()
@@ -162,7 +162,7 @@ class Calibrations:
             TraceMissing: If there is no such trace.
             TraceTampered: If the trace is not what was stored.
         """
-        from fathom.assembly.calibrations import made_for
+        from fathom.assembly.calibrations import hash_identity
         from fathom.strategies.verified import feedback_on
 
         if answer and not counts:
@@ -172,24 +172,24 @@ class Calibrations:
         index = self._index.reader(checked=False)
         fits = self._assembly().answer_fit.fits
         feedback, held = feedback_on(trace, right, answer.strip(), documents, index.document, fits)
-        feedback = replace(feedback, made_for=made_for(self._assembly(), trace), note=note)
+        feedback = replace(feedback, made_for=hash_identity(self._assembly(), trace), note=note)
         if not counts:
             feedback = replace(feedback, counts=False, again=None)
         self._traces.store.put_feedback(feedback, held=held)
         return feedback
 
-    def label_answers(self, strategy: str | None = None) -> "Sequence[Answered | None]":
+    def label_answers(self, strategy: str | None = None) -> "Sequence[GradedAnswer | None]":
         """Return the answers of a strategy that people judged, given with these settings.
 
         An entry is `None` where an answer was to be given and none was.
         """
-        from fathom.assembly.calibrations import identity_of
-        from fathom.calibration.law import Answered
+        from fathom.assembly.calibrations import describe_identity
+        from fathom.calibration.law import GradedAnswer
 
         name = self._name(strategy)
-        identity = digest(canonical(identity_of(self._assembly(), name)))
+        identity = digest(canonical(describe_identity(self._assembly(), name)))
         return [
-            None if feedback.right is None else Answered(feedback.signals, feedback.right)
+            None if feedback.right is None else GradedAnswer(feedback.signals, feedback.right)
             for feedback in self._traces.store.feedback(strategy=name)
             if feedback.made_for == identity and feedback.signals and feedback.counts
         ]

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fathom.documents.discover import Wanted, absolute, check_paths, snapshot
+from fathom.documents.discover import FileFilter, check_paths, make_absolute, take_snapshot
 from fathom.engine.opened_index import OpenedIndex
 from fathom.engine.traces import Traces
 from fathom.errors import FathomError, UsageError
@@ -62,7 +62,7 @@ class Documents:
         """
         index = self._index.reader(checked=False)
         name = os.fsencode(name).decode("utf-8", "backslashreplace")  # as paths are stored
-        source = index.source(name) or index.source(str(absolute(name)))
+        source = index.source(name) or index.source(str(make_absolute(name)))
         document = index.document(source.document_id if source and source.document_id else name)
         if document is None:
             raise UsageError(f"no document {name!r}; `fathom docs list` shows ids and paths")
@@ -101,7 +101,7 @@ class Documents:
 
     def fingerprint(self, paths: Paths = ()) -> Mapping[str, object]:
         """Return a value that changes with the files at `paths`, by default at all roots."""
-        return snapshot(_as_paths(paths) or self.roots(), self._wanted)
+        return take_snapshot(_as_paths(paths) or self.roots(), self._wanted)
 
     def ingest(
         self,
@@ -129,12 +129,13 @@ class Documents:
             IndexLocked: If another process is writing.
         """
         given = _as_paths(paths)
-        roots = [absolute(path) for path in given] or self.roots()
+        roots = [make_absolute(path) for path in given] or self.roots()
         if not roots:
             raise UsageError("the index was asked to hold nothing; name a file or folder to ingest")
         check_paths(given or roots, self._wanted, self._is_known)
         if rebuild and not lose:
             self._check_none_lost(roots)
+        from fathom.assembly.worker import open_chunker
         from fathom.documents.sandbox.parent import Sandbox
         from fathom.index.batch import Batch
         from fathom.index.ingest import Ingester
@@ -145,12 +146,13 @@ class Documents:
             self._open_workers(assembly) as workers,
             self._open_writer(assembly, roots, anew=rebuild) as (writer, before),
             Sandbox(assembly.parse_limits) as sandbox,
+            open_chunker(assembly, assembly.models.given_embedder, roots) as chunker,
         ):
             writer.lay_out(assembly.spaces)
             batch = Batch(
                 writer=writer,
                 embedders={"": assembly.embedder, **assembly.models.further},
-                chunker=assembly.chunker,
+                chunker=chunker,
                 most_documents=self._settings.ingest.batch_documents,
                 wait_vectors=self._settings.ingest.wait_vectors,
             )
@@ -175,7 +177,7 @@ class Documents:
         names = [names] if isinstance(names, str) else names
         index = self._index.reader(checked=False)
         places = {place for name in names for place in places_named(index, name)}
-        folders = [str(absolute(name)) for name in names if not index.places(name)]
+        folders = [str(make_absolute(name)) for name in names if not index.places(name)]
         roots = [
             root for root in index.roots() if not any(is_below(root, folder) for folder in folders)
         ]
@@ -186,14 +188,14 @@ class Documents:
         return removed
 
     @property
-    def _wanted(self) -> Wanted:
-        return Wanted(self._settings.ingest.include, self._settings.ingest.exclude)
+    def _wanted(self) -> FileFilter:
+        return FileFilter(self._settings.ingest.include, self._settings.ingest.exclude)
 
     def _open_workers(self, assembly: "Assembly") -> "AbstractContextManager[Workers | None]":
-        from fathom.assembly.worker import packed_tools
+        from fathom.assembly.worker import pack_worker_tools
         from fathom.index.workers.opening import opened_workers
 
-        tools = partial(packed_tools, assembly, assembly.models.given_embedder)
+        tools = partial(pack_worker_tools, assembly, assembly.models.given_embedder)
         name = str(self._settings.ingest.workers)
         return opened_workers(name, tools, offline=self._settings.offline)
 
@@ -240,7 +242,7 @@ class Documents:
             index = self._index.reader(checked=False)
         except FathomError:
             return False  # there is none, or a damaged one
-        return any(True for _ in index.sources(display(absolute(path))))
+        return any(True for _ in index.sources(display(make_absolute(path))))
 
 
 def _locate_chunk(chunk: Chunk, document: Document | None) -> Place:

@@ -21,9 +21,15 @@ from fathom.index.engines import SERVERS, Index, in_workspace, place_of
 from fathom.index.filling import still_filled
 from fathom.index.filters import unmet_filters
 from fathom.index.outdated import Digests, doubts_of, warnings_of
-from fathom.runs.concurrency import StreamEvent, beside, in_loop, stream, stream_in_loop
+from fathom.runs.concurrency import (
+    StreamEvent,
+    run_in_loop,
+    run_in_thread,
+    stream_events,
+    stream_from_thread,
+)
 from fathom.runs.context import Listener
-from fathom.runs.recorder import answer_of
+from fathom.runs.recorder import restore_answer
 from fathom.runs.trace import Origin, Trace
 from fathom.settings import MOST_HITS, Settings
 from fathom.types import Answer, Filter, Hit, Query
@@ -35,8 +41,8 @@ if TYPE_CHECKING:  # what a question needs is imported when one is asked
     from fathom.llm.role_models import Connect
     from fathom.models.base import Embedder
     from fathom.models.reading import CrossReader
-    from fathom.question_maker.base import Made
-    from fathom.question_maker.maker import OnMade
+    from fathom.question_maker.base import QuestionSet
+    from fathom.question_maker.maker import OnProgress
     from fathom.retrieval.base import Retriever
     from fathom.strategies.base import CompiledGraph, Strategy
     from fathom.strategies.run import Replay, RunOutcome
@@ -345,7 +351,7 @@ class Engine:
             IndexMissing: If nothing has been ingested.
             IndexMismatch: If the index was made with another embedder.
         """
-        return in_loop(self.aask(question, **options))
+        return run_in_loop(self.aask(question, **options))
 
     async def aask(self, question: str, **options: Unpack[AskOptions]) -> Answer:
         """Answer as `ask` does, as a coroutine."""
@@ -357,13 +363,13 @@ class Engine:
 
         Closing the iterator before the end ends the work. The option `listener` is not used.
         """
-        return stream_in_loop(self._ask_with(question, options))
+        return stream_from_thread(self._ask_with(question, options))
 
     def aask_stream(
         self, question: str, **options: Unpack[AskOptions]
     ) -> AsyncIterator[StreamEvent]:
         """Yield events as `ask_stream` does, asynchronously."""
-        return stream(self._ask_with(question, options))
+        return stream_events(self._ask_with(question, options))
 
     def _ask_with(
         self, question: str, options: AskOptions
@@ -388,14 +394,14 @@ class Engine:
         _ = assembly.domain
         if not self.models.is_warm:  # in the background, as importing LangGraph takes as long
             self.executor.submit(self.models.warm_up)
-        from fathom.assembly.calibrations import weigher
+        from fathom.assembly.calibrations import make_weigher
         from fathom.strategies.run import Surroundings, run
 
         name = request.strategy or self.settings.ask.strategy
         check_strategy(name)
         # Slow work that is done once must not count against the time of the budget.
         if not self.models.is_warm:
-            await beside(self.executor, self.models.warm_up)
+            await run_in_thread(self.executor, self.models.warm_up)
         query, turns = request.query, request.turns
         with self.open_snapshot() as index:
             lacking = index.lacking_vectors()
@@ -409,13 +415,13 @@ class Engine:
             origin = Origin(
                 question=query.text,
                 strategy=name,
-                settings=assembly.recorded(name),
+                settings=assembly.list_recorded_settings(name),
                 index_revision=index.revision(),
                 seed=self.settings.ask.seed,
                 budget=request.budget or assembly.budget,
                 arguments={
                     "filters": query.filters,
-                    "calibration": weigher(calibration, name, self.settings.ask).to_json(),
+                    "calibration": make_weigher(calibration, name, self.settings.ask).to_json(),
                     **({"history": turns} if turns else {}),
                     **({"clean": True} if self.settings.ask.clean_question else {}),
                     **verified,
@@ -434,7 +440,9 @@ class Engine:
             outcome = await run(strategy, query, origin, surroundings)
             cautions = (*still_filled(lacking), *self.calibration.cautions(name, calibration))
             if query.filters and outcome.answer.status == "abstained":
-                cautions += await beside(self.executor, lambda: self.check_filters(query.filters))
+                cautions += await run_in_thread(
+                    self.executor, lambda: self.check_filters(query.filters)
+                )
             outcome = self._add_warnings(outcome, index, cautions)
         return self.traces.save(outcome)
 
@@ -456,7 +464,7 @@ class Engine:
         changed = warnings_of(cited, index, self._digests, shared=self.index.is_shared)
         warnings = (*changed, *doubts_of(cited), *cautions)
         # The answer of the record, which holds no secrets: what is given can be looked up later.
-        answer = answer_of(outcome.trace.answer)
+        answer = restore_answer(outcome.trace.answer)
         return replace(outcome, answer=replace(answer, warnings=warnings))
 
     # Records.
@@ -486,8 +494,8 @@ class Engine:
             SettingsError: If a setting is unknown or illegal.
         """
         from fathom.assembly import Assembly
-        from fathom.assembly.prompts import changed_prompts
-        from fathom.llm.call import Absent
+        from fathom.assembly.prompts import list_changed_prompts
+        from fathom.llm.call import AbsentModel
         from fathom.strategies.base import make_strategy
         from fathom.strategies.run import Surroundings, replay
 
@@ -496,7 +504,7 @@ class Engine:
         layers.assign([*assignments, "offline=true"])
         settings = layers.settings()
         name = trace.origin.strategy
-        models = self.models.with_connect(settings, Absent)
+        models = self.models.with_connect(settings, AbsentModel)
         assembly = Assembly(settings, index=_refuse_index, models=models)
         surroundings = Surroundings(
             executor=self.executor,
@@ -505,8 +513,8 @@ class Engine:
             quotes=assembly.quotes,
         )
         strategy = make_strategy(name, assembly)
-        work = replay(trace, strategy, assembly.recorded(name), surroundings)
-        return replace(in_loop(work), prompts=changed_prompts(trace, settings))
+        work = replay(trace, strategy, assembly.list_recorded_settings(name), surroundings)
+        return replace(run_in_loop(work), prompts=list_changed_prompts(trace, settings))
 
     # The index.
 
@@ -560,8 +568,8 @@ class Engine:
         kinds: Sequence[str] = (),
         languages: Sequence[str] = (),
         seed: int = 0,
-        on_made: "OnMade" = lambda _made, _wanted: None,
-    ) -> "Made":
+        on_made: "OnProgress" = lambda _made, _wanted: None,
+    ) -> "QuestionSet":
         """Make questions from the documents, some with answers and some without.
 
         The same index, settings and arguments give the same questions.
@@ -577,22 +585,22 @@ class Engine:
             UsageError: If a kind or a language is unknown, or the number below 1.
             IndexMissing: If nothing has been ingested.
         """
-        from fathom.question_maker.maker import QuestionMaker, checked_choice
+        from fathom.question_maker.maker import QuestionMaker, check_selection
         from fathom.question_maker.round_trip import RoundTrip
-        from fathom.question_maker.written import written_facts
+        from fathom.question_maker.written import write_facts
 
-        choice = checked_choice(number, kinds, languages)
+        choice = check_selection(number, kinds, languages)
         assembly, index = self.assembly, self._opened.filled_reader()
         trip = RoundTrip(
             retriever=assembly.retriever("hybrid", index),
             reader=assembly.local_reader,
-            terms=assembly.terms,
+            extract_terms=assembly.terms,
         )
         questioner = assembly.questioner
-        written = partial(written_facts, questioner, budget=assembly.budget) if questioner else None
-        maker = QuestionMaker(index=index, trip=trip, written=written)
+        written = partial(write_facts, questioner, budget=assembly.budget) if questioner else None
+        maker = QuestionMaker(index=index, trip=trip, write_facts=written)
         return maker.make(
-            number, kinds=choice.kinds, languages=choice.languages, seed=seed, on_made=on_made
+            number, kinds=choice.kinds, languages=choice.languages, seed=seed, on_progress=on_made
         )
 
 

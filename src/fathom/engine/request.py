@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self, TypedDict, Unpack
 
-from fathom.question.conversation import Dialogue, History, dialogue_of
+from fathom.question.conversation import Dialogue, History, parse_dialogue
 from fathom.runs.context import Listener
 from fathom.types import Filter, Query
 from fathom.usage import Budget
@@ -69,6 +69,6 @@ class AskRequest:
             query=Query(text=question, filters=parse_filters(options.get("filters", ()))),
             strategy=options.get("strategy") or "",
             budget=options.get("budget"),
-            turns=dialogue_of(options.get("history", ())),
+            turns=parse_dialogue(options.get("history", ())),
             listener=options.get("listener"),
         )

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from fathom.engine.opened_index import OpenedIndex
 from fathom.errors import RunError
 from fathom.index.traces import TraceStore, TraceSummary, swept
-from fathom.runs.outline import tree
-from fathom.runs.recorder import answer_of
+from fathom.runs.outline import format_tree
+from fathom.runs.recorder import restore_answer
 from fathom.runs.trace import Step, Trace
 from fathom.settings import Settings
 from fathom.types import Answer
@@ -84,7 +84,7 @@ class Traces:
         """
         trace = self.get(trace_id)
         warnings = self.store.warnings(trace.id)
-        return replace(answer_of(trace.answer), trace_id=trace.id, warnings=warnings)
+        return replace(restore_answer(trace.answer), trace_id=trace.id, warnings=warnings)
 
     def steps(self, answer: Answer) -> tuple[Step, ...] | None:
         """Return the steps of an answer in order of their start; `None` if they are not stored."""
@@ -97,7 +97,7 @@ class Traces:
         """Return the steps of an answer with their reasons, as a tree of lines."""
         if answer.trace_id is None:
             return "its steps were not kept; see trace.enabled"
-        return tree(self.store.get(answer.trace_id))
+        return format_tree(self.store.get(answer.trace_id))
 
     def save(self, outcome: "RunOutcome") -> "RunOutcome":
         """Store the trace of an outcome, and return the outcome with the id of its trace.
@@ -106,10 +106,10 @@ class Traces:
         """
         if not self._settings.trace.enabled:
             return outcome
-        from fathom.retrieval.search import texts_of
+        from fathom.retrieval.search import collect_texts
 
         try:
-            held = texts_of(outcome.trace)
+            held = collect_texts(outcome.trace)
             self.store.put(outcome.trace, held=held, warnings=outcome.answer.warnings)
         except RunError as error:
             LOG.warning("the trace was not kept: %s", error)

@@ -8,14 +8,14 @@ from pathlib import Path
 from fathom.errors import UsageError
 from fathom.evaluation.grading import Judgement
 from fathom.evaluation.judges import Grade
-from fathom.evaluation.measures import right
+from fathom.evaluation.measures import is_correct
 from fathom.evaluation.records import Record
-from fathom.evaluation.statistics import kappa, resampled_interval
+from fathom.evaluation.statistics import kappa, resample_interval
 
 GOOD = 0.5
 """The lowest score that counts as a judge's yes."""
 
-Item = tuple[str, str, str, str]
+LabelKey = tuple[str, str, str, str]
 """The key of a label: judge, data set, strategy and question."""
 
 
@@ -51,17 +51,17 @@ class Agreement:
         return f"{summary}, kappa {self.kappa:.2f} [{low:.2f}, {high:.2f}]"
 
 
-def gold_labels(groups: Sequence[Sequence[Record]]) -> dict[Item, bool]:
+def collect_gold_labels(groups: Sequence[Sequence[Record]]) -> dict[LabelKey, bool]:
     """Return whether each answer to a question with gold answers is right (`is_correct`)."""
     return {
-        ("correctness", record.dataset, record.system, record.question): right(record)
+        ("correctness", record.dataset, record.system, record.question): is_correct(record)
         for group in groups
         for record in group
-        if record.gold and record.answered
+        if record.gold and record.is_answered
     }
 
 
-def load_labels(file: Path) -> dict[Item, bool]:
+def load_labels(file: Path) -> dict[LabelKey, bool]:
     """Read labels that people gave, one JSON object a line.
 
     Each object has `judge`, `dataset`, `strategy`, `question` and `good`, which is true or false.
@@ -72,12 +72,12 @@ def load_labels(file: Path) -> dict[Item, bool]:
     """
     if not file.is_file():
         raise UsageError(f"{file}: no such file of labels")
-    labels: dict[Item, bool] = {}
+    labels: dict[LabelKey, bool] = {}
     for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
         if not line.strip():
             continue
         try:
-            item, good = _label(json.loads(line))
+            item, good = _parse_label(json.loads(line))
         except (ValueError, TypeError, KeyError):
             raise UsageError(
                 f"{file}:{number}: expected an object with the texts judge, dataset, strategy and "
@@ -89,7 +89,7 @@ def load_labels(file: Path) -> dict[Item, bool]:
     return labels
 
 
-def _label(row: Mapping[str, object]) -> tuple[Item, bool]:
+def _parse_label(row: Mapping[str, object]) -> tuple[LabelKey, bool]:
     judge, dataset, strategy, question = (
         row[name] for name in ("judge", "dataset", "strategy", "question")
     )
@@ -101,8 +101,8 @@ def _label(row: Mapping[str, object]) -> tuple[Item, bool]:
     return (texts[0], texts[1], texts[2], texts[3]), good
 
 
-def agreements(
-    judgements: Sequence[Judgement], labels: Mapping[Item, bool], *, source: str
+def measure_agreements(
+    judgements: Sequence[Judgement], labels: Mapping[LabelKey, bool], *, source: str
 ) -> list[Agreement]:
     """Measure the agreement of each judge with the labels, over all systems together.
 
@@ -118,31 +118,31 @@ def agreements(
         label = labels.get(
             (judgement.judge, judgement.dataset, judgement.system, judgement.question)
         )
-        if label is not None and (vote := _said(judgement)):
+        if label is not None and (vote := _describe_vote(judgement)):
             pairs.setdefault(judgement.judge, []).append((vote, str(label)))
-    return [_agreement(judge, votes, source) for judge, votes in pairs.items()]
+    return [_measure_agreement(judge, votes, source) for judge, votes in pairs.items()]
 
 
-def _said(judgement: Judgement) -> str:
+def _describe_vote(judgement: Judgement) -> str:
     # A judge without a grade must lose agreement, so its vote equals neither label.
     if not isinstance(judgement.outcome, Grade):
         return "no grade"
     return "" if judgement.outcome.by_rule else str(judgement.outcome.score >= GOOD)
 
 
-def _agreement(judge: str, pairs: Sequence[tuple[str, str]], source: str) -> Agreement:
+def _measure_agreement(judge: str, pairs: Sequence[tuple[str, str]], source: str) -> Agreement:
     return Agreement(
         judge=judge,
         labels=source,
         count=len(pairs),
         agreed=sum(vote == label for vote, label in pairs) / len(pairs),
-        kappa=_kappa(pairs),
+        kappa=_compute_kappa(pairs),
         # Kappa is no mean, so the interval comes from resampling whole pairs.
-        interval=resampled_interval(
-            len(pairs), lambda places: _kappa([pairs[place] for place in places])
+        interval=resample_interval(
+            len(pairs), lambda places: _compute_kappa([pairs[place] for place in places])
         ),
     )
 
 
-def _kappa(pairs: Sequence[tuple[str, str]]) -> float | None:
+def _compute_kappa(pairs: Sequence[tuple[str, str]]) -> float | None:
     return kappa([vote for vote, _ in pairs], [label for _, label in pairs])

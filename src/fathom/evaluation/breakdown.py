@@ -6,22 +6,22 @@ from typing import Literal
 
 from fathom.errors import UsageError
 from fathom.evaluation.records import Group
-from fathom.evaluation.rows import SystemScores, part_of, rows_by
+from fathom.evaluation.rows import SystemScores, get_subgroup, score_subgroups
 
 Field = Literal["phase", "kind"]
 FIELDS: tuple[Field, ...] = ("phase", "kind")
-FEWEST = 5
+MIN_FOR_INTERVAL = 5
 """Fewest questions that get an interval: resampling fewer says nothing about other questions."""
-SHOWN = (
+BREAKDOWN_MEASURES = (
     "F1", "RAMDocs-EM", "right", "abstained", "wrong-on-answerable", "no-answer-F1", "support",
     "citation-precision", "R@5", "R@10", "failed",
 )  # fmt: skip
 """The measures of strategies in a breakdown; each of them has a value for a single question."""
-SHOWN_OF_RANKINGS = ("nDCG@10", "R@10", "RR@10", "Hit@10", "F1@10", "failed")
+RANKING_BREAKDOWN_MEASURES = ("nDCG@10", "R@10", "RR@10", "Hit@10", "F1@10", "failed")
 """The measures of retrievers in a breakdown."""
 
 
-def fields(names: Sequence[str]) -> list[Field]:
+def parse_fields(names: Sequence[str]) -> list[Field]:
     """Return the fields of these names, in the order of `FIELDS`.
 
     Raises:
@@ -33,7 +33,7 @@ def fields(names: Sequence[str]) -> list[Field]:
     return [field for field in FIELDS if field in names]
 
 
-def rows_of_parts(groups: Sequence[Group], field: Field) -> list[SystemScores]:
+def break_down_groups(groups: Sequence[Group], field: Field) -> list[SystemScores]:
     """Return the scores of each system in each of its phases or kinds, named `system: phase`.
 
     Args:
@@ -44,12 +44,14 @@ def rows_of_parts(groups: Sequence[Group], field: Field) -> list[SystemScores]:
         The most frequent phases first; kinds have all systems side by side. A system with a single
         phase or kind is left out, because its scores would repeat those of the whole.
     """
-    divided = [group for group in groups if len({part_of(record, field) for record in group}) > 1]
-    rows = [_sober(row) for group in divided for row in rows_by(group, field)]
-    return _side_by_side(rows) if field == "kind" else rows
+    divided = [
+        group for group in groups if len({get_subgroup(record, field) for record in group}) > 1
+    ]
+    rows = [_drop_weak_intervals(row) for group in divided for row in score_subgroups(group, field)]
+    return _group_by_kind(rows) if field == "kind" else rows
 
 
-def _side_by_side(rows: Sequence[SystemScores]) -> list[SystemScores]:
+def _group_by_kind(rows: Sequence[SystemScores]) -> list[SystemScores]:
     """Put the rows of one kind together, since every system was asked questions of that kind."""
     kinds = [(row.dataset, row.system.rpartition(": ")[2]) for row in rows]
     # Kinds keep the order in which they first appear: the most frequent one first.
@@ -58,5 +60,5 @@ def _side_by_side(rows: Sequence[SystemScores]) -> list[SystemScores]:
     return [rows[place] for place in order]
 
 
-def _sober(row: SystemScores) -> SystemScores:
-    return row if row.queries >= FEWEST else replace(row, intervals={})
+def _drop_weak_intervals(row: SystemScores) -> SystemScores:
+    return row if row.queries >= MIN_FOR_INTERVAL else replace(row, intervals={})

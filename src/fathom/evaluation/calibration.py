@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fathom.calibration.certificate import DELTA, Certificate
-from fathom.calibration.law import Answered, Calibrated, Calibration
+from fathom.calibration.law import Calibration, CalibrationFit, GradedAnswer
 from fathom.errors import UsageError
 from fathom.evaluation.calibration_metrics import aurc, calibration_error, risk_coverage
 from fathom.evaluation.datasets import Dataset
-from fathom.evaluation.harness import opened
-from fathom.evaluation.measures import right
+from fathom.evaluation.harness import open_dataset
+from fathom.evaluation.measures import is_correct
 from fathom.evaluation.records import Record
 from fathom.evaluation.runner import OnProgress, Session
 from fathom.jsonable import Json
@@ -19,14 +19,14 @@ from fathom.jsonable import Json
 if TYPE_CHECKING:
     from fathom.engine import Engine
 
-SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
+COVERAGES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 """Coverages, as shares of all questions, at which the report states the risk."""
 
 
-class Case(NamedTuple):
+class CalibrationCase(NamedTuple):
     """The outcome of one question, and the confidence of its answer before the calibration."""
 
-    outcome: Answered | None
+    outcome: GradedAnswer | None
     before: float | None
 
 
@@ -72,15 +72,15 @@ class CalibrationReport:
             f"{self.wrong} of them wrong"
         )
         lines = [head, "", "  errors at most   answered   confidence from"]
-        lines += [_row(certificate) for certificate in self.calibration.certificates]
+        lines += [_format_certificate(certificate) for certificate in self.calibration.certificates]
         lines += ["", "  answered   wrong among them"]
         lines += [f"  {coverage:8.0%}   {risk:.1%}" for coverage, risk in self.risk]
         before = "" if self.ece_before is None else f", {self.ece_before:.3f} before"
-        lines += ["", f"  ECE {_number(self.ece)}{before}; AURC {_number(self.aurc)}"]
+        lines += ["", f"  ECE {_format_number(self.ece)}{before}; AURC {_format_number(self.aurc)}"]
         return "\n".join(lines)
 
 
-def _row(certificate: Certificate) -> str:
+def _format_certificate(certificate: Certificate) -> str:
     rate = f"  {certificate.max_error:14.0%}   "
     if certificate.threshold is not None:
         return f"{rate}{certificate.coverage:8.0%}   {certificate.threshold:.2f}"
@@ -89,7 +89,7 @@ def _row(certificate: Certificate) -> str:
     return f"{rate}   never   too few questions: about {certificate.more} more might certify it"
 
 
-def _number(value: float | None) -> str:
+def _format_number(value: float | None) -> str:
     return "unknown" if value is None else f"{value:.3f}"
 
 
@@ -123,10 +123,12 @@ def calibrate(
         IndexMissing: If nothing has been ingested.
     """
     name = strategy or engine.settings.ask.strategy
-    cases: list[Case] = []
+    cases: list[CalibrationCase] = []
     made_of: dict[str, Json] = {}
     if questions is not None:
-        dataset = questions if isinstance(questions, Dataset) else opened(Path(questions), engine)
+        dataset = (
+            questions if isinstance(questions, Dataset) else open_dataset(Path(questions), engine)
+        )
         # A bound on errors turns unsure answers into abstentions, from which nothing is learned.
         with engine.unbounded() as unlimited:
             session = Session(
@@ -136,35 +138,37 @@ def calibrate(
                 folder=None if records is None else Path(records),
                 on_progress=on_progress,
             )
-            graded = [record for record in session.answers(name) if gradable(record)]
+            graded = [record for record in session.collect_answers(name) if is_gradable(record)]
         if not graded:
             raise UsageError(f"{dataset.name}: no question has an answer to compare with")
-        cases += [Case(answered(record), record.confidence) for record in graded]
+        cases += [CalibrationCase(extract_outcome(record), record.confidence) for record in graded]
         made_of |= {"questions": dataset.name, "count": len(graded)}
     if feedback:
         labels = engine.calibration.label_answers(name)
-        cases += [Case(label, None) for label in labels]
+        cases += [CalibrationCase(label, None) for label in labels]
         made_of |= {"feedback": len(labels)}
     outcomes = [case.outcome for case in cases]
     calibrated = engine.calibration.learn(
         outcomes, strategy=name, max_error=max_error, delta=delta, made_of=made_of
     )
-    return report(name, calibrated, cases)
+    return build_report(name, calibrated, cases)
 
 
-def gradable(record: Record) -> bool:
+def is_gradable(record: Record) -> bool:
     """Return whether the record's answer can be graded as right or wrong."""
     return bool(record.gold) or not record.answerable
 
 
-def answered(record: Record) -> Answered | None:
+def extract_outcome(record: Record) -> GradedAnswer | None:
     """Return the signals and rightness of the record's answer; `None` for an abstention."""
-    if not record.answered or not record.signals:
+    if not record.is_answered or not record.signals:
         return None
-    return Answered(record.signals, right(record))
+    return GradedAnswer(record.signals, is_correct(record))
 
 
-def report(strategy: str, calibrated: Calibrated, cases: Sequence[Case]) -> CalibrationReport:
+def build_report(
+    strategy: str, calibrated: CalibrationFit, cases: Sequence[CalibrationCase]
+) -> CalibrationReport:
     """Build the report of a calibration.
 
     Args:
@@ -194,11 +198,13 @@ def report(strategy: str, calibrated: Calibrated, cases: Sequence[Case]) -> Cali
         ece=calibration_error(sure, rightness),
         ece_before=calibration_error([c for c, _ in before], [r for _, r in before]),
         aurc=aurc(sure, rightness),
-        risk=tuple(_at(curve, share) for share in SHARES if curve and share <= curve[-1][0]),
+        risk=tuple(
+            _find_point(curve, share) for share in COVERAGES if curve and share <= curve[-1][0]
+        ),
     )
 
 
-def _at(curve: Sequence[tuple[float, float]], share: float) -> tuple[float, float]:
+def _find_point(curve: Sequence[tuple[float, float]], share: float) -> tuple[float, float]:
     """Return the point of the curve with the least coverage that reaches the share."""
     # The margin absorbs rounding, such as that of 3 * 0.1 against 0.3.
     risk = next(risk for coverage, risk in curve if coverage >= share - 1e-9)

@@ -28,7 +28,7 @@ def risk_coverage(confidences: Sequence[float], right: Sequence[bool]) -> list[t
         (coverage, risk) for the best 1, 2, ... questions. Among equal confidences the wrong answers
         are spread evenly, which is the mean over all their orders.
     """
-    coverage, risk = _risks(confidences, right)
+    coverage, risk = _compute_risks(confidences, right)
     return list(zip(coverage.tolist(), risk.tolist(), strict=True))
 
 
@@ -37,10 +37,10 @@ def aurc(confidences: Sequence[float], right: Sequence[bool]) -> float | None:
 
     0 is best.
     """
-    return float(_risks(confidences, right)[1].mean()) if len(confidences) else None
+    return float(_compute_risks(confidences, right)[1].mean()) if len(confidences) else None
 
 
-def _risks(
+def _compute_risks(
     confidences: Sequence[float], right: Sequence[bool]
 ) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     values = -np.asarray(confidences, dtype=np.float64)

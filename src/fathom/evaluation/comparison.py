@@ -6,12 +6,12 @@ from math import inf
 from statistics import fmean
 
 from fathom.errors import UsageError
-from fathom.evaluation.measures import LOWER_IS_BETTER, bounds
+from fathom.evaluation.measures import LOWER_IS_BETTER, get_bounds
 from fathom.evaluation.records import Record
-from fathom.evaluation.rows import values
+from fathom.evaluation.rows import score_questions
 from fathom.evaluation.statistics import (
     bca_interval,
-    detectable,
+    detectable_difference,
     effect_size,
     holm,
     mcnemar_p,
@@ -19,7 +19,7 @@ from fathom.evaluation.statistics import (
     t_test_p,
 )
 
-COMPARED = (
+COMPARED_MEASURES = (
     "EM",
     "F1",
     "RAMDocs-EM",
@@ -31,7 +31,7 @@ COMPARED = (
     "citation-precision",
 )
 """The measures of strategies that a comparison tests, as far as the data set has them."""
-COMPARED_RANKINGS = ("nDCG@10", "R@10", "RR@10", "Hit@10", "F1@10")
+COMPARED_RANKING_MEASURES = ("nDCG@10", "R@10", "RR@10", "Hit@10", "F1@10")
 """The measures that a comparison tests where one of the two is a retriever."""
 SIGNIFICANT = 0.05
 """The corrected p below which a difference counts as real."""
@@ -102,33 +102,33 @@ def compare(
     Raises:
         UsageError: If two systems were not asked the same questions.
     """
-    return corrected([test for pair in pairs for test in _compared(*pair, measures)])
+    return correct_for_all([test for pair in pairs for test in _compare_pair(*pair, measures)])
 
 
-def corrected(tests: Sequence[PairedTest]) -> list[PairedTest]:
+def correct_for_all(tests: Sequence[PairedTest]) -> list[PairedTest]:
     """Return the tests with the p of each corrected for all of them (Holm)."""
     ps = holm([test.p for test in tests])
     return [replace(test, p_holm=p) for test, p in zip(tests, ps, strict=True)]
 
 
-def _compared(
+def _compare_pair(
     first: Sequence[Record], second: Sequence[Record], measures: Sequence[str]
 ) -> list[PairedTest]:
     if not first or {record.question for record in first} != {record.question for record in second}:
         raise UsageError("a comparison needs two systems that were asked the same questions")
     tests = []
-    ranking = first[0].ranks or second[0].ranks
-    for name in measures or (COMPARED_RANKINGS if ranking else COMPARED):
-        ours, theirs = values(name, first), values(name, second)
+    ranking = first[0].is_ranking or second[0].is_ranking
+    for name in measures or (COMPARED_RANKING_MEASURES if ranking else COMPARED_MEASURES):
+        ours, theirs = score_questions(name, first), score_questions(name, second)
         shared = [question for question in ours if question in theirs]
         if shared:
             sides = (first[0].system, second[0].system)
-            paired = _paired(ours, theirs, shared)
+            paired = _pair_values(ours, theirs, shared)
             tests.append(contrast(first[0].dataset, name, sides, paired))
     return tests
 
 
-def _paired(
+def _pair_values(
     ours: Mapping[str, float], theirs: Mapping[str, float], shared: Sequence[str]
 ) -> list[tuple[float, float]]:
     return [(ours[question], theirs[question]) for question in shared]
@@ -146,7 +146,7 @@ def contrast(
         paired: Both values of each question; at least one pair.
     """
     differences = [ours - theirs for ours, theirs in paired]
-    low, high = bounds(measure)
+    low, high = get_bounds(measure)
     binary = all(value in (0.0, 1.0) for pair in paired for value in pair)
     # The exact test needs only the questions on which exactly one side is right.
     if binary:
@@ -166,7 +166,7 @@ def contrast(
         p=p,
         # A single test needs no correction; `correct_for_all` replaces this value.
         p_holm=p,
-        detectable=detectable(differences),
+        detectable=detectable_difference(differences),
         effect=effect_size(differences),
         p_t=t_test_p(differences),
     )

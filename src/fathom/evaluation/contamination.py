@@ -49,27 +49,29 @@ def fingerprint(text: str) -> str:
     return hashlib.sha256(words.encode()).hexdigest()[:DIGITS]
 
 
-def fingerprints(texts: Iterable[str]) -> frozenset[str]:
+def fingerprint_all(texts: Iterable[str]) -> frozenset[str]:
     """Return the fingerprints of all texts that have a word."""
     return frozenset(fingerprint(text) for text in set(texts) if _WORD.search(text))
 
 
-def write(file: Path, manifest: Manifest) -> None:
+def write_manifest(file: Path, manifest: Manifest) -> None:
     """Write the fingerprints to a file; equal manifests give equal bytes."""
-    packed = {kind: _packed(getattr(manifest, kind)) for kind in KINDS}
+    packed = {kind: _pack_fingerprints(getattr(manifest, kind)) for kind in KINDS}
     text = json.dumps({"what": manifest.what, **packed}, indent=1) + "\n"
     file.parent.mkdir(parents=True, exist_ok=True)
     # A time stamp in the gzip header would make equal manifests differ.
     file.write_bytes(gzip.compress(text.encode(), mtime=0))
 
 
-def read(file: Path) -> Manifest:
+def read_manifest(file: Path) -> Manifest:
     """Read a manifest that `write_manifest` wrote."""
     packed = json.loads(gzip.decompress(file.read_bytes()))
-    return Manifest(what=packed["what"], **{kind: _unpacked(packed[kind]) for kind in KINDS})
+    return Manifest(
+        what=packed["what"], **{kind: _unpack_fingerprints(packed[kind]) for kind in KINDS}
+    )
 
 
-def manifest_of(model: Path, folder: Path) -> Path:
+def locate_manifest(model: Path, folder: Path) -> Path:
     """Return the path of a model's manifest: `learned-<10 digits of its sha256>.json.gz`.
 
     Args:
@@ -83,12 +85,12 @@ def manifest_of(model: Path, folder: Path) -> Path:
     return folder / f"learned-{digest[:DIGITS]}.json.gz"
 
 
-def choices(file: Path) -> Mapping[str, Mapping[str, Any]]:
+def load_choices(file: Path) -> Mapping[str, Mapping[str, Any]]:
     """Return the entries of a list of tuning choices, by name."""
     return tomllib.loads(file.read_text(encoding="utf-8"))
 
 
-def manifests(folder: Path, chosen: Path) -> Iterator[Manifest]:
+def load_manifests(folder: Path, chosen: Path) -> Iterator[Manifest]:
     """Yield the manifests of everything that was learned from or chosen on.
 
     Args:
@@ -99,9 +101,9 @@ def manifests(folder: Path, chosen: Path) -> Iterator[Manifest]:
         FileNotFoundError: If a choice has no manifest.
     """
     for file in sorted(folder.glob("learned-*.json.gz")):
-        yield read(file)
-    for name, choice in choices(chosen).items():
-        manifest = read(folder / f"chosen-{name}.json.gz")
+        yield read_manifest(file)
+    for name, choice in load_choices(chosen).items():
+        manifest = read_manifest(folder / f"chosen-{name}.json.gz")
         yield Manifest(
             what=choice["what"],
             systems=frozenset(choice.get("systems", ())),
@@ -110,12 +112,12 @@ def manifests(folder: Path, chosen: Path) -> Iterator[Manifest]:
         )
 
 
-def _packed(prints: frozenset[str]) -> str:
+def _pack_fingerprints(prints: frozenset[str]) -> str:
     """Write each fingerprint, in order, as its distance from the one before: half the size."""
     numbers = sorted(int(digits, 16) for digits in prints)
     return " ".join(f"{b - a:x}" for a, b in zip([0, *numbers], numbers, strict=False))
 
 
-def _unpacked(text: str) -> frozenset[str]:
+def _unpack_fingerprints(text: str) -> frozenset[str]:
     numbers = accumulate(int(step, 16) for step in text.split())
     return frozenset(f"{number:0{DIGITS}x}" for number in numbers)

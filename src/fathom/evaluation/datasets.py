@@ -9,15 +9,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from fathom.documents.discover import content_digest, discover, document_id
+from fathom.documents.discover import derive_document_id, digest_content, discover_files
 from fathom.documents.formats.corpus import recognise
 from fathom.documents.record_ids import name_record, restore_name
 from fathom.errors import UsageError
 from fathom.index.base import DocumentSummary
 from fathom.jsonable import digest
-from fathom.question.conversation import Dialogue, dialogue_of
+from fathom.question.conversation import Dialogue, parse_dialogue
 
-FOLDERS = ("corpus", "documents", "pdfs")
+CORPUS_FOLDERS = ("corpus", "documents", "pdfs")
 """The names that a folder with a corpus of files may have."""
 
 
@@ -71,7 +71,7 @@ class Dataset:
     ingested: bool = False
 
     @property
-    def judged(self) -> tuple[Question, ...]:
+    def judged_questions(self) -> tuple[Question, ...]:
         """The questions with at least one relevant document."""
         return tuple(question for question in self.questions if question.id in self.qrels)
 
@@ -87,7 +87,7 @@ class Dataset:
             seed: Another seed gives another sample.
             judged: Draw only questions with at least one relevant document.
         """
-        among = self.judged if judged else self.questions
+        among = self.judged_questions if judged else self.questions
         # Hashes order the questions the same way whatever else the file holds.
         shuffled = sorted(
             among, key=lambda question: (digest(f"{seed} {question.id}"), question.id)
@@ -109,16 +109,16 @@ def load(directory: Path) -> Dataset:
     """
     if not directory.is_dir():
         raise UsageError(f"{directory}: no such data set; name its folder, or a file of questions")
-    corpus = corpus_of(directory)
-    queries = existing(directory, "queries.jsonl", "questions.jsonl")
-    ids = documents_of(corpus)
+    corpus = find_corpus(directory)
+    queries = find_file(directory, "queries.jsonl", "questions.jsonl")
+    ids = map_documents(corpus)
     if not ids:
         raise UsageError(f"{corpus}: the corpus is empty")
-    entries = _asked(queries, ids)
+    entries = _read_entries(queries, ids)
     qrels_file = directory / "qrels.tsv"
     if not qrels_file.is_file() and not any(entry.relevant for entry in entries):
         raise UsageError(f"{directory}: no qrels.tsv, and no question names relevant documents")
-    qrels = _qrels(qrels_file, entries, ids)
+    qrels = _load_qrels(qrels_file, entries, ids)
     _check_gradable(queries, entries, qrels)
     return Dataset(
         name=directory.resolve().name,
@@ -144,9 +144,9 @@ def load_questions(file: Path, documents: Iterable[DocumentSummary]) -> Dataset:
     """
     if not file.is_file():
         raise UsageError(f"{file} is no file of questions; `fathom questions make` writes one")
-    ids = _named(list(documents))
-    entries = _asked(file, ids)
-    qrels = _named_by(entries)
+    ids = _index_names(list(documents))
+    entries = _read_entries(file, ids)
+    qrels = _collect_own_qrels(entries)
     _check_gradable(file, entries, qrels)
     return Dataset(
         name=file.name.partition(".")[0] or file.name,
@@ -158,7 +158,7 @@ def load_questions(file: Path, documents: Iterable[DocumentSummary]) -> Dataset:
     )
 
 
-def _named(documents: Sequence[DocumentSummary]) -> dict[str, str]:
+def _index_names(documents: Sequence[DocumentSummary]) -> dict[str, str]:
     """Return the ids of documents by every name that a question may use."""
     # A file name that two documents share would be ambiguous, so it names neither.
     files = Counter(Path(document.path).name for document in documents)
@@ -174,15 +174,15 @@ def _named(documents: Sequence[DocumentSummary]) -> dict[str, str]:
     }
 
 
-def _asked(file: Path, ids: Mapping[str, str]) -> list["_Entry"]:
-    entries = list(_entries(file, ids))
+def _read_entries(file: Path, ids: Mapping[str, str]) -> list["QuestionEntry"]:
+    entries = list(_parse_entries(file, ids))
     if not entries:
         raise UsageError(f"{file}: there are no questions")
     return entries
 
 
 def _check_gradable(
-    file: Path, entries: Sequence["_Entry"], qrels: Mapping[str, Mapping[str, int]]
+    file: Path, entries: Sequence["QuestionEntry"], qrels: Mapping[str, Mapping[str, int]]
 ) -> None:
     for entry in entries:
         question = entry.question
@@ -194,7 +194,7 @@ def _check_gradable(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Entry:
+class QuestionEntry:
     """A question with its line number and the relevant documents that it names itself."""
 
     line: int
@@ -202,12 +202,12 @@ class _Entry:
     relevant: tuple[str, ...]
 
 
-def _entries(file: Path, ids: Mapping[str, str]) -> Iterator[_Entry]:
-    for number, row in rows(file):
+def _parse_entries(file: Path, ids: Mapping[str, str]) -> Iterator[QuestionEntry]:
+    for number, row in read_rows(file):
         if not isinstance(row.get("text"), str) or not row["text"].strip():
             raise UsageError(f"{file}:{number}: question {row['_id']!r} has no text")
         try:
-            question, relevant = _question(row)
+            question, relevant = _parse_question(row)
         except TypeError as error:
             raise UsageError(f"{file}:{number}: question {row['_id']!r}: {error}") from None
         if relevant is None:
@@ -217,21 +217,21 @@ def _entries(file: Path, ids: Mapping[str, str]) -> Iterator[_Entry]:
                 raise UsageError(f"{file}:{number}: unknown document {document!r}")
         documents = tuple(ids[document] for document in question.documents)
         without = tuple(ids[document] for document in question.without)
-        yield _Entry(
+        yield QuestionEntry(
             line=number,
             question=replace(question, documents=documents, without=without),
             relevant=tuple(ids[document] for document in relevant),
         )
 
 
-def _question(row: Mapping[str, Any]) -> tuple[Question, tuple[str, ...] | None]:
+def _parse_question(row: Mapping[str, Any]) -> tuple[Question, tuple[str, ...] | None]:
     """Return a question with its relevant documents; `None` if some of them are absent."""
     metadata = row.get("metadata") or {}
     if not isinstance(metadata, dict):
         raise TypeError("metadata must be an object")
     # Data sets mark an unanswerable question by either of these names.
-    answerable = _flag(metadata, "answerable") and _flag(metadata, "in_corpus")
-    answers = _texts(row.get("answers"), "answers")
+    answerable = _parse_flag(metadata, "answerable") and _parse_flag(metadata, "in_corpus")
+    answers = _parse_texts(row.get("answers"), "answers")
     wrong = metadata.get("wrong_answers")
     question = Question(
         id=row["_id"],
@@ -239,48 +239,48 @@ def _question(row: Mapping[str, Any]) -> tuple[Question, tuple[str, ...] | None]
         # Some sets put words such as "insufficient information" where there is no answer.
         answers=answers if answerable else (),
         answerable=answerable,
-        documents=_names(metadata, "documents"),
-        without=_names(metadata, "without"),
+        documents=_parse_names(metadata, "documents"),
+        without=_parse_names(metadata, "without"),
         kind=str(metadata.get("type") or ""),
-        wrong=None if wrong is None else _texts(wrong, "wrong_answers"),
-        history=_history(row.get("history")),
-        synthetic=_flag(metadata, "synthetic", default=False),
+        wrong=None if wrong is None else _parse_texts(wrong, "wrong_answers"),
+        history=_parse_history(row.get("history")),
+        synthetic=_parse_flag(metadata, "synthetic", default=False),
     )
-    relevant = (*_names(metadata, "relevant"), *_names(metadata, "pdfs"))
-    return question, relevant if _flag(metadata, "pdfs_present") else None
+    relevant = (*_parse_names(metadata, "relevant"), *_parse_names(metadata, "pdfs"))
+    return question, relevant if _parse_flag(metadata, "pdfs_present") else None
 
 
-def _history(value: object) -> Dialogue:
+def _parse_history(value: object) -> Dialogue:
     try:
-        return dialogue_of(_listed(value, "history"))  # type: ignore[arg-type]  # it checks the turns
+        return parse_dialogue(_check_list(value, "history"))  # type: ignore[arg-type]  # it checks the turns
     except UsageError as error:
         raise TypeError(str(error)) from None
 
 
-def _flag(metadata: Mapping[str, Any], name: str, *, default: bool = True) -> bool:
+def _parse_flag(metadata: Mapping[str, Any], name: str, *, default: bool = True) -> bool:
     value = metadata.get(name, default)
     if not isinstance(value, bool):
         raise TypeError(f"metadata.{name} must be true or false")
     return value
 
 
-def _names(metadata: Mapping[str, Any], name: str) -> tuple[str, ...]:
+def _parse_names(metadata: Mapping[str, Any], name: str) -> tuple[str, ...]:
     """Return the names of documents, which some data sets give inside objects."""
-    items = _listed(metadata.get(name), name)
+    items = _check_list(metadata.get(name), name)
     names = [item.get("doc") if isinstance(item, dict) else item for item in items]
     if not all(isinstance(text, str) for text in names):
         raise TypeError(f"{name} must hold ids")
     return tuple(map(str, names))
 
 
-def _listed(value: object, name: str) -> list[object]:
+def _check_list(value: object, name: str) -> list[object]:
     if value is not None and not isinstance(value, list):
         raise TypeError(f"{name} must be a list")
     return value or []
 
 
-def _texts(value: object, name: str) -> tuple[str, ...]:
-    items = _listed(value, name)
+def _parse_texts(value: object, name: str) -> tuple[str, ...]:
+    items = _check_list(value, name)
     texts = tuple(str(item) for item in items if isinstance(item, str | int | float))
     # Numbers are accepted, since years and counts are often written as such.
     if len(texts) < len(items) or not all(item.strip() for item in texts):
@@ -288,16 +288,16 @@ def _texts(value: object, name: str) -> tuple[str, ...]:
     return texts
 
 
-def _qrels(
-    file: Path, entries: Sequence[_Entry], ids: Mapping[str, str]
+def _load_qrels(
+    file: Path, entries: Sequence[QuestionEntry], ids: Mapping[str, str]
 ) -> dict[str, dict[str, int]]:
-    qrels = _named_by(entries)
+    qrels = _collect_own_qrels(entries)
     questions = {entry.question.id for entry in entries}
-    for number, line in lines(file) if file.is_file() else ():
+    for number, line in read_lines(file) if file.is_file() else ():
         # The header of the BEIR layout is optional.
         if number == 1 and line.startswith("query-id"):
             continue
-        question, document, grade = _judged(file, number, line)
+        question, document, grade = _parse_qrel(file, number, line)
         if question not in questions:
             raise UsageError(f"{file}:{number}: unknown question {question!r}")
         if document not in ids:
@@ -313,14 +313,14 @@ def _qrels(
     return {question: grades for question, grades in relevant.items() if grades}
 
 
-def _named_by(entries: Sequence[_Entry]) -> dict[str, dict[str, int]]:
+def _collect_own_qrels(entries: Sequence[QuestionEntry]) -> dict[str, dict[str, int]]:
     """Return the relevant documents that the questions name themselves."""
     return {
         entry.question.id: dict.fromkeys(entry.relevant, 1) for entry in entries if entry.relevant
     }
 
 
-def _judged(file: Path, number: int, line: str) -> tuple[str, str, int]:
+def _parse_qrel(file: Path, number: int, line: str) -> tuple[str, str, int]:
     try:
         question, document, grade = line.rstrip("\r\n").split("\t")
         return question, document, int(grade)
@@ -328,7 +328,7 @@ def _judged(file: Path, number: int, line: str) -> tuple[str, str, int]:
         raise UsageError(f"{file}:{number}: expected query-id, corpus-id, score") from None
 
 
-def existing(directory: Path, *names: str) -> Path:
+def find_file(directory: Path, *names: str) -> Path:
     """Return the first of these files that exists, each plain or with `.gz`.
 
     Raises:
@@ -341,7 +341,7 @@ def existing(directory: Path, *names: str) -> Path:
     raise UsageError(f"{directory}: no {' or '.join(candidates)}")
 
 
-def corpus_of(directory: Path) -> Path:
+def find_corpus(directory: Path) -> Path:
     """Return the corpus of a data set folder: its `corpus.jsonl[.gz]`, else its folder of files.
 
     Raises:
@@ -350,18 +350,18 @@ def corpus_of(directory: Path) -> Path:
     for name in ("corpus.jsonl", "corpus.jsonl.gz"):
         if (directory / name).is_file():
             return directory / name
-    folders = [directory / name for name in FOLDERS if (directory / name).is_dir()]
+    folders = [directory / name for name in CORPUS_FOLDERS if (directory / name).is_dir()]
     choices = " and ".join(f"{folder.name}/" for folder in folders)
     if len(folders) > 1:
         raise UsageError(f"{directory}: {choices} could both be the corpus; rename one")
     if not folders:
         raise UsageError(
-            f"{directory}: no corpus.jsonl or corpus.jsonl.gz, and no folder {', '.join(FOLDERS)}"
+            f"{directory}: no corpus.jsonl or corpus.jsonl.gz, and no folder {', '.join(CORPUS_FOLDERS)}"
         )
     return folders[0]
 
 
-def documents_of(corpus: Path) -> dict[str, str]:
+def map_documents(corpus: Path) -> dict[str, str]:
     """Map names to document ids: a record's name is its `_id`, a file's its path below the corpus.
 
     An index holds a file under an id made of its content, so two equal files have one id.
@@ -370,34 +370,34 @@ def documents_of(corpus: Path) -> dict[str, str]:
         UsageError: If a line of a corpus file is malformed, or a file cannot be read.
     """
     if corpus.is_file():
-        return _records(corpus)
+        return _map_records(corpus)
     ids: dict[str, str] = {}
-    for file in discover([corpus]):
+    for file in discover_files([corpus]):
         try:
             with file.open("rb") as stream:
                 holds_records = recognise(stream)
             if holds_records:
-                ids |= _records(file)
+                ids |= _map_records(file)
             else:
                 name = file.relative_to(corpus).as_posix()
-                ids[name] = document_id(content_digest(file))
+                ids[name] = derive_document_id(digest_content(file))
         except OSError as error:
             raise UsageError(f"{file}: cannot be read: {error.strerror}") from None
     return ids
 
 
-def _records(file: Path) -> dict[str, str]:
-    return {row["_id"]: name_record(row["_id"]) for _, row in rows(file)}
+def _map_records(file: Path) -> dict[str, str]:
+    return {row["_id"]: name_record(row["_id"]) for _, row in read_rows(file)}
 
 
-def rows(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+def read_rows(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the objects of a file of JSON lines, plain or gzip, with their line numbers from 1.
 
     Raises:
         UsageError: If a line is no object with a text `_id`, or an id comes twice.
     """
     seen: set[str] = set()
-    for number, line in lines(file):
+    for number, line in read_lines(file):
         try:
             row = json.loads(line)
         except json.JSONDecodeError as error:
@@ -410,7 +410,7 @@ def rows(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         yield number, row
 
 
-def lines(file: Path) -> Iterator[tuple[int, str]]:
+def read_lines(file: Path) -> Iterator[tuple[int, str]]:
     """Yield the lines of a text file, plain or gzip, that are not blank, with their numbers from 1.
 
     Raises:

@@ -9,7 +9,7 @@ READERS = ("reader", "summarizer", "aggregator")
 """The agents whose steps list in `inputs["chunks"]` the chunks they answered from."""
 
 
-def evidence_documents(trace: Trace) -> tuple[str, ...]:
+def collect_evidence(trace: Trace) -> tuple[str, ...]:
     """Return the documents of all hits that the run saw, best evidence first.
 
     The order is: documents that were read, in the order in which they were given to the last
@@ -17,31 +17,35 @@ def evidence_documents(trace: Trace) -> tuple[str, ...]:
     order of the searches and within each by rank.
     """
     steps = sorted(trace.steps, key=lambda step: (step.started_at, step.id))
-    read = [_chunks(step) for step in reversed(steps) if step.agent in READERS]
-    retrieved = [_hits(step) for step in steps if step.agent == "retriever"]
+    read = [_list_chunk_ids(step) for step in reversed(steps) if step.agent in READERS]
+    retrieved = [_list_hit_ids(step) for step in steps if step.agent == "retriever"]
     # The last reading comes first, because the final answer rests on it.
     chunks = (chunk for group in (*read, *retrieved) for chunk in group)
     # The id of a chunk is that of its document, `#` and its number.
     return tuple(dict.fromkeys(chunk.rpartition("#")[0] for chunk in chunks))
 
 
-def _chunks(step: Step) -> Sequence[str]:
-    return list(_ids(step.inputs.get("chunks")))
+def _list_chunk_ids(step: Step) -> Sequence[str]:
+    return list(_filter_chunk_ids(step.inputs.get("chunks")))
 
 
-def _hits(step: Step) -> Sequence[str]:
+def _list_hit_ids(step: Step) -> Sequence[str]:
     hits = step.outputs.get("hits")
-    return list(_ids([hit[0] for hit in hits if isinstance(hit, list) and hit])) if hits else []
+    return (
+        list(_filter_chunk_ids([hit[0] for hit in hits if isinstance(hit, list) and hit]))
+        if hits
+        else []
+    )
 
 
-def _ids(value: Json) -> Iterator[str]:
+def _filter_chunk_ids(value: Json) -> Iterator[str]:
     """Yield the chunk ids, without the mark that a trace puts in place of what it cut."""
     for item in value if isinstance(value, list) else ():
         if isinstance(item, str) and "#" in item:
             yield item
 
 
-def actions(trace: Trace) -> tuple[str, ...]:
+def collect_workflows(trace: Trace) -> tuple[str, ...]:
     """Return the workflows that a planner chose, legal or not, in the order of their turns.
 
     Returns:

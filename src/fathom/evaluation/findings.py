@@ -8,15 +8,20 @@ from math import isfinite
 from pathlib import Path
 from typing import Any, Self
 
-from fathom.evaluation.agreement import Agreement, agreements, gold_labels, load_labels
-from fathom.evaluation.breakdown import Field, rows_of_parts
+from fathom.evaluation.agreement import (
+    Agreement,
+    collect_gold_labels,
+    load_labels,
+    measure_agreements,
+)
+from fathom.evaluation.breakdown import Field, break_down_groups
 from fathom.evaluation.comparison import PairedTest, compare
 from fathom.evaluation.gate import GateOutcome
-from fathom.evaluation.grading import Judgement, faults_told, with_grades
+from fathom.evaluation.grading import Judgement, add_grades, describe_missing_grades
 from fathom.evaluation.records import Group
-from fathom.evaluation.rows import SystemScores, row_of
+from fathom.evaluation.rows import SystemScores, score_system
 
-SystemRows = tuple[str, tuple[tuple[str, str], ...]]
+GroupKey = tuple[str, tuple[tuple[str, str], ...]]
 """The key of a group: its data set, and the settings that were varied."""
 
 
@@ -41,7 +46,7 @@ class Findings:
     verdict: GateOutcome | None = None
 
     @classmethod
-    def together(cls, findings: Sequence["Findings"]) -> Self:
+    def combine(cls, findings: Sequence["Findings"]) -> Self:
         """Combine several findings; tests are corrected for all of them together."""
         return cls(
             ranked=list(chain.from_iterable(evaluation.ranked for evaluation in findings)),
@@ -52,22 +57,22 @@ class Findings:
         )
 
     @property
-    def recorded(self) -> Sequence[Group]:
+    def groups(self) -> Sequence[Group]:
         """The records of all systems."""
         return [*self.ranked, *self.answered]
 
     @property
-    def failed(self) -> bool:
+    def all_failed(self) -> bool:
         """True if systems were asked and every run failed."""
-        records = list(chain.from_iterable(self.recorded))
+        records = list(chain.from_iterable(self.groups))
         return bool(records) and all(record.status == "failed" for record in records)
 
     @cached_property
     def rows(self) -> Sequence[SystemScores]:
         """The scores of each system on each data set: retrievers first, then strategies."""
         # Judges grade answers only, so rankings have none of their measures.
-        answering = (with_grades(row_of(group), self.judgements) for group in self.answered)
-        return [*map(row_of, self.ranked), *answering]
+        answering = (add_grades(score_system(group), self.judgements) for group in self.answered)
+        return [*map(score_system, self.ranked), *answering]
 
     @cached_property
     def comparisons(self) -> Sequence[PairedTest]:
@@ -79,19 +84,19 @@ class Findings:
         """The agreement of the judges with the gold answers, and with people's labels."""
         if not self.judgements:
             return ()
-        measured = agreements(
-            self.judgements, gold_labels(self.answered), source="the gold answers"
+        measured = measure_agreements(
+            self.judgements, collect_gold_labels(self.answered), source="the gold answers"
         )
         if self.labels is not None:
             labels = load_labels(self.labels)
-            measured += agreements(self.judgements, labels, source=self.labels.name)
+            measured += measure_agreements(self.judgements, labels, source=self.labels.name)
         return measured
 
     @property
-    def synthetic(self) -> dict[str, int]:
+    def synthetic_counts(self) -> dict[str, int]:
         """The number of synthetic questions of each data set that has some."""
         questions_of: dict[str, set[str]] = {}
-        for record in chain.from_iterable(self.recorded):
+        for record in chain.from_iterable(self.groups):
             if record.synthetic:
                 questions_of.setdefault(record.dataset, set()).add(record.question)
         return {dataset: len(questions) for dataset, questions in questions_of.items()}
@@ -99,7 +104,7 @@ class Findings:
     @property
     def warnings(self) -> list[str]:
         """One line for each system with failed questions and each judge that missed grades."""
-        return [*_failures_told(self.recorded), *faults_told(self.judgements)]
+        return [*_describe_failures(self.groups), *describe_missing_grades(self.judgements)]
 
     def to_dict(self, by: Sequence[Field] = ()) -> dict[str, Any]:
         """Return what `fathom eval --json` prints.
@@ -108,14 +113,15 @@ class Findings:
             by: Further rows, of each system by phase or by kind, under `by`.
         """
         report: dict[str, Any] = {"rows": [asdict(row) for row in self.rows]}
-        if self.synthetic:
-            report["synthetic"] = self.synthetic
+        if self.synthetic_counts:
+            report["synthetic"] = self.synthetic_counts
         if by:
             report["by"] = {
-                field: [asdict(row) for row in rows_of_parts(self.recorded, field)] for field in by
+                field: [asdict(row) for row in break_down_groups(self.groups, field)]
+                for field in by
             }
         if self.comparisons:
-            report["comparisons"] = [_with_sentence(test) for test in self.comparisons]
+            report["comparisons"] = [_test_to_dict(test) for test in self.comparisons]
         if self.judgements:
             report["judges"] = {
                 "judgements": [asdict(judgement) for judgement in self.judgements],
@@ -126,16 +132,16 @@ class Findings:
             }
         if self.verdict is not None:
             report["gate"] = {
-                "passed": not self.verdict.fallen,
+                "passed": not self.verdict.regressions,
                 "sentence": self.verdict.sentence,
-                "checks": [_with_sentence(check) for check in self.verdict.checks],
+                "checks": [_test_to_dict(check) for check in self.verdict.checks],
             }
         return report
 
     def _pair_groups(self, names: tuple[str, str]) -> list[tuple[Group, Group]]:
         """Return the groups of two retrievers, or else of two strategies, where both were asked."""
         ranking = {group[0].strategy for group in self.ranked}
-        systems: dict[SystemRows, dict[str, Group]] = {}
+        systems: dict[GroupKey, dict[str, Group]] = {}
         # A strategy may have the name of a retriever: both names must rank, or both must answer.
         for group in self.ranked if {*names} <= ranking else self.answered:
             key = (group[0].dataset, tuple(sorted(group[0].varied.items())))
@@ -147,7 +153,7 @@ class Findings:
         ]
 
 
-def _failures_told(recorded: Sequence[Group]) -> Iterator[str]:
+def _describe_failures(recorded: Sequence[Group]) -> Iterator[str]:
     for group in recorded:
         failed = [record for record in group if record.status == "failed"]
         if failed:
@@ -158,7 +164,7 @@ def _failures_told(recorded: Sequence[Group]) -> Iterator[str]:
             )
 
 
-def _with_sentence(comparison: PairedTest) -> dict[str, Any]:
+def _test_to_dict(comparison: PairedTest) -> dict[str, Any]:
     fields = {**asdict(comparison), "sentence": comparison.sentence}
     # JSON has no infinity.
     return fields | ({} if isfinite(comparison.detectable) else {"detectable": None})

@@ -7,24 +7,24 @@ from pathlib import Path
 from typing import Any, NoReturn, Self
 
 from fathom.errors import UsageError
-from fathom.evaluation.comparison import SIGNIFICANT, PairedTest, contrast, corrected
+from fathom.evaluation.comparison import SIGNIFICANT, PairedTest, contrast, correct_for_all
 from fathom.evaluation.records import Record
-from fathom.evaluation.rows import values
+from fathom.evaluation.rows import score_questions
 from fathom.jsonable import canonical, digest
 
-GATED = ("F1", "RAMDocs-EM", "CRAG-truthfulness", "R@10")
+GATED_MEASURES = ("F1", "RAMDocs-EM", "CRAG-truthfulness", "R@10")
 """The measures that must not fall, where the data set has them; higher is better in all."""
-GATED_RANKINGS = ("nDCG@10", "R@10")
+GATED_RANKING_MEASURES = ("nDCG@10", "R@10")
 """The measures of retrievers that must not fall."""
 FORMAT = 2
 """The version of the baseline file; files of other versions are refused."""
 
-System = tuple[str, str]
+SystemKey = tuple[str, str]
 """The key of a system: its data set, and its name with the settings that were varied."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
+class SystemBaseline:
     """The values of one system on one data set, without any of its texts.
 
     Attributes:
@@ -38,10 +38,10 @@ class Measured:
     @classmethod
     def of(cls, records: Sequence[Record]) -> Self:
         """Return the values of these records."""
-        names = GATED_RANKINGS if records[0].ranks else GATED
-        by_measure = {name: values(name, records) for name in names}
+        names = GATED_RANKING_MEASURES if records[0].is_ranking else GATED_MEASURES
+        by_measure = {name: score_questions(name, records) for name in names}
         return cls(
-            questions={record.question: _hash(record) for record in records},
+            questions={record.question: _hash_question(record) for record in records},
             measures={name: scores for name, scores in by_measure.items() if scores},
         )
 
@@ -54,13 +54,15 @@ class Baseline:
         source: The path of the file, for messages.
     """
 
-    systems: Mapping[System, Measured]
+    systems: Mapping[SystemKey, SystemBaseline]
     source: str = "the baseline"
 
     @classmethod
     def of(cls, groups: Sequence[Sequence[Record]]) -> Self:
         """Return the baseline that the records of each system on each data set make."""
-        return cls(systems={_system(records): Measured.of(records) for records in groups})
+        return cls(
+            systems={_identify_system(records): SystemBaseline.of(records) for records in groups}
+        )
 
     @classmethod
     def load(cls, file: Path) -> Self:
@@ -70,7 +72,7 @@ class Baseline:
             UsageError: If the file is missing or is no baseline.
         """
         try:
-            systems = _systems(file.read_text(encoding="utf-8"))
+            systems = _parse_systems(file.read_text(encoding="utf-8"))
         except OSError as error:
             raise UsageError(
                 f"{file}: {error.strerror}; write a baseline with --save-baseline"
@@ -84,7 +86,7 @@ class Baseline:
     def save(self, file: Path) -> None:
         """Write the baseline as one JSON object, whole or not at all."""
         rows = [
-            {"dataset": dataset, "system": system, **_plain(values)}
+            {"dataset": dataset, "system": system, **_to_plain(values)}
             for (dataset, system), values in sorted(self.systems.items())
         ]
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -105,23 +107,23 @@ class GateOutcome:
     checks: Sequence[PairedTest]
 
     @property
-    def fallen(self) -> tuple[PairedTest, ...]:
+    def regressions(self) -> tuple[PairedTest, ...]:
         """The checks in which quality fell; a run without any may pass."""
-        return tuple(check for check in self.checks if fell(check))
+        return tuple(check for check in self.checks if is_regression(check))
 
     @property
     def sentence(self) -> str:
         """The outcome in one plain sentence."""
         count = len(self.checks)
-        if not self.fallen:
+        if not self.regressions:
             return f"Gate passed: none of {count} measures fell significantly below the baseline."
         return (
-            f"Gate failed: {len(self.fallen)} of {count} measures fell significantly "
+            f"Gate failed: {len(self.regressions)} of {count} measures fell significantly "
             "below the baseline."
         )
 
 
-def gated(baseline: Baseline, groups: Sequence[Sequence[Record]]) -> GateOutcome:
+def compare_with_baseline(baseline: Baseline, groups: Sequence[Sequence[Record]]) -> GateOutcome:
     """Hold a run against a baseline, question by question.
 
     A measure fell if its paired bootstrap interval lies below 0 and its test, corrected by Holm
@@ -143,49 +145,49 @@ def gated(baseline: Baseline, groups: Sequence[Sequence[Record]]) -> GateOutcome
             # Only questions with a value on both sides can be paired.
             paired = [(value, before[q]) for q, value in values_now.items() if q in before]
             checks += [contrast(dataset, name, sides, paired)] if paired else []
-    return GateOutcome(checks=corrected(checks))
+    return GateOutcome(checks=correct_for_all(checks))
 
 
-def fell(check: PairedTest) -> bool:
+def is_regression(check: PairedTest) -> bool:
     """Return whether the first side of a comparison is surely below the second."""
     return check.interval[1] < 0 and check.p_holm < SIGNIFICANT
 
 
-def _system(records: Sequence[Record]) -> System:
+def _identify_system(records: Sequence[Record]) -> SystemKey:
     """Return the key of a system; the prefix separates retrievers from strategies."""
     first = records[0]
     # A retriever may have the name of a strategy, such as `hybrid`.
-    return first.dataset, f"retriever {first.system}" if first.ranks else first.system
+    return first.dataset, f"retriever {first.system}" if first.is_ranking else first.system
 
 
-def _hash(record: Record) -> str:
+def _hash_question(record: Record) -> str:
     identity = [record.text, record.gold, record.wrong, record.answerable, record.relevant]
     return digest(canonical(identity))[:16]
 
 
-def _plain(values: Measured) -> dict[str, Any]:
+def _to_plain(values: SystemBaseline) -> dict[str, Any]:
     return {"questions": values.questions, "measures": values.measures}
 
 
-def _systems(text: str) -> dict[System, Measured]:
+def _parse_systems(text: str) -> dict[SystemKey, SystemBaseline]:
     # Python would read NaN, which no comparison can handle.
-    row = json.loads(text, parse_constant=_refuse)
+    row = json.loads(text, parse_constant=_refuse_constant)
     if row["fathom_baseline"] != FORMAT:
         raise ValueError("another format")
-    return {(entry["dataset"], entry["system"]): _measured(entry) for entry in row["systems"]}
+    return {(entry["dataset"], entry["system"]): _parse_system(entry) for entry in row["systems"]}
 
 
-def _refuse(word: str) -> NoReturn:
+def _refuse_constant(word: str) -> NoReturn:
     raise ValueError(f"{word} is no JSON")
 
 
-def _measured(row: Mapping[str, Any]) -> Measured:
+def _parse_system(row: Mapping[str, Any]) -> SystemBaseline:
     questions = {str(name): str(hashed) for name, hashed in row["questions"].items()}
     measures = {
         str(name): {str(question): float(value) for question, value in scores.items()}
         for name, scores in row["measures"].items()
     }
-    return Measured(questions=questions, measures=measures)
+    return SystemBaseline(questions=questions, measures=measures)
 
 
 def _check_systems(baseline: Baseline, now: Baseline) -> None:
@@ -199,7 +201,9 @@ def _check_systems(baseline: Baseline, now: Baseline) -> None:
         )
 
 
-def _check_questions(ours: Measured, theirs: Measured, dataset: str, source: str) -> None:
+def _check_questions(
+    ours: SystemBaseline, theirs: SystemBaseline, dataset: str, source: str
+) -> None:
     for question in sorted(ours.questions.keys() | theirs.questions.keys()):
         # Another hash means another text, gold answer or qrels under the same id.
         if ours.questions.get(question) != theirs.questions.get(question):

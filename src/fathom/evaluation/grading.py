@@ -9,7 +9,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, Self
 
 from fathom.errors import UsageError
-from fathom.evaluation.jsonl import add_line, whole_lines
+from fathom.evaluation.jsonl import append_line, read_whole_lines
 from fathom.evaluation.judges import (
     JUDGES,
     SIMILARITY,
@@ -18,28 +18,28 @@ from fathom.evaluation.judges import (
     LLMAnswerJudge,
     NoGrade,
     SimilarityJudge,
-    applies,
-    grading_prompts,
-    settled,
+    grade_by_rule,
+    is_applicable,
+    load_grading_prompts,
 )
-from fathom.evaluation.measures import bounds
+from fathom.evaluation.measures import get_bounds
 from fathom.evaluation.records import Group, Record
 from fathom.evaluation.rows import SystemScores
-from fathom.evaluation.runner import OnProgress, file_name
+from fathom.evaluation.runner import OnProgress, build_file_name
 from fathom.evaluation.statistics import bca_interval
 from fathom.jsonable import canonical, digest
 from fathom.llm.call import RoleModel
-from fathom.runs.concurrency import in_loop
-from fathom.runs.context import run_alone
+from fathom.runs.concurrency import run_in_loop
+from fathom.runs.context import open_run
 from fathom.usage import Budget
 
 if TYPE_CHECKING:
     from fathom.engine import Engine
 
-PREFIX = "judge-"
+MEASURE_PREFIX = "judge-"
 """The prefix that turns the name of a judge into the name of its measure."""
-NO_GRADE = f"{PREFIX}failed"
-JUDGED = (*(PREFIX + name for name in JUDGES), NO_GRADE)
+NO_GRADE = f"{MEASURE_PREFIX}failed"
+JUDGE_MEASURES = (*(MEASURE_PREFIX + name for name in JUDGES), NO_GRADE)
 """The measures that come from judges."""
 
 
@@ -94,19 +94,19 @@ class Judgements:
             UsageError: If a line is no judgement.
         """
         self._file = file
-        self.known: dict[str, Judgement] = {}
-        for number, line in enumerate(whole_lines(file), start=1):
+        self.by_key: dict[str, Judgement] = {}
+        for number, line in enumerate(read_whole_lines(file), start=1):
             try:
                 judgement = Judgement.from_json(json.loads(line))
             except (ValueError, TypeError, KeyError) as error:
                 raise UsageError(f"{file}:{number}: not a judgement: {error}") from None
             # A fault may pass, such as a model that was unreachable.
             if isinstance(judgement.outcome, Grade):
-                self.known[judgement.key] = judgement
+                self.by_key[judgement.key] = judgement
 
     def add(self, judgement: Judgement) -> None:
         """Append a judgement to the file, where it survives the death of the process."""
-        add_line(self._file, asdict(judgement))
+        append_line(self._file, asdict(judgement))
 
 
 def grade_all(
@@ -128,37 +128,37 @@ def grade_all(
     """
     collected = []
     for number, record in enumerate(records, start=1):
-        if applies(judge.name, record):
-            key = _key(judge, record)
-            if key not in judgements.known:
-                judgements.known[key] = _judged(judge, record, key, budget or Budget())
-                judgements.add(judgements.known[key])
-            collected.append(judgements.known[key])
+        if is_applicable(judge.name, record):
+            key = _compute_key(judge, record)
+            if key not in judgements.by_key:
+                judgements.by_key[key] = _grade_record(judge, record, key, budget or Budget())
+                judgements.add(judgements.by_key[key])
+            collected.append(judgements.by_key[key])
         on_question(number)
     return collected
 
 
-def _judged(judge: AnswerJudge, record: Record, key: str, budget: Budget) -> Judgement:
+def _grade_record(judge: AnswerJudge, record: Record, key: str, budget: Budget) -> Judgement:
     judgement = Judgement(
         dataset=record.dataset,
         system=record.system,
         question=record.question,
         judge=judge.name,
         key=key,
-        outcome=settled(judge.name, record) or Grade(score=0.0),
+        outcome=grade_by_rule(judge.name, record) or Grade(score=0.0),
     )
-    if settled(judge.name, record):
+    if grade_by_rule(judge.name, record):
         return judgement
     # A run of its own keeps the cost of judging out of the strategy's usage.
-    with run_alone(record.text, what="judge", budget=budget) as run:
-        outcome = in_loop(judge.grade(record, run))
+    with open_run(record.text, what="judge", budget=budget) as run:
+        outcome = run_in_loop(judge.grade(record, run))
         usage: Any = replace(run.ledger.usage, seconds=0.0)  # no two runs take equally long
     return replace(judgement, outcome=outcome, usage=asdict(usage))
 
 
-def _key(judge: AnswerJudge, record: Record) -> str:
+def _compute_key(judge: AnswerJudge, record: Record) -> str:
     cited = [citation.quote for citation in record.citations]
-    seen = [record.text, record.status, record.long, record.said, record.gold, cited]
+    seen = [record.text, record.status, record.plain_text, record.compared_text, record.gold, cited]
     return digest(canonical([judge.name, judge.pin, record.question, record.answerable, seen]))[:16]
 
 
@@ -195,29 +195,31 @@ class Panel:
         if not strategies:
             raise UsageError("judges grade the answers of strategies: add --strategy NAME")
 
-    def judges(self, engine: "Engine") -> list[AnswerJudge]:
+    def create_judges(self, engine: "Engine") -> list[AnswerJudge]:
         """Create the judges, with the models of this engine.
 
         Raises:
             UsageError: If a judge needs a language model and none is named, or a prompt cannot be
                 read.
         """
-        prompts = grading_prompts(engine.settings)
+        prompts = load_grading_prompts(engine.settings)
         return [
             SimilarityJudge(embedder=engine.embedder)
             if name == SIMILARITY
-            else LLMAnswerJudge(name=name, model=self._model(engine, name), prompt=prompts[name])
+            else LLMAnswerJudge(
+                name=name, model=self._select_model(engine, name), prompt=prompts[name]
+            )
             for name in self.names
         ]
 
-    def _model(self, engine: "Engine", judge: str) -> RoleModel:
+    def _select_model(self, engine: "Engine", judge: str) -> RoleModel:
         name = self.model or engine.settings.llm.model
-        model = None if self.model else engine.models.language_models.of("judge")
+        model = None if self.model else engine.models.language_models.get_model("judge")
         if model is None and not name:
             raise UsageError(f"judge {judge} needs a language model: add --judge-model NAME")
-        return model or engine.models.language_models.called(name)
+        return model or engine.models.language_models.get_by_name(name)
 
-    def graded(
+    def grade_records(
         self, judges: Sequence[AnswerJudge], records: Group, *, budget: Budget
     ) -> list[Judgement]:
         """Return the grades of all judges for the answers of one strategy to one data set.
@@ -230,7 +232,7 @@ class Panel:
         if not judges:
             return []
         first = records[0]
-        name = f"{file_name(first.strategy, first.varied)}.judged.jsonl"
+        name = f"{build_file_name(first.strategy, first.varied)}.judged.jsonl"
         judgements = Judgements(None if self.folder is None else self.folder / first.dataset / name)
         collected: list[Judgement] = []
         for judge in judges:
@@ -245,7 +247,7 @@ class Panel:
         self.on_progress(what, done, total)
 
 
-def faults_told(judgements: Sequence[Judgement]) -> Iterator[str]:
+def describe_missing_grades(judgements: Sequence[Judgement]) -> Iterator[str]:
     """Yield a line for each judge that gave no grade to some answers of a system."""
     groups: dict[tuple[str, str, str], list[Judgement]] = {}
     for judgement in judgements:
@@ -261,7 +263,7 @@ def faults_told(judgements: Sequence[Judgement]) -> Iterator[str]:
             )
 
 
-def with_grades(row: SystemScores, judgements: Sequence[Judgement]) -> SystemScores:
+def add_grades(row: SystemScores, judgements: Sequence[Judgement]) -> SystemScores:
     """Return the row with a measure for each judge, and the share of ungraded answers."""
     matching = [
         judgement
@@ -270,12 +272,14 @@ def with_grades(row: SystemScores, judgements: Sequence[Judgement]) -> SystemSco
     ]
     scores: dict[str, list[float]] = {}
     for judgement in matching:
-        scores.setdefault(PREFIX + judgement.judge, []).append(judgement.score)
+        scores.setdefault(MEASURE_PREFIX + judgement.judge, []).append(judgement.score)
     if not scores:
         return row
     means = {name: round(fmean(grades), 6) for name, grades in scores.items()}
     means[NO_GRADE] = round(
         fmean(isinstance(judgement.outcome, NoGrade) for judgement in matching), 6
     )
-    intervals = {name: bca_interval(grades, bounds=bounds(name)) for name, grades in scores.items()}
+    intervals = {
+        name: bca_interval(grades, bounds=get_bounds(name)) for name, grades in scores.items()
+    }
     return replace(row, measures=row.measures | means, intervals=row.intervals | intervals)

@@ -12,16 +12,16 @@ from fathom.evaluation.breakdown import Field
 from fathom.evaluation.datasets import Dataset, load, load_questions
 from fathom.evaluation.findings import Findings
 from fathom.evaluation.grading import Panel
-from fathom.evaluation.report.build import brief, full
-from fathom.evaluation.report.render import as_html, as_markdown, as_text
-from fathom.evaluation.runner import OnProgress, Session, holds
-from fathom.settings.retrievers import split
+from fathom.evaluation.report.build import build_brief_report, build_full_report
+from fathom.evaluation.report.render import render_html, render_markdown, render_text
+from fathom.evaluation.runner import OnProgress, Session, holds_dataset
+from fathom.settings.retrievers import split_retriever
 
 if TYPE_CHECKING:
     from fathom.engine import Engine
     from fathom.index.ingest_report import IngestProgress
 
-DEFAULT = "hybrid"
+DEFAULT_RETRIEVER = "hybrid"
 """The retriever that is measured where no system is named."""
 
 
@@ -30,11 +30,11 @@ class Evaluation(Findings):
 
     def to_text(self, by: Sequence[Field] = ()) -> str:
         """Return what `fathom eval` prints; `by` adds tables of each system by phase or by kind."""
-        return as_text(brief(self, by))
+        return render_text(build_brief_report(self, by))
 
     def to_markdown(self, by: Sequence[Field] = ()) -> str:
         """Return the same report as Markdown, as a notebook shows it."""
-        return as_markdown(brief(self, by))
+        return render_markdown(build_brief_report(self, by))
 
     __str__ = to_text
     _repr_markdown_ = to_markdown
@@ -45,7 +45,7 @@ class Evaluation(Findings):
         Raises:
             UsageError: If the `eval` extra is not installed.
         """
-        return as_html(full(self))
+        return render_html(build_full_report(self))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +75,7 @@ class Systems:
         if compared and not {*compared} <= {*retrievers}:
             answering += compared
         # An evaluation that names nothing still measures retrieval, which needs no answers.
-        ranking = retrievers if retrievers or answering else [DEFAULT]
+        ranking = retrievers if retrievers or answering else [DEFAULT_RETRIEVER]
         return cls(
             retrievers=list(dict.fromkeys(ranking)),
             strategies=list(dict.fromkeys(answering)),
@@ -89,7 +89,7 @@ class Systems:
             UsageError: If one does not exist.
         """
         for name in self.retrievers:
-            split(name)
+            split_retriever(name)
         if self.strategies:
             from fathom.engine.calibration import check_strategy  # takes a second
 
@@ -153,9 +153,9 @@ def evaluate(
     if panel.labels is not None:
         # The labels are read later; a malformed file must fail before hours are spent.
         load_labels(panel.labels)
-    graders = panel.judges(engine)  # a judge without a model fails before hours are spent
-    data = dataset if isinstance(dataset, Dataset) else opened(Path(dataset), engine)
-    with indexed(engine, data, ingesting) as ready:
+    graders = panel.create_judges(engine)  # a judge without a model fails before hours are spent
+    data = dataset if isinstance(dataset, Dataset) else open_dataset(Path(dataset), engine)
+    with prepare_engine(engine, data, ingesting) as ready:
         session = Session(
             engine=ready,
             dataset=data,
@@ -165,12 +165,12 @@ def evaluate(
             varied=varied or {},
             on_progress=on_progress,
         )
-        ranked = [session.rankings(name) for name in systems.retrievers]
-        answered = [session.answers(name) for name in systems.strategies]
+        ranked = [session.collect_rankings(name) for name in systems.retrievers]
+        answered = [session.collect_answers(name) for name in systems.strategies]
         judgements = [
             judgement
             for group in answered
-            for judgement in panel.graded(graders, group, budget=ready.assembly.budget)
+            for judgement in panel.grade_records(graders, group, budget=ready.assembly.budget)
         ]
     return Evaluation(
         ranked=ranked,
@@ -181,7 +181,7 @@ def evaluate(
     )
 
 
-def opened(path: Path, engine: "Engine") -> Dataset:
+def open_dataset(path: Path, engine: "Engine") -> Dataset:
     """Return the data set of a folder, or of a file of questions about what the index holds.
 
     Raises:
@@ -192,7 +192,7 @@ def opened(path: Path, engine: "Engine") -> Dataset:
 
 
 @contextmanager
-def indexed(
+def prepare_engine(
     engine: "Engine",
     dataset: Dataset,
     ingesting: AbstractContextManager["IngestProgress"] | None = None,
@@ -204,7 +204,7 @@ def indexed(
         dataset: The data set, which is ingested if the index does not hold it yet.
         ingesting: The context manager whose callback follows an ingestion.
     """
-    if holds(engine, dataset):
+    if holds_dataset(engine, dataset):
         yield engine
         return
     # Such a data set has no corpus of its own that could be ingested.

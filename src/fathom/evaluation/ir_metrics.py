@@ -14,19 +14,19 @@ Grades = Mapping[str, int]
 Measure = Callable[[RankedIds, Grades], float]
 
 
-def found(k: int, ranking: RankedIds, grades: Grades) -> int:
+def count_relevant(k: int, ranking: RankedIds, grades: Grades) -> int:
     """Return the number of relevant documents among the first `k`."""
     return sum(document in grades for document in ranking[:k])
 
 
 def recall(k: int, ranking: RankedIds, grades: Grades) -> float:
     """Return the share of the relevant documents that are among the first `k`."""
-    return found(k, ranking, grades) / len(grades)
+    return count_relevant(k, ranking, grades) / len(grades)
 
 
 def precision(k: int, ranking: RankedIds, grades: Grades) -> float:
     """Return the share of `k` places that hold a relevant document; an empty place holds none."""
-    return found(k, ranking, grades) / k
+    return count_relevant(k, ranking, grades) / k
 
 
 def f1(k: int, ranking: RankedIds, grades: Grades) -> float:
@@ -35,7 +35,7 @@ def f1(k: int, ranking: RankedIds, grades: Grades) -> float:
     This is "F1" of the paper on agentic hybrid retrieval.
     """
     # 2PR / (P + R) reduces to this form, which never divides by 0.
-    return 2 * found(k, ranking, grades) / (k + len(grades))
+    return 2 * count_relevant(k, ranking, grades) / (k + len(grades))
 
 
 def hit(k: int, ranking: RankedIds, grades: Grades) -> float:
@@ -43,7 +43,7 @@ def hit(k: int, ranking: RankedIds, grades: Grades) -> float:
 
     With `k` = 10 this is "Top-10 accuracy" of the paper on agentic hybrid retrieval.
     """
-    return float(found(k, ranking, grades) > 0)
+    return float(count_relevant(k, ranking, grades) > 0)
 
 
 def reciprocal_rank(k: int, ranking: RankedIds, grades: Grades) -> float:
@@ -69,10 +69,12 @@ def ndcg(k: int, ranking: RankedIds, grades: Grades) -> float:
     trec_eval has it.
     """
     gains = [grades.get(document, 0) for document in ranking[:k]]
-    return _discounted(gains) / _discounted(sorted(grades.values(), reverse=True)[:k])
+    return _sum_discounted_gains(gains) / _sum_discounted_gains(
+        sorted(grades.values(), reverse=True)[:k]
+    )
 
 
-def _discounted(gains: Sequence[int]) -> float:
+def _sum_discounted_gains(gains: Sequence[int]) -> float:
     return sum(gain / log2(rank + 1) for rank, gain in enumerate(gains, start=1))
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from fathom.jsonable import Json, canonical
 
 
-def whole_lines(file: Path | None) -> list[bytes]:
+def read_whole_lines(file: Path | None) -> list[bytes]:
     """Return the lines of a file, or none if there is no file.
 
     Half a line at the end, left by a process that died, is cut off.
@@ -21,7 +21,7 @@ def whole_lines(file: Path | None) -> list[bytes]:
     return data[:end].splitlines()
 
 
-def add_line(file: Path | None, value: Json) -> None:
+def append_line(file: Path | None, value: Json) -> None:
     """Append an object to a file, which is created where needed; without a file do nothing."""
     if file is None:
         return

@@ -12,13 +12,13 @@ from typing import Literal, Protocol
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from fathom.agents.prompt_delimiters import fence_for
+from fathom.agents.prompt_delimiters import make_fence
 from fathom.errors import ModelError
 from fathom.evaluation.records import Record
 from fathom.jsonable import canonical, digest
 from fathom.llm.call import RoleModel, ask_model
 from fathom.llm.faults import ModelDeclined, ReplyGarbled
-from fathom.llm.prompt import Asked, Prompt
+from fathom.llm.prompt import ModelRequest, Prompt
 from fathom.models.base import Embedder
 from fathom.runs.context import RunContext
 from fathom.runs.ledger import BudgetRefused
@@ -111,7 +111,7 @@ class AnswerJudge(Protocol):
         ...
 
 
-def applies(judge: str, record: Record) -> bool:
+def is_applicable(judge: str, record: Record) -> bool:
     """Return whether the judge has something to judge.
 
     Some judges need gold answers to compare with, the others an answer.
@@ -121,22 +121,22 @@ def applies(judge: str, record: Record) -> bool:
     return record.status != "abstained"
 
 
-def settled(judge: str, record: Record) -> Grade | None:
+def grade_by_rule(judge: str, record: Record) -> Grade | None:
     """Return the grade that a rule gives; `None` where a judge is needed."""
     if record.status == "failed":
-        return _rule(0.0, "the run failed")
+        return _create_rule_grade(0.0, "the run failed")
     if judge in _AGAINST_GOLD:
         if not record.answerable:
             abstained = record.status == "abstained"
-            return _rule(float(abstained), "there is no answer")
-        if not record.answered:
-            return _rule(0.0, "it abstained although there is an answer")
+            return _create_rule_grade(float(abstained), "there is no answer")
+        if not record.is_answered:
+            return _create_rule_grade(0.0, "it abstained although there is an answer")
     if judge == "no-hallucination" and not record.citations:
-        return _rule(0.0, "nothing is cited")
+        return _create_rule_grade(0.0, "nothing is cited")
     return None
 
 
-def _rule(score: float, reason: str) -> Grade:
+def _create_rule_grade(score: float, reason: str) -> Grade:
     return Grade(score=score, reason=reason, by_rule=True)
 
 
@@ -169,18 +169,18 @@ class LLMAnswerJudge:
     @property
     def pin(self) -> str:
         """The hash of the model's name, the prompt and the reply schema."""
-        return _pin([self.model.chat.name, prompt_pin(self.name, self.prompt)])
+        return _hash_value([self.model.chat.name, hash_prompt(self.name, self.prompt)])
 
     async def grade(self, record: Record, context: RunContext) -> Grade | NoGrade:
         """Ask the model for a grade, within the budget of the run."""
         with context.step(self.name, agent="judge") as step:
-            request = _asked(self.prompt, self.name, record)
+            request = _build_request(self.prompt, self.name, record)
             reply = await ask_model(self.model, GradeReply, request, step)
             if reply.failure is not None:
-                step.done(usage=reply.usage, verdict="no grade")
-                return NoGrade(fault=_fault(reply.failure), reason=reply.reason)
-            value = reply.required()
-            step.done(outputs={"score": value.score}, usage=reply.usage)
+                step.set_outcome(usage=reply.usage, verdict="no grade")
+                return NoGrade(fault=_classify_fault(reply.failure), reason=reply.reason)
+            value = reply.require_value()
+            step.set_outcome(outputs={"score": value.score}, usage=reply.usage)
         return Grade(score=value.score, reason=value.reasoning)
 
 
@@ -194,7 +194,7 @@ class SimilarityJudge:
     @property
     def pin(self) -> str:
         """The hash of the embedder's identity."""
-        return _pin(dict(self.embedder.identity))
+        return _hash_value(dict(self.embedder.identity))
 
     async def grade(self, record: Record, context: RunContext) -> Grade | NoGrade:
         """Grade the answer by its nearest gold answer, within the budget of the run."""
@@ -202,17 +202,17 @@ class SimilarityJudge:
             try:
                 score = await step.compute(self.name, lambda: self._compare_with_gold(record))
             except (BudgetRefused, ModelError) as error:
-                return NoGrade(fault=_fault(error), reason=str(error))
-            step.done(outputs={"score": score})
+                return NoGrade(fault=_classify_fault(error), reason=str(error))
+            step.set_outcome(outputs={"score": score})
         return Grade(score=score)
 
     def _compare_with_gold(self, record: Record) -> float:
-        answer, *gold = self.embedder.embed([record.said, *record.gold])
+        answer, *gold = self.embedder.embed([record.compared_text, *record.gold])
         # A cosine may be negative, and rounding may take it above 1; a grade is in [0, 1].
         return round(min(1.0, max(0.0, *(float(answer @ reference) for reference in gold))), 6)
 
 
-def grading_prompts(settings: Settings) -> dict[str, Prompt]:
+def load_grading_prompts(settings: Settings) -> dict[str, Prompt]:
     """Return the prompts by their judges: our own, or those of the files that the settings name.
 
     Raises:
@@ -220,21 +220,21 @@ def grading_prompts(settings: Settings) -> dict[str, Prompt]:
     """
     files = {name: getattr(settings.grading, default.name) for name, default in PROMPTS.items()}
     return {
-        name: default.replaced(Path(files[name])) if files[name] else default
+        name: default.replace_from_file(Path(files[name])) if files[name] else default
         for name, default in PROMPTS.items()
     }
 
 
-def prompt_pin(judge: str, prompt: Prompt) -> str:
+def hash_prompt(judge: str, prompt: Prompt) -> str:
     """Return the hash of what a language model is asked for a grade."""
-    return _pin([judge, RULES, prompt.text, GradeReply.model_json_schema()])
+    return _hash_value([judge, RULES, prompt.text, GradeReply.model_json_schema()])
 
 
-def _pin(value: object) -> str:
+def _hash_value(value: object) -> str:
     return digest(canonical(value))[:16]
 
 
-def _fault(error: Exception) -> Fault:
+def _classify_fault(error: Exception) -> Fault:
     if isinstance(error, BudgetRefused):
         return "budget"
     if isinstance(error, ModelDeclined):
@@ -242,14 +242,14 @@ def _fault(error: Exception) -> Fault:
     return "garbled" if isinstance(error, ReplyGarbled) else "unavailable"
 
 
-def _asked(prompt: Prompt, judge: str, record: Record) -> Asked:
-    sections = [("question", record.text), ("answer", record.long)]
+def _build_request(prompt: Prompt, judge: str, record: Record) -> ModelRequest:
+    sections = [("question", record.text), ("answer", record.plain_text)]
     if judge == "correctness":
         sections += [("reference", gold) for gold in record.gold]
     if judge == "no-hallucination":
         sections += [("quote", citation.quote) for citation in record.citations]
     # The fence is a line that no section contains, so that a text cannot close its own section.
-    fence = fence_for(record.text, [text for _, text in sections])
+    fence = make_fence(record.text, [text for _, text in sections])
     # The cut keeps the request within the context of a small model.
     blocks = [f"{fence} {label}\n{text[:_LONGEST]}" for label, text in sections]
-    return prompt.asking("\n".join([*blocks, fence]), rule=RULES.format(fence=fence))
+    return prompt.build_request("\n".join([*blocks, fence]), rule=RULES.format(fence=fence))

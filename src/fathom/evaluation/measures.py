@@ -16,119 +16,123 @@ from fathom.evaluation.ir_metrics import DEPTH, MEASURES, Measure
 from fathom.evaluation.records import Record
 from fathom.text.answer_scores import all_and_only, exact_match, f1, holds, is_right
 
-Score = Callable[[Record], float | None]
-Whole = Callable[[Sequence["Judged"]], float | None]
+RecordScore = Callable[[Record], float | None]
+GroupScore = Callable[[Sequence["GradedAnswer"]], float | None]
 
 SIGNED = frozenset({"CRAG-truthfulness"})
 """The measures from -1 to 1; all others are from 0 to 1."""
 LOWER_IS_BETTER = frozenset({"abstained", "failed", "wrong-on-answerable", "AURC", "ECE"})
-SUPPORTED = 0.5
+MIN_SUPPORT = 0.5
 """The least support with which a citation counts as supporting its claim."""
 
 
-def bounds(measure: str) -> tuple[float, float]:
+def get_bounds(measure: str) -> tuple[float, float]:
     """Return the least and the largest value that a measure can have."""
     return (-1.0, 1.0) if measure in SIGNED else (0.0, 1.0)
 
 
-def _graded(record: Record) -> bool:
+def _is_gradable(record: Record) -> bool:
     """Return whether an answer can be graded: there are gold answers, or there is no answer."""
-    return _has_gold(record) or _without_answer(record)
+    return _has_gold(record) or _is_unanswerable(record)
 
 
-def right(record: Record) -> bool:
+def is_correct(record: Record) -> bool:
     """Return whether the question was answered, and rightly, as `is_right` decides.
 
     An answer is also right where the short answer is a part of a gold one that stands whole in the
     sentences it is shown with: "28 September 2018" beside "on 28 September 2018, at 18.02".
     """
-    if not (record.answered and record.answerable):
+    if not (record.is_answered and record.answerable):
         return False
-    return is_right(record.said, record.gold, record.wrong or ()) or _completed(record)
-
-
-def _completed(record: Record) -> bool:
-    # A fragment can be nearer to a known wrong answer than to a right one.
-    near_wrong = f1(record.said, record.wrong or ()) > f1(record.said, record.gold)
-    return not near_wrong and any(
-        holds(gold, record.said) and holds(record.long, gold) for gold in record.gold
+    return is_right(record.compared_text, record.gold, record.wrong or ()) or _is_completed_by_text(
+        record
     )
 
 
-def _against_gold(
+def _is_completed_by_text(record: Record) -> bool:
+    # A fragment can be nearer to a known wrong answer than to a right one.
+    near_wrong = f1(record.compared_text, record.wrong or ()) > f1(
+        record.compared_text, record.gold
+    )
+    return not near_wrong and any(
+        holds(gold, record.compared_text) and holds(record.plain_text, gold) for gold in record.gold
+    )
+
+
+def _make_gold_score(
     get_text: Callable[[Record], str], compare: Callable[[str, Sequence[str]], float]
-) -> Score:
+) -> RecordScore:
     """Return a score against the gold answers, as in SQuAD 2.0.
 
     An abstention is the empty answer, right where there is none.
     """
 
     def score(record: Record) -> float | None:
-        if not _graded(record):
+        if not _is_gradable(record):
             return None
         if not record.answerable:
             return float(record.status == "abstained")
-        return compare(get_text(record), record.gold) if record.answered else 0.0
+        return compare(get_text(record), record.gold) if record.is_answered else 0.0
 
     return score
 
 
-def _if(is_scored: Callable[[Record], bool], score: Score) -> Score:
+def _restrict_score(is_scored: Callable[[Record], bool], score: RecordScore) -> RecordScore:
     return lambda record: score(record) if is_scored(record) else None
 
 
-def _status(status: str) -> Score:
+def _make_status_score(status: str) -> RecordScore:
     return lambda record: float(record.status == status)
 
 
-def _answers(record: Record) -> bool:
-    return not record.ranks
+def _wants_answer(record: Record) -> bool:
+    return not record.is_ranking
 
 
-def _said(record: Record) -> str:
-    return record.said
+def _get_compared_text(record: Record) -> str:
+    return record.compared_text
 
 
 def _has_gold(record: Record) -> bool:
-    return bool(record.gold) and not record.ranks
+    return bool(record.gold) and not record.is_ranking
 
 
-def _without_answer(record: Record) -> bool:
-    return not (record.answerable or record.ranks)
+def _is_unanswerable(record: Record) -> bool:
+    return not (record.answerable or record.is_ranking)
 
 
-def _silent(record: Record) -> bool:
+def _is_gradable_abstention(record: Record) -> bool:
     """Return whether the strategy abstained on a question that can be graded."""
-    return record.status == "abstained" and _graded(record)
+    return record.status == "abstained" and _is_gradable(record)
 
 
-def _wrong(record: Record) -> float:
-    return float(record.status != "abstained" and not right(record))
+def _score_wrong(record: Record) -> float:
+    return float(record.status != "abstained" and not is_correct(record))
 
 
-def _truthfulness(record: Record) -> float | None:
-    if not _graded(record):
+def _score_truthfulness(record: Record) -> float | None:
+    if not _is_gradable(record):
         return None
-    return float(right(record)) - _wrong(record)
+    return float(is_correct(record)) - _score_wrong(record)
 
 
-def _conflicts(record: Record) -> float | None:
-    if record.wrong is None or record.ranks:
+def _score_conflicts(record: Record) -> float | None:
+    if record.wrong is None or record.is_ranking:
         return None
     # Sources conflict here, so every right reading must be shown, and none of the wrong ones.
-    readings = (record.said, *record.conflicts) if record.answered else ()
+    readings = (record.compared_text, *record.conflicts) if record.is_answered else ()
     return all_and_only(readings, record.gold, record.wrong)
 
 
-def _cited(record: Record) -> bool:
-    return record.answered and bool(record.citations)
+def _has_citations(record: Record) -> bool:
+    return record.is_answered and bool(record.citations)
 
 
-def _support(record: Record) -> float:
+def _average_support(record: Record) -> float:
     return fmean(citation.support for citation in record.citations)
 
 
-def _quoted(record: Record) -> float | None:
+def _score_quoted_gold(record: Record) -> float | None:
     if not record.gold:
         return None
     return float(
@@ -136,17 +140,17 @@ def _quoted(record: Record) -> float | None:
     )
 
 
-def _overlap(record: Record) -> float:
-    return fmean(citation.support >= SUPPORTED for citation in record.citations)
+def _score_support_share(record: Record) -> float:
+    return fmean(citation.support >= MIN_SUPPORT for citation in record.citations)
 
 
-def _precision(record: Record) -> float | None:
+def _score_citation_precision(record: Record) -> float | None:
     if not record.relevant:
         return None
     return fmean(citation.document in record.relevant for citation in record.citations)
 
 
-def _recall(record: Record) -> float | None:
+def _score_citation_recall(record: Record) -> float | None:
     if not record.relevant:
         return None
     return fmean(
@@ -155,7 +159,7 @@ def _recall(record: Record) -> float | None:
     )
 
 
-def _on_ranking(measure: Measure) -> Score:
+def _make_ranking_score(measure: Measure) -> RecordScore:
     def score(record: Record) -> float | None:
         return measure(record.evidence, record.relevant) if record.relevant else None
 
@@ -166,39 +170,44 @@ def _is_deep(record: Record) -> bool:
     return record.depth is not None and record.depth >= DEPTH
 
 
-_em, _f1 = _against_gold(_said, exact_match), _against_gold(_said, f1)
+_em, _f1 = (
+    _make_gold_score(_get_compared_text, exact_match),
+    _make_gold_score(_get_compared_text, f1),
+)
 
-SCORES: Mapping[str, Score] = {
+SCORES: Mapping[str, RecordScore] = {
     "EM": _em,
     "F1": _f1,
-    "short-F1": _against_gold(lambda record: record.short_answer, f1),
-    "text-F1": _against_gold(lambda record: record.long, f1),
-    "has-answer-EM": _if(_has_gold, _em),
-    "has-answer-F1": _if(_has_gold, _f1),
-    "no-answer-F1": _if(_without_answer, _f1),
-    "right": _if(_has_gold, lambda record: float(right(record))),
-    "RAMDocs-EM": _conflicts,
-    "CRAG-truthfulness": _truthfulness,
-    "wrong-on-answerable": _if(_has_gold, _wrong),
-    "answered": _if(_answers, _status("answered")),
-    "abstained": _if(_answers, _status("abstained")),
-    "abstention-precision": _if(_silent, lambda record: float(not record.answerable)),
-    "abstention-recall": _if(_without_answer, _status("abstained")),
-    "support": _if(_cited, _support),
-    "support-overlap": _if(_cited, _overlap),
-    "answer-in-citation": _if(_cited, _quoted),
-    "citation-precision": _if(_cited, _precision),
-    "citation-recall": _if(_cited, _recall),
-    **{name: _on_ranking(measure) for name, measure in MEASURES.items()},
+    "short-F1": _make_gold_score(lambda record: record.short_answer, f1),
+    "text-F1": _make_gold_score(lambda record: record.plain_text, f1),
+    "has-answer-EM": _restrict_score(_has_gold, _em),
+    "has-answer-F1": _restrict_score(_has_gold, _f1),
+    "no-answer-F1": _restrict_score(_is_unanswerable, _f1),
+    "right": _restrict_score(_has_gold, lambda record: float(is_correct(record))),
+    "RAMDocs-EM": _score_conflicts,
+    "CRAG-truthfulness": _score_truthfulness,
+    "wrong-on-answerable": _restrict_score(_has_gold, _score_wrong),
+    "answered": _restrict_score(_wants_answer, _make_status_score("answered")),
+    "abstained": _restrict_score(_wants_answer, _make_status_score("abstained")),
+    "abstention-precision": _restrict_score(
+        _is_gradable_abstention, lambda record: float(not record.answerable)
+    ),
+    "abstention-recall": _restrict_score(_is_unanswerable, _make_status_score("abstained")),
+    "support": _restrict_score(_has_citations, _average_support),
+    "support-overlap": _restrict_score(_has_citations, _score_support_share),
+    "answer-in-citation": _restrict_score(_has_citations, _score_quoted_gold),
+    "citation-precision": _restrict_score(_has_citations, _score_citation_precision),
+    "citation-recall": _restrict_score(_has_citations, _score_citation_recall),
+    **{name: _make_ranking_score(measure) for name, measure in MEASURES.items()},
     # Evidence of an answer is shallower than a ranking, so this entry replaces the one above.
-    f"R@{DEPTH}": _if(_is_deep, _on_ranking(MEASURES[f"R@{DEPTH}"])),
-    "failed": _status("failed"),
+    f"R@{DEPTH}": _restrict_score(_is_deep, _make_ranking_score(MEASURES[f"R@{DEPTH}"])),
+    "failed": _make_status_score("failed"),
 }
 """The scores of one record by measure; the measure is their mean."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judged:
+class GradedAnswer:
     """The facts of one record that group scores need; made once, resampled often."""
 
     confidence: float | None
@@ -212,32 +221,32 @@ class Judged:
         """Return the facts of a record."""
         return cls(
             confidence=record.sureness,
-            answered=record.answered,
+            answered=record.is_answered,
             answerable=record.answerable,
-            graded=_graded(record),
-            right=right(record),
+            graded=_is_gradable(record),
+            right=is_correct(record),
         )
 
 
-def _sure(answers: Sequence[Judged]) -> tuple[list[float], list[bool]]:
+def _pair_confidence(answers: Sequence[GradedAnswer]) -> tuple[list[float], list[bool]]:
     """Return the confidence and the rightness of all graded answers."""
     outcomes = [(j.confidence, j.right) for j in answers if j.answered and j.graded]
     confident = [(confidence, right) for confidence, right in outcomes if confidence is not None]
     return [confidence for confidence, _ in confident], [right for _, right in confident]
 
 
-def _knows_right(answers: Sequence[Judged]) -> float | None:
-    return auroc(*_sure(answers))
+def _compute_right_auroc(answers: Sequence[GradedAnswer]) -> float | None:
+    return auroc(*_pair_confidence(answers))
 
 
-def _knows_answerable(answers: Sequence[Judged]) -> float | None:
+def _compute_answerable_auroc(answers: Sequence[GradedAnswer]) -> float | None:
     outcomes = [(j.confidence, j.answerable) for j in answers if j.confidence is not None]
     return auroc(
         [confidence for confidence, _ in outcomes], [answerable for _, answerable in outcomes]
     )
 
 
-def ranked(answers: Sequence[Judged]) -> tuple[list[float], list[bool]]:
+def rank_by_confidence(answers: Sequence[GradedAnswer]) -> tuple[list[float], list[bool]]:
     """Return the confidence and the rightness of all answers that can be graded.
 
     Questions without an answer come last and are not right, so that a threshold changes nothing.
@@ -248,18 +257,18 @@ def ranked(answers: Sequence[Judged]) -> tuple[list[float], list[bool]]:
     return sure, [answer.right for answer in graded]
 
 
-def _risk(answers: Sequence[Judged]) -> float | None:
-    return aurc(*ranked(answers))
+def _compute_aurc(answers: Sequence[GradedAnswer]) -> float | None:
+    return aurc(*rank_by_confidence(answers))
 
 
-def _calibration(answers: Sequence[Judged]) -> float | None:
-    return calibration_error(*_sure(answers))
+def _compute_ece(answers: Sequence[GradedAnswer]) -> float | None:
+    return calibration_error(*_pair_confidence(answers))
 
 
-WHOLE: Mapping[str, Whole] = {
-    "AUROC": _knows_right,
-    "AUROC-answerable": _knows_answerable,
-    "AURC": _risk,
-    "ECE": _calibration,
+GROUP_SCORES: Mapping[str, GroupScore] = {
+    "AUROC": _compute_right_auroc,
+    "AUROC-answerable": _compute_answerable_auroc,
+    "AURC": _compute_aurc,
+    "ECE": _compute_ece,
 }
 """The scores of all records together, by measure."""

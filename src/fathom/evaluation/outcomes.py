@@ -14,14 +14,14 @@ import numpy as np
 
 from fathom.errors import UsageError
 from fathom.evaluation.datasets import Dataset, Question
-from fathom.evaluation.jsonl import add_line, whole_lines
+from fathom.evaluation.jsonl import append_line, read_whole_lines
 from fathom.evaluation.measures import SCORES
 from fathom.evaluation.records import Record
-from fathom.evaluation.runner import OnProgress, filters_of, setup_of
-from fathom.planner.environment import Outcome, RecordedQuestion
-from fathom.planner.features import COLUMNS, Observation, features
+from fathom.evaluation.runner import OnProgress, build_filters, hash_setup
+from fathom.planner.environment import RecordedOutcome, RecordedQuestion
+from fathom.planner.features import COLUMNS, Observation, build_features
 from fathom.retrieval.base import Retriever
-from fathom.runs.concurrency import in_loop
+from fathom.runs.concurrency import run_in_loop
 from fathom.types import Hit, Query
 
 if TYPE_CHECKING:
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 DEPTH = 2
 """The default number of executors in a row that are recorded."""
-WHAT = "outcomes"
+PROGRESS_NAME = "outcomes"
 """The name of this work in progress messages."""
 
 
-class RememberingRetriever:
+class CachingRetriever:
     """A retriever that asks another one each query once.
 
     The sequences of one question share many searches.
@@ -73,7 +73,7 @@ class OutcomeFile:
     """
 
     file: Path | None = None
-    known: dict[tuple[str, str], RecordedQuestion] = field(default_factory=dict)
+    by_question: dict[tuple[str, str], RecordedQuestion] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Read the file.
@@ -81,21 +81,21 @@ class OutcomeFile:
         Raises:
             UsageError: If a line is no recorded question, or one of another version.
         """
-        for number, line in enumerate(whole_lines(self.file), start=1):
+        for number, line in enumerate(read_whole_lines(self.file), start=1):
             try:
                 recorded = RecordedQuestion.from_json(json.loads(line))
             except (ValueError, TypeError, UsageError) as error:
                 raise UsageError(f"{self.file}:{number}: {error}") from None
-            self.known[recorded.dataset, recorded.question] = recorded
+            self.by_question[recorded.dataset, recorded.question] = recorded
 
     def add(self, recorded: RecordedQuestion) -> None:
         """Append a question to the file, where it survives the death of the process."""
-        self.known[recorded.dataset, recorded.question] = recorded
-        add_line(self.file, recorded.to_json())
+        self.by_question[recorded.dataset, recorded.question] = recorded
+        append_line(self.file, recorded.to_json())
 
-    def all(self) -> list[RecordedQuestion]:
+    def list_questions(self) -> list[RecordedQuestion]:
         """Return all questions in the order in which they were recorded."""
-        return list(self.known.values())
+        return list(self.by_question.values())
 
 
 def record_outcomes(
@@ -128,11 +128,11 @@ def record_outcomes(
     gradable = [item for item in questions if item.answers or not item.answerable]
     if not gradable:
         raise UsageError(f"{dataset.name}: no question has an answer to compare with")
-    setup = setup_of(engine, "adaptive")
+    setup = hash_setup(engine, "adaptive")
     collected: list[RecordedQuestion] = []
-    tree = _tree_of(engine, most)
+    tree = _make_outcome_lister(engine, most)
     for number, question in enumerate(gradable, start=1):
-        record = file.known.get((dataset.name, question.id))
+        record = file.by_question.get((dataset.name, question.id))
         if record is not None and record.setup != setup:
             raise UsageError(
                 f"{dataset.name} {question.id}: recorded with another index, code or settings; "
@@ -140,14 +140,16 @@ def record_outcomes(
             )
         # A shallower record is replaced, since its longer sequences were never tried.
         if record is None or max(len(outcome.tried) for outcome in record.outcomes) < most:
-            record = _recorded(dataset, question, tree(question), setup)
+            record = _record_question(dataset, question, tree(question), setup)
             file.add(record)
         collected.append(record)
-        on_progress(f"{dataset.name} {WHAT}", number, len(gradable))
+        on_progress(f"{dataset.name} {PROGRESS_NAME}", number, len(gradable))
     return collected
 
 
-def _tree_of(engine: "Engine", most: int) -> "Callable[[Question], list[ActionOutcome]]":
+def _make_outcome_lister(
+    engine: "Engine", most: int
+) -> "Callable[[Question], list[ActionOutcome]]":
     """Return the function that lists all outcomes of a question."""
     from fathom.strategies.adaptive import Adaptive
     from fathom.strategies.outcomes import outcomes
@@ -158,33 +160,35 @@ def _tree_of(engine: "Engine", most: int) -> "Callable[[Question], list[ActionOu
     engine.models.warm_up()
     engine.reader()
     search = assembly.search(engine.settings.adaptive.retriever)
-    cache = RememberingRetriever(search.retriever())
-    cached_search = replace(search, retriever=lambda: cache)
+    cache = CachingRetriever(search.open_retriever())
+    cached_search = replace(search, open_retriever=lambda: cache)
     # A language model would be asked anew for every sequence.
-    strategy = replace(Adaptive.over(cached_search, assembly), model_reader=None)
+    strategy = replace(Adaptive.with_search(cached_search, assembly), model_reader=None)
 
     async def list_outcomes(question: Question) -> "list[ActionOutcome]":
         cache.forget()
-        query = Query(text=question.text, filters=filters_of(question))
+        query = Query(text=question.text, filters=build_filters(question))
         tree = outcomes(strategy, query, engine.executor, most=most)
         return [outcome async for outcome in tree]
 
-    return lambda question: in_loop(list_outcomes(question))
+    return lambda question: run_in_loop(list_outcomes(question))
 
 
-def _recorded(
+def _record_question(
     dataset: Dataset, question: Question, tree: "Sequence[ActionOutcome]", setup: str
 ) -> RecordedQuestion:
     return RecordedQuestion(
         dataset=dataset.name,
         question=question.id,
         answerable=question.answerable,
-        outcomes=tuple(_outcome(dataset, question, outcome) for outcome in tree),
+        outcomes=tuple(_grade_outcome(dataset, question, outcome) for outcome in tree),
         setup=setup,
     )
 
 
-def _outcome(dataset: Dataset, question: Question, outcome: "ActionOutcome") -> Outcome:
+def _grade_outcome(
+    dataset: Dataset, question: Question, outcome: "ActionOutcome"
+) -> RecordedOutcome:
     record = Record(
         strategy="adaptive",
         dataset=dataset.name,
@@ -199,21 +203,21 @@ def _outcome(dataset: Dataset, question: Question, outcome: "ActionOutcome") -> 
         usage={},
         seconds=0.0,
     )
-    values = np.round(features(outcome.observation), 6).tolist()
-    return Outcome(
+    values = np.round(build_features(outcome.observation), 6).tolist()
+    return RecordedOutcome(
         tried=outcome.tried,
         features=dict(zip(COLUMNS, values, strict=True)),
         f1=round(SCORES["F1"](record) or 0.0, 6),
         wrong=SCORES["CRAG-truthfulness"](record) == -1,
-        answered=record.answered,
+        answered=record.is_answered,
         tokens=outcome.usage.tokens,
         retrievals=outcome.usage.retrievals,
-        waits=_waits(outcome.observation),
+        waits=_count_waits(outcome.observation),
         seconds=round(outcome.usage.seconds, 4),
     )
 
 
-def _waits(observation: Observation) -> int:
+def _count_waits(observation: Observation) -> int:
     """Return the waits for split retrievals: one if parallel, else one for each sub-question."""
     situation = observation.situation
     if "split" not in observation.tried:

@@ -22,15 +22,22 @@ from fathom.evaluation.report.blocks import (
     ReportTable,
     Sentences,
 )
-from fathom.evaluation.report.render import as_text
+from fathom.evaluation.report.render import render_text
 from fathom.evaluation.runner import OnProgress
 from fathom.evaluation.statistics import bca_interval, holm, randomisation_p
 from fathom.jsonable import digest
-from fathom.planner.actions import Action, executions
-from fathom.planner.environment import Environment, Outcome, Places, RecordedQuestion, Reward, Walks
+from fathom.planner.actions import Action, iterate_sequences
+from fathom.planner.environment import (
+    Environment,
+    Episodes,
+    Places,
+    RecordedOutcome,
+    RecordedQuestion,
+    Reward,
+)
 from fathom.planner.policy import RulePolicy
 from fathom.planner.ppo import Training
-from fathom.planner.train import ALPHAS, train
+from fathom.planner.train import ALPHAS, train_policy
 
 FOLDS = 5
 ORACLE = "hindsight"
@@ -44,7 +51,7 @@ Sequences = Sequence[tuple[Action, ...]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Planned:
+class SystemRun:
     """The outcomes of one system on the questions, in their order.
 
     Attributes:
@@ -57,12 +64,12 @@ class Planned:
 
     name: str
     questions: tuple[RecordedQuestion, ...]
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[RecordedOutcome, ...]
     sequences: tuple[tuple[Action, ...], ...]
     earned: tuple[float, ...]
 
     @classmethod
-    def of(cls, name: str, walks: Walks) -> Self:
+    def of(cls, name: str, walks: Episodes) -> Self:
         """Return the run of a system in an environment."""
         return cls(
             name=name,
@@ -72,10 +79,10 @@ class Planned:
             earned=tuple(map(float, walks.earned)),
         )
 
-    def joined(self, others: Sequence["Planned"]) -> "Planned":
+    def join(self, others: Sequence["SystemRun"]) -> "SystemRun":
         """Return this run joined with those of the same system on other questions."""
         runs = (self, *others)
-        return Planned(
+        return SystemRun(
             name=self.name,
             questions=tuple(item for run in runs for item in run.questions),
             outcomes=tuple(item for run in runs for item in run.outcomes),
@@ -85,7 +92,7 @@ class Planned:
 
     def values(self, measure: str) -> list[float]:
         """Return a measure of `MEASURES`, question by question."""
-        return [float(_OF[measure](outcome)) for outcome in self.outcomes]
+        return [float(_VALUE_OF[measure](outcome)) for outcome in self.outcomes]
 
     @property
     def entropy(self) -> float:
@@ -98,10 +105,10 @@ class Planned:
             groups.setdefault(question.dataset, []).append(sequence)
         total = len(self.sequences)
         # Within data sets, so that a router by data set alone does not count as adaptive.
-        return sum(len(group) / total * _bits(group) for group in groups.values())
+        return sum(len(group) / total * _compute_entropy(group) for group in groups.values())
 
 
-_OF: dict[str, Callable[[Outcome], float]] = {
+_VALUE_OF: dict[str, Callable[[RecordedOutcome], float]] = {
     "F1": lambda outcome: outcome.f1,
     "CRAG-truthfulness": lambda outcome: (
         float(outcome.answered and not outcome.wrong) - outcome.wrong
@@ -111,17 +118,17 @@ _OF: dict[str, Callable[[Outcome], float]] = {
     "retrievals": lambda outcome: outcome.retrievals,
     "seconds": lambda outcome: outcome.seconds,
 }
-MEASURES = tuple(_OF)
+MEASURES = tuple(_VALUE_OF)
 
 
-def _bits(sequences: Sequences) -> float:
+def _compute_entropy(sequences: Sequences) -> float:
     """Return the entropy of the sequences in bits."""
     counts = Counter(sequences).values()
     return -sum(count / len(sequences) * log2(count / len(sequences)) for count in counts)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Fixed:
+class FixedSequences:
     """The best fixed sequence of executors, for all questions and for each data set."""
 
     overall: tuple[Action, ...]
@@ -130,9 +137,11 @@ class Fixed:
     @classmethod
     def of(cls, questions: Sequence[RecordedQuestion], reward: Reward) -> Self:
         """Choose the sequences on these questions; of equal ones the first, the shortest."""
-        world = Environment.of(questions, reward)
-        tries = list(executions(has_model=False, most=world.most))
-        earned = np.array([world.follow(world.always(sequence)).earned for sequence in tries])
+        world = Environment.from_questions(questions, reward)
+        tries = list(iterate_sequences(has_model=False, most=world.most))
+        earned = np.array(
+            [world.follow(world.choose_sequence(sequence)).earned for sequence in tries]
+        )
         sets = np.array([question.dataset for question in questions])
         return cls(
             # Rounding keeps the last digits of a sum from deciding between equal sequences.
@@ -146,19 +155,19 @@ class Fixed:
     def route(self, world: Environment) -> Places:
         """Return the router's choices; an unknown data set gets the best sequence of all."""
         sequences = {name: self.routes.get(name, self.overall) for name in world.datasets}
-        choices = {name: world.always(sequence) for name, sequence in sequences.items()}
+        choices = {name: world.choose_sequence(sequence) for name, sequence in sequences.items()}
         rows = [choices[world.questions[at].dataset] for at, _ in world.states]
         return np.array([row[state] for state, row in enumerate(rows)], dtype=np.int64)
 
 
-def planned(
+def run_systems(
     training_questions: Sequence[RecordedQuestion],
     test_questions: Sequence[RecordedQuestion],
     reward: Reward,
     training: Training,
     *,
     alphas: Sequence[float] = ALPHAS,
-) -> Iterator[Planned]:
+) -> Iterator[SystemRun]:
     """Yield the run of every system on the test questions, having learned on the others alone.
 
     Args:
@@ -168,25 +177,25 @@ def planned(
         training: The options of PPO's training.
         alphas: The weight of cost for each PPO.
     """
-    world = Environment.of(test_questions, reward)
-    fixed = Fixed.of(training_questions, reward)
-    yield Planned.of(LOOK, world.follow(world.always(())))
-    best = world.always(fixed.overall)
-    yield Planned.of(BEST, world.follow(best))
-    yield Planned.of(ROUTER, world.follow(fixed.route(world)))
-    yield Planned.of(RULES, world.follow(world.choices(RulePolicy())))
+    world = Environment.from_questions(test_questions, reward)
+    fixed = FixedSequences.of(training_questions, reward)
+    yield SystemRun.of(LOOK, world.follow(world.choose_sequence(())))
+    best = world.choose_sequence(fixed.overall)
+    yield SystemRun.of(BEST, world.follow(best))
+    yield SystemRun.of(ROUTER, world.follow(fixed.route(world)))
+    yield SystemRun.of(RULES, world.follow(world.choose_by_policy(RulePolicy())))
     for alpha in alphas:
-        trained = train(training_questions, replace(reward, alpha=alpha), training)
-        yield Planned.of(ppo_name(alpha), world.follow(trained.learner.choices(world)))
-    yield Planned.of(ORACLE, world.follow(world.hindsight()))
+        trained = train_policy(training_questions, replace(reward, alpha=alpha), training)
+        yield SystemRun.of(name_ppo(alpha), world.follow(trained.learner.choose_actions(world)))
+    yield SystemRun.of(ORACLE, world.follow(world.choose_in_hindsight()))
 
 
-def ppo_name(alpha: float) -> str:
+def name_ppo(alpha: float) -> str:
     """Return the name of PPO with this alpha in tables."""
     return f"PPO, alpha {alpha:g}"
 
 
-def cross_fitted(
+def cross_fit(
     questions: Sequence[RecordedQuestion],
     reward: Reward,
     training: Training,
@@ -199,21 +208,21 @@ def cross_fitted(
     Raises:
         UsageError: If there are fewer than two questions a fold.
     """
-    folds = _dealt(questions)
+    folds = _deal_folds(questions)
     if min(map(len, folds)) < 2:
         raise UsageError(f"{len(questions)} recorded questions are too few to measure a planner on")
-    runs: dict[str, list[Planned]] = {}
+    runs: dict[str, list[SystemRun]] = {}
     for number, fold_asked in enumerate(folds, start=1):
         others = [item for fold in folds if fold is not fold_asked for item in fold]
-        for run in planned(others, fold_asked, reward, training, alphas=alphas):
+        for run in run_systems(others, fold_asked, reward, training, alphas=alphas):
             runs.setdefault(run.name, []).append(run)
         on_progress("folds measured", number, len(folds))
     return PlannerTable(
-        reward=reward, systems=tuple(first.joined(rest) for first, *rest in runs.values())
+        reward=reward, systems=tuple(first.join(rest) for first, *rest in runs.values())
     )
 
 
-def _dealt(questions: Sequence[RecordedQuestion]) -> list[list[RecordedQuestion]]:
+def _deal_folds(questions: Sequence[RecordedQuestion]) -> list[list[RecordedQuestion]]:
     """Deal the questions into folds, each with the same share of each data set.
 
     The order is that of the hashes of their ids.
@@ -233,15 +242,15 @@ class PlannerTable:
     """
 
     reward: Reward
-    systems: tuple[Planned, ...]
+    systems: tuple[SystemRun, ...]
 
-    def named(self, name: str) -> Planned:
+    def find_system(self, name: str) -> SystemRun:
         """Return the system of this name."""
         return next(system for system in self.systems if system.name == name)
 
     def rows(self) -> list[dict[str, Any]]:
         """Return a row a system: means, and intervals of F1, of the reward and of the regret."""
-        oracle = self.named(ORACLE).earned
+        oracle = self.find_system(ORACLE).earned
         table: list[dict[str, Any]] = []
         for system in self.systems:
             regret = [best - reward for best, reward in zip(oracle, system.earned, strict=True)]
@@ -257,23 +266,26 @@ class PlannerTable:
                         "entropy": round(system.entropy, 3),
                     },
                     "intervals": {
-                        "F1": _interval(system.values("F1")),
-                        "reward": _interval(system.earned),
-                        "regret": _interval(regret),
+                        "F1": _compute_interval(system.values("F1")),
+                        "reward": _compute_interval(system.earned),
+                        "regret": _compute_interval(regret),
                     },
                 }
             )
         return table
 
-    def compared(self, name: str, others: Sequence[str]) -> list[dict[str, Any]]:
+    def compare_rewards(self, name: str, others: Sequence[str]) -> list[dict[str, Any]]:
         """Compare a system's reward with that of others.
 
         Returns:
             For each of the others the difference, its interval and its p, corrected (Holm).
         """
-        rewards = self.named(name).earned
+        rewards = self.find_system(name).earned
         pairs = [
-            [mine - theirs for mine, theirs in zip(rewards, self.named(other).earned, strict=True)]
+            [
+                mine - theirs
+                for mine, theirs in zip(rewards, self.find_system(other).earned, strict=True)
+            ]
             for other in others
         ]
         corrected = holm([randomisation_p(differences) for differences in pairs])
@@ -282,37 +294,38 @@ class PlannerTable:
                 "system": name,
                 "against": other,
                 "reward": round(fmean(differences), 4),
-                "interval": _interval(differences),
+                "interval": _compute_interval(differences),
                 "p": round(p, 4),
             }
             for other, differences, p in zip(others, pairs, corrected, strict=True)
         ]
 
-    def tests(self) -> list[dict[str, Any]]:
+    def compare_with_baselines(self) -> list[dict[str, Any]]:
         """Compare PPO, with the alpha of the reward, with the systems that ignore the question.
 
         Returns:
             Rows as from `compare_rewards`.
         """
-        return self.compared(ppo_name(self.reward.alpha), (BEST, ROUTER, RULES))
+        return self.compare_rewards(name_ppo(self.reward.alpha), (BEST, ROUTER, RULES))
 
     def to_text(self) -> str:
         """Return text for a terminal: a row a system, then PPO against the others."""
         head = ("F1", "CRAG-truthfulness", "cost", "retrievals", "reward", "regret", "entropy")
         rows = [
-            (str(row["system"]), *(_cell(row, measure) for measure in head)) for row in self.rows()
+            (str(row["system"]), *(_format_cell(row, measure) for measure in head))
+            for row in self.rows()
         ]
         table = ReportTable(title="", head=("system", *head), rows=tuple(rows))
         sentences = Sentences(lines=tuple(self.verdict()))
         section = ReportSection(blocks=(table, sentences))
-        return as_text(EvaluationReport(title="", sections=(section,)))
+        return render_text(EvaluationReport(title="", sections=(section,)))
 
     def verdict(self) -> Iterator[str]:
         """Yield sentences on PPO against the systems that ignore the question.
 
         The PPO is the one with the alpha of the reward.
         """
-        for test in self.tests():
+        for test in self.compare_with_baselines():
             sure = test["p"] < SIGNIFICANT
             word = "earns more than" if test["reward"] > 0 else "earns less than"
             yield (
@@ -321,12 +334,12 @@ class PlannerTable:
             )
 
 
-def _cell(row: Mapping[str, Any], measure: str) -> str:
+def _format_cell(row: Mapping[str, Any], measure: str) -> str:
     value = f"{row['measures'][measure]:.3f}"
     interval = row["intervals"].get(measure)
     return f"{value} [{interval[0]:.3f}, {interval[1]:.3f}]" if interval else value
 
 
-def _interval(values: Sequence[float]) -> list[float]:
+def _compute_interval(values: Sequence[float]) -> list[float]:
     low, high = bca_interval(values)
     return [round(low, 4), round(high, 4)]

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Literal, Self
 
 from fathom.errors import UsageError
-from fathom.evaluation.jsonl import add_line, whole_lines
+from fathom.evaluation.jsonl import append_line, read_whole_lines
 from fathom.text.answer_scores import unmarked
 from fathom.types import AnswerStatus
 
@@ -18,7 +18,7 @@ Status = AnswerStatus | Literal["ranked"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cited:
+class CitationRecord:
     """The measured fields of a citation."""
 
     document: str
@@ -76,7 +76,7 @@ class Record:
     phase: str = ""
     stop_reason: str = ""
     actions: tuple[str, ...] = ()
-    citations: tuple[Cited, ...] = ()
+    citations: tuple[CitationRecord, ...] = ()
     conflicts: tuple[str, ...] = ()
     evidence: tuple[str, ...] = ()
     usage: Mapping[str, float | None]
@@ -99,24 +99,24 @@ class Record:
         return 1 / (1 + exp(-self.signals["sure"]))
 
     @property
-    def ranks(self) -> bool:
+    def is_ranking(self) -> bool:
         """True if a ranking was asked for rather than an answer."""
         return self.depth is not None
 
     @property
-    def answered(self) -> bool:
+    def is_answered(self) -> bool:
         """True if an answer was given."""
         return self.status == "answered"
 
     @property
-    def long(self) -> str:
+    def plain_text(self) -> str:
         """The answer's text without markers."""
         return unmarked(self.answer)
 
     @property
-    def said(self) -> str:
+    def compared_text(self) -> str:
         """The text to compare with the gold answers: the short answer, else the whole one."""
-        return self.short_answer or self.long
+        return self.short_answer or self.plain_text
 
     @classmethod
     def from_json(cls, row: object) -> Self:
@@ -131,7 +131,7 @@ class Record:
             raise TypeError("relevant documents without grades")
         # JSON has no tuples; a record with lists would not equal the one that was written.
         tuples = {name: tuple(value) for name, value in row.items() if isinstance(value, list)}
-        citations = tuple(Cited(**citation) for citation in row.get("citations", ()))
+        citations = tuple(CitationRecord(**citation) for citation in row.get("citations", ()))
         return cls(**{**row, **tuples, "citations": citations})
 
 
@@ -165,8 +165,8 @@ class Records:
         self.file = file
         self.setup = setup
         self.varied = varied
-        self.known: dict[str, Record] = {}
-        for number, line in enumerate(whole_lines(file), start=1):
+        self.by_question: dict[str, Record] = {}
+        for number, line in enumerate(read_whole_lines(file), start=1):
             try:
                 record = Record.from_json(json.loads(line))
             except (ValueError, TypeError) as error:
@@ -176,9 +176,9 @@ class Records:
                     f"{file}:{number}: a record of another index, code or settings; "
                     "name another folder for the records, or remove this one"
                 )
-            self.known[record.question] = record
+            self.by_question[record.question] = record
 
     def add(self, record: Record) -> None:
         """Append a record to the file, where it survives the death of the process."""
-        self.known[record.question] = record
-        add_line(self.file, asdict(record))
+        self.by_question[record.question] = record
+        append_line(self.file, asdict(record))

@@ -10,9 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from fathom.evaluation.ir_metrics import MEASURES
-from fathom.evaluation.measures import SCORES, WHOLE, Judged, Whole, bounds
+from fathom.evaluation.measures import GROUP_SCORES, SCORES, GradedAnswer, GroupScore, get_bounds
 from fathom.evaluation.records import Record
-from fathom.evaluation.statistics import bca_interval, resampled_interval
+from fathom.evaluation.statistics import bca_interval, resample_interval
 from fathom.usage import Usage
 
 HEADLINES = (
@@ -35,7 +35,7 @@ HEADLINES = (
     "failed",
 )
 """The measures of strategies in tables."""
-HEADLINES_OF_RANKINGS = (*MEASURES, "failed")
+RANKING_HEADLINES = (*MEASURES, "failed")
 """The measures of retrievers in tables."""
 
 
@@ -60,7 +60,7 @@ class SystemScores:
     usage: dict[str, float]
 
 
-def row_of(records: Sequence[Record]) -> SystemScores:
+def score_system(records: Sequence[Record]) -> SystemScores:
     """Score one strategy or retriever on one data set.
 
     Args:
@@ -69,30 +69,32 @@ def row_of(records: Sequence[Record]) -> SystemScores:
     Returns:
         Measures that no record can have are absent; the usage is the mean of a question.
     """
-    means, intervals = _means(records)
-    group_means, whole_intervals = _whole(records)
+    means, intervals = _average_scores(records)
+    group_means, whole_intervals = _score_group(records)
     return SystemScores(
         dataset=records[0].dataset,
         system=records[0].system,
         queries=len(records),
         measures=means | group_means,
         intervals=intervals | whole_intervals,
-        latency_s=percentiles([record.seconds for record in records]),
-        usage=_usage(records),
+        latency_s=compute_percentiles([record.seconds for record in records]),
+        usage=_average_usage(records),
     )
 
 
-def rows_by(records: Sequence[Record], field: Literal["phase", "kind"]) -> list[SystemScores]:
+def score_subgroups(
+    records: Sequence[Record], field: Literal["phase", "kind"]
+) -> list[SystemScores]:
     """Return one row for each phase or each kind of question, the most frequent first."""
     groups: dict[str, list[Record]] = {}
     for record in records:
-        groups.setdefault(part_of(record, field), []).append(record)
+        groups.setdefault(get_subgroup(record, field), []).append(record)
     ordered = sorted(groups.items(), key=lambda group: (-len(group[1]), group[0]))
-    rows = [(name, row_of(members)) for name, members in ordered]
+    rows = [(name, score_system(members)) for name, members in ordered]
     return [replace(row, system=f"{row.system}: {name}") for name, row in rows]
 
 
-def part_of(record: Record, field: Literal["phase", "kind"]) -> str:
+def get_subgroup(record: Record, field: Literal["phase", "kind"]) -> str:
     """Return the phase or the kind of a question; failed runs are a phase of their own."""
     # A failed run has no phase, and must not be mixed with the answers that name none.
     if field == "phase" and record.status == "failed":
@@ -100,48 +102,48 @@ def part_of(record: Record, field: Literal["phase", "kind"]) -> str:
     return getattr(record, field) or "-"
 
 
-def values(name: str, records: Sequence[Record]) -> dict[str, float]:
+def score_questions(name: str, records: Sequence[Record]) -> dict[str, float]:
     """Return a measure's value for each question that can have one."""
     score = SCORES[name]
     scores = {record.question: score(record) for record in records}
     return {question: value for question, value in scores.items() if value is not None}
 
 
-def _means(
+def _average_scores(
     records: Sequence[Record],
 ) -> tuple[dict[str, float], dict[str, tuple[float, float]]]:
-    by_measure = {name: list(values(name, records).values()) for name in SCORES}
+    by_measure = {name: list(score_questions(name, records).values()) for name in SCORES}
     present = {name: scores for name, scores in by_measure.items() if scores}
     means = {name: round(fmean(scores), 6) for name, scores in present.items()}
     return means, {
-        name: bca_interval(scores, bounds=bounds(name)) for name, scores in present.items()
+        name: bca_interval(scores, bounds=get_bounds(name)) for name, scores in present.items()
     }
 
 
-def _whole(
+def _score_group(
     records: Sequence[Record],
 ) -> tuple[dict[str, float], dict[str, tuple[float, float]]]:
     measures: dict[str, float] = {}
     intervals: dict[str, tuple[float, float]] = {}
-    answers = [Judged.of(record) for record in records]
-    for name, measure in WHOLE.items():
+    answers = [GradedAnswer.of(record) for record in records]
+    for name, measure in GROUP_SCORES.items():
         value = measure(answers)
         if value is None:
             continue
         measures[name] = round(value, 6)
-        interval = resampled_interval(len(records), partial(_drawn, answers, measure))
+        interval = resample_interval(len(records), partial(_score_sample, answers, measure))
         if interval is not None:
             intervals[name] = interval
     return measures, intervals
 
 
-def _drawn(
-    answers: Sequence[Judged], measure: Whole, places: npt.NDArray[np.int64]
+def _score_sample(
+    answers: Sequence[GradedAnswer], measure: GroupScore, places: npt.NDArray[np.int64]
 ) -> float | None:
     return measure([answers[place] for place in places])
 
 
-def _usage(records: Sequence[Record]) -> dict[str, float]:
+def _average_usage(records: Sequence[Record]) -> dict[str, float]:
     names = [field.name for field in fields(Usage) if field.name != "seconds"]
     spent = {name: [record.usage.get(name) for record in records] for name in names}
     # A mean over some questions only, such as those of known cost, would look too cheap.
@@ -153,7 +155,7 @@ def _usage(records: Sequence[Record]) -> dict[str, float]:
     return mean | {"tokens": mean["prompt_tokens"] + mean["completion_tokens"]}
 
 
-def percentiles(seconds: Sequence[float]) -> dict[str, float]:
+def compute_percentiles(seconds: Sequence[float]) -> dict[str, float]:
     """Return the median and the 95th percentile."""
     # `quantiles` needs two values.
     if len(seconds) == 1:

@@ -11,16 +11,16 @@ from fathom import __version__
 from fathom.engine.request import AskRequest
 from fathom.errors import IndexMissing, UsageError
 from fathom.evaluation.datasets import Dataset, Question
-from fathom.evaluation.evidence import actions, evidence_documents
+from fathom.evaluation.evidence import collect_evidence, collect_workflows
 from fathom.evaluation.ir_metrics import DEPTH
 from fathom.evaluation.records import Record, Records
 from fathom.extensions import Kind, find
 from fathom.jsonable import Json, canonical, digest
-from fathom.models.shipped import card_of
+from fathom.models.shipped import read_card
 from fathom.retrieval.base import Retriever
-from fathom.runs.concurrency import in_loop
+from fathom.runs.concurrency import run_in_loop
 from fathom.runs.trace import Trace
-from fathom.settings import Settings, as_before
+from fathom.settings import Settings, drop_later_settings
 from fathom.types import Answer, Filter, Query
 from fathom.usage import Usage
 
@@ -35,7 +35,7 @@ LONGEST, SHORTENED = 240, 200
 """The longest file name, and the length of a cut one: file systems take 255 bytes with endings."""
 
 
-class AskedRun(Protocol):
+class TracedAnswer(Protocol):
     """The protocol of a finished run, such as a strategy's `Outcome`."""
 
     @property
@@ -49,7 +49,7 @@ class AskedRun(Protocol):
         ...
 
 
-AskQuestion = Callable[[Question], AskedRun]
+AskQuestion = Callable[[Question], TracedAnswer]
 """Runs a strategy on a question; it must respect `filters_of`."""
 
 
@@ -74,7 +74,7 @@ class Session:
     varied: Mapping[str, str] = field(default_factory=dict)
     on_progress: OnProgress = lambda _what, _done, _all: None
 
-    def answers(self, strategy: str) -> list[Record]:
+    def collect_answers(self, strategy: str) -> list[Record]:
         """Ask a strategy the questions, and return the records.
 
         Raises:
@@ -82,26 +82,26 @@ class Session:
         """
         questions = self.dataset.sample(self.queries, seed=self.seed)
 
-        def ask(question: Question) -> AskedRun:
+        def ask(question: Question) -> TracedAnswer:
             request = AskRequest.parse(
                 question.text,
                 strategy=strategy,
-                filters=filters_of(question),
+                filters=build_filters(question),
                 history=question.history,
             )
             # An answer that a person verified would hide what the strategy itself answers.
-            return in_loop(self.engine.arun(replace(request, reuse_verified=False)))
+            return run_in_loop(self.engine.arun(replace(request, reuse_verified=False)))
 
         return record_strategy(
             strategy,
             self.dataset,
             questions,
             ask,
-            self._open_records(strategy, file_name(strategy, self.varied)),
+            self._open_records(strategy, build_file_name(strategy, self.varied)),
             on_question=self._make_callback(strategy, questions),
         )
 
-    def rankings(self, retriever: str) -> list[Record]:
+    def collect_rankings(self, retriever: str) -> list[Record]:
         """Let a retriever rank the documents for the judged questions, and return the records.
 
         Raises:
@@ -117,21 +117,21 @@ class Session:
             self.dataset,
             questions,
             self.engine.retriever(retriever),
-            self._open_records(retriever, f"{file_name(retriever, self.varied)}.ranked"),
+            self._open_records(retriever, f"{build_file_name(retriever, self.varied)}.ranked"),
             on_question=self._make_callback(retriever, questions),
         )
 
     def _open_records(self, system: str, name: str) -> Records:
         """Open the file of a system's records."""
         file = None if self.folder is None else self.folder / self.dataset.name / f"{name}.jsonl"
-        return Records(file, setup=setup_of(self.engine, system), varied=self.varied)
+        return Records(file, setup=hash_setup(self.engine, system), varied=self.varied)
 
     def _make_callback(self, system: str, questions: Sequence[Question]) -> Callable[[int], None]:
         what = f"{self.dataset.name} {system}"
         return lambda done: self.on_progress(what, done, len(questions))
 
 
-def file_name(system: str, varied: Mapping[str, str]) -> str:
+def build_file_name(system: str, varied: Mapping[str, str]) -> str:
     """Return the name of a system's files, without ending; each choice of settings has its own.
 
     A name that file systems would refuse ends in a hash in place of its last settings.
@@ -142,7 +142,7 @@ def file_name(system: str, varied: Mapping[str, str]) -> str:
     return name if len(name) <= LONGEST else f"{name[:SHORTENED]}-{digest(name)[:16]}"
 
 
-def setup_of(engine: "Engine", system: str = "") -> str:
+def hash_setup(engine: "Engine", system: str = "") -> str:
     """Return a short hash of what can change an answer: version, index, settings, budget, models.
 
     Args:
@@ -156,15 +156,15 @@ def setup_of(engine: "Engine", system: str = "") -> str:
         "version": __version__,
         "index": engine.reader().revision(),
         "identity": engine.assembly.identity,
-        "cross_reader": card_of(engine.settings.models.cross_reader),
-        "settings": as_before(engine.settings.recorded()),
+        "cross_reader": read_card(engine.settings.models.cross_reader),
+        "settings": drop_later_settings(engine.settings.to_record()),
         "budget": engine.settings.budget.model_dump(mode="json"),
-        **_extensions(engine.settings, system),
+        **_describe_extensions(engine.settings, system),
     }
     return digest(canonical(facts))[:16]
 
 
-def _extensions(settings: Settings, system: str) -> dict[str, Json]:
+def _describe_extensions(settings: Settings, system: str) -> dict[str, Json]:
     """Return the versions and settings of the extensions in a system; often nothing."""
     retrievers = (*settings.rrf.retrievers, *settings.hybrid.agents)
     names = {system, settings.retrieval.retriever, *retrievers}
@@ -177,7 +177,7 @@ def _extensions(settings: Settings, system: str) -> dict[str, Json]:
     return {"extensions": [sorted(versions), tables]} if versions or tables else {}
 
 
-def holds(engine: "Engine", dataset: Dataset) -> bool:
+def holds_dataset(engine: "Engine", dataset: Dataset) -> bool:
     """Return whether the index holds the documents of the data set, and no others."""
     try:
         status = engine.status()
@@ -189,7 +189,7 @@ def holds(engine: "Engine", dataset: Dataset) -> bool:
     return all(document.id in dataset.documents for document in engine.documents.list())
 
 
-def filters_of(question: Question) -> tuple[Filter, ...]:
+def build_filters(question: Question) -> tuple[Filter, ...]:
     """Return the filters that limit a question to its own documents, where it has some."""
     allowed = (Filter("document", "in", question.documents),) if question.documents else ()
     return (*allowed, *(Filter("document", "!=", document) for document in question.without))
@@ -224,9 +224,9 @@ def record_strategy(
     """
 
     def make(question: Question) -> Fields:
-        return _answered(ask(question))
+        return _describe_answer(ask(question))
 
-    return _recorded({"strategy": strategy}, dataset, questions, make, records, on_question)
+    return _record_questions({"strategy": strategy}, dataset, questions, make, records, on_question)
 
 
 def record_retriever(
@@ -256,13 +256,13 @@ def record_retriever(
     """
 
     def make(question: Question) -> Fields:
-        return _ranked(retriever, question)
+        return _rank_question(retriever, question)
 
     fixed = {"strategy": retriever.name, "depth": DEPTH}
-    return _recorded(fixed, dataset, questions, make, records, on_question)
+    return _record_questions(fixed, dataset, questions, make, records, on_question)
 
 
-def _recorded(
+def _record_questions(
     fixed: Fields,
     dataset: Dataset,
     questions: Sequence[Question],
@@ -271,14 +271,14 @@ def _recorded(
     on_question: Callable[[int], None],
 ) -> list[Record]:
     for number, question in enumerate(questions, start=1):
-        if question.id not in records.known:
-            fields = {**fixed, **_known(dataset, question, records)}
-            records.add(Record.from_json({**fields, **_made(make, question)}))
+        if question.id not in records.by_question:
+            fields = {**fixed, **_describe_question(dataset, question, records)}
+            records.add(Record.from_json({**fields, **_ask_or_fail(make, question)}))
         on_question(number)
-    return [records.known[question.id] for question in questions]
+    return [records.by_question[question.id] for question in questions]
 
 
-def _known(dataset: Dataset, question: Question, records: Records) -> Fields:
+def _describe_question(dataset: Dataset, question: Question, records: Records) -> Fields:
     """Return the fields that are known before the question is asked."""
     return {
         "dataset": dataset.name,
@@ -296,7 +296,7 @@ def _known(dataset: Dataset, question: Question, records: Records) -> Fields:
     }
 
 
-def _made(make: Callable[[Question], Fields], question: Question) -> Fields:
+def _ask_or_fail(make: Callable[[Question], Fields], question: Question) -> Fields:
     started = time.perf_counter()
     try:
         return make(question)
@@ -312,7 +312,7 @@ def _made(make: Callable[[Question], Fields], question: Question) -> Fields:
         }
 
 
-def _answered(run: AskedRun) -> Fields:
+def _describe_answer(run: TracedAnswer) -> Fields:
     answer = run.answer
     return {
         "status": answer.status,
@@ -321,13 +321,13 @@ def _answered(run: AskedRun) -> Fields:
         "confidence": answer.confidence,
         "phase": answer.phase,
         "stop_reason": answer.stop_reason,
-        "actions": list(actions(run.trace)),
+        "actions": list(collect_workflows(run.trace)),
         "citations": [
             {name: getattr(citation, name) for name in ("document", "quote", "support", "verified")}
             for citation in answer.citations
         ],
         "conflicts": [conflict.answer for conflict in answer.conflicts if not conflict.refuted],
-        "evidence": evidence_documents(run.trace),
+        "evidence": collect_evidence(run.trace),
         "usage": asdict(answer.usage),
         "seconds": answer.usage.seconds,
         "signals": dict(run.trace.signals),
@@ -335,7 +335,7 @@ def _answered(run: AskedRun) -> Fields:
     }
 
 
-def _ranked(retriever: Retriever, question: Question) -> Fields:
+def _rank_question(retriever: Retriever, question: Question) -> Fields:
     started = time.perf_counter()
     documents = rank_documents(retriever, question)
     seconds = time.perf_counter() - started
@@ -349,7 +349,7 @@ def _ranked(retriever: Retriever, question: Question) -> Fields:
 
 def rank_documents(retriever: Retriever, question: Question, depth: int = DEPTH) -> list[str]:
     """Return the first `depth` documents, each at the place of its best chunk."""
-    query = Query(text=question.text, filters=filters_of(question))
+    query = Query(text=question.text, filters=build_filters(question))
     chunks = depth
     while True:
         hits = retriever.retrieve(query, k=chunks)

@@ -29,7 +29,7 @@ def bootstrap_interval(
     Returns:
         Lower and upper end.
     """
-    means = _resampled_means(np.asarray(values, dtype=np.float64), seed, resamples)
+    means = _resample_means(np.asarray(values, dtype=np.float64), seed, resamples)
     tail = (1 - level) / 2
     low, high = np.quantile(means, [tail, 1 - tail])
     return float(low), float(high)
@@ -57,7 +57,7 @@ def bca_interval(
         unseen = 1 - ((1 - level) / 2) ** (1 / len(sample))
         low, high = bounds or (mean, mean)
         return float(mean - unseen * (mean - low)), float(mean + unseen * (high - mean))
-    means = _resampled_means(sample, seed, resamples)
+    means = _resample_means(sample, seed, resamples)
     below = (np.mean(means < mean) + np.mean(means <= mean)) / 2
     # A share of exactly 0 or 1 has no finite normal quantile.
     edge = 0.5 / resamples
@@ -65,17 +65,17 @@ def bca_interval(
     away = sample - mean  # for a mean, the jackknife's values are these, scaled
     acceleration = float((away**3).sum() / (6 * (away**2).sum() ** 1.5))
     tail = (1 - level) / 2
-    shares = [_shifted(NORMAL.inv_cdf(at), bias, acceleration) for at in (tail, 1 - tail)]
+    shares = [_shift_share(NORMAL.inv_cdf(at), bias, acceleration) for at in (tail, 1 - tail)]
     low, high = np.quantile(means, shares)
     return float(low), float(high)
 
 
-def _shifted(z: float, bias: float, acceleration: float) -> float:
+def _shift_share(z: float, bias: float, acceleration: float) -> float:
     moved = bias + z
     return NORMAL.cdf(bias + moved / (1 - acceleration * moved))
 
 
-def _resampled_means(sample: Sample, seed: int, resamples: int) -> Sample:
+def _resample_means(sample: Sample, seed: int, resamples: int) -> Sample:
     generator = np.random.default_rng(seed)
     means = np.empty(resamples)
     for start in range(0, resamples, 100):  # a hundred at a time keeps the draws small
@@ -84,7 +84,7 @@ def _resampled_means(sample: Sample, seed: int, resamples: int) -> Sample:
     return means
 
 
-def resampled_interval(
+def resample_interval(
     count: int,
     statistic: Callable[[npt.NDArray[np.int64]], float | None],
     *,
@@ -168,7 +168,9 @@ def holm(ps: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def detectable(differences: Sequence[float], *, level: float = 0.95, power: float = 0.8) -> float:
+def detectable_difference(
+    differences: Sequence[float], *, level: float = 0.95, power: float = 0.8
+) -> float:
     """Return the smallest true difference that so many questions would show with this power.
 
     The result uses the normal approximation, with the spread of the differences that were seen.
@@ -180,7 +182,7 @@ def detectable(differences: Sequence[float], *, level: float = 0.95, power: floa
     return quantiles * spread / sqrt(len(differences))
 
 
-def needed(differences: Sequence[float], *, level: float = 0.95, power: float = 0.8) -> float:
+def count_needed(differences: Sequence[float], *, level: float = 0.95, power: float = 0.8) -> float:
     """Return the number of questions that would show the mean difference with this power.
 
     The mean difference is taken as the true one, by the normal approximation as in
@@ -189,7 +191,7 @@ def needed(differences: Sequence[float], *, level: float = 0.95, power: float = 
     mean = fmean(differences) if len(differences) > 1 else 0.0
     if mean <= 0:
         return inf
-    within = detectable(differences, level=level, power=power)
+    within = detectable_difference(differences, level=level, power=power)
     return len(differences) * (within / mean) ** 2
 
 
@@ -227,7 +229,7 @@ def t_test_p(differences: Sequence[float]) -> float:
     # Equal differences other than 0 have no spread, and no chance could explain them.
     t = inf if effect is None else effect * sqrt(count)
     freedom = count - 1
-    return _beta_share(freedom / (freedom + t * t), freedom / 2, 0.5)
+    return _incomplete_beta(freedom / (freedom + t * t), freedom / 2, 0.5)
 
 
 def kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float | None:
@@ -250,17 +252,17 @@ def kappa(first: Sequence[Hashable], second: Sequence[Hashable]) -> float | None
     return None if chance == 1 else (agreed - chance) / (1 - chance)
 
 
-def _beta_share(x: float, a: float, b: float) -> float:
+def _incomplete_beta(x: float, a: float, b: float) -> float:
     """Return the regularised incomplete beta function I_x(a, b)."""
     if x <= 0 or x >= 1:
         return float(x >= 1)
     if x > (a + 1) / (a + b + 2):  # the fraction converges slowly on this side
-        return 1 - _beta_share(1 - x, b, a)
+        return 1 - _incomplete_beta(1 - x, b, a)
     front = a * log(x) + b * log1p(-x) + lgamma(a + b) - lgamma(a) - lgamma(b)
-    return exp(front) / a * _fraction(x, a, b)
+    return exp(front) / a * _beta_fraction(x, a, b)
 
 
-def _fraction(x: float, a: float, b: float) -> float:
+def _beta_fraction(x: float, a: float, b: float) -> float:
     """Return the continued fraction of the function, by Lentz's rule (DLMF 8.17.22)."""
     above, below, value = inf, 1.0, 1.0
     # The bound only ends a fraction that does not converge; a few dozen steps are usual.
@@ -270,14 +272,14 @@ def _fraction(x: float, a: float, b: float) -> float:
             term = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
         else:
             term = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
-        below = 1 / _away_from_0(1 + term * below)
-        above = _away_from_0(1 + term / above)
+        below = 1 / _avoid_zero(1 + term * below)
+        above = _avoid_zero(1 + term / above)
         value *= above * below
         if abs(above * below - 1) < _PRECISION:
             break
     return value
 
 
-def _away_from_0(value: float) -> float:
+def _avoid_zero(value: float) -> float:
     # Lentz's rule divides by each term, so a term of 0 becomes the smallest usable number.
     return value if abs(value) > _TINY else _TINY

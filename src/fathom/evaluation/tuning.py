@@ -9,15 +9,15 @@ import numpy as np
 import numpy.typing as npt
 
 from fathom.errors import UsageError
-from fathom.evaluation.comparison import SIGNIFICANT, PairedTest, contrast, corrected
+from fathom.evaluation.comparison import SIGNIFICANT, PairedTest, contrast, correct_for_all
 from fathom.evaluation.findings import Findings
-from fathom.evaluation.measures import LOWER_IS_BETTER, SCORES, bounds
+from fathom.evaluation.measures import LOWER_IS_BETTER, SCORES, get_bounds
 from fathom.evaluation.records import Group, Record
 from fathom.evaluation.report.blocks import EvaluationReport, ReportSection, ReportTable, Sentences
-from fathom.evaluation.report.build import full
-from fathom.evaluation.report.render import as_html, as_markdown, as_text
-from fathom.evaluation.rows import values
-from fathom.evaluation.statistics import bca_interval, needed
+from fathom.evaluation.report.build import build_full_report
+from fathom.evaluation.report.render import render_html, render_markdown, render_text
+from fathom.evaluation.rows import score_questions
+from fathom.evaluation.statistics import bca_interval, count_needed
 
 Interval = tuple[float, float]
 _RESAMPLES = 1000
@@ -81,16 +81,18 @@ class Tuning:
     needed: int | None
 
     @property
-    def recommended(self) -> Trial | None:
+    def recommendation(self) -> Trial | None:
         """The best trial that is surely better than the default; `None` where none is."""
         better = {
-            test.first for test in self.tests if test.p_holm < SIGNIFICANT and _gain(test) > 0
+            test.first
+            for test in self.tests
+            if test.p_holm < SIGNIFICANT and _compute_gain(test) > 0
         }
         chosen = [trial for trial in self.trials if trial.name in better]
         return max(
             chosen,
             # Of equally good trials the cheaper one.
-            key=lambda trial: (_worth(self.measure, trial.quality), -trial.cost),
+            key=lambda trial: (_orient_value(self.measure, trial.quality), -trial.cost),
             default=None,
         )
 
@@ -108,7 +110,7 @@ class Tuning:
     @property
     def verdict(self) -> str:
         """The recommendation, or the reason why there is none."""
-        chosen = self.recommended
+        chosen = self.recommendation
         if chosen is not None:
             settings = " ".join(f"{key}={value}" for key, value in chosen.assignments.items())
             return f"recommended instead of {self.default.name}: {settings}"
@@ -122,7 +124,7 @@ class Tuning:
             f"{self.needed} questions would show it (these were {self.questions})"
         )
 
-    def report(self) -> EvaluationReport:
+    def build_report(self) -> EvaluationReport:
         """Return the trials as a table, the tests and the recommendation as sentences."""
         head = (
             "system",
@@ -135,8 +137,8 @@ class Tuning:
         rows = tuple(
             (
                 f"{trial.name} *" if trial == self.default else trial.name,
-                _shown(trial.quality, trial.quality_interval),
-                _shown(trial.cost, trial.cost_interval),
+                _format_value(trial.quality, trial.quality_interval),
+                _format_value(trial.cost, trial.cost_interval),
                 f"{trial.seconds:.2f}",
                 "yes" if trial.best else "",
                 f"{trial.on_front:.2f}",
@@ -152,11 +154,11 @@ class Tuning:
 
     def to_text(self) -> str:
         """Return what `fathom tune` prints."""
-        return as_text(self.report())
+        return render_text(self.build_report())
 
     def to_markdown(self) -> str:
         """Return the same report as Markdown, as a notebook shows it."""
-        return as_markdown(self.report())
+        return render_markdown(self.build_report())
 
     __str__ = to_text
     _repr_markdown_ = to_markdown
@@ -167,8 +169,8 @@ class Tuning:
         Raises:
             UsageError: If the `eval` extra is not installed.
         """
-        summary, full_report = self.report(), full(findings)
-        return as_html(
+        summary, full_report = self.build_report(), build_full_report(findings)
+        return render_html(
             replace(
                 full_report,
                 title=summary.title,
@@ -178,7 +180,7 @@ class Tuning:
 
     def to_dict(self) -> dict[str, Any]:
         """Return what `fathom tune --json` prints."""
-        chosen = self.recommended
+        chosen = self.recommendation
         return {
             "dataset": self.dataset,
             "questions": self.questions,
@@ -189,7 +191,7 @@ class Tuning:
                 {"name": trial.name, "default": trial == self.default, **asdict(trial)}
                 for trial in self.trials
             ],
-            "tests": [_told(test) for test in self.tests],
+            "tests": [_test_to_dict(test) for test in self.tests],
             "recommended": None if chosen is None else chosen.assignments,
             "questions_needed": self.needed,
             "sentence": self.verdict,
@@ -206,7 +208,7 @@ def check_measure(measure: str) -> None:
         raise UsageError(f"measure {measure!r}: choose of {', '.join(SCORES)}")
 
 
-def tuning(groups: Sequence[Group], default: str, *, measure: str = "F1") -> Tuning:
+def compare_trials(groups: Sequence[Group], default: str, *, measure: str = "F1") -> Tuning:
     """Compare all trials with the default.
 
     Args:
@@ -218,20 +220,20 @@ def tuning(groups: Sequence[Group], default: str, *, measure: str = "F1") -> Tun
         UsageError: If there is no such measure, or no question has it of all of them.
     """
     check_measure(measure)
-    scores = {group[0].system: values(measure, group) for group in groups}
+    scores = {group[0].system: score_questions(measure, group) for group in groups}
     # Means over different questions could not be compared.
     questions = sorted(set.intersection(*({*by_question} for by_question in scores.values())))
     if not questions:
         raise UsageError(f"no question has {measure} of every system; name another --measure")
-    unit = _unit(groups)
-    costs = {group[0].system: _costs(group, unit, questions) for group in groups}
+    unit = _choose_unit(groups)
+    costs = {group[0].system: _list_costs(group, unit, questions) for group in groups}
     qualities = {
-        name: [_worth(measure, by_question[question]) for question in questions]
+        name: [_orient_value(measure, by_question[question]) for question in questions]
         for name, by_question in scores.items()
     }
-    front = _front(list(qualities.values()), list(costs.values()))
+    front = _compute_front(list(qualities.values()), list(costs.values()))
     trials = tuple(
-        _trial(
+        _summarize_trial(
             group, measure, [scores[group[0].system][q] for q in questions], costs[group[0].system]
         )
         for group in groups
@@ -259,18 +261,20 @@ def tuning(groups: Sequence[Group], default: str, *, measure: str = "F1") -> Tun
         unit=unit,
         trials=trials,
         default=current,
-        tests=tuple(corrected(tests)),
-        needed=_needed(qualities, default),
+        tests=tuple(correct_for_all(tests)),
+        needed=_count_needed_questions(qualities, default),
     )
 
 
-def _trial(group: Group, measure: str, quality: Sequence[float], costs: Sequence[float]) -> Trial:
+def _summarize_trial(
+    group: Group, measure: str, quality: Sequence[float], costs: Sequence[float]
+) -> Trial:
     first = group[0]
     return Trial(
         strategy=first.strategy,
         varied=tuple(sorted(first.varied.items())),
         quality=round(float(np.mean(quality)), 6),
-        quality_interval=bca_interval(quality, bounds=bounds(measure)),
+        quality_interval=bca_interval(quality, bounds=get_bounds(measure)),
         cost=round(float(np.mean(costs)), 6),
         cost_interval=bca_interval(costs),
         seconds=round(float(np.mean([record.seconds for record in group])), 6),
@@ -279,39 +283,39 @@ def _trial(group: Group, measure: str, quality: Sequence[float], costs: Sequence
     )
 
 
-def _worth(measure: str, value: float) -> float:
+def _orient_value(measure: str, value: float) -> float:
     """Return the value with the sign that makes more of it better."""
     return -value if measure in LOWER_IS_BETTER else value
 
 
-def _gain(test: PairedTest) -> float:
-    return _worth(test.measure, test.difference)
+def _compute_gain(test: PairedTest) -> float:
+    return _orient_value(test.measure, test.difference)
 
 
-def _unit(groups: Sequence[Group]) -> str:
+def _choose_unit(groups: Sequence[Group]) -> str:
     """Choose the unit of cost: money where it is known and spent, else tokens, else time."""
     records = [record for group in groups for record in group]
     if any(record.usage.get("cost_usd") for record in records):
         return "US dollars"
-    return "tokens" if any(map(_tokens, records)) else "seconds"
+    return "tokens" if any(map(_count_tokens, records)) else "seconds"
 
 
-def _costs(group: Group, unit: str, questions: Sequence[str]) -> list[float]:
+def _list_costs(group: Group, unit: str, questions: Sequence[str]) -> list[float]:
     by_question = {record.question: record for record in group}
-    return [_cost(by_question[question], unit) for question in questions]
+    return [_get_cost(by_question[question], unit) for question in questions]
 
 
-def _cost(record: Record, unit: str) -> float:
+def _get_cost(record: Record, unit: str) -> float:
     if unit == "seconds":
         return record.seconds
-    return _tokens(record) if unit == "tokens" else record.usage.get("cost_usd") or 0.0
+    return _count_tokens(record) if unit == "tokens" else record.usage.get("cost_usd") or 0.0
 
 
-def _tokens(record: Record) -> float:
+def _count_tokens(record: Record) -> float:
     return sum(record.usage.get(name) or 0.0 for name in ("prompt_tokens", "completion_tokens"))
 
 
-def _front(
+def _compute_front(
     qualities: Sequence[Sequence[float]], costs: Sequence[Sequence[float]]
 ) -> npt.NDArray[np.float64]:
     """Return for each system whether it is on the front, and its share of resamples on it."""
@@ -321,12 +325,12 @@ def _front(
     shares = np.zeros(len(quality))
     for _ in range(_RESAMPLES):
         places = generator.integers(0, quality.shape[1], size=quality.shape[1])
-        shares += _unbeaten(quality[:, places].mean(axis=1), cost[:, places].mean(axis=1))
-    best = _unbeaten(quality.mean(axis=1), cost.mean(axis=1))
+        shares += _mark_unbeaten(quality[:, places].mean(axis=1), cost[:, places].mean(axis=1))
+    best = _mark_unbeaten(quality.mean(axis=1), cost.mean(axis=1))
     return np.stack([best, shares / _RESAMPLES], axis=1)
 
 
-def _unbeaten(
+def _mark_unbeaten(
     quality: npt.NDArray[np.float64], cost: npt.NDArray[np.float64]
 ) -> npt.NDArray[np.float64]:
     as_good = quality[None, :] >= quality[:, None]
@@ -337,7 +341,7 @@ def _unbeaten(
     return np.subtract(1.0, beaten)
 
 
-def _needed(qualities: dict[str, list[float]], default: str) -> int | None:
+def _count_needed_questions(qualities: dict[str, list[float]], default: str) -> int | None:
     """Return the number of questions that would show the best-looking difference."""
     others = [name for name in qualities if name != default]
     differences = [
@@ -346,15 +350,15 @@ def _needed(qualities: dict[str, list[float]], default: str) -> int | None:
     ]
     best = max(differences, key=lambda sample: float(np.mean(sample)), default=[])
     # The difference is tested beside all the others, so its level is stricter (Bonferroni).
-    count = needed(best, level=1 - SIGNIFICANT / max(1, len(others)))
+    count = count_needed(best, level=1 - SIGNIFICANT / max(1, len(others)))
     return ceil(count) if count < inf else None
 
 
-def _shown(value: float, interval: Interval) -> str:
+def _format_value(value: float, interval: Interval) -> str:
     return f"{value:.3f} [{interval[0]:.3f}, {interval[1]:.3f}]"
 
 
-def _told(test: PairedTest) -> dict[str, Any]:
+def _test_to_dict(test: PairedTest) -> dict[str, Any]:
     fields = {**asdict(test), "sentence": test.sentence}
     # JSON has no infinity.
     return fields | ({} if test.detectable < inf else {"detectable": None})

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from fathom.documents.base import ParseRefusal
 from fathom.documents.chunking.base import Chunker
 from fathom.errors import FathomError
 from fathom.index.base import Entry, IndexWriter, Matrix, SourceRecord
@@ -46,11 +47,13 @@ class Stored:
     Attributes:
         documents: Those that are in the index now, each with the place that had it first.
         refused: Records whose id is that of a document from elsewhere, each with its place.
+        uncut: What was to be noted of documents that cannot be cut, each with the reason.
         chunks: How many were stored.
     """
 
     documents: Sequence[tuple[Pending, str]] = ()
     refused: Sequence[tuple[Pending, str]] = ()
+    uncut: Sequence[tuple[SourceRecord, ParseRefusal]] = ()
     chunks: int = 0
 
 
@@ -81,7 +84,7 @@ class Batch:
             writer: Of the index.
             embedders: What turns chunks into vectors, by the names of their spaces; `""` is the
                 one that every index has.
-            chunker: What cuts documents.
+            chunker: What cuts documents; it may refuse one.
             most_documents: So many are stored in one step at most.
             wait_vectors: Store documents with their vectors only; else these follow when all
                 documents are found by their words, see `fill_spaces`.
@@ -142,8 +145,10 @@ class Batch:
         # A file is not what has its id only because a record was once called so.
         paths = {key: path for key, path in known.items() if not has_file_id(path, key)}
         taken = [each for each in self._pending if self._is_taken(each, paths)]
-        taking = [each for each in self._pending if not self._is_taken(each, paths)]
-        entries = list(self._entries(taking, paths, told))
+        free = [each for each in self._pending if not self._is_taken(each, paths)]
+        cut, uncut = self._cut(free, paths)
+        taking = [each for each in free if each.document.id not in uncut]
+        entries = list(self._entries(cut, told))
         self.writer.put(entries, [each.source for each in taking])
         self._adapt(self.clock() - begun)
         owners = self._owners | paths
@@ -151,6 +156,9 @@ class Batch:
         return Stored(
             documents=[(each, owners[each.document.id]) for each in taking],
             refused=[(each, paths[each.document.id]) for each in taken],
+            uncut=[
+                (each.source, uncut[each.document.id]) for each in free if each.document.id in uncut
+            ],
             chunks=sum(len(entry.chunks) for entry in entries),
         )
 
@@ -165,26 +173,40 @@ class Batch:
         room = self._chars * BATCH_SECONDS / max(seconds, 1e-3)
         self._room = int(min(MOST_CHARS, max(_LEAST_CHARS, room)))
 
-    def _entries(
-        self,
-        taking: Sequence[Pending],
-        paths: Mapping[str, str],
-        told: Callable[[int, int], None],
-    ) -> Iterator[Entry]:
-        """Cut those documents that are not stored yet, equal ones once; embed them too."""
+    def _cut(
+        self, taking: Sequence[Pending], paths: Mapping[str, str]
+    ) -> tuple[list[tuple[Pending, tuple[Chunk, ...]]], dict[str, ParseRefusal]]:
+        """Cut those documents that are not stored yet, equal ones once.
+
+        Returns:
+            Those that are cut; and by their ids why others cannot be.
+        """
         fresh: dict[str, Pending] = {}
         for pending in taking:
             key = pending.document.id
             known = key in paths and not pending.is_record
             if not known or pending.moves or self._lets_go(key, paths[key]):
                 fresh.setdefault(key, pending)
-        split = [
-            self._chunker.split(pending.document) if pending.chunks is None else pending.chunks
-            for pending in fresh.values()
-        ]
-        made = self._vectors([chunk.context for chunks in split for chunk in chunks], told)
+        cut: list[tuple[Pending, tuple[Chunk, ...]]] = []
+        uncut: dict[str, ParseRefusal] = {}
+        for key, pending in fresh.items():
+            chunks = pending.chunks
+            try:
+                chunks = self._chunker.split(pending.document) if chunks is None else chunks
+                cut.append((pending, chunks))
+            except ParseRefusal as refused:
+                uncut[key] = refused
+        return cut, uncut
+
+    def _entries(
+        self,
+        cut: Sequence[tuple[Pending, tuple[Chunk, ...]]],
+        told: Callable[[int, int], None],
+    ) -> Iterator[Entry]:
+        """Make what is stored of documents; embed them too, where that is not left for later."""
+        made = self._vectors([chunk.context for _, chunks in cut for chunk in chunks], told)
         start = 0
-        for pending, chunks in zip(fresh.values(), split, strict=True):
+        for pending, chunks in cut:
             end = start + len(chunks)
             own = {name: each[start:end] for name, each in made.items()}
             yield Entry(

@@ -6,7 +6,7 @@ from dataclasses import replace
 from types import TracebackType
 from typing import Self
 
-from fathom.documents.base import Failure, Parsed, Refused
+from fathom.documents.base import ParsedDocument, ParseRefusal, RecordFailure
 from fathom.documents.disk_set import DiskSet
 from fathom.documents.record_ids import is_file_id, name_record
 from fathom.index.base import IndexReader, SourceRecord
@@ -16,9 +16,9 @@ from fathom.index.workers.work import line_place, record_place
 AGAIN = "its _id occurs before in the file; the first one counts"
 
 
-def place_of(part: Parsed | Failure, file: str) -> str:
+def place_of(part: ParsedDocument | RecordFailure, file: str) -> str:
     """The place of a part of a corpus file: that of its `_id`, where one was read."""
-    if isinstance(part, Failure) and part.record is None:
+    if isinstance(part, RecordFailure) and part.record is None:
         return line_place(file, part.line)
     return record_place(file, part.record)
 
@@ -42,11 +42,13 @@ def check_record_places(index: IndexReader, file: str) -> None:
     """Refuse a new corpus file if another file has the place of a record that it may hold.
 
     Raises:
-        Refused: Naming the other file.
+        ParseRefusal: Naming the other file.
     """
     for source in paged(index, file):
         if source.path.startswith(f"{file}#") and _is_file(source, file):
-            raise Refused("failed", f"{source.path} has the name of a record of it; rename one")
+            raise ParseRefusal(
+                "failed", f"{source.path} has the name of a record of it; rename one"
+            )
 
 
 def _is_file(source: SourceRecord, file: str) -> bool:
@@ -99,14 +101,14 @@ class CorpusPlaces:
         self._others.add(place)
         return place
 
-    def put_off(self, place: str, failure: Failure) -> None:
+    def put_off(self, place: str, failure: RecordFailure) -> None:
         """Put the place of a line with an `_id` into it, and why it gives no record."""
         self.add(place)
         line = f"{failure.line:015}"  # so that they come in order
         told = [place, line, failure.record, failure.outcome, failure.reason]
         self._unread.add(json.dumps(told))
 
-    def unread(self) -> Iterator[tuple[str, Failure, bool]]:
+    def unread(self) -> Iterator[tuple[str, RecordFailure, bool]]:
         """What was put off: place, why, and whether the place is that of this line alone.
 
         Otherwise a record has it, or another line with this `_id`.
@@ -114,7 +116,7 @@ class CorpusPlaces:
         before = ""
         for told in self._unread:
             place, line, record, outcome, reason = json.loads(told)
-            failure = Failure(line=int(line), record=record, outcome=outcome, reason=reason)
+            failure = RecordFailure(line=int(line), record=record, outcome=outcome, reason=reason)
             yield place, failure, place not in self._records and place != before
             before = place
 

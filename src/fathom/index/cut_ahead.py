@@ -4,20 +4,23 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from fathom.documents.base import Failure, Parsed, Refused
-from fathom.index.workers.base import TRIES, Cut, CutRecords, Done, Lost, Pool
+from fathom.documents.base import ParsedDocument, ParseRefusal, RecordFailure
+from fathom.index.workers.base import Cut, CutRecords, Done, Lost, Pool
 
 MOST_RECORDS = 64
 MOST_CHARS = 100_000
 """So much is given to a worker at a time."""
 
-Part = Parsed | Failure
-Found = Cut | Refused | None
+Part = ParsedDocument | RecordFailure
+Found = Cut | ParseRefusal | None
 """What a worker made of a record, or why it cannot be cut; nothing where nobody was asked."""
 
 
 def cut_ahead(
-    parts: Iterable[Part], place: str, pool: Pool | None, is_wanted: Callable[[Parsed], bool]
+    parts: Iterable[Part],
+    place: str,
+    pool: Pool | None,
+    is_wanted: Callable[[ParsedDocument], bool],
 ) -> Iterator[tuple[Part, Found]]:
     """The parts in their order, each with what a worker made of it.
 
@@ -28,7 +31,7 @@ def cut_ahead(
         is_wanted: Whether a record is to be cut; it may be known already.
 
     Raises:
-        Refused: That `parts` raise; after what came before it.
+        ParseRefusal: That `parts` raise; after what came before it.
     """
     if pool is None:
         yield from ((part, None) for part in parts)
@@ -46,9 +49,9 @@ class _Block:
     """Parts that follow each other, the records among them that are wanted, and how it ended."""
 
     parts: list[Part] = field(default_factory=list)
-    wanted: list[Parsed] = field(default_factory=list)
+    wanted: list[ParsedDocument] = field(default_factory=list)
     chars: int = 0
-    refused: Refused | None = None
+    refused: ParseRefusal | None = None
 
     @property
     def is_full(self) -> bool:
@@ -56,28 +59,28 @@ class _Block:
 
     def add(self, part: Part, *, is_wanted: bool) -> None:
         self.parts.append(part)
-        if isinstance(part, Parsed):
+        if isinstance(part, ParsedDocument):
             self.chars += len(part.text)
-        if isinstance(part, Parsed) and is_wanted:
+        if isinstance(part, ParsedDocument) and is_wanted:
             self.wanted.append(part)
 
-    def with_cuts(self, cuts: Iterable[Cut | Refused]) -> Iterator[tuple[Part, Found]]:
+    def with_cuts(self, cuts: Iterable[Cut | ParseRefusal]) -> Iterator[tuple[Part, Found]]:
         """The parts, with what was made of those that are wanted."""
         made, wanted = iter(cuts), set(map(id, self.wanted))
         for part in self.parts:
             yield part, next(made) if id(part) in wanted else None
 
 
-def _blocks(parts: Iterable[Part], is_wanted: Callable[[Parsed], bool]) -> Iterator[_Block]:
+def _blocks(parts: Iterable[Part], is_wanted: Callable[[ParsedDocument], bool]) -> Iterator[_Block]:
     """All parts; a refusal is the end of the last block."""
     block = _Block()
     try:
         for part in parts:
-            block.add(part, is_wanted=isinstance(part, Parsed) and is_wanted(part))
+            block.add(part, is_wanted=isinstance(part, ParsedDocument) and is_wanted(part))
             if block.is_full:
                 yield block
                 block = _Block()
-    except Refused as refused:
+    except ParseRefusal as refused:
         block.refused = refused
     yield block
 
@@ -89,7 +92,7 @@ def _tasks(blocks: Iterable[_Block], place: str, ahead: deque[_Block]) -> Iterat
         yield CutRecords(place, tuple(block.wanted))
 
 
-def _cuts(pool: Pool, task: CutRecords, found: Done) -> Iterator[Cut | Refused]:
+def _cuts(pool: Pool, task: CutRecords, found: Done) -> Iterator[Cut | ParseRefusal]:
     """What came of each record; where no worker survives them they are tried one by one."""
     if isinstance(found, tuple):
         yield from found
@@ -97,5 +100,5 @@ def _cuts(pool: Pool, task: CutRecords, found: Done) -> Iterator[Cut | Refused]:
         for alone, cut in pool.in_order(CutRecords(task.place, (one,)) for one in task.records):
             yield from _cuts(pool, alone, cut)
     else:
-        why = found.reason if isinstance(found, Lost) else "its worker gave nothing"
-        yield Refused("failed", f"{why}, {TRIES} times")
+        why = found.told if isinstance(found, Lost) else "its worker gave nothing"
+        yield ParseRefusal("failed", why)

@@ -11,8 +11,8 @@ from functools import partial
 from itertools import chain
 from pathlib import Path
 
-from fathom.documents.base import Failure, Parsed, ParseOutcome, Refused
-from fathom.documents.discover import Wanted, absolute, content_digest, document_id
+from fathom.documents.base import ParsedDocument, ParseOutcome, ParseRefusal, RecordFailure
+from fathom.documents.discover import FileFilter, derive_document_id, digest_content, make_absolute
 from fathom.documents.disk_set import DiskSet
 from fathom.documents.ocr.extra import mended
 from fathom.documents.sandbox.parent import Sandbox, read
@@ -65,9 +65,7 @@ class Ingester:
             on_progress: Told the counts so far and how far it all is.
         """
         self._batch = batch
-        self._writer = batch.writer
-        self._files = batch.files
-        self._clock = batch.clock
+        self._writer, self._files, self._clock = batch.writer, batch.files, batch.clock
         self._sandbox = sandbox
         self._before = before
         self._pool = None if workers is None else Pool(workers)
@@ -80,7 +78,7 @@ class Ingester:
         self._held_records = False
 
     def run(
-        self, paths: Iterable[Path], *, wanted: Wanted | None = None, prune: bool = False
+        self, paths: Iterable[Path], *, wanted: FileFilter | None = None, prune: bool = False
     ) -> IngestReport:
         """Ingest files and folders.
 
@@ -93,13 +91,12 @@ class Ingester:
         """
         started = self._clock()
         self._prune = prune
-        wanted = wanted or Wanted()
-        roots = [absolute(path) for path in paths]
+        wanted = wanted or FileFilter()
+        roots = [make_absolute(path) for path in paths]
         named = frozenset(display(root) for root in roots)
         self._asked_for = lambda place: bool(wanted.include) or place in named
         survey = Survey(roots, wanted, self._writer, self._before, self._files)
-        sizes = (size_of(one.file) for one in survey.places() if one.file is not None)
-        self._course.begin(sizes)
+        self._course.begin(size_of(one.file) for one in survey.places() if one.file is not None)
         there = self._there(survey.places(self._closed))
         for one, found in read_ahead(there, self._pool, self._sandbox):
             self._course.open(one.place, size_of(one.file))
@@ -150,7 +147,7 @@ class Ingester:
             return
         try:
             self._read(one, digest, found)
-        except Refused as refusal:
+        except ParseRefusal as refusal:
             self._refuse(place, digest, refusal.outcome, refusal.reason)
 
     def _cannot_read(self, place: str, error: OSError) -> None:
@@ -194,13 +191,13 @@ class Ingester:
             try:
                 first = next(parts, None)
                 self._files.check_file_place(place)
-                if isinstance(first, Parsed) and first.record is None:
+                if isinstance(first, ParsedDocument) and first.record is None:
                     self._whole(first, one, digest, found)
                     return
                 self._begin_corpus(place, one.known)
                 if first is not None:
                     self._parts(chain([first], parts), place, digest, held)
-            except Refused as refusal:
+            except ParseRefusal as refusal:
                 if self._files.is_corpus(place):
                     self._unread(place, digest, held)
                     self._missing(place, held, refusal.reason)
@@ -208,21 +205,25 @@ class Ingester:
             self._end_corpus(place, digest, held)
 
     def _parts(
-        self, parts: Iterable[Parsed | Failure], file: str, digest: str, held: CorpusPlaces
+        self,
+        parts: Iterable[ParsedDocument | RecordFailure],
+        file: str,
+        digest: str,
+        held: CorpusPlaces,
     ) -> None:
         found = cut_ahead(parts, file, self._pool, partial(self._is_news, file))
         for number, (part, cut) in enumerate(found, start=1):
             place = place_of(part, file)
-            if isinstance(part, Failure) and part.record is not None:
+            if isinstance(part, RecordFailure) and part.record is not None:
                 held.put_off(place, part)
-            elif isinstance(part, Failure):
+            elif isinstance(part, RecordFailure):
                 self._refuse(held.add(place), digest, part.outcome, part.reason)
             elif held.add_record(place):
                 self._record(part, cut, place)
             else:  # what the first one gave stays, whether that is stored by now or not
                 other = held.add(line_place(file, number, "record"))
                 self._aside(other, digest, "failed", AGAIN, place)
-            self._course.read(len(part.text) if isinstance(part, Parsed) else 0)
+            self._course.read(len(part.text) if isinstance(part, ParsedDocument) else 0)
 
     def _unread(self, file: str, digest: str, held: CorpusPlaces) -> None:
         """Note lines that have an `_id` and give no record, now that the records are known."""
@@ -275,17 +276,17 @@ class Ingester:
                 if one.path not in held and self._writer.source(one.path) is None:
                     self._carry_over(one.path, reason)
 
-    def _whole(self, part: Parsed, one: There, digest: str, found: FileRead) -> None:
+    def _whole(self, part: ParsedDocument, one: There, digest: str, found: FileRead) -> None:
         place, known = one.place, one.known
         if known is not None and known.is_corpus:
-            raise Refused("failed", "held records before and holds none now")
-        document = document_of(part, document_id(digest), place)
+            raise ParseRefusal("failed", "held records before and holds none now")
+        document = document_of(part, derive_document_id(digest), place)
         self._let_document_go(known)
         self._course.read()
         cut = found.chunks if found.parts else None
         self._add(Pending(document, noted(document, digest, part.unread), known, chunks=cut))
 
-    def _is_news(self, file: str, record: Parsed) -> bool:
+    def _is_news(self, file: str, record: ParsedDocument) -> bool:
         """Whether a record is not stored as it is."""
         known = self._known_record(record_place(file, record.record))
         return not holds(known, record_digest(record))
@@ -293,7 +294,7 @@ class Ingester:
     def _known_record(self, place: str) -> SourceRecord | None:
         return self._writer.source(place) if self._held_records else None
 
-    def _record(self, parsed: Parsed, cut: Found, place: str) -> None:
+    def _record(self, parsed: ParsedDocument, cut: Found, place: str) -> None:
         digest, known = record_digest(parsed), self._known_record(place)
         if known is not None and holds(known, digest):
             if known.outcome == "stale":
@@ -306,7 +307,7 @@ class Ingester:
         source = noted(document, digest)
         if not document.text.strip():
             self._refuse(place, digest, "empty", "has no text")
-        elif isinstance(cut, Refused):
+        elif isinstance(cut, ParseRefusal):
             self._refuse(place, digest, cut.outcome, cut.reason)
         elif owner != place and not self._files.is_gone(owner):
             self._refuse_taken(source, owner)
@@ -331,14 +332,14 @@ class Ingester:
         """Read a file again, because its document is to have this place; whether that went."""
         file = path_at(source.path)
         try:
-            if content_digest(file) != source.digest:
+            if digest_content(file) != source.digest:
                 return False  # its turn comes
             for part in read(file, self._sandbox):
-                if isinstance(part, Parsed) and part.record is None:
+                if isinstance(part, ParsedDocument) and part.record is None:
                     document = document_of(part, str(source.document_id), source.path)
                     self._add(Pending(document, source, source, moves=True))
                     return True
-        except (OSError, Refused):
+        except (OSError, ParseRefusal):
             pass
         return False
 
@@ -367,6 +368,9 @@ class Ingester:
             self._course.settle(stored.chunks)
         for pending, owner in stored.refused:
             self._refuse_taken(pending.source, owner)
+        for one, why in stored.uncut:
+            old = one.outcome == "stale"
+            self._refuse(one.path, one.digest, why.outcome, why.reason, is_old=old)
 
     def _stored(self, pending: Pending, owner: str) -> None:
         source = pending.source
@@ -379,9 +383,8 @@ class Ingester:
         if owner != source.path and self._files.is_gone(owner):
             self._gone.add(owner)
         if not pending.is_record:
-            self._report.tell(
-                source.path, source.outcome, source.reason or self._twin(source, owner)
-            )
+            reason = source.reason or self._twin(source, owner)
+            self._report.tell(source.path, source.outcome, reason)
 
     def _twin(self, source: SourceRecord, owner: str) -> str:
         if owner == source.path:
@@ -393,14 +396,16 @@ class Ingester:
         reason = f"the id {record.document_id!r} belongs to {owner} already; use another --index"
         self._refuse(record.path, record.digest, "failed", reason)
 
-    def _refuse(self, place: str, digest: str, outcome: ParseOutcome, reason: str) -> None:
+    def _refuse(
+        self, place: str, digest: str, outcome: ParseOutcome, reason: str, *, is_old: bool = False
+    ) -> None:
         """Note why a place gives no document now; what it gave before stays."""
         known = self._writer.source(place)
         if known is not None and (known.document_id is not None or known.is_corpus):
             self._report.failed += 1
             self._mark_stale([known], reason)
             self._report.tell(place, "stale", reason)
-        elif self._carry_over(place, reason):
+        elif not is_old and self._carry_over(place, reason):
             self._report.failed += 1
         else:
             source = SourceRecord(path=place, digest=digest, outcome=outcome, reason=reason)

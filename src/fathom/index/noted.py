@@ -4,12 +4,12 @@ import hashlib
 import json
 from dataclasses import replace
 
-from fathom.documents.base import Parsed
+from fathom.documents.base import ParsedDocument
 from fathom.index.base import SourceRecord
 from fathom.types import Document
 
 
-def record_digest(record: Parsed) -> str:
+def record_digest(record: ParsedDocument) -> str:
     """The digest of a record of a corpus file."""
     content = [record.title, record.text, sorted(record.metadata.items())]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()

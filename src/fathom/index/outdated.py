@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from fathom.documents.discover import content_digest
+from fathom.documents.discover import digest_content
 from fathom.index.base import IndexReader, SourceRecord
 from fathom.index.places import Files, path_at
 from fathom.types import Citation
@@ -46,7 +46,7 @@ class Digests:
         state = file.stat()
         key = (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
         settled = time.time_ns() - max(state.st_mtime_ns, state.st_ctime_ns) > _SETTLED_NS
-        digest = self._known.get(key) or content_digest(file)
+        digest = self._known.get(key) or digest_content(file)
         if settled:
             if len(self._known) >= _MOST_DIGESTS:
                 self._known.clear()

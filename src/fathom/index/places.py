@@ -9,8 +9,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TypeVar
 
-from fathom.documents.base import Refused
-from fathom.documents.discover import absolute, shown
+from fathom.documents.base import ParseRefusal
+from fathom.documents.discover import format_path, make_absolute
 from fathom.errors import UsageError
 from fathom.index.base import IndexReader, SourceRecord
 
@@ -24,7 +24,7 @@ GONE = "the file is gone; `fathom ingest --prune` removes what it gave"
 RECORD_GONE = "the record is gone from its file; `fathom ingest --prune` removes it"
 
 
-display = shown
+display = format_path
 """See `shown`: so the index names a file."""
 
 
@@ -100,11 +100,11 @@ class Files:
         """Refuse a file whose place is that of a record of another file.
 
         Raises:
-            Refused: Naming the other file.
+            ParseRefusal: Naming the other file.
         """
         file = self.file_of(place)
         if file != place:
-            raise Refused("failed", f"its name is that of a record of {file}; rename it")
+            raise ParseRefusal("failed", f"its name is that of a record of {file}; rename it")
 
     def list_twins(self, source: SourceRecord, document_id: str) -> list[SourceRecord]:
         """List the other places where a document was read last and may still be."""
@@ -181,7 +181,7 @@ def places_named(index: IndexReader, name: str) -> list[str]:
         UsageError: If there is none.
     """
     found = [source.path for source in index.places(name)]
-    here = display(absolute(name))
+    here = display(make_absolute(name))
     if not found:
         files = Files(index)
         found = [

@@ -5,12 +5,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from fathom.documents.base import Failure, Parsed, Refused
-from fathom.documents.discover import content_digest
+from fathom.documents.base import ParsedDocument, ParseRefusal, RecordFailure
+from fathom.documents.discover import digest_content
 from fathom.documents.sandbox.parent import Sandbox, begin
 from fathom.index.base import SourceRecord
 from fathom.index.survey import There
-from fathom.index.workers.base import TRIES, Done, FileRead, Lost, Pool, ReadFile
+from fathom.index.workers.base import Done, FileRead, Lost, Pool, ReadFile
 
 BEGUN = 16
 """So many files are looked at before their turn, at most."""
@@ -60,7 +60,7 @@ def _same(known: SourceRecord | None) -> str:
 
 def _looked_at(file: Path) -> FileRead:
     try:
-        return FileRead(digest=content_digest(file))
+        return FileRead(digest=digest_content(file))
     except OSError as error:
         return FileRead(error=error)
 
@@ -76,11 +76,11 @@ def digest_of(found: FileRead) -> str:
     return found.digest
 
 
-def found_parts(found: FileRead) -> Iterable[Parsed | Failure]:
+def found_parts(found: FileRead) -> Iterable[ParsedDocument | RecordFailure]:
     """What a worker found in a file; nothing where it is to be read by who writes.
 
     Raises:
-        Refused: If the file gives no text.
+        ParseRefusal: If the file gives no text.
     """
     if found.refused is not None:
         raise found.refused
@@ -94,5 +94,5 @@ def _outcome(file: Path, found: Done | Lost) -> FileRead:
     looked_at = _looked_at(file)
     if looked_at.error is not None:
         return looked_at
-    why = found.reason if isinstance(found, Lost) else "its worker gave nothing"
-    return replace(looked_at, refused=Refused("failed", f"{why}, {TRIES} times"))
+    why = found.told if isinstance(found, Lost) else "its worker gave nothing"
+    return replace(looked_at, refused=ParseRefusal("failed", why))

@@ -15,7 +15,7 @@ from typing import Any, Protocol, get_args, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from fathom.documents.blocks import within
+from fathom.documents.blocks import select_blocks
 from fathom.types import Block, BlockKind, Chunk, ChunkBlock, Document, Scalar, Span
 
 HalfMatrix = NDArray[np.float16]
@@ -101,7 +101,7 @@ class Structure(Sequence[Block]):
 
         The method builds no `Block`, because every hit calls it.
         """
-        # The block that starts last before the span may reach into it.
+        # The last block that starts at or before the start of the span may reach into it.
         first = bisect_right(self._flat, span.start, key=_start) - 1
         blocks = []
         for kind, start, length, *_ in islice(self._flat, max(first, 0), None):
@@ -209,7 +209,9 @@ def to_chunk(row: Row, text: str, blocks: Sequence[Block]) -> Chunk:
         path=row["path"],
         headings=tuple(json.loads(row["headings"])) if row["headings"] != "[]" else (),
         page=row["page"],
-        blocks=blocks.within(span) if isinstance(blocks, Structure) else within(blocks, span),
+        blocks=blocks.within(span)
+        if isinstance(blocks, Structure)
+        else select_blocks(blocks, span),
     )
 
 

@@ -7,7 +7,7 @@ from heapq import merge
 from itertools import groupby
 from pathlib import Path, PurePath
 
-from fathom.documents.discover import OnError, Wanted, discover
+from fathom.documents.discover import FileFilter, OnError, discover_files
 from fathom.index.base import IndexReader, SourceRecord
 from fathom.index.places import Files, display, is_below, outermost, paged, path_at
 
@@ -45,7 +45,7 @@ class Survey:
     def __init__(
         self,
         roots: Iterable[Path],
-        wanted: Wanted,
+        wanted: FileFilter,
         index: IndexReader,
         before: IndexReader | None,
         files: Files,
@@ -68,7 +68,7 @@ class Survey:
     def places(self, on_error: OnError = lambda _folder, _error: None) -> Iterator[Surveyed]:
         """All of them; `on_error` is told of folders that could not be looked into."""
         there = [root for root in self._roots if os.path.lexists(root)]
-        found = discover(there, self._wanted, on_error=on_error)
+        found = discover_files(there, self._wanted, on_error=on_error)
         for place, file, known in merged(found, self._known()):
             if file is not None:
                 yield Surveyed(place, file, known)
@@ -96,7 +96,7 @@ class Survey:
             for root in map(display, self._roots)
             if is_below(place, root)
         )
-        return any(self._wanted.takes(PurePath(name)) for name in names)
+        return any(self._wanted.accepts(PurePath(name)) for name in names)
 
 
 def merged(

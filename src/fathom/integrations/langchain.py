@@ -136,47 +136,47 @@ def fathom_node(
     """
 
     def read_state(state: object) -> tuple[str, dict[str, Any]]:
-        question, history = _question_of(state)
+        question, history = _read_question(state)
         arguments = {"strategy": strategy, "filters": filters, "budget": budget, "history": history}
         return question, arguments
 
     def answer(state: object) -> FathomUpdate:
         question, arguments = read_state(state)
-        return _update(state, engine.ask(question, **arguments))
+        return _build_update(state, engine.ask(question, **arguments))
 
     async def aanswer(state: object) -> FathomUpdate:
         question, arguments = read_state(state)
-        return _update(state, await engine.aask(question, **arguments))
+        return _build_update(state, await engine.aask(question, **arguments))
 
     # Both forms are given, so that `invoke` starts no event loop and `ainvoke` blocks none.
     return RunnableLambda(answer, afunc=aanswer, name="fathom")
 
 
-def _question_of(state: object) -> tuple[str, list[dict[str, str]]]:
+def _read_question(state: object) -> tuple[str, list[dict[str, str]]]:
     """Return the question of a state, and the turns before it."""
-    if question := _field(state, "question"):
+    if question := _get_field(state, "question"):
         return str(question), []
     messages = [
         message
-        for message in convert_to_messages(_field(state, "messages") or [])
-        if _turn(message)
+        for message in convert_to_messages(_get_field(state, "messages") or [])
+        if _to_turn(message)
     ]
     if not messages or messages[-1].type != "human":
         raise UsageError(
             "the state has no `question`, and its last message is not a user's; give one of them"
         )
     *before, last = messages
-    return last.text, [_turn(message) for message in before]
+    return last.text, [_to_turn(message) for message in before]
 
 
-def _turn(message: BaseMessage) -> dict[str, str]:
+def _to_turn(message: BaseMessage) -> dict[str, str]:
     """Return a message as a turn of a conversation; empty for one of a system or a tool."""
     if message.type not in _ROLES or not message.text.strip():
         return {}
     return {"role": _ROLES[message.type], "content": message.text}
 
 
-def _update(state: object, answer: Answer) -> FathomUpdate:
+def _build_update(state: object, answer: Answer) -> FathomUpdate:
     citations = [asdict(citation) for citation in answer.citations]
     update = FathomUpdate(
         answer=answer.answer,
@@ -186,11 +186,11 @@ def _update(state: object, answer: Answer) -> FathomUpdate:
         confidence=answer.confidence,
         trace_id=answer.trace_id,
     )
-    if _field(state, "messages"):
+    if _get_field(state, "messages"):
         text = answer.answer or f"I don't know ({answer.stop_reason})."
         update["messages"] = [AIMessage(text, response_metadata={"citations": citations})]
     return update
 
 
-def _field(state: object, name: str) -> Any:  # noqa: ANN401 - whatever the graph's state holds
+def _get_field(state: object, name: str) -> Any:  # noqa: ANN401 - whatever the graph's state holds
     return state.get(name) if isinstance(state, Mapping) else getattr(state, name, None)

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
 from typing import Any, Literal, Protocol
 
-from fathom.runs.reservation import Reported
+from fathom.runs.reservation import ReportedUsage
 from fathom.usage import Usage
 
 MessageRole = Literal["system", "user", "assistant"]
@@ -61,7 +61,7 @@ class Completion:
     model: str
     finish: Finish = "stop"
     usage: Usage = field(default_factory=Usage)
-    reported: Reported = field(default_factory=Reported)
+    reported: ReportedUsage = field(default_factory=ReportedUsage)
     reasoning_tokens: int = 0
 
 

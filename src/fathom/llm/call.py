@@ -6,12 +6,12 @@ from typing import Generic, Literal
 from fathom.errors import ModelUnavailable
 from fathom.llm.base import Call, ChatModel, Completion, OnText
 from fathom.llm.circuit_breaker import CircuitBreaker
-from fathom.llm.faults import CallFailed
-from fathom.llm.metered import Metered
-from fathom.llm.prompt import Asked
+from fathom.llm.faults import CallFailure
+from fathom.llm.metered import MeteredModel
+from fathom.llm.prompt import ModelRequest
 from fathom.llm.recorded import RecordedModel
-from fathom.llm.retry import Retrying, RetryPolicy
-from fathom.llm.structured import Reply, ask_for
+from fathom.llm.retry import RetryingModel, RetryPolicy
+from fathom.llm.structured import Reply, request_object
 from fathom.runs.context import RunContext
 from fathom.runs.ledger import BudgetRefused
 from fathom.usage import Price, Usage
@@ -50,12 +50,12 @@ class RoleModel:
     breaker: CircuitBreaker = field(default_factory=CircuitBreaker)
     max_tokens: int = 800
 
-    def within(self, context: RunContext) -> ChatModel:
+    def bind_to_run(self, context: RunContext) -> ChatModel:
         """Return the model as one step of a run may use it: metered, retried and recorded."""
         # Metering is innermost, so that every try is reserved and booked on its own. Recording is
         # outermost, so that a replay needs neither retries nor a circuit breaker.
-        metered = Metered(self.chat, context.ledger, self.price)
-        retrying = Retrying(metered, policy=self.retry, breaker=self.breaker)
+        metered = MeteredModel(self.chat, context.ledger, self.price)
+        retrying = RetryingModel(metered, policy=self.retry, breaker=self.breaker)
         return RecordedModel(retrying, context)
 
 
@@ -72,7 +72,7 @@ class ModelReply(Generic[Reply]):
 
     value: Reply | None = None
     usage: Usage | None = None
-    failure: BudgetRefused | CallFailed | None = None
+    failure: BudgetRefused | CallFailure | None = None
     repaired: bool = False
 
     @property
@@ -82,7 +82,7 @@ class ModelReply(Generic[Reply]):
             return str(self.failure)
         return "after one repair" if self.repaired else ""
 
-    def required(self) -> Reply:
+    def require_value(self) -> Reply:
         """Return the value, for callers that have no other way.
 
         Raises:
@@ -99,7 +99,7 @@ class ModelReply(Generic[Reply]):
 async def ask_model(
     model: RoleModel,
     kind: type[Reply],
-    asked: Asked,
+    request: ModelRequest,
     context: RunContext,
     *,
     on_text: OnText | None = None,
@@ -114,25 +114,25 @@ async def ask_model(
         A reply also if the budget refused or the model failed, because the role may have another
         way.
     """
-    inputs = {"model": model.chat.name, "prompt": asked.prompt}
-    with context.step("ask", agent=asked.agent, inputs=inputs) as step:
-        reply = await _replied(model, kind, asked, step, on_text)
+    inputs = {"model": model.chat.name, "prompt": request.prompt}
+    with context.step("ask", agent=request.agent, inputs=inputs) as step:
+        reply = await _request_reply(model, kind, request, step, on_text)
         outputs = None if reply.value is None else {"reply": reply.value}
-        step.done(outputs=outputs, usage=reply.usage, reason=reply.reason)
+        step.set_outcome(outputs=outputs, usage=reply.usage, reason=reply.reason)
     return reply
 
 
-async def _replied(
+async def _request_reply(
     model: RoleModel,
     kind: type[Reply],
-    request: Asked,
+    request: ModelRequest,
     context: RunContext,
     on_text: OnText | None,
 ) -> ModelReply[Reply]:
     try:
-        reply = await ask_for(
+        reply = await request_object(
             kind,
-            model.within(context),
+            model.bind_to_run(context),
             request,
             max_tokens=model.max_tokens,
             deadline=context.deadline,
@@ -140,13 +140,13 @@ async def _replied(
         )
     except BudgetRefused as refusal:
         return ModelReply(failure=refusal)
-    except CallFailed as failure:
+    except CallFailure as failure:
         return ModelReply(failure=failure, usage=failure.usage)
     return ModelReply(value=reply.value, usage=reply.usage, repaired=reply.repaired)
 
 
 @dataclass(frozen=True, slots=True)
-class Absent:
+class AbsentModel:
     """A `ChatModel` that cannot be asked, for replays: there only the record answers."""
 
     name: str

@@ -14,11 +14,11 @@ from typing import Any
 
 from fathom.llm.base import Call, Completion, Message, OnText, Schema
 from fathom.llm.endpoint import Endpoint
-from fathom.llm.faults import ModelDeclined, ModelFault, failure_of, redacted
-from fathom.llm.providers.capabilities import Capabilities, Request, without_refused
-from fathom.llm.providers.http_limits import ReplyTooLarge, byte_limit
+from fathom.llm.faults import ModelDeclined, ModelFault, classify_error, redact_key
+from fathom.llm.providers.capabilities import Capabilities, ProviderRequest, drop_refused_option
+from fathom.llm.providers.http_limits import ReplyTooLarge, limit_bytes
 from fathom.llm.reply import StreamedReply
-from fathom.llm.tokens import prompt_tokens
+from fathom.llm.tokens import count_prompt_tokens
 from fathom.usage import Usage
 
 # An SDK leaves a chain of three generators, and the event loop needs two turns to close each.
@@ -73,132 +73,142 @@ class LangChainChat:
         if self._adapter is None:
             # asyncio.run needs a thread without a running loop, and this thread may have one.
             with ThreadPoolExecutor(1) as thread:
-                thread.submit(asyncio.run, self._open_once()).result()
+                thread.submit(asyncio.run, self._open_model_once()).result()
 
-    async def _open_once(self) -> None:
-        adapter, _ = self._loaded()
-        async with adapter.open_model(self._request(None, 1, 1.0)):
+    async def _open_model_once(self) -> None:
+        adapter, _ = self._load_adapter()
+        async with adapter.open_model(self._build_request(None, 1, 1.0)):
             pass
 
     async def complete(self, call: Call) -> Completion:
         """Send the call to the provider and return its completion."""
-        request = self._request(call.schema, call.max_tokens, call.deadline - time.monotonic())
-        prompt = prompt_tokens(call.messages, dumps(call.schema) if call.schema else "")
+        request = self._build_request(
+            call.schema, call.max_tokens, call.deadline - time.monotonic()
+        )
+        prompt = count_prompt_tokens(call.messages, dumps(call.schema) if call.schema else "")
         request_usage = Usage(llm_calls=1, prompt_tokens=prompt, cost_usd=None)
         reply = StreamedReply(call.max_tokens, cuts=self._limits.cuts)
         timeout = asyncio.timeout_at(call.deadline)
         try:
-            with _untraced():
+            with _disable_tracing():
                 async with timeout:
-                    await self._read(request, call, request_usage, reply)
+                    await self._read_stream(request, call, request_usage, reply)
         except TimeoutError:
             if not reply.full:
-                raise self._late(timeout.expired(), _count(request_usage, reply)) from None
+                raise self._make_timeout_fault(
+                    timeout.expired(), _count_usage(request_usage, reply)
+                ) from None
         # Generators that an SDK leaves open are closed now, while the loop still runs.
-        await _settled()
-        _tell(call.on_text, reply.end())
-        return self._completion(reply, _count(request_usage, reply))
+        await _let_generators_close()
+        _pass_on_text(call.on_text, reply.end())
+        return self._build_completion(reply, _count_usage(request_usage, reply))
 
-    async def _read(
-        self, request: Request, call: Call, request_usage: Usage, reply: StreamedReply
+    async def _read_stream(
+        self, request: ProviderRequest, call: Call, request_usage: Usage, reply: StreamedReply
     ) -> None:
         clock = asyncio.get_running_loop().time
         async with asyncio.timeout(self._limits.first_s) as timeout:
             async with aclosing(
-                self._chunks(request, call.messages, request_usage, reply)
+                self._stream_chunks(request, call.messages, request_usage, reply)
             ) as chunks:
                 async for chunk in chunks:
-                    _tell(call.on_text, reply.add(chunk))
+                    _pass_on_text(call.on_text, reply.add(chunk))
                     # A full reply ends where the SDK next waits, so that it cleans up after itself.
                     timeout.reschedule(clock() + (0 if reply.full else self._limits.silence_s))
 
-    async def _chunks(
+    async def _stream_chunks(
         self,
-        request: Request,
+        request: ProviderRequest,
         messages: Sequence[Message],
         request_usage: Usage,
         reply: StreamedReply,
     ) -> AsyncGenerator[Any, None]:
         """Yield the chunks of the reply, and turn any error of an SDK into a typed one."""
-        adapter, _ = self._loaded()
+        adapter, _ = self._load_adapter()
         try:
             async with adapter.open_model(request) as model:
-                turns = _turns(messages, system=request.capabilities.system)
+                turns = _format_turns(messages, system=request.capabilities.system)
                 async with aclosing(model.astream(turns)) as stream:
                     async for chunk in stream:
                         yield chunk
         except ReplyTooLarge as excess:
-            usage = _count(request_usage, reply)
+            usage = _count_usage(request_usage, reply)
             raise ModelFault(f"{self.name} sent {excess}", usage, retriable=False) from None
         except Exception as error:  # noqa: BLE001 - SDKs raise what they like
-            raise self._failure(error, request, _count(request_usage, reply)) from None
+            raise self._classify_failure(
+                error, request, _count_usage(request_usage, reply)
+            ) from None
 
-    def _failure(self, error: Exception, request: Request, usage: Usage) -> Exception:
-        capabilities = without_refused(request.capabilities, error)
+    def _classify_failure(
+        self, error: Exception, request: ProviderRequest, usage: Usage
+    ) -> Exception:
+        capabilities = drop_refused_option(request.capabilities, error)
         if capabilities != request.capabilities:
-            self._capabilities = self._capabilities.also(capabilities)
+            self._capabilities = self._capabilities.intersect(capabilities)
             reason = f"{self.name} does not know an option of the request; it is left out now"
             # The server refused the request before it generated anything, so only the call counts.
             return ModelFault(reason, Usage(llm_calls=1), at_once=True)
-        return failure_of(error, self.endpoint, usage)
+        return classify_error(error, self.endpoint, usage)
 
-    def _completion(self, reply: StreamedReply, usage: Usage) -> Completion:
-        if reply.declined:
+    def _build_completion(self, reply: StreamedReply, usage: Usage) -> Completion:
+        if reply.is_declined:
             raise ModelDeclined(f"{self.name} declined to answer; ask in other words", usage)
-        if not reply.whole:
+        if not reply.is_complete:
             raise ModelFault(f"{self.name}: the reply ended before it was whole", usage)
         return Completion(
-            text=redacted(reply.answer, self.endpoint.key),
+            text=redact_key(reply.answer, self.endpoint.key),
             model=self.name,
-            finish="length" if reply.cut else "stop",
+            finish="length" if reply.is_truncated else "stop",
             usage=usage,
-            reported=reply.reported,
+            reported=reply.reported_usage,
             reasoning_tokens=reply.reasoning_tokens,
         )
 
-    def _late(self, deadline_over: bool, usage: Usage) -> ModelFault:
+    def _make_timeout_fault(self, deadline_over: bool, usage: Usage) -> ModelFault:
         if deadline_over:
             reason = f"{self.name} did not finish before the deadline; raise --deadline"
             return ModelFault(reason, usage, retriable=False)
         return ModelFault(f"{self.name} fell silent", usage)
 
-    def _request(self, schema: Schema | None, max_tokens: int, left_s: float) -> Request:
+    def _build_request(
+        self, schema: Schema | None, max_tokens: int, left_s: float
+    ) -> ProviderRequest:
         limits = self._limits
-        return Request(
+        return ProviderRequest(
             model=self.endpoint.model,
             key=self.endpoint.key,
             base_url=self.endpoint.base_url,
             max_tokens=max_tokens,
             schema=schema,
             capabilities=self._capabilities,
-            hooks=byte_limit(limits.base_bytes + limits.bytes_per_token * max_tokens),
+            hooks=limit_bytes(limits.base_bytes + limits.bytes_per_token * max_tokens),
             # Connecting and the TLS handshake take up to this time each; together they must stay
             # below the time that is left.
             connect_s=max(0.01, 0.4 * min(left_s, limits.first_s)),
-            tls=self._loaded()[1],
+            tls=self._load_adapter()[1],
         )
 
-    def _loaded(self) -> tuple[ModuleType, ssl.SSLContext]:
+    def _load_adapter(self) -> tuple[ModuleType, ssl.SSLContext]:
         if self._adapter is None or self._tls is None:
             self._adapter = importlib.import_module(self.endpoint.adapter)
             self._tls = self._adapter.create_tls()
         return self._adapter, self._tls
 
 
-def _untraced() -> AbstractContextManager[None]:
+def _disable_tracing() -> AbstractContextManager[None]:
     """Switch LangSmith off, whatever the environment says, so that no text reaches its server."""
     from langsmith import tracing_context
 
     return tracing_context(enabled=False)
 
 
-async def _settled() -> None:
+async def _let_generators_close() -> None:
     """Give the event loop some turns to close the generators that SDKs leave behind."""
     for _ in range(_TURNS):
         await asyncio.sleep(0)
 
 
-def _turns(messages: Sequence[Message], *, system: bool) -> list[tuple[str, str]]:
+def _format_turns(messages: Sequence[Message], *, system: bool) -> list[tuple[str, str]]:
     """Return the conversation in LangChain's form.
 
     Without `system`, the text of the system message is put before the first turn.
@@ -210,10 +220,10 @@ def _turns(messages: Sequence[Message], *, system: bool) -> list[tuple[str, str]
     return [(role, f"{instructions}\n\n{question}"), *rest]
 
 
-def _tell(on_text: OnText | None, text: str) -> None:
+def _pass_on_text(on_text: OnText | None, text: str) -> None:
     if on_text is not None and text:
         on_text(text)
 
 
-def _count(request_usage: Usage, reply: StreamedReply) -> Usage:
+def _count_usage(request_usage: Usage, reply: StreamedReply) -> Usage:
     return request_usage + Usage(completion_tokens=reply.tokens)

@@ -43,19 +43,19 @@ class CircuitBreaker:
         self._probing = True
         return 0.0
 
-    def succeeded(self) -> None:
+    def record_success(self) -> None:
         """Note that the endpoint answered, even if it declined."""
         self._failure_count = 0
         self._opened_at = None
         self._probing = False
 
-    def failed(self) -> None:
+    def record_failure(self) -> None:
         """Note that the endpoint did not answer."""
         self._failure_count += 1
         if self._probing or self._failure_count >= self._max_failures:
             self._opened_at = self._clock()
         self._probing = False
 
-    def gave_up(self) -> None:
+    def record_cancellation(self) -> None:
         """Note that the call was cancelled, which says nothing about the endpoint."""
         self._probing = False

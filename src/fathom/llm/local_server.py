@@ -29,9 +29,9 @@ from fathom.errors import ModelUnavailable
 PACKAGE = "xllamacpp"
 _CHILD = Path(__file__).with_name("local_child.py")
 # Prefixes of the variables that the child gets: those for devices and threads, no server's keys.
-_KEPT = ("CUDA_", "GGML_", "GOMP_", "GPU_", "HIP_", "LD_", "OMP_", "ROCR_")
+_ENVIRONMENT_PREFIXES = ("CUDA_", "GGML_", "GOMP_", "GPU_", "HIP_", "LD_", "OMP_", "ROCR_")
 # Threads that wait for each other sleep: on a busy machine, spinning takes four times as long.
-_CALM = {"OMP_WAIT_POLICY": "passive"}
+_SLEEPING_THREADS = {"OMP_WAIT_POLICY": "passive"}
 _POLL_S = 0.02
 _LONGEST_REASON = 200
 
@@ -52,7 +52,7 @@ class LocalOptions:
 
 
 @dataclass(frozen=True, slots=True)
-class Address:
+class LocalAddress:
     """The address of a running child, and the key to it."""
 
     base_url: str
@@ -69,7 +69,7 @@ class LocalServer:
         """Create the server. The first use starts its child."""
         self._options = options or LocalOptions()
         self._lock = Lock()
-        self._child: _Child | None = None
+        self._child: _ChildProcess | None = None
         self._users = 0
         self._stops = 0
 
@@ -79,7 +79,7 @@ class LocalServer:
         Raises:
             ModelUnavailable: If the file turned out not to load.
         """
-        self._address(path)
+        self._acquire_address(path)
 
     def load(self, path: Path) -> None:
         """Wait until the file is loaded or the server is stopped, in a thread that may wait.
@@ -88,11 +88,11 @@ class LocalServer:
             ModelUnavailable: If the file cannot be loaded; one line with llama.cpp's reason.
         """
         stops = self._stops
-        while self._address(path, since=stops) is None and self._stops == stops:
+        while self._acquire_address(path, since=stops) is None and self._stops == stops:
             time.sleep(_POLL_S)
 
     @asynccontextmanager
-    async def using(self, path: Path, deadline: float) -> AsyncIterator[Address]:
+    async def serve(self, path: Path, deadline: float) -> AsyncIterator[LocalAddress]:
         """Serve the file and yield the child's address. Within the block no other file is served.
 
         A caller that gives up waiting ends nothing: the next call finds the file loaded further. A
@@ -110,7 +110,7 @@ class LocalServer:
             TimeoutError: If the file was not loaded at the deadline.
         """
         stops = self._stops
-        while (address := self._address(path, users=1, since=stops)) is None:
+        while (address := self._acquire_address(path, users=1, since=stops)) is None:
             if self._stops != stops:
                 raise ModelUnavailable(f"{path.name} was stopped before it was loaded; ask again")
             if time.monotonic() >= deadline:
@@ -126,7 +126,7 @@ class LocalServer:
             with self._lock:
                 self._users -= 1
                 if unanswered and not self._users:
-                    self._drop()
+                    self._drop_child()
 
     def stop(self) -> None:
         """End the child at once. Replies in progress see the connection break.
@@ -135,15 +135,17 @@ class LocalServer:
         """
         with self._lock:
             self._stops += 1
-            self._drop()
+            self._drop_child()
 
     @property
     def pid(self) -> int | None:
         """The process id of the running child."""
         with self._lock:
-            return self._child.pid if self._child is not None and self._child.running() else None
+            return self._child.pid if self._child is not None and self._child.is_running() else None
 
-    def _address(self, path: Path, *, users: int = 0, since: int | None = None) -> Address | None:
+    def _acquire_address(
+        self, path: Path, *, users: int = 0, since: int | None = None
+    ) -> LocalAddress | None:
         """Return the address of the file's child and count its users; `None` while it is loading.
 
         Nothing is started for a caller that has waited since before the last stop.
@@ -154,31 +156,31 @@ class LocalServer:
             if self._child is not None and self._child.path != path:
                 if self._users:
                     return None
-                self._drop()
-            if self._child is not None and self._child.crashed():
-                self._drop()
-            self._child = self._child or _Child(path, self._options)
+                self._drop_child()
+            if self._child is not None and self._child.has_crashed():
+                self._drop_child()
+            self._child = self._child or _ChildProcess(path, self._options)
             try:
-                address = self._child.address()
+                address = self._child.read_address()
             except ModelUnavailable:
-                self._drop()
+                self._drop_child()
                 raise
             self._users += users if address else 0
             return address
 
-    def _drop(self) -> None:
+    def _drop_child(self) -> None:
         child, self._child = self._child, None
         if child is not None:
-            child.end()
+            child.kill()
 
 
-class _Child:
+class _ChildProcess:
     """One child process, from its start to its end."""
 
     def __init__(self, path: Path, options: LocalOptions) -> None:
         self.path = path
         self._key = SecretStr(secrets.token_urlsafe(32))
-        self._address: Address | None = None
+        self._address: LocalAddress | None = None
         self._output = b""
         child_options = {
             "path": str(path),
@@ -194,17 +196,22 @@ class _Child:
                 "-X",
                 "utf8",
                 str(_CHILD),
-                _installed(),
+                _find_package_folder(),
                 json.dumps(child_options),
             ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
-            env=_CALM | {name: os.environ[name] for name in os.environ if name.startswith(_KEPT)},
+            env=_SLEEPING_THREADS
+            | {
+                name: os.environ[name]
+                for name in os.environ
+                if name.startswith(_ENVIRONMENT_PREFIXES)
+            },
             start_new_session=True,  # Ctrl-C is for the owner alone
         )
-        self._end = weakref.finalize(self, _end, self._process)
-        stdin, stdout, stderr = _pipes(self._process)
+        self._end = weakref.finalize(self, _kill_process, self._process)
+        stdin, stdout, stderr = _get_pipes(self._process)
         self._answers, self._errors = stdout, stderr
         # Reading must not block: the owner polls the child between other work.
         for pipe in (stdout, stderr):
@@ -216,14 +223,14 @@ class _Child:
     def pid(self) -> int:
         return self._process.pid
 
-    def running(self) -> bool:
+    def is_running(self) -> bool:
         return self._end.alive and self._process.poll() is None
 
-    def crashed(self) -> bool:
+    def has_crashed(self) -> bool:
         """Return whether the child has served and has ended since."""
-        return self._address is not None and not self.running()
+        return self._address is not None and not self.is_running()
 
-    def address(self) -> Address | None:
+    def read_address(self) -> LocalAddress | None:
         """Return the child's address; `None` while it is loading.
 
         Raises:
@@ -231,19 +238,19 @@ class _Child:
         """
         if self._address is None:
             # The order matters: once the child has ended, its output is complete.
-            ended = not self.running()
+            ended = not self.is_running()
             self._output += self._answers.read() or b""
             if self._output.endswith(b"\n"):
-                self._address = Address(f"{self._output.decode().strip()}/v1", self._key)
+                self._address = LocalAddress(f"{self._output.decode().strip()}/v1", self._key)
             elif ended:
-                raise ModelUnavailable(f"{self.path} cannot be loaded: {self._reason()}")
+                raise ModelUnavailable(f"{self.path} cannot be loaded: {self._read_reason()}")
         return self._address
 
-    def end(self) -> None:
+    def kill(self) -> None:
         """Kill the child, which has nothing to save, and wait for its end."""
         self._end()
 
-    def _reason(self) -> str:
+    def _read_reason(self) -> str:
         """Return the first complaint of llama.cpp."""
         lines = (self._errors.read() or b"").decode("utf-8", "replace").splitlines()
         complaints = [line.partition(" E ")[2] for line in lines if " E " in line]
@@ -251,7 +258,7 @@ class _Child:
         return " ".join((complaints or lines or [status])[0].split())[:_LONGEST_REASON]
 
 
-def _installed() -> str:
+def _find_package_folder() -> str:
     """Return the folder of xllamacpp, the only one in which the child looks for it."""
     spec = importlib.util.find_spec(PACKAGE)
     if spec is None or spec.origin is None:
@@ -261,15 +268,15 @@ def _installed() -> str:
     return str(Path(spec.origin).parents[1])
 
 
-def _pipes(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes], IO[bytes]]:
+def _get_pipes(process: subprocess.Popen[bytes]) -> tuple[IO[bytes], IO[bytes], IO[bytes]]:
     stdin, stdout, stderr = process.stdin, process.stdout, process.stderr
     if stdin is None or stdout is None or stderr is None:
         raise RuntimeError("a process started with pipes has pipes")
     return stdin, stdout, stderr
 
 
-def _end(process: subprocess.Popen[bytes]) -> None:
+def _kill_process(process: subprocess.Popen[bytes]) -> None:
     process.kill()
     process.wait()
-    for pipe in _pipes(process):
+    for pipe in _get_pipes(process):
         pipe.close()

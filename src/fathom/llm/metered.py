@@ -7,14 +7,14 @@ from json import dumps
 from math import inf, isfinite
 
 from fathom.llm.base import Call, ChatModel, Completion
-from fathom.llm.faults import CallFailed
-from fathom.llm.tokens import most_prompt_tokens
+from fathom.llm.faults import CallFailure
+from fathom.llm.tokens import bound_prompt_tokens
 from fathom.runs.ledger import Ledger
 from fathom.runs.reservation import CostBound, Reservation
 from fathom.usage import Price, Usage
 
 
-class Metered:
+class MeteredModel:
     """A `ChatModel` that reserves each call in a ledger. Wrap it in `RetryingModel`, not around it.
 
     The ledger books our own count, or the server's if that is higher and still within the
@@ -53,7 +53,7 @@ class Metered:
         Raises:
             BudgetRefused: If the worst case does not fit; then nothing was sent.
         """
-        prompt = most_prompt_tokens(call.messages, dumps(call.schema) if call.schema else "")
+        prompt = bound_prompt_tokens(call.messages, dumps(call.schema) if call.schema else "")
         bound = CostBound(
             calls=1,
             prompt_tokens=prompt,
@@ -67,13 +67,13 @@ class Metered:
             # Counted before sending: a call that is cancelled must be booked in full.
             reservation.count(worst_case)
             try:
-                end = min(call.deadline, self._end_of(reservation))
+                end = min(call.deadline, self._compute_end(reservation))
                 reply = await self._model.complete(replace(call, deadline=end))
-            except CallFailed as failure:
+            except CallFailure as failure:
                 failure.usage = reservation.settle(failure.usage).usage
                 raise
             return replace(reply, usage=reservation.settle(reply.usage, reply.reported).usage)
 
-    def _end_of(self, reservation: Reservation) -> float:
+    def _compute_end(self, reservation: Reservation) -> float:
         seconds = reservation.seconds_left
         return inf if seconds is None else self._clock() + seconds

@@ -20,7 +20,7 @@ class Prices:
         """Take the prices by `provider:model`, where the model may be `*`."""
         self._by_model = dict(by_model)
 
-    def of(self, model: str) -> Price | None:
+    def get_price(self, model: str) -> Price | None:
         """Return the price of `provider:model`; `None` if it is unknown.
 
         The full name is looked up first, then the name without a trailing date or `-latest`
@@ -37,7 +37,7 @@ class Prices:
         return Prices(self._by_model | other._by_model)
 
 
-def load_prices(own: Path | None = None) -> Prices:
+def load_prices(file: Path | None = None) -> Prices:
     """Return the shipped prices, with those of the user's file on top.
 
     Raises:
@@ -45,17 +45,17 @@ def load_prices(own: Path | None = None) -> Prices:
             under a `[provider]`.
     """
     shipped = files("fathom").joinpath("data/prices.toml").read_text(encoding="utf-8")
-    prices = _parse(shipped, "prices.toml")
-    if own is None:
+    prices = _parse_table(shipped, "prices.toml")
+    if file is None:
         return prices
     try:
-        text = own.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise SettingsError(f"{own}: the price file cannot be read: {error}") from None
-    return prices | _parse(text, str(own))
+        raise SettingsError(f"{file}: the price file cannot be read: {error}") from None
+    return prices | _parse_table(text, str(file))
 
 
-def _parse(text: str, origin: str) -> Prices:
+def _parse_table(text: str, origin: str) -> Prices:
     try:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -65,11 +65,11 @@ def _parse(text: str, origin: str) -> Prices:
         if not isinstance(models, Mapping):
             raise SettingsError(f"{origin}: {provider!r} must stand under a [provider]")
         for model, pair in models.items():
-            prices[f"{provider}:{model}"] = _price(pair, f"{origin}: {provider}:{model}")
+            prices[f"{provider}:{model}"] = _parse_price(pair, f"{origin}: {provider}:{model}")
     return Prices(prices)
 
 
-def _price(pair: Any, origin: str) -> Price:  # noqa: ANN401 - a TOML value of any type
+def _parse_price(pair: Any, origin: str) -> Price:  # noqa: ANN401 - a TOML value of any type
     try:
         prompt, completion = pair
         return Price(prompt=float(prompt), completion=float(completion))

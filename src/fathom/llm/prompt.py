@@ -27,12 +27,12 @@ from fathom.llm.base import Message
 from fathom.llm.schema import Choices
 
 _LONGEST_FILE = 40_000
-_RUN = 4  # words; shorter phrases of an example occur in honest replies too
+_PHRASE_WORDS = 4  # words; shorter phrases of an example occur in honest replies too
 _WORD = re.compile(r"\w+")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ModelRequest:
     """One request to a model, before its schema is known.
 
     Attributes:
@@ -49,25 +49,25 @@ class Asked:
     agent: str = ""
     example: str = ""
 
-    def copied(self, reply: object) -> str:
+    def find_copied_phrase(self, reply: object) -> str:
         """Return the first phrase of a reply that comes from the example and not from the request.
 
         With this check, an answer to the worked example is never taken for one to the question.
         """
-        request_phrases = _runs(" ".join(message.text for message in self.messages[1:]))
-        example_phrases = _runs(self.example) - request_phrases
+        request_phrases = _collect_phrases(" ".join(message.text for message in self.messages[1:]))
+        example_phrases = _collect_phrases(self.example) - request_phrases
         return next(
             (
                 phrase
-                for text in _texts(reply)
-                for phrase in _in_order(text)
+                for text in _iterate_texts(reply)
+                for phrase in _list_phrases(text)
                 if phrase in example_phrases
             ),
             "",
         )
 
     @property
-    def without_example(self) -> "Asked":
+    def without_example(self) -> "ModelRequest":
         """The request without its example, for a model that repeats it.
 
         The request itself if the whole prompt may be an example.
@@ -101,7 +101,7 @@ class Prompt:
     section: str = "llm.prompts"
 
     @classmethod
-    def of(  # noqa: PLR0913 - the sections that every prompt has
+    def compose(  # noqa: PLR0913 - the sections that every prompt has
         cls,
         name: str,
         *,
@@ -142,14 +142,14 @@ class Prompt:
         """The `$names` in the text."""
         return frozenset(Template(self.text).get_identifiers())
 
-    def asking(
+    def build_request(
         self,
         text: str,
         *,
         rule: str = "",
         choices: Choices | None = None,
         values: Mapping[str, object] | None = None,
-    ) -> Asked:
+    ) -> ModelRequest:
         """Build a request with this prompt.
 
         Args:
@@ -160,7 +160,7 @@ class Prompt:
         """
         instructions = Template(self.text).substitute(values or {})
         messages = (Message("system", f"{instructions}\n{rule}".rstrip()), Message("user", text))
-        return Asked(
+        return ModelRequest(
             messages,
             choices or {},
             prompt=self.id,
@@ -168,7 +168,7 @@ class Prompt:
             example=instructions if self.source else self.example,
         )
 
-    def replaced(self, file: Path) -> "Prompt":
+    def replace_from_file(self, file: Path) -> "Prompt":
         """Return the prompt that a file holds in place of this one.
 
         Raises:
@@ -194,22 +194,25 @@ class Prompt:
         return replacement
 
 
-def _in_order(text: str) -> list[str]:
+def _list_phrases(text: str) -> list[str]:
     """Return every phrase of `_PHRASE_WORDS` consecutive words of a text, in order."""
     words = _WORD.findall(text.casefold())
-    return [" ".join(words[start : start + _RUN]) for start in range(len(words) - _RUN + 1)]
+    return [
+        " ".join(words[start : start + _PHRASE_WORDS])
+        for start in range(len(words) - _PHRASE_WORDS + 1)
+    ]
 
 
-def _runs(text: str) -> frozenset[str]:
-    return frozenset(_in_order(text))
+def _collect_phrases(text: str) -> frozenset[str]:
+    return frozenset(_list_phrases(text))
 
 
-def _texts(reply: Any) -> Iterator[str]:  # noqa: ANN401
+def _iterate_texts(reply: Any) -> Iterator[str]:  # noqa: ANN401
     if isinstance(reply, str):
         yield reply
     elif isinstance(reply, dict):
         for child in reply.values():
-            yield from _texts(child)
+            yield from _iterate_texts(child)
     elif isinstance(reply, list):
         for child in reply:
-            yield from _texts(child)
+            yield from _iterate_texts(child)

@@ -10,13 +10,13 @@ from dataclasses import asdict
 
 from fathom.jsonable import Json
 from fathom.llm.base import Call, ChatModel, Completion
-from fathom.llm.faults import CallFailed, ModelDeclined, ModelFault, ReplyGarbled
+from fathom.llm.faults import CallFailure, ModelDeclined, ModelFault, ReplyGarbled
 from fathom.runs.context import RunContext
-from fathom.runs.reservation import Reported
+from fathom.runs.reservation import ReportedUsage
 from fathom.usage import Usage
 
 # Traces hold these names, so the classes must keep them.
-_FAILURES: Mapping[str, type[CallFailed]] = {
+_FAILURES: Mapping[str, type[CallFailure]] = {
     kind.__name__: kind for kind in (ModelFault, ModelDeclined, ReplyGarbled)
 }
 
@@ -48,27 +48,29 @@ class RecordedModel:
             "schema": call.schema,
             "max_tokens": call.max_tokens,
         }
-        outcome = await self._context.outside("llm", request, lambda: _outcome(self._model, call))
+        outcome = await self._context.ask_outside(
+            "llm", request, lambda: _record_outcome(self._model, call)
+        )
         if outcome.get("late"):
             message = f"{self.name} was cut at the deadline; raise --deadline"
             self._context.refusals.append(message)
-        return _completion(outcome)
+        return _restore_completion(outcome)
 
 
-async def _outcome(model: ChatModel, call: Call) -> Json:
+async def _record_outcome(model: ChatModel, call: Call) -> Json:
     try:
         return asdict(await model.complete(call))
-    except CallFailed as failure:
+    except CallFailure as failure:
         error = {"kind": type(failure).__name__, "message": str(failure)}
         # Recorded, because a replay has no clock to find it out.
         is_late = time.monotonic() >= call.deadline
         return {"error": error, "usage": asdict(failure.usage), "late": is_late}
 
 
-def _completion(outcome: Json) -> Completion:
+def _restore_completion(outcome: Json) -> Completion:
     usage = Usage(**outcome["usage"])
     if "error" in outcome:
         error = outcome["error"]
         raise _FAILURES[error["kind"]](error["message"], usage)
-    reported = Reported(**outcome["reported"])
+    reported = ReportedUsage(**outcome["reported"])
     return Completion(**{**outcome, "usage": usage, "reported": reported})

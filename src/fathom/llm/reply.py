@@ -4,8 +4,8 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from fathom.llm.tokens import TokenCount, count_tokens, cut
-from fathom.runs.reservation import Reported
+from fathom.llm.tokens import TokenCount, count_tokens, cut_text
+from fathom.runs.reservation import ReportedUsage
 
 _OPENING = ("<think>", "<thinking>", "<reasoning>")
 _CLOSING = re.compile(r"</(?:think|thinking|reasoning)>\s*")
@@ -33,9 +33,9 @@ class AnswerText:
         """Add the next chunk of text and return the text that surely belongs to the answer."""
         self._pending += text
         if self._state == "start":
-            self._begin()
+            self._match_opening_tag()
         if self._state == "thinking":
-            self._look_for_end()
+            self._find_closing_tag()
         if self._state == "answering" and self._pending:
             self._answer.append(self._pending)
             answer, self._pending = self._pending, ""
@@ -57,7 +57,7 @@ class AnswerText:
         *_, last = _CLOSING.split("".join(self._answer), maxsplit=1)
         return last.strip()
 
-    def _begin(self) -> None:
+    def _match_opening_tag(self) -> None:
         text = self._pending.lstrip()
         for tag in _OPENING:
             if text.startswith(tag):
@@ -66,7 +66,7 @@ class AnswerText:
         if not any(tag.startswith(text) for tag in _OPENING):
             self._state = "answering"
 
-    def _look_for_end(self) -> None:
+    def _find_closing_tag(self) -> None:
         if end := _CLOSING.search(self._pending):
             self._state, self._pending = "answering", self._pending[end.end() :]
         else:
@@ -105,22 +105,22 @@ class StreamedReply:
         self._note_usage(chunk.usage_metadata)
         if self.full:
             return ""
-        reasoning, answer = _parts(chunk)
+        reasoning, answer = _split_chunk(chunk)
         total = self._count.add(reasoning + answer)
         if total > self._max_tokens and self._cuts:
             self.full = True
-            answer = cut(answer, self._max_tokens - self.tokens)
+            answer = cut_text(answer, self._max_tokens - self.tokens)
         self.tokens = min(total, self._max_tokens)
-        return encodable(self._text.add(answer))
+        return make_encodable(self._text.add(answer))
 
     def end(self) -> str:
         """Return the answer's text that was held back. Call this once, at the end."""
-        return encodable(self._text.end())
+        return make_encodable(self._text.end())
 
     @property
     def answer(self) -> str:
         """The answer without its reasoning."""
-        return encodable(self._text.answer)
+        return make_encodable(self._text.answer)
 
     @property
     def reasoning_tokens(self) -> int:
@@ -128,25 +128,25 @@ class StreamedReply:
         return max(0, self.tokens - count_tokens(self.answer))
 
     @property
-    def reported(self) -> Reported:
+    def reported_usage(self) -> ReportedUsage:
         """The server's own figures of its usage."""
-        return Reported(
+        return ReportedUsage(
             prompt=self._reported.get("input_tokens"),
             completion=self._reported.get("output_tokens"),
         )
 
     @property
-    def whole(self) -> bool:
+    def is_complete(self) -> bool:
         """True if the server ended the reply, or we cut it."""
         return self.full or bool(self._ended)
 
     @property
-    def cut(self) -> bool:
+    def is_truncated(self) -> bool:
         """True if the reply ended because of its length."""
         return self.full or self._ended in _LENGTH
 
     @property
-    def declined(self) -> bool:
+    def is_declined(self) -> bool:
         """True if the model or a filter refused to answer."""
         return self._declined or self._ended in _FILTERED
 
@@ -163,18 +163,18 @@ class StreamedReply:
                 self._reported[name] = max(usage[name], self._reported.get(name, usage[name]))
 
 
-def encodable(text: str) -> str:
+def make_encodable(text: str) -> str:
     """Return `text` with halves of surrogate pairs joined or replaced, for any encoding."""
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
-def _parts(chunk: Any) -> tuple[str, str]:  # noqa: ANN401
+def _split_chunk(chunk: Any) -> tuple[str, str]:  # noqa: ANN401
     reasoning = str(chunk.additional_kwargs.get("reasoning_content") or "")
     if isinstance(chunk.content, str):
         return reasoning, chunk.content
     blocks = [block for block in chunk.content if isinstance(block, dict)]
-    return reasoning + _join(blocks, "thinking"), _join(blocks, "text")
+    return reasoning + _join_blocks(blocks, "thinking"), _join_blocks(blocks, "text")
 
 
-def _join(blocks: Iterable[dict[str, Any]], kind: str) -> str:
+def _join_blocks(blocks: Iterable[dict[str, Any]], kind: str) -> str:
     return "".join(str(block.get(kind) or "") for block in blocks if block.get("type") == kind)

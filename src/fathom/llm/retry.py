@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from fathom.llm.base import Call, ChatModel, Completion, OnText
 from fathom.llm.circuit_breaker import CircuitBreaker
-from fathom.llm.faults import CallFailed, ModelFault
+from fathom.llm.faults import CallFailure, ModelFault
 from fathom.runs.ledger import BudgetRefused
 from fathom.usage import Usage
 
@@ -35,16 +35,16 @@ class RetryPolicy:
     longest_wait_s: float = 8.0
     longest_asked_s: float = 60.0
 
-    def wait_s(self, tried: int) -> float:
+    def compute_wait(self, tries: int) -> float:
         """Return the seconds to wait after so many tries, counted from 1."""
-        return min(self.longest_wait_s, self.first_wait_s * 2.0 ** (tried - 1))
+        return min(self.longest_wait_s, self.first_wait_s * 2.0 ** (tries - 1))
 
 
 _MOST_OPTIONS = 8
 """More options than a server can refuse, one after the other."""
 
 
-class Retrying:
+class RetryingModel:
     """A `ChatModel` that asks another one again after a fault that may pass."""
 
     def __init__(
@@ -84,17 +84,17 @@ class Retrying:
         Raises:
             BudgetRefused: If the budget does not allow the first try.
         """
-        monitor = _Heard(call.on_text)
+        monitor = _TextMonitor(call.on_text)
         monitored_call = replace(call, on_text=monitor if call.on_text else None)
         spent, tries, options_dropped, fault = Usage(), 0, 0, None
         while True:
             try:
-                reply = await self._try(monitored_call)
+                reply = await self._try_call(monitored_call)
             except BudgetRefused:
                 if fault is None:
                     raise
                 raise fault from None
-            except CallFailed as failure:
+            except CallFailure as failure:
                 fault, spent = failure, spent + failure.usage
                 failure.usage = spent
                 # A request that drops an option unknown to the server is not a failed try.
@@ -104,9 +104,9 @@ class Retrying:
                     raise
             else:
                 return replace(reply, usage=spent + reply.usage)
-            await self._sleep(self._wait(fault, tries, call.deadline, monitor))
+            await self._sleep(self._compute_wait(fault, tries, call.deadline, monitor))
 
-    async def _try(self, call: Call) -> Completion:
+    async def _try_call(self, call: Call) -> Completion:
         rest_s = self._breaker.admit()
         if rest_s > 0:
             raise ModelFault(
@@ -117,41 +117,43 @@ class Retrying:
         try:
             reply = await self._model.complete(call)
         except ModelFault as fault:
-            (self._breaker.succeeded if fault.at_once else self._breaker.failed)()
+            (self._breaker.record_success if fault.at_once else self._breaker.record_failure)()
             raise
-        except CallFailed:
-            self._breaker.succeeded()
+        except CallFailure:
+            self._breaker.record_success()
             raise
         # Cancellation says nothing about the endpoint, so a probe must be admitted again.
         except BaseException:
-            self._breaker.gave_up()
+            self._breaker.record_cancellation()
             raise
-        self._breaker.succeeded()
+        self._breaker.record_success()
         return reply
 
-    def _wait(self, failure: CallFailed, tries: int, deadline: float, monitor: "_Heard") -> float:
+    def _compute_wait(
+        self, failure: CallFailure, tries: int, deadline: float, monitor: "_TextMonitor"
+    ) -> float:
         """Return the seconds until the next try, or raise `failure` if there must be none."""
-        if not isinstance(failure, ModelFault) or not failure.retriable or monitor.any:
+        if not isinstance(failure, ModelFault) or not failure.retriable or monitor.has_text:
             raise failure
         if failure.at_once:
             return 0.0
         if tries >= self._policy.tries:
             raise failure
         requested_s = failure.retry_after_s or 0.0
-        wait_s = max(self._policy.wait_s(tries), requested_s)
+        wait_s = max(self._policy.compute_wait(tries), requested_s)
         if requested_s > self._policy.longest_asked_s or self._clock() + wait_s >= deadline:
             raise failure
         return wait_s
 
 
-class _Heard:
+class _TextMonitor:
     """A callback that passes text on and remembers whether there was any."""
 
     def __init__(self, on_text: OnText | None) -> None:
-        self.any = False
+        self.has_text = False
         self._on_text = on_text
 
     def __call__(self, text: str) -> None:
-        self.any = True
+        self.has_text = True
         if self._on_text is not None:
             self._on_text(text)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, get_args
 from fathom.errors import UsageError
 from fathom.llm.base import ChatModel
 from fathom.llm.call import AgentRole, RoleModel
-from fathom.llm.endpoint import endpoint_of, split_name
+from fathom.llm.endpoint import resolve_endpoint, split_name
 from fathom.llm.local_server import LocalOptions, LocalServer
 from fathom.llm.prices import load_prices
 from fathom.llm.retry import RetryPolicy
@@ -35,7 +35,7 @@ class RoleModels:
             cores: The threads of `local:` models, unless the settings name a number.
         """
         self._settings = settings
-        self._connect = connect or self._connected
+        self._connect = connect or self._connect_model
         self._keys: list[str] = []
         self._local: list[LocalChat] = []
         self.server = LocalServer(
@@ -45,7 +45,7 @@ class RoleModels:
                 cache_prompts=settings.llm.cache_prompts,
             )
         )
-        self.called = cache(self._called)
+        self.get_by_name = cache(self._build_model)
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -60,7 +60,7 @@ class RoleModels:
             ModelUnavailable: If a `local:` model turned out not to load.
         """
         for role in ROLES:
-            self.of(role)
+            self.get_model(role)
         _ = self.debaters
         for chat in self._local[:1]:  # the server holds one model at a time
             chat.prepare()
@@ -78,14 +78,14 @@ class RoleModels:
         """Stop the server of `local:` models. The models may be used again."""
         self.server.stop()
 
-    def of(self, role: AgentRole) -> RoleModel | None:
+    def get_model(self, role: AgentRole) -> RoleModel | None:
         """Return the model of a role; `None` if the role has its local implementation.
 
         Raises:
             UsageError: If the role must have a model and none is named, or as in
                 `resolve_endpoint`.
         """
-        return self._chosen(f"roles.{role}", getattr(self._settings.roles, role))
+        return self._choose_model(f"roles.{role}", getattr(self._settings.roles, role))
 
     @property
     def debaters(self) -> tuple[RoleModel | None, ...]:
@@ -95,33 +95,33 @@ class RoleModels:
             UsageError: As in `get_model`.
         """
         names = self._settings.maf.debaters
-        models = tuple(self._chosen("maf.debaters", name) for name in names)
-        return models or (self.of("debater"),)
+        models = tuple(self._choose_model("maf.debaters", name) for name in names)
+        return models or (self.get_model("debater"),)
 
-    def _chosen(self, setting: str, choice: str) -> RoleModel | None:
+    def _choose_model(self, setting: str, choice: str) -> RoleModel | None:
         model = self._settings.llm.model
         if choice == "local" or (choice == "auto" and not model):
             return None
         if choice == "llm" and not model:
             raise UsageError(f"{setting} is llm, but no model is named; add -m PROVIDER:MODEL")
-        return self.called(model if choice in {"auto", "llm"} else choice)
+        return self.get_by_name(model if choice in {"auto", "llm"} else choice)
 
-    def _called(self, name: str) -> RoleModel:
+    def _build_model(self, name: str) -> RoleModel:
         llm = self._settings.llm
         return RoleModel(
             chat=self._connect(name),
-            price=load_prices(llm.prices).of(split_name(name)[0]),
+            price=load_prices(llm.prices).get_price(split_name(name)[0]),
             retry=RetryPolicy(tries=llm.tries),
             max_tokens=llm.max_tokens,
         )
 
-    def _connected(self, name: str) -> ChatModel:
+    def _connect_model(self, name: str) -> ChatModel:
         from fathom.llm.chat import LangChainChat  # takes a while to import
-        from fathom.llm.local import LocalChat, local_file
+        from fathom.llm.local import LocalChat, find_weights
 
         llm = self._settings.llm
         is_main = name == llm.model
-        endpoint = endpoint_of(
+        endpoint = resolve_endpoint(
             name,
             # The address and the key of [llm] belong to its model alone; a key must go nowhere
             # else.
@@ -130,7 +130,7 @@ class RoleModels:
             offline=self._settings.offline,
         )
         if not endpoint.base_url:
-            self._local.append(LocalChat(endpoint, local_file(name), self.server))
+            self._local.append(LocalChat(endpoint, find_weights(name), self.server))
             return self._local[-1]
         chat = LangChainChat(endpoint)
         chat.prepare()

@@ -76,12 +76,12 @@ class AtMost:
         return {**schema, **least, f"max{unit}": self.most}
 
 
-def numbers(count: int) -> tuple[int, ...]:
+def number_items(count: int) -> tuple[int, ...]:
     """Return the numbers of the items that a prompt shows, from 1."""
     return tuple(range(1, count + 1))
 
 
-def schema_of(kind: type[BaseModel], choices: Choices) -> dict[str, Any]:
+def build_schema(kind: type[BaseModel], choices: Choices) -> dict[str, Any]:
     """Return the JSON schema of a reply: short, without references, with every property required.
 
     Args:
@@ -92,27 +92,27 @@ def schema_of(kind: type[BaseModel], choices: Choices) -> dict[str, Any]:
         KeyError: If a field names choices that are not given.
     """
     whole = kind.model_json_schema()
-    return {"title": whole["title"], **_closed(whole, whole.get("$defs", {}), choices)}
+    return {"title": whole["title"], **_close_schema(whole, whole.get("$defs", {}), choices)}
 
 
-def within(schema: Mapping[str, Any], characters: int) -> dict[str, Any]:
+def shrink_schema(schema: Mapping[str, Any], characters: int) -> dict[str, Any]:
     """Return the schema with bounds so low that no fitting reply is longer than `characters`.
 
     Lists lose items first, outer lists before inner ones; then texts become shorter. A text or list
     at its minimum stays as it is, and so does one without a bound.
     """
     reduced = dict(schema)
-    while longest(reduced) > characters:
-        smaller = _with_fewer(reduced)
+    while measure_longest_reply(reduced) > characters:
+        smaller = _drop_item(reduced)
         if smaller == reduced:
-            smaller = _with_shorter(reduced)
+            smaller = _shorten_texts(reduced)
         if smaller == reduced:
             break
         reduced = smaller
     return reduced
 
 
-def longest(schema: Mapping[str, Any]) -> int:
+def measure_longest_reply(schema: Mapping[str, Any]) -> int:
     """Return the number of characters of the longest fitting reply, written without blanks.
 
     A text without a bound counts as little more than nothing.
@@ -120,36 +120,38 @@ def longest(schema: Mapping[str, Any]) -> int:
     if "enum" in schema:
         return max((len(json.dumps(value)) for value in schema["enum"]), default=0)
     if "anyOf" in schema:
-        return max(map(longest, schema["anyOf"]))
+        return max(map(measure_longest_reply, schema["anyOf"]))
     if "properties" in schema:
         named = schema["properties"].items()
-        return 1 + sum(len(name) + len('"":,') + longest(child) for name, child in named)
+        return 1 + sum(
+            len(name) + len('"":,') + measure_longest_reply(child) for name, child in named
+        )
     if "items" in schema:
-        return 2 + int(schema.get("maxItems", 0)) * (1 + longest(schema["items"]))
+        return 2 + int(schema.get("maxItems", 0)) * (1 + measure_longest_reply(schema["items"]))
     if "maxLength" in schema:
         return 2 + int(schema["maxLength"])
     return _LONGEST_WORD
 
 
-def _with_fewer(part: dict[str, Any]) -> dict[str, Any]:
+def _drop_item(part: dict[str, Any]) -> dict[str, Any]:
     """Return the schema with one item less in the outermost lists of more than numbers."""
     if "items" in part and "enum" not in part["items"]:
         least = max(1, part.get("minItems", 0))
         if part.get("maxItems", 0) > least:
             return {**part, "maxItems": part["maxItems"] - 1}
-    return _inside(part, _with_fewer)
+    return _map_children(part, _drop_item)
 
 
-def _with_shorter(part: dict[str, Any]) -> dict[str, Any]:
+def _shorten_texts(part: dict[str, Any]) -> dict[str, Any]:
     """Return the schema with the length of each text reduced to three quarters."""
     if "maxLength" in part:
         least = max(_SHORTEST_TEXT, part.get("minLength", 0))
         most = max(part["maxLength"] * 3 // 4, min(least, part["maxLength"]))
         return {**part, "maxLength": most}
-    return _inside(part, _with_shorter)
+    return _map_children(part, _shorten_texts)
 
 
-def _inside(part: dict[str, Any], change: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
+def _map_children(part: dict[str, Any], change: Callable[[dict[str, Any]], Any]) -> dict[str, Any]:
     """Return the schema with `change` applied to each schema directly inside it."""
     changed = dict(part)
     if "properties" in part:
@@ -161,33 +163,35 @@ def _inside(part: dict[str, Any], change: Callable[[dict[str, Any]], Any]) -> di
     return changed
 
 
-def unbounded(schema: Mapping[str, Any]) -> dict[str, Any]:
+def drop_bounds(schema: Mapping[str, Any]) -> dict[str, Any]:
     """Return the schema without bounds on lengths and sizes, which some servers do not know."""
-    return {name: _each(part, unbounded) for name, part in schema.items() if name not in _BOUNDS}
+    return {
+        name: _map_values(part, drop_bounds) for name, part in schema.items() if name not in _BOUNDS
+    }
 
 
-def _closed(part: Any, names: Mapping[str, Any], choices: Choices) -> dict[str, Any]:  # noqa: ANN401
+def _close_schema(part: Any, names: Mapping[str, Any], choices: Choices) -> dict[str, Any]:  # noqa: ANN401
     if "$ref" in part:
-        return _closed(names[part["$ref"].rpartition("/")[2]], names, choices)
+        return _close_schema(names[part["$ref"].rpartition("/")[2]], names, choices)
     if _ONE_OF in part:
         return {"enum": list(choices[part[_ONE_OF]])}
     schema = {
-        name: _each(value, lambda inner: _closed(inner, names, choices))
+        name: _map_values(value, lambda inner: _close_schema(inner, names, choices))
         for name, value in part.items()
         if name not in _IDLE
     }
     if "properties" in part:
         schema["properties"] = {
-            name: _closed(value, names, choices) for name, value in part["properties"].items()
+            name: _close_schema(value, names, choices) for name, value in part["properties"].items()
         }
         schema["required"] = list(part["properties"])
     if part.get("type") == "array":
-        schema |= _sizes(part, choices)
+        schema |= _bound_items(part, choices)
     schema.pop(_EACH_OF, None)
     return schema
 
 
-def _sizes(part: Mapping[str, Any], choices: Choices) -> dict[str, Any]:
+def _bound_items(part: Mapping[str, Any], choices: Choices) -> dict[str, Any]:
     """Return the bounds of a list: one item for each choice, or at most as many as there are."""
     if _EACH_OF in part:
         count = len(choices[part[_EACH_OF]])
@@ -204,9 +208,9 @@ def _sizes(part: Mapping[str, Any], choices: Choices) -> dict[str, Any]:
     return sizes
 
 
-def _each(value: Any, change: Any) -> Any:  # noqa: ANN401
+def _map_values(value: Any, change: Any) -> Any:  # noqa: ANN401
     if isinstance(value, dict):
         return change(value)
     if isinstance(value, list):
-        return [_each(item, change) for item in value]
+        return [_map_values(item, change) for item in value]
     return value

@@ -9,9 +9,9 @@ from typing import Any, Generic, NoReturn, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from fathom.llm.base import Call, ChatModel, Completion, Message, OnText
-from fathom.llm.faults import CallFailed, ReplyGarbled
-from fathom.llm.prompt import Asked
-from fathom.llm.schema import schema_of, within
+from fathom.llm.faults import CallFailure, ReplyGarbled
+from fathom.llm.prompt import ModelRequest
+from fathom.llm.schema import build_schema, shrink_schema
 from fathom.runs.ledger import BudgetRefused
 from fathom.usage import Usage
 
@@ -25,7 +25,7 @@ _CHARACTERS_A_TOKEN = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Structured(Generic[Reply]):
+class StructuredReply(Generic[Reply]):
     """A model's answer as a value.
 
     Attributes:
@@ -39,15 +39,15 @@ class Structured(Generic[Reply]):
     repaired: bool
 
 
-async def ask_for(
+async def request_object(
     kind: type[Reply],
     model: ChatModel,
-    request: Asked,
+    request: ModelRequest,
     *,
     max_tokens: int,
     deadline: float,
     on_text: OnText | None = None,
-) -> Structured[Reply]:
+) -> StructuredReply[Reply]:
     """Ask `model` for an object of type `kind`.
 
     The schema leaves room for as much as `max_tokens` can hold. A reply that does not fit is sent
@@ -61,7 +61,7 @@ async def ask_for(
         ModelRefused: If the model or its server declined.
         BudgetRefused: If the budget does not allow the first call.
     """
-    schema = within(schema_of(kind, request.choices), max_tokens * _CHARACTERS_A_TOKEN)
+    schema = shrink_schema(build_schema(kind, request.choices), max_tokens * _CHARACTERS_A_TOKEN)
 
     async def call(turns: Sequence[Message], on_text: OnText | None = None) -> Completion:
         one_call = Call(
@@ -69,70 +69,81 @@ async def ask_for(
         )
         return await model.complete(one_call)
 
-    first = await call(_opening(request, schema), on_text)
+    first = await call(_build_opening(request, schema), on_text)
     try:
-        value = _own(kind, request, first.text)
-        return Structured(value=value, usage=first.usage, repaired=False)
+        value = _parse_answer(kind, request, first.text)
+        return StructuredReply(value=value, usage=first.usage, repaired=False)
     except ValueError as fault:
         # At one character a token, the worst case, the second reply must end within its tokens.
-        schema = within(schema, max_tokens)
-        request, turns = _repaired(request, schema, first, fault)
+        schema = shrink_schema(schema, max_tokens)
+        request, turns = _build_repair(request, schema, first, fault)
     try:
         second = await call(turns)
     except BudgetRefused:
         _give_up(model, kind, first.usage)
-    except CallFailed as failure:
+    except CallFailure as failure:
         failure.usage = first.usage + failure.usage
         raise
     usage = first.usage + second.usage
     try:
-        return Structured(value=_own(kind, request, second.text), usage=usage, repaired=True)
+        return StructuredReply(
+            value=_parse_answer(kind, request, second.text), usage=usage, repaired=True
+        )
     except ValueError:
         _give_up(model, kind, usage)
 
 
-class _Copied(ValueError):
+class _CopiedExample(ValueError):
     """A reply that repeats the example of its prompt."""
 
 
-def _own(kind: type[Reply], request: Asked, text: str) -> Reply:
+def _parse_answer(kind: type[Reply], request: ModelRequest, text: str) -> Reply:
     """Return the object in a reply, if it answers the request and not the example."""
-    value = read(kind, text)
-    if phrase := request.copied(value.model_dump(mode="json")):
-        raise _Copied(f"{phrase!r} is not about what is asked; it is copied from the example")
+    value = parse_reply(kind, text)
+    if phrase := request.find_copied_phrase(value.model_dump(mode="json")):
+        raise _CopiedExample(
+            f"{phrase!r} is not about what is asked; it is copied from the example"
+        )
     return value
 
 
-def _opening(request: Asked, schema: dict[str, Any]) -> list[Message]:
+def _build_opening(request: ModelRequest, schema: dict[str, Any]) -> list[Message]:
     """Return the messages of a request, with the shape of the reply after the instructions."""
     instructions, *rest = request.messages
-    return [Message(instructions.role, f"{instructions.text}\n{_instruction(schema)}"), *rest]
+    return [
+        Message(instructions.role, f"{instructions.text}\n{_format_instruction(schema)}"),
+        *rest,
+    ]
 
 
-def _repaired(
-    request: Asked, schema: dict[str, Any], first: Completion, fault: ValueError
-) -> tuple[Asked, list[Message]]:
+def _build_repair(
+    request: ModelRequest, schema: dict[str, Any], first: Completion, fault: ValueError
+) -> tuple[ModelRequest, list[Message]]:
     """Return the request and the messages that follow an unusable reply.
 
     Either the example that the reply repeats is left out, or the fault of the reply is named.
     """
     plain = request.without_example
-    if isinstance(fault, _Copied) and plain != request:
-        return plain, _opening(plain, schema)
-    reply = Message("assistant", _shortened(first.text) or "(nothing)")
+    if isinstance(fault, _CopiedExample) and plain != request:
+        return plain, _build_opening(plain, schema)
+    reply = Message("assistant", _shorten_reply(first.text) or "(nothing)")
     if first.finish == "length":
         fault = ValueError("it did not come to its end; be brief")
-    return request, [*_opening(request, schema), reply, Message("user", _complaint(fault))]
+    return request, [
+        *_build_opening(request, schema),
+        reply,
+        Message("user", _format_complaint(fault)),
+    ]
 
 
-def read(kind: type[Reply], text: str) -> Reply:
+def parse_reply(kind: type[Reply], text: str) -> Reply:
     """Return the first JSON object in `text` that fits `kind`, also in prose or between fences.
 
     Raises:
         ValueError: If there is none; the message names the fault of the first object.
     """
     first_fault: ValueError | None = None
-    for value in _objects(text):
+    for value in _iterate_objects(text):
         try:
             return kind.model_validate(value)
         except ValidationError as fault:
@@ -140,10 +151,10 @@ def read(kind: type[Reply], text: str) -> Reply:
     raise first_fault or ValueError("there is no JSON object in it")
 
 
-def _objects(text: str) -> Iterator[dict[str, Any]]:
+def _iterate_objects(text: str) -> Iterator[dict[str, Any]]:
     """Yield the outermost JSON objects in `text`, from the first brace on."""
     decoder = json.JSONDecoder(
-        object_pairs_hook=_without_twins, parse_constant=_refuse, parse_float=_finite
+        object_pairs_hook=_build_object, parse_constant=_refuse_constant, parse_float=_parse_finite
     )
     start = text.find("{")
     # Bounded: a text of many braces would otherwise take quadratic time.
@@ -160,30 +171,30 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
         start = text.find("{", end)
 
 
-def _without_twins(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) < len(pairs):
         raise ValueError("a key occurs twice")
     return members
 
 
-def _refuse(word: str) -> NoReturn:
+def _refuse_constant(word: str) -> NoReturn:
     raise ValueError(f"{word} is no JSON")
 
 
-def _finite(digits: str) -> float:
+def _parse_finite(digits: str) -> float:
     number = float(digits)
     if not isfinite(number):
         raise ValueError(f"{digits} is too large")
     return number
 
 
-def _instruction(schema: dict[str, Any]) -> str:
+def _format_instruction(schema: dict[str, Any]) -> str:
     text = json.dumps(schema, ensure_ascii=False, separators=(",", ":"))
     return f"Answer with one JSON object and nothing else. It must fit this JSON schema:\n{text}"
 
 
-def _complaint(fault: ValueError) -> str:
+def _format_complaint(fault: ValueError) -> str:
     if isinstance(fault, ValidationError):
         reasons = "; ".join(
             f"{'.'.join(map(str, error['loc'])) or 'object'}: {error['msg']}"
@@ -195,7 +206,7 @@ def _complaint(fault: ValueError) -> str:
     return f"That cannot be used: {reasons}. Send the corrected JSON object and nothing else."
 
 
-def _shortened(text: str) -> str:
+def _shorten_reply(text: str) -> str:
     """Return a reply for showing it again; one that never ended is cut, as it costs tokens."""
     return text if len(text) <= _LONGEST_REPLY else f"{text[:_LONGEST_REPLY]} ..."
 

@@ -25,32 +25,32 @@ _LONGEST_TAIL = 200
 
 def count_tokens(text: str) -> int:
     """Return the likely number of tokens of `text`."""
-    return ceil(_weigh(text))
+    return ceil(_weigh_text(text))
 
 
-def most_tokens(text: str) -> int:
+def bound_tokens(text: str) -> int:
     """Return a number of tokens that is hardly ever exceeded: half more than the likely number.
 
     A byte-level vocabulary never needs more tokens than the text has bytes.
     """
-    return min(ceil(SAFETY * _weigh(text)), len(text.encode("utf-8", "replace")))
+    return min(ceil(SAFETY * _weigh_text(text)), len(text.encode("utf-8", "replace")))
 
 
-def prompt_tokens(messages: Sequence[Message], extra: str = "") -> int:
+def count_prompt_tokens(messages: Sequence[Message], extra: str = "") -> int:
     """Return the likely number of tokens of a conversation with its frame, and of `extra`."""
-    return _frame(messages) + sum(count_tokens(text) for text in _texts(messages, extra))
+    return _count_frame(messages) + sum(count_tokens(text) for text in _list_texts(messages, extra))
 
 
-def most_prompt_tokens(messages: Sequence[Message], extra: str = "") -> int:
+def bound_prompt_tokens(messages: Sequence[Message], extra: str = "") -> int:
     """Return the bound of `bound_tokens` for a conversation with its frame, and for `extra`."""
-    return _frame(messages) + sum(most_tokens(text) for text in _texts(messages, extra))
+    return _count_frame(messages) + sum(bound_tokens(text) for text in _list_texts(messages, extra))
 
 
-def cut(text: str, tokens: int) -> str:
+def cut_text(text: str, tokens: int) -> str:
     """Return the longest start of `text`, in whole words, with at most `tokens` likely tokens."""
     total = 0.0
     for piece in _PIECE.finditer(text):
-        total += _weight(piece)
+        total += _weigh_piece(piece)
         if total > tokens:
             return text[: piece.start()].rstrip()
     return text
@@ -70,29 +70,29 @@ class TokenCount:
         # counted in blocks, or each new piece would be weighed with all of it again.
         end = len(self._tail) if len(self._tail) > _LONGEST_TAIL else self._tail.rfind(" ")
         if end > 0:
-            self._done += _weigh(self._tail[:end])
+            self._done += _weigh_text(self._tail[:end])
             self._tail = self._tail[end:]
         return self.total
 
     @property
     def total(self) -> int:
         """The count so far."""
-        return ceil(self._done + _weigh(self._tail))
+        return ceil(self._done + _weigh_text(self._tail))
 
 
-def _frame(messages: Sequence[Message]) -> int:
+def _count_frame(messages: Sequence[Message]) -> int:
     return PER_CONVERSATION + PER_MESSAGE * len(messages)
 
 
-def _texts(messages: Sequence[Message], extra: str) -> list[str]:
+def _list_texts(messages: Sequence[Message], extra: str) -> list[str]:
     return [*(message.text for message in messages), extra]
 
 
-def _weigh(text: str) -> float:
-    return sum(map(_weight, _PIECE.finditer(text)))
+def _weigh_text(text: str) -> float:
+    return sum(map(_weigh_piece, _PIECE.finditer(text)))
 
 
-def _weight(piece: re.Match[str]) -> float:
+def _weigh_piece(piece: re.Match[str]) -> float:
     text = piece.group()
     match piece.lastgroup:
         case "word":

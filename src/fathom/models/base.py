@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Matrix = NDArray[np.float32]
-MANY = 16
+BULK_MINIMUM = 16
 """The number of texts from which it pays to load the model in its faster way too."""
 
 
@@ -44,7 +44,7 @@ class Embedder(Protocol):
 
 
 @runtime_checkable
-class TwoSided(Protocol):
+class AsymmetricEmbedder(Protocol):
     """An embedder whose model is told whether a text is searched or is a question."""
 
     @property
@@ -53,26 +53,26 @@ class TwoSided(Protocol):
         ...
 
 
-def for_questions(embedder: Embedder) -> Embedder:
+def get_question_embedder(embedder: Embedder) -> Embedder:
     """Return the embedder of the questions that are compared with vectors of `embedder`."""
-    return embedder.questions if isinstance(embedder, TwoSided) else embedder
+    return embedder.questions if isinstance(embedder, AsymmetricEmbedder) else embedder
 
 
 @runtime_checkable
-class Bulk(Protocol):
+class BulkEmbedder(Protocol):
     """An embedder with a second way that is faster for many texts and gives the same vectors."""
 
     @property
-    def in_bulk(self) -> Embedder:
+    def bulk_embedder(self) -> Embedder:
         """The embedder for many texts."""
         ...
 
 
-def for_many(embedder: Embedder) -> Embedder:
+def get_bulk_embedder(embedder: Embedder) -> Embedder:
     """Return the embedder with the vectors of `embedder` that is faster for many texts."""
-    return embedder.in_bulk if isinstance(embedder, Bulk) else embedder
+    return embedder.bulk_embedder if isinstance(embedder, BulkEmbedder) else embedder
 
 
 def embed_many(embedder: Embedder, texts: Sequence[str]) -> Matrix:
     """Embed texts as `Embedder.embed` does, in bulk if there are many."""
-    return (for_many(embedder) if len(texts) >= MANY else embedder).embed(texts)
+    return (get_bulk_embedder(embedder) if len(texts) >= BULK_MINIMUM else embedder).embed(texts)

@@ -58,7 +58,7 @@ class LRUCache(Generic[K, V]):
             self._used -= self._weigh(self._values.pop(key))
 
 
-def _vectors() -> LRUCache[str, NDArray[np.float32]]:
+def _make_vector_cache() -> LRUCache[str, NDArray[np.float32]]:
     return LRUCache(_TEXTS, lambda _vector: 1)
 
 
@@ -67,7 +67,7 @@ class CachedEmbedder:
     """An `Embedder` with a cache, for texts that recur, such as the sentences of an index."""
 
     embedder: Embedder
-    cache: LRUCache[str, NDArray[np.float32]] = field(default_factory=_vectors)
+    cache: LRUCache[str, NDArray[np.float32]] = field(default_factory=_make_vector_cache)
 
     @property
     def dimension(self) -> int:

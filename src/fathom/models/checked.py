@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from fathom.errors import FathomError, ModelError, culprit
-from fathom.models.base import Embedder, Matrix, for_many
+from fathom.models.base import Embedder, Matrix, get_bulk_embedder
 
 _LENGTH_SLACK = 1e-3
 
@@ -28,9 +28,9 @@ class CheckedEmbedder:
         return self.embedder.identity
 
     @property
-    def in_bulk(self) -> "CheckedEmbedder":
+    def bulk_embedder(self) -> "CheckedEmbedder":
         """The embedder for many texts, checked too."""
-        return CheckedEmbedder(for_many(self.embedder))
+        return CheckedEmbedder(get_bulk_embedder(self.embedder))
 
     def count(self, text: str) -> int:
         """Return the number of tokens of `text`."""
@@ -52,17 +52,19 @@ class CheckedEmbedder:
             raise ModelError(f"the embedder {self._name} broke off: {culprit(error)}") from error
         expected_shape = (len(texts), self.dimension)
         if vectors.shape != expected_shape:
-            raise self._wrong(f"gives vectors of shape {vectors.shape}, expected {expected_shape}")
+            raise self._make_error(
+                f"gives vectors of shape {vectors.shape}, expected {expected_shape}"
+            )
         lengths = np.linalg.norm(vectors, axis=1)
         if not np.isfinite(lengths).all():
-            raise self._wrong("gives vectors that are not numbers")
+            raise self._make_error("gives vectors that are not numbers")
         if np.abs(lengths - 1.0).max(initial=0.0) > _LENGTH_SLACK:
-            raise self._wrong("gives vectors that are not of unit length")
+            raise self._make_error("gives vectors that are not of unit length")
         return vectors
 
     @property
     def _name(self) -> str:
         return repr(self.identity.get("model", type(self.embedder).__name__))
 
-    def _wrong(self, fault: str) -> ModelError:
+    def _make_error(self, fault: str) -> ModelError:
         return ModelError(f"the embedder {self._name} {fault}; choose another in models.embedder")

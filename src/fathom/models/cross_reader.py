@@ -10,9 +10,9 @@ import numpy as np
 from fathom.errors import ModelError
 from fathom.models.cached import LRUCache
 from fathom.models.pair import PairRow, PairTokens, PairWriter
-from fathom.models.reading import NOTHING, Calibration, Pass, Reading
-from fathom.models.runtime import BATCH_TOKENS, Ids, Output, Runtime, batches, load_runtime
-from fathom.models.spans import Window, windows
+from fathom.models.reading import NOTHING, PairScores, Reading, ReadingCalibration
+from fathom.models.runtime import BATCH_TOKENS, Ids, Output, Runtime, group_batches, load_runtime
+from fathom.models.spans import Window, split_windows
 from fathom.models.tokens import WordPiece
 from fathom.types import Chunk
 
@@ -24,7 +24,7 @@ Key = tuple[str, str, str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shape:
+class InputShape:
     """The form of a model's input.
 
     Attributes:
@@ -49,8 +49,8 @@ class OnnxCrossReader:
         self,
         runtime: Runtime,
         tokens: PairWriter,
-        calibration: Calibration,
-        shape: Shape = Shape(),
+        calibration: ReadingCalibration,
+        shape: InputShape = InputShape(),
     ) -> None:
         """Take a loaded model; `calibration` turns its scores into probabilities."""
         self._calibration = calibration
@@ -59,48 +59,52 @@ class OnnxCrossReader:
         self._tokens = tokens
         # A single run leaves cores idle between its layers.
         self._lanes = ThreadPoolExecutor(_LANES, "reading") if shape.alone else None
-        self._cache: LRUCache[Key, Pass | None] = LRUCache(_CACHED_WINDOWS, _windows_of)
+        self._cache: LRUCache[Key, PairScores | None] = LRUCache(_CACHED_WINDOWS, _count_windows)
 
-    def session(self, question: str, *, spans: int = 5) -> "OnnxSession":
+    def open_session(self, question: str, *, spans: int = 5) -> "OnnxSession":
         """Open a session for one question or claim, with at most `spans` answers a chunk."""
         return OnnxSession(self, question, spans, self._calibration)
 
-    def ids(self, text: str) -> Sequence[int]:
+    def tokenize(self, text: str) -> Sequence[int]:
         """Return the token ids of a text, without marks."""
-        return self._tokens.placed(text).ids
+        return self._tokens.locate_tokens(text).ids
 
-    def passes(self, question: str, chunks: Sequence[Chunk]) -> list[Pass | None]:
+    def score_pairs(self, question: str, chunks: Sequence[Chunk]) -> list[PairScores | None]:
         """Return the raw scores of every chunk; None for a chunk without any token."""
         keys = [(question, chunk.breadcrumb, chunk.text) for chunk in chunks]
         cached = self._cache.get(keys)
         new = list(dict.fromkeys(key for key in keys if key not in cached))
-        fresh = dict(zip(new, self._read(question, new), strict=True))
+        fresh = dict(zip(new, self._score_new_pairs(question, new), strict=True))
         self._cache.put(fresh)
         return [cached[key] if key in cached else fresh[key] for key in keys]
 
-    def _read(self, question: str, keys: Sequence[Key]) -> list[Pass | None]:
+    def _score_new_pairs(self, question: str, keys: Sequence[Key]) -> list[PairScores | None]:
         rows: list[PairRow] = []
         places: list[list[tuple[int, Window]]] = []
         for _, title, text in keys:
-            head = self._tokens.head(question, title)
-            placed = self._tokens.placed(text)
+            head = self._tokens.build_head(question, title)
+            placed = self._tokens.locate_tokens(text)
             room = self._shape.limit - len(head) - 1
-            cut = windows(len(placed.ids), room) if placed.ids else []
+            cut = split_windows(len(placed.ids), room) if placed.ids else []
             places.append([(len(rows) + number, window) for number, window in enumerate(cut)])
-            rows += [self._tokens.row(head, placed.part(w.first, w.last)) for w in cut]
-        outputs = self._run(rows)
+            rows += [
+                self._tokens.build_row(head, placed.slice_tokens(w.first, w.last)) for w in cut
+            ]
+        outputs = self._run_rows(rows)
         return [
-            Pass.of([(rows[row], outputs[row], window) for row, window in chunk_windows])
+            PairScores.from_windows(
+                [(rows[row], outputs[row], window) for row, window in chunk_windows]
+            )
             if chunk_windows
             else None
             for chunk_windows in places
         ]
 
-    def _run(self, rows: Sequence[PairRow]) -> list[Output]:
+    def _run_rows(self, rows: Sequence[PairRow]) -> list[Output]:
         outputs: list[Output] = [np.empty(0, dtype=np.float32)] * len(rows)
         size = 1 if self._shape.alone else BATCH_TOKENS
-        places = list(batches([len(row.ids) for row in rows], size))
-        inputs = [_inputs([rows[place] for place in batch]) for batch in places]
+        places = list(group_batches([len(row.ids) for row in rows], size))
+        inputs = [_build_inputs([rows[place] for place in batch]) for batch in places]
         run_all = self._lanes.map if self._lanes and len(inputs) > 1 else map
         for batch, results in zip(places, run_all(self._runtime.run, inputs), strict=True):
             # Such numbers would rank chunks in an arbitrary order, without an error.
@@ -118,13 +122,15 @@ class OnnxSession:
     reader: OnnxCrossReader
     question: str
     spans: int
-    law: Calibration
+    calibration: ReadingCalibration
 
     def read(self, chunks: Sequence[Chunk]) -> list[Reading]:
         """Return a reading for every chunk, in their order; spans are in the chunk's own text."""
-        passes = self.reader.passes(self.question, chunks)
+        passes = self.reader.score_pairs(self.question, chunks)
         return [
-            read.within(chunk.blocks).reading(self.law, self.spans) if read else NOTHING
+            read.restrict_to_blocks(chunk.blocks).build_reading(self.calibration, self.spans)
+            if read
+            else NOTHING
             for read, chunk in zip(passes, chunks, strict=True)
         ]
 
@@ -134,17 +140,19 @@ class OnnxSession:
         The score is the probability that a `ReadSpan` has. The answer must occur in the chunk, in
         any case; otherwise the score is 0.
         """
-        (read,) = self.reader.passes(self.question, [chunk])
+        (read,) = self.reader.score_pairs(self.question, [chunk])
         if read is None:
             return 0.0
-        return read.within(chunk.blocks).score_of(self.reader.ids(answer), self.law)
+        return read.restrict_to_blocks(chunk.blocks).score_tokens(
+            self.reader.tokenize(answer), self.calibration
+        )
 
 
-def _windows_of(read: Pass | None) -> int:
-    return max(1, len(read.parts)) if read else 1
+def _count_windows(read: PairScores | None) -> int:
+    return max(1, len(read.windows)) if read else 1
 
 
-def _inputs(rows: Sequence[PairRow]) -> dict[str, Ids]:
+def _build_inputs(rows: Sequence[PairRow]) -> dict[str, Ids]:
     return {
         "input_ids": np.asarray([row.ids for row in rows], dtype=np.int64),
         "token_type_ids": np.asarray([row.kinds for row in rows], dtype=np.int64),
@@ -154,9 +162,9 @@ def _inputs(rows: Sequence[PairRow]) -> dict[str, Ids]:
 def load_cross_reader(
     model: Path,
     tokenizer: Path,
-    calibration: Calibration,
+    calibration: ReadingCalibration,
     *,
-    shape: Shape = Shape(),
+    shape: InputShape = InputShape(),
     runtime: str = "onnxruntime",
     threads: int = 0,
 ) -> OnnxCrossReader:
@@ -175,10 +183,10 @@ def load_cross_reader(
         SettingsError: If there is no such runtime.
     """
     loaded = load_runtime(model, runtime=runtime, threads=threads)
-    return OnnxCrossReader(loaded, load_tokens(tokenizer), calibration, shape)
+    return OnnxCrossReader(loaded, load_pair_writer(tokenizer), calibration, shape)
 
 
-def load_tokens(file: Path) -> PairWriter:
+def load_pair_writer(file: Path) -> PairWriter:
     """Load the tokenizer in `file`, a `vocab.txt` or a `tokenizer.json`, as a writer of pairs."""
     if file.suffix == ".txt":
         return PairTokens(WordPiece.read(file))

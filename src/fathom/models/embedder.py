@@ -8,7 +8,7 @@ from fathom.models import e5
 from fathom.models.base import Embedder
 from fathom.models.hub import load_hub_embedder
 from fathom.models.onnx_embedder import OnnxEmbedder
-from fathom.models.runtime import LateRuntime, Runtime, load_runtime, sha256_of
+from fathom.models.runtime import LazyRuntime, Runtime, hash_file, load_runtime
 from fathom.models.tokens import WordPiece
 
 SHIPPED = "all-MiniLM-L6-v2"
@@ -53,13 +53,13 @@ def load_shipped(folder: Path, runtime: str, threads: int) -> OnnxEmbedder:
         SettingsError: If there is no such runtime.
     """
     for name, digest in SHIPPED_SHA256.items():
-        if sha256_of(folder / name) != digest:
+        if hash_file(folder / name) != digest:
             culprit = str(folder / name)
             raise ModelError(f"model file {culprit!r} is not the shipped one: reinstall fathom")
     model = folder / f"{SHIPPED}.onnx"
     loaded: Runtime
     if runtime == "onnxruntime":
-        loaded = LateRuntime(model, threads, frozenset({"input_ids"}))
+        loaded = LazyRuntime(model, threads, frozenset({"input_ids"}))
     else:  # OpenVINO knows its precision, part of the identity, only once the model is loaded
         loaded = load_runtime(model, runtime=runtime, threads=threads)
     tokens = WordPiece.read(folder / "vocab.txt")

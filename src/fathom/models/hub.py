@@ -9,7 +9,7 @@ import numpy as np
 
 from fathom.errors import ModelError
 from fathom.models.onnx_embedder import OnnxEmbedder
-from fathom.models.runtime import Ids, Output, Runtime, in_lanes, load_runtime, sha256_of
+from fathom.models.runtime import Ids, Output, Runtime, choose_lanes, hash_file, load_runtime
 
 Pooling = Literal["mean", "cls"]
 _MODEL = "onnx/model.onnx"
@@ -33,14 +33,16 @@ def load_hub_embedder(
     folder = Path(name) if Path(name).is_dir() else _download(name, offline=offline)
     _check_stages(folder)
     model = folder / _MODEL
-    digest = sha256_of(model)
-    limit = _limit(folder)
-    loaded = _Pooled(load_runtime(model, runtime=runtime, threads=threads), _pooling(folder))
+    digest = hash_file(model)
+    limit = _read_limit(folder)
+    loaded = _PoolingRuntime(
+        load_runtime(model, runtime=runtime, threads=threads), _read_pooling(folder)
+    )
     tokens = _HubTokens(folder / "tokenizer.json", limit)
     return OnnxEmbedder(loaded, tokens, {"model": name, "sha256": digest}, limit=limit)
 
 
-class _Pooled:
+class _PoolingRuntime:
     """A runtime that makes unit vectors from a model that returns one vector a token."""
 
     def __init__(self, runtime: Runtime, pooling: Pooling) -> None:
@@ -56,10 +58,10 @@ class _Pooled:
         unit: Output = (output / np.maximum(lengths, _TINY)).astype(np.float32)
         return unit
 
-    def in_lanes(self) -> tuple[Runtime, int]:
+    def split_lanes(self) -> tuple[Runtime, int]:
         """Return the pooled form of the runtime for many runs, and the number of runs at a time."""
-        runtime, lanes = in_lanes(self._runtime)
-        return _Pooled(runtime, self._pooling), lanes
+        runtime, lanes = choose_lanes(self._runtime)
+        return _PoolingRuntime(runtime, self._pooling), lanes
 
 
 class _HubTokens:
@@ -69,7 +71,7 @@ class _HubTokens:
         try:
             from tokenizers import Tokenizer
         except ImportError as error:
-            raise ModelError(_missing_extra(str(path))) from error
+            raise ModelError(_describe_missing_extra(str(path))) from error
         try:
             cut, whole = Tokenizer.from_file(str(path)), Tokenizer.from_file(str(path))
         except Exception as error:  # the package raises plain Exceptions
@@ -93,7 +95,7 @@ def _download(name: str, *, offline: bool) -> Path:
     try:
         from huggingface_hub import snapshot_download
     except ImportError as error:
-        raise ModelError(_missing_extra(name)) from error
+        raise ModelError(_describe_missing_extra(name)) from error
     try:
         return Path(snapshot_download(name, allow_patterns=_FILES, local_files_only=offline))
     except Exception as error:  # the client raises its own, the network's and ValueErrors
@@ -104,12 +106,12 @@ def _download(name: str, *, offline: bool) -> Path:
         ) from error
 
 
-def _missing_extra(name: str) -> str:
+def _describe_missing_extra(name: str) -> str:
     return f"{name!r} needs the extra 'hub': pip install 'fathom-qa[hub]'"
 
 
 def _check_stages(folder: Path) -> None:
-    modules = _json(folder / "modules.json")
+    modules = _read_json(folder / "modules.json")
     for module in modules if isinstance(modules, list) else ():
         stage = str(module["type"]).rpartition(".")[2]
         # A stage that is left out would give vectors of another space, without an error.
@@ -117,8 +119,8 @@ def _check_stages(folder: Path) -> None:
             raise ModelError(f"{str(folder)!r} has a stage {stage!r}: name a model without it")
 
 
-def _pooling(folder: Path) -> Pooling:
-    config = _settings(folder / "1_Pooling" / "config.json")
+def _read_pooling(folder: Path) -> Pooling:
+    config = _read_settings(folder / "1_Pooling" / "config.json")
     modes = {key for key, value in config.items() if key.startswith("pooling_mode") and value}
     if modes <= {"pooling_mode_mean_tokens"}:
         return "mean"
@@ -127,17 +129,17 @@ def _pooling(folder: Path) -> Pooling:
     raise ModelError(f"{str(folder)!r} pools by {sorted(modes)}: only mean or cls is supported")
 
 
-def _limit(folder: Path) -> int:
-    limit = _settings(folder / "sentence_bert_config.json").get("max_seq_length")
+def _read_limit(folder: Path) -> int:
+    limit = _read_settings(folder / "sentence_bert_config.json").get("max_seq_length")
     return limit if isinstance(limit, int) and limit > 2 else _LIMIT
 
 
-def _settings(path: Path) -> dict[str, object]:
-    value = _json(path)
+def _read_settings(path: Path) -> dict[str, object]:
+    value = _read_json(path)
     return value if isinstance(value, dict) else {}
 
 
-def _json(path: Path) -> object:
+def _read_json(path: Path) -> object:
     """Return the content of a JSON file; `None` if there is no such file."""
     if not path.is_file():
         return None

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fathom.errors import ModelError
 from fathom.models.base import Matrix
-from fathom.models.runtime import Runtime, batches, in_lanes
+from fathom.models.runtime import Runtime, choose_lanes, group_batches
 from fathom.models.tokens import Tokens
 
 
@@ -60,9 +60,9 @@ class OnnxEmbedder:
         return self._identity
 
     @cached_property
-    def in_bulk(self) -> "OnnxEmbedder":
+    def bulk_embedder(self) -> "OnnxEmbedder":
         """The embedder for many texts: one thread for each run, and several runs at a time."""
-        runtime, lanes = in_lanes(self._runtime)
+        runtime, lanes = choose_lanes(self._runtime)
         if lanes == 1:
             return self
         return OnnxEmbedder(
@@ -79,9 +79,9 @@ class OnnxEmbedder:
         ids = [self._tokens.encode(text, self._limit) for text in texts]
         if not ids:
             return np.zeros((0, self._dimension), dtype=np.float32)
-        places = list(batches([len(row) for row in ids]))
+        places = list(group_batches([len(row) for row in ids]))
         rows = ([ids[place] for place in batch] for batch in places)
-        results = list((self._lanes.map if self._lanes else map)(self._run, rows))
+        results = list((self._lanes.map if self._lanes else map)(self._run_batch, rows))
         vectors = np.empty((len(ids), results[0].shape[1]), dtype=np.float32)
         for batch, batch_vectors in zip(places, results, strict=True):
             vectors[batch] = batch_vectors
@@ -91,7 +91,7 @@ class OnnxEmbedder:
         """Return the number of tokens of `text`, uncut, without the model's own marks."""
         return self._tokens.count(text)
 
-    def _run(self, ids: Sequence[Sequence[int]]) -> Matrix:
+    def _run_batch(self, ids: Sequence[Sequence[int]]) -> Matrix:
         rows: NDArray[np.int64] = np.asarray(ids, dtype=np.int64)
         inputs = {
             "input_ids": rows,

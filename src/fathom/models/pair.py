@@ -17,7 +17,7 @@ _LONGEST_UNIT = 100  # characters; a longer word is one unknown token
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Placed:
+class TextTokens:
     """The tokens of a text and their places in it.
 
     Attributes:
@@ -30,10 +30,10 @@ class Placed:
     starts: Sequence[int]
     ends: Sequence[int]
 
-    def part(self, first: int, last: int) -> "Placed":
+    def slice_tokens(self, first: int, last: int) -> "TextTokens":
         """Return the tokens `first` to `last`, the last one not included."""
         cut = slice(first, last)
-        return Placed(ids=self.ids[cut], starts=self.starts[cut], ends=self.ends[cut])
+        return TextTokens(ids=self.ids[cut], starts=self.starts[cut], ends=self.ends[cut])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class PairRow:
     ids: Sequence[int]
     kinds: Sequence[int]
     first: int
-    chunk: Placed
+    chunk: TextTokens
 
 
 class PairWriter(ABC):
@@ -65,22 +65,24 @@ class PairWriter(ABC):
     end: int
 
     @abstractmethod
-    def placed(self, text: str) -> Placed:
+    def locate_tokens(self, text: str) -> TextTokens:
         """Return the tokens of `text` with their places."""
 
     @abstractmethod
-    def ids(self, text: str, limit: int) -> list[int]:
+    def tokenize(self, text: str, limit: int) -> list[int]:
         """Return the first `limit` tokens of `text`, without the model's marks."""
 
-    def head(self, question: str, title: str) -> list[int]:
+    def build_head(self, question: str, title: str) -> list[int]:
         """Return the row up to the chunk; question and title are cut at their limits."""
-        question_ids = [self.start, *self.ids(question, QUESTION_LIMIT), self.end]
-        title_ids = self.ids(title, TITLE_LIMIT)
+        question_ids = [self.start, *self.tokenize(question, QUESTION_LIMIT), self.end]
+        title_ids = self.tokenize(title, TITLE_LIMIT)
         return (
-            [*question_ids, *title_ids, *self.ids(":", TITLE_LIMIT)] if title_ids else question_ids
+            [*question_ids, *title_ids, *self.tokenize(":", TITLE_LIMIT)]
+            if title_ids
+            else question_ids
         )
 
-    def row(self, head: Sequence[int], chunk: Placed) -> PairRow:
+    def build_row(self, head: Sequence[int], chunk: TextTokens) -> PairRow:
         """Return the whole row of `head` and a chunk that fits."""
         ids = [*head, *chunk.ids, self.end]
         question_length = head.index(self.end) + 1
@@ -93,39 +95,39 @@ class PairTokens(PairWriter):
 
     def __init__(self, words: WordPiece) -> None:
         self._words = words
-        self._shape = _Shape(words)
+        self._shape = _SeparatorTable(words)
         self._cache: dict[str, tuple[int, ...]] = {}
         self.start, self.end = words.encode("", 2)
 
     @override
-    def placed(self, text: str) -> Placed:
+    def locate_tokens(self, text: str) -> TextTokens:
         # The tokens are those of `WordPiece.encode`, which gives no places.
         ids: list[int] = []
         starts: list[int] = []
         ends: list[int] = []
         for match in _UNITS.finditer(text.translate(self._shape)):
             start, end = match.span()
-            pieces = self._pieces(text[start:end])
+            pieces = self._split_unit(text[start:end])
             ids += pieces
             starts += [start] * len(pieces)
             ends += [end] * len(pieces)
-        return Placed(ids=ids, starts=starts, ends=ends)
+        return TextTokens(ids=ids, starts=starts, ends=ends)
 
     @override
-    def ids(self, text: str, limit: int) -> list[int]:
+    def tokenize(self, text: str, limit: int) -> list[int]:
         return self._words.encode(text, limit + 2)[1:-1]
 
-    def _pieces(self, unit: str) -> tuple[int, ...]:
+    def _split_unit(self, unit: str) -> tuple[int, ...]:
         pieces = self._cache.get(unit)
         if pieces is not None:
             return pieces
         if len(self._cache) >= _CACHED_UNITS:
             self._cache.clear()
-        pieces = self._cache[unit] = tuple(self.ids(unit, _room(unit)))
+        pieces = self._cache[unit] = tuple(self.tokenize(unit, _bound_tokens(unit)))
         return pieces
 
 
-def _room(unit: str) -> int:
+def _bound_tokens(unit: str) -> int:
     """Return the most tokens that a word can have.
 
     A word never has more tokens than letters, and lower-casing can add letters.
@@ -133,7 +135,7 @@ def _room(unit: str) -> int:
     return 4 * min(len(unit), _LONGEST_UNIT)
 
 
-class _Shape(dict[int, str]):
+class _SeparatorTable(dict[int, str]):
     """A table that maps every character to `p` (it separates words) or `w` (it does not)."""
 
     def __init__(self, words: WordPiece) -> None:

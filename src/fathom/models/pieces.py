@@ -30,31 +30,31 @@ class Pieces:
         self._least = min(scores[number] for _, number in numbered) - _PENALTY
         self._words: dict[str, tuple[int, ...]] = {}
 
-    def ids(self, text: str, limit: int | None = None) -> list[int]:
+    def tokenize(self, text: str, limit: int | None = None) -> list[int]:
         """Return the first `limit` ids of `text`; consecutive unknown letters are one."""
         piece_ids: list[int] = []
-        for word in self._of(text):
+        for word in self._iterate_words(text):
             piece_ids += word
             if limit is not None and len(piece_ids) >= limit:
                 return piece_ids[:limit]
         return piece_ids
 
-    def _of(self, text: str) -> Iterator[tuple[int, ...]]:
+    def _iterate_words(self, text: str) -> Iterator[tuple[int, ...]]:
         readable = text.encode("utf-8", "replace").decode()  # replaces lone surrogates
         for word in _SPACES.split(unicodedata.normalize("NFKC", readable)):
             for piece in word.split(" "):
                 if piece:
-                    yield self._words.get(piece) or self._learn(piece)
+                    yield self._words.get(piece) or self._split_word(piece)
 
-    def _learn(self, word: str) -> tuple[int, ...]:
-        pieces = tuple(self._best(f"▁{word}"))
+    def _split_word(self, word: str) -> tuple[int, ...]:
+        pieces = tuple(self._find_best_path(f"▁{word}"))
         if len(word) <= _LONG_WORD:
             if len(self._words) >= _CACHED_WORDS:
                 self._words.clear()
             self._words[word] = pieces
         return pieces
 
-    def _best(self, word: str) -> Iterator[int]:
+    def _find_best_path(self, word: str) -> Iterator[int]:
         """Yield the ids of the path of highest probability (Viterbi)."""
         scores = [0.0] + [-inf] * len(word)
         steps: list[tuple[int, int]] = [(0, UNKNOWN)] * (len(word) + 1)

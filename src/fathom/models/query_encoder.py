@@ -13,9 +13,9 @@ from pathlib import Path
 import numpy as np
 
 from fathom.errors import ModelError, SettingsError
-from fathom.models.base import Embedder, Matrix, for_many
+from fathom.models.base import Embedder, Matrix, get_bulk_embedder
 from fathom.models.embedder import DIMENSION, LIMIT, SHIPPED, SHIPPED_SHA256
-from fathom.models.runtime import LateRuntime, sha256_of
+from fathom.models.runtime import LazyRuntime, hash_file
 from fathom.models.tokens import Tokens, WordPiece
 
 SHA256: Mapping[str, str] = {
@@ -39,7 +39,7 @@ class QueryEncoder:
             tokens: The embedder's tokenizer.
             identity: The identity; it holds `model` and `sha256`.
         """
-        self._runtime = LateRuntime(file, 1, frozenset({"input_ids"}))
+        self._runtime = LazyRuntime(file, 1, frozenset({"input_ids"}))
         self._tokens = tokens
         self.identity: Mapping[str, str] = {
             **identity,
@@ -65,7 +65,7 @@ class QueryEncoder:
         return self._tokens.count(text)
 
 
-class AskedOtherwise:
+class DualEmbedder:
     """An embedder of texts, with another one for questions whose vectors are nearly the same."""
 
     def __init__(self, texts: Embedder, questions: Embedder) -> None:
@@ -84,9 +84,9 @@ class AskedOtherwise:
         return self._texts.identity
 
     @property
-    def in_bulk(self) -> Embedder:
+    def bulk_embedder(self) -> Embedder:
         """The embedder for many texts."""
-        return for_many(self._texts)
+        return get_bulk_embedder(self._texts)
 
     def embed(self, texts: Sequence[str]) -> Matrix:
         """Return one unit vector for each text that is searched."""
@@ -97,7 +97,7 @@ class AskedOtherwise:
         return self._texts.count(text)
 
 
-def asked_with(name: str, texts: Embedder) -> AskedOtherwise:
+def combine_with_encoder(name: str, texts: Embedder) -> DualEmbedder:
     """Combine the shipped embedder with the query encoder called `name` for its questions.
 
     The query encoder always runs on ONNX Runtime, because its products are operators of that
@@ -113,7 +113,7 @@ def asked_with(name: str, texts: Embedder) -> AskedOtherwise:
             f"models.query_encoder {name!r} goes with the embedder {SHIPPED!r} only, not with "
             f"{other!r}: set it to 'same'"
         )
-    return AskedOtherwise(texts, load_query_encoder(name))
+    return DualEmbedder(texts, load_query_encoder(name))
 
 
 def load_query_encoder(name: str, folder: Path | None = None) -> QueryEncoder:
@@ -128,7 +128,7 @@ def load_query_encoder(name: str, folder: Path | None = None) -> QueryEncoder:
     """
     folder = folder or Path(str(resources.files("fathom.models") / "resources"))
     file = folder / f"query-encoder-{name}.onnx"
-    if sha256_of(file) != SHA256[name]:
+    if hash_file(file) != SHA256[name]:
         raise ModelError(f"model file {str(file)!r} is not the shipped one: reinstall fathom")
     tokens = WordPiece.read(folder / "vocab.txt")
     return QueryEncoder(file, tokens, {"model": file.stem, "sha256": SHA256[name]})

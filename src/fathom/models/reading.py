@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fathom.models.pair import PairRow
 from fathom.models.runtime import Output
-from fathom.models.spans import SpanScores, Window, top, total
+from fathom.models.spans import SpanScores, Window, select_best, sum_log_odds
 from fathom.types import HEADS, Chunk, ChunkBlock, Span
 
 SCORES = ("relevance", "answerable", "yes", "no", "none", "supported", "contradicted", "unrelated")
@@ -21,7 +21,7 @@ _LOGIT = 60.0  # keeps math.exp far from its overflow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Calibration:
+class ReadingCalibration:
     """A map from the model's scores to probabilities, fitted on development questions.
 
     Attributes:
@@ -34,12 +34,12 @@ class Calibration:
     answerable: tuple[float, float, float] = (1.0, 0.0, 0.0)
     support: float = 1.0
 
-    def relevant(self, logit: float) -> float:
+    def compute_relevance(self, logit: float) -> float:
         """Return the probability that a chunk is about the question."""
         slope, offset = self.relevance
-        return _share(slope * logit + offset)
+        return _squash(slope * logit + offset)
 
-    def answers(self, logit: float, margin: float) -> float:
+    def compute_answerable(self, logit: float, margin: float) -> float:
         """Return the probability that a chunk answers.
 
         Args:
@@ -47,11 +47,11 @@ class Calibration:
             margin: The margin of its best span.
         """
         slope, best, offset = self.answerable
-        return _share(slope * logit + best * max(-_MARGIN, min(_MARGIN, margin)) + offset)
+        return _squash(slope * logit + best * max(-_MARGIN, min(_MARGIN, margin)) + offset)
 
-    def supports(self, scores: NDArray[np.float32]) -> list[float]:
+    def compute_support(self, scores: NDArray[np.float32]) -> list[float]:
         """Return the probabilities that a chunk supports, contradicts, does not decide a claim."""
-        return _softmax(scores / self.support)
+        return _compute_softmax(scores / self.support)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,13 +126,13 @@ class ReadingSession(Protocol):
 class CrossReader(Protocol):
     """A reader of a question and a chunk together; equal pairs get equal readings."""
 
-    def session(self, question: str, *, spans: int = 5) -> ReadingSession:
+    def open_session(self, question: str, *, spans: int = 5) -> ReadingSession:
         """Open a session for one question or claim, with at most `spans` answers a chunk."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pass:
+class PairScores:
     """The raw scores of one pair, over all windows of the chunk.
 
     Attributes:
@@ -151,10 +151,10 @@ class Pass:
     no: float
     neither: float
     support: NDArray[np.float32]
-    parts: tuple[SpanScores, ...]
+    windows: tuple[SpanScores, ...]
 
     @classmethod
-    def of(cls, windows: Sequence[tuple[PairRow, Output, Window]]) -> "Pass":
+    def from_windows(cls, windows: Sequence[tuple[PairRow, Output, Window]]) -> "PairScores":
         """Combine the model's output for every window, of which there is at least one."""
         scores = np.stack([output[: len(SCORES)] for _, output, _ in windows])
         named = dict(zip(SCORES, scores.T, strict=True))
@@ -169,10 +169,10 @@ class Pass:
             no=float(named["no"][first]),
             neither=float(named["none"][first]),
             support=support[nearest],
-            parts=tuple(_spans(row, output, window) for row, output, window in windows),
+            windows=tuple(_score_spans(row, output, window) for row, output, window in windows),
         )
 
-    def within(self, blocks: Sequence[ChunkBlock]) -> "Pass":
+    def restrict_to_blocks(self, blocks: Sequence[ChunkBlock]) -> "PairScores":
         """Return the scores without the spans that can be no answer, by the chunk's blocks.
 
         Without blocks nothing changes. An answer never crosses a block, and is never in a heading
@@ -182,20 +182,22 @@ class Pass:
         if not blocks:
             return self
         places = [Span(block.start, block.end) for block in blocks if block.kind not in HEADS]
-        return replace(self, parts=tuple(part.within(places) for part in self.parts))
+        return replace(
+            self, windows=tuple(part.restrict_to_places(places) for part in self.windows)
+        )
 
-    def reading(self, calibration: Calibration, count: int) -> Reading:
+    def build_reading(self, calibration: ReadingCalibration, count: int) -> Reading:
         """Return the probabilities by `calibration`, and the `count` best spans."""
-        spans = top(self.parts, count)
-        all_spans = total(self.parts)
-        answerable = calibration.answers(self.answerable, self.margin)
-        support = calibration.supports(self.support)
+        spans = select_best(self.windows, count)
+        all_spans = sum_log_odds(self.windows)
+        answerable = calibration.compute_answerable(self.answerable, self.margin)
+        support = calibration.compute_support(self.support)
         return Reading(
-            relevance=calibration.relevant(self.relevance),
+            relevance=calibration.compute_relevance(self.relevance),
             answerable=answerable,
             no_answer=round(-spans[0][0], _DIGITS) if spans else math.inf,
-            yes=_share(self.yes - self.no),
-            decided=_share(float(np.logaddexp(self.yes, self.no)) - self.neither),
+            yes=_squash(self.yes - self.no),
+            decided=_squash(float(np.logaddexp(self.yes, self.no)) - self.neither),
             supported=support[0],
             contradicted=support[1],
             unrelated=support[2],
@@ -208,20 +210,20 @@ class Pass:
     @property
     def margin(self) -> float:
         """The best span's margin over "no answer here"; -inf without any span."""
-        return max((part.highest for part in self.parts), default=-math.inf)
+        return max((part.highest for part in self.windows), default=-math.inf)
 
-    def score_of(self, ids: Sequence[int], calibration: Calibration) -> float:
+    def score_tokens(self, ids: Sequence[int], calibration: ReadingCalibration) -> float:
         """Return the score of the `ReadSpan` of exactly the tokens `ids`; 0 if there is none."""
-        margins = [margin for part in self.parts for margin in part.of_tokens(ids)]
-        all_spans = total(self.parts)
+        margins = [margin for part in self.windows for margin in part.find_margins(ids)]
+        all_spans = sum_log_odds(self.windows)
         share = min(1.0, math.fsum(math.exp(margin - all_spans) for margin in margins))
-        return round(calibration.answers(self.answerable, self.margin) * share, _DIGITS)
+        return round(calibration.compute_answerable(self.answerable, self.margin) * share, _DIGITS)
 
 
-def _spans(row: PairRow, output: Output, window: Window) -> SpanScores:
+def _score_spans(row: PairRow, output: Output, window: Window) -> SpanScores:
     length, chunk = len(row.ids), slice(row.first, row.first + len(row.chunk.ids))
     starts, ends = output[len(SCORES) :].reshape(-1, length)[:2]
-    return SpanScores.of(
+    return SpanScores.from_logits(
         row.chunk,
         np.concatenate([starts[:1], starts[chunk]]),
         np.concatenate([ends[:1], ends[chunk]]),
@@ -229,12 +231,12 @@ def _spans(row: PairRow, output: Output, window: Window) -> SpanScores:
     )
 
 
-def _share(logit: float) -> float:
+def _squash(logit: float) -> float:
     bounded = max(-_LOGIT, min(_LOGIT, logit))
     # Rounded, so that the last bits of another processor do not change a trace.
     return round(1 / (1 + math.exp(-bounded)), _DIGITS)
 
 
-def _softmax(logits: NDArray[np.float32]) -> list[float]:
+def _compute_softmax(logits: NDArray[np.float32]) -> list[float]:
     odds = np.exp((logits - logits.max()).astype(np.float64))
     return [round(float(value), _DIGITS) for value in odds / odds.sum()]

@@ -39,17 +39,17 @@ class Runtime(Protocol):
 
 
 @runtime_checkable
-class Laned(Protocol):
+class ParallelRuntime(Protocol):
     """A runtime that uses the processor better with several runs at a time."""
 
-    def in_lanes(self) -> tuple[Runtime, int]:
+    def split_lanes(self) -> tuple[Runtime, int]:
         """Return a runtime with the same outputs, and the number of its runs at a time."""
         ...
 
 
-def in_lanes(runtime: Runtime) -> tuple[Runtime, int]:
+def choose_lanes(runtime: Runtime) -> tuple[Runtime, int]:
     """Return the runtime for many runs, and the number of runs at a time."""
-    return runtime.in_lanes() if isinstance(runtime, Laned) else (runtime, 1)
+    return runtime.split_lanes() if isinstance(runtime, ParallelRuntime) else (runtime, 1)
 
 
 def load_runtime(model: Path, *, runtime: str = "onnxruntime", threads: int = 0) -> Runtime:
@@ -73,7 +73,7 @@ def load_runtime(model: Path, *, runtime: str = "onnxruntime", threads: int = 0)
             f"runtime {runtime!r} is unknown: choose from {', '.join(sorted(kinds))}"
         )
     try:
-        return kinds[runtime](model, min(threads or cores(), cores()))
+        return kinds[runtime](model, min(threads or count_cores(), count_cores()))
     except ImportError as error:
         raise ModelError(
             f"{runtime} is not installed: pip install 'fathom-qa[{runtime}]'"
@@ -85,7 +85,7 @@ def load_runtime(model: Path, *, runtime: str = "onnxruntime", threads: int = 0)
         ) from error
 
 
-class LateRuntime:
+class LazyRuntime:
     """A model that ONNX Runtime loads at its first run, as many a process never runs it."""
 
     name = "onnxruntime"
@@ -110,20 +110,20 @@ class LateRuntime:
         Raises:
             ModelError: If the file cannot be loaded.
         """
-        return self._runtime().run(inputs)
+        return self._load().run(inputs)
 
-    def in_lanes(self) -> tuple[Runtime, int]:
+    def split_lanes(self) -> tuple[Runtime, int]:
         """Load the model, and return the runtime for many runs and the runs at a time."""
-        return in_lanes(self._runtime())
+        return choose_lanes(self._load())
 
-    def _runtime(self) -> Runtime:
+    def _load(self) -> Runtime:
         with self._loading:
             if self._loaded is None:
                 self._loaded = load_runtime(self._model, threads=self._threads)
             return self._loaded
 
 
-def sha256_of(model: Path) -> str:
+def hash_file(model: Path) -> str:
     """Return the sha256 of a model's file, in hexadecimal; it takes 30 ms for the shipped one.
 
     Raises:
@@ -137,7 +137,7 @@ def sha256_of(model: Path) -> str:
         raise ModelError(f"model file {str(model)!r}: {reason}; reinstall it") from error
 
 
-def cores() -> int:
+def count_cores() -> int:
     """Return the number of cores that this process may use.
 
     A container or `taskset` can leave fewer than the machine has.
@@ -163,7 +163,7 @@ class _OnnxRuntime:
         self._session: Any = onnxruntime.InferenceSession(
             model, options, providers=["CPUExecutionProvider"]
         )
-        _give_back()
+        _trim_memory()
         self.inputs = frozenset(item.name for item in self._session.get_inputs())
         self._output = self._session.get_outputs()[0].name
 
@@ -171,7 +171,7 @@ class _OnnxRuntime:
         output: Output = self._session.run([self._output], inputs)[0]
         return output
 
-    def in_lanes(self) -> tuple[Runtime, int]:
+    def split_lanes(self) -> tuple[Runtime, int]:
         """Return a runtime of one thread, and as many runs at a time as this one has threads."""
         # Two threads of one run wait for each other after every layer; two runs do not.
         if self._threads == 1:
@@ -179,7 +179,7 @@ class _OnnxRuntime:
         return _OnnxRuntime(self._model, 1), self._threads
 
 
-def _give_back() -> None:
+def _trim_memory() -> None:
     """Return the memory that loading left unused to the system, 22 MB for the shipped model.
 
     Otherwise later objects take more memory, because the free pieces lie between objects in use.
@@ -212,7 +212,7 @@ class _OpenVino:
         return output.copy()
 
 
-def batches(lengths: Sequence[int], tokens: int = BATCH_TOKENS) -> Iterator[list[int]]:
+def group_batches(lengths: Sequence[int], tokens: int = BATCH_TOKENS) -> Iterator[list[int]]:
     """Yield places of rows of equal length, as many at a time as make `tokens`, at least one.
 
     So no row is ever padded, and a row gives the same output in any company.

@@ -6,16 +6,16 @@ from pathlib import Path
 from typing import Any
 
 from fathom.errors import ModelError
-from fathom.models.cross_reader import OnnxCrossReader, Shape, load_cross_reader
-from fathom.models.reading import Calibration
-from fathom.models.runtime import sha256_of
+from fathom.models.cross_reader import InputShape, OnnxCrossReader, load_cross_reader
+from fathom.models.reading import ReadingCalibration
+from fathom.models.runtime import hash_file
 
 ENGLISH, MULTILINGUAL = "english", "multilingual"
 SHIPPED = "shipped"
 """The default of this release for all languages: the multilingual one."""
 
 # Folders below the package's resources.
-_OWN = {SHIPPED: MULTILINGUAL, MULTILINGUAL: MULTILINGUAL, ENGLISH: ""}
+_FOLDERS = {SHIPPED: MULTILINGUAL, MULTILINGUAL: MULTILINGUAL, ENGLISH: ""}
 _NAME = "cross-reader"
 _CARD = f"{_NAME}.json"
 
@@ -36,21 +36,21 @@ def load_shipped_reader(
         ModelError: If a file is missing or is not the one that belongs to the card.
         SettingsError: If there is no such runtime.
     """
-    folder = _folder(name)
-    card = card_of(name)
+    folder = _locate_folder(name)
+    card = read_card(name)
     try:
-        shape = Shape(**{key: card[key] for key in ("limit", "alone") if key in card})
+        shape = InputShape(**{key: card[key] for key in ("limit", "alone") if key in card})
         sha256, fitted = str(card["sha256"]), card["calibration"]
-        calibration = Calibration(
+        calibration = ReadingCalibration(
             relevance=tuple(fitted["relevance"]),
             answerable=tuple(fitted["answerable"]),
             support=float(fitted["support"]),
         )
     except (AttributeError, ValueError, KeyError, TypeError) as error:
-        raise _broken(folder) from error
+        raise _make_card_error(folder) from error
     model = folder / f"{_NAME}.onnx"
     # A calibration fits one model alone: with another one every probability would be wrong.
-    if sha256_of(model) != sha256:
+    if hash_file(model) != sha256:
         raise ModelError(f"model file {str(model)!r} is not the shipped one: reinstall fathom")
     tokenizer = folder / card.get("tokenizer", "vocab.txt")
     if shape.alone:
@@ -60,28 +60,28 @@ def load_shipped_reader(
     )
 
 
-def card_of(name: str = SHIPPED) -> dict[str, Any]:
+def read_card(name: str = SHIPPED) -> dict[str, Any]:
     """Return the card of a cross-reader, with its `sha256` and `calibration`.
 
     Raises:
         ModelError: If the card is missing or is not a JSON object.
     """
-    folder = _folder(name)
+    folder = _locate_folder(name)
     try:
         card = json.loads((folder / _CARD).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise _broken(folder) from error
+        raise _make_card_error(folder) from error
     if not isinstance(card, dict):
-        raise _broken(folder)
+        raise _make_card_error(folder)
     return card
 
 
-def _folder(name: str) -> Path:
+def _locate_folder(name: str) -> Path:
     resources_folder = Path(str(resources.files("fathom.models") / "resources"))
-    return resources_folder / _OWN[name] if name in _OWN else Path(name)
+    return resources_folder / _FOLDERS[name] if name in _FOLDERS else Path(name)
 
 
-def _broken(folder: Path) -> ModelError:
+def _make_card_error(folder: Path) -> ModelError:
     return ModelError(
         f"{str(folder / _CARD)!r} is missing or broken: reinstall fathom, or name a folder that "
         "holds a cross-reader in models.cross_reader"

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from fathom.models.pair import Placed
+from fathom.models.pair import TextTokens
 from fathom.types import Span
 
 LONGEST = 30  # tokens; a longer answer is a sentence, not a span
@@ -34,7 +34,7 @@ class Window:
     owned: tuple[int, int]
 
 
-def windows(length: int, room: int) -> list[Window]:
+def split_windows(length: int, room: int) -> list[Window]:
     """Return windows of at most `room` tokens over `length` tokens.
 
     Neighbours share `OVERLAP` tokens. A start belongs to the window that sees most around it, so
@@ -60,11 +60,13 @@ class SpanScores:
             + j tokens minus the logit of "no answer here"; -inf if there is no such span.
     """
 
-    chunk: Placed
+    chunk: TextTokens
     margins: Scores
 
     @classmethod
-    def of(cls, chunk: Placed, starts: Scores, ends: Scores, owned: slice) -> "SpanScores":
+    def from_logits(
+        cls, chunk: TextTokens, starts: Scores, ends: Scores, owned: slice
+    ) -> "SpanScores":
         """Build the scores from those of `[CLS]` (the null span) and of the chunk's tokens."""
         null = starts[0] + ends[0]
         padded = np.concatenate([ends[1:], np.full(LONGEST - 1, -np.inf, dtype=np.float32)])
@@ -79,20 +81,20 @@ class SpanScores:
         """The best span's margin; -inf without any span."""
         return float(self.margins.max(initial=-np.inf))
 
-    def span(self, start: int, width: int) -> Span:
+    def get_span(self, start: int, width: int) -> Span:
         """Return the characters of the span from token `start` over `1 + width` tokens."""
         return Span(self.chunk.starts[start], self.chunk.ends[start + width])
 
-    def best(self) -> Iterator[tuple[float, Span]]:
+    def iterate_best(self) -> Iterator[tuple[float, Span]]:
         """Yield the spans of highest margin, best first; equal ones in reading order."""
         flat = self.margins.ravel()
         order = np.argsort(-flat, kind="stable")[:_CANDIDATES]
         for place in order:
             if np.isfinite(flat[place]):
                 start, width = divmod(int(place), LONGEST)
-                yield float(flat[place]), self.span(start, width)
+                yield float(flat[place]), self.get_span(start, width)
 
-    def within(self, places: Sequence[Span]) -> "SpanScores":
+    def restrict_to_places(self, places: Sequence[Span]) -> "SpanScores":
         """Return the scores without the spans outside these places, which do not overlap."""
         place_of = np.full(len(self.chunk.ids) + LONGEST, -1)  # the place of each token; -1: none
         for number, place in enumerate(places):
@@ -103,7 +105,7 @@ class SpanScores:
         inside = (ends == starts) & (starts >= 0)
         return replace(self, margins=np.where(inside, self.margins, -np.inf).astype(np.float32))
 
-    def of_tokens(self, ids: Sequence[int]) -> list[float]:
+    def find_margins(self, ids: Sequence[int]) -> list[float]:
         """Return the margins of the spans that consist of exactly the tokens `ids`."""
         if not 0 < len(ids) <= LONGEST:
             return []
@@ -115,7 +117,7 @@ class SpanScores:
         return [float(margin) for margin in margins if np.isfinite(margin)]
 
 
-def total(parts: Sequence[SpanScores]) -> float:
+def sum_log_odds(parts: Sequence[SpanScores]) -> float:
     """Return the logarithm of the summed odds of all spans; -inf without any."""
     margins = np.concatenate([part.margins.ravel() for part in parts]).astype(np.float64)
     # Subtracting the highest margin keeps exp from overflowing.
@@ -123,10 +125,10 @@ def total(parts: Sequence[SpanScores]) -> float:
     return float(top + np.log(np.exp(margins - top).sum())) if np.isfinite(top) else -np.inf
 
 
-def top(parts: Sequence[SpanScores], count: int) -> list[tuple[float, Span]]:
+def select_best(parts: Sequence[SpanScores], count: int) -> list[tuple[float, Span]]:
     """Return the `count` best spans that do not overlap, with their margins."""
     ranked = sorted(
-        (candidate for part in parts for candidate in part.best()),
+        (candidate for part in parts for candidate in part.iterate_best()),
         key=lambda candidate: (-candidate[0], candidate[1].start, candidate[1].end),
     )
     selected: list[tuple[float, Span]] = []

@@ -50,7 +50,7 @@ class WordPiece:
         self._unknown = (self._ids["[UNK]"],)
         self._start, self._end = self._ids["[CLS]"], self._ids["[SEP]"]
         self._longest = max(map(len, vocabulary))
-        self._plain = _Plain()
+        self._plain = _NormalizationTable()
         self._words: dict[str, tuple[int, ...]] = {}
 
     @classmethod
@@ -66,7 +66,7 @@ class WordPiece:
         """Return the ids of `text` between `[CLS]` and `[SEP]`, at most `limit >= 2` in all."""
         room = limit - 2
         ids = [self._start]
-        for pieces in self._pieces(text):
+        for pieces in self._iterate_pieces(text):
             ids += pieces
             if len(ids) > room:
                 break
@@ -76,22 +76,22 @@ class WordPiece:
 
     def count(self, text: str) -> int:
         """Return the number of tokens of `text`, uncut, without `[CLS]` and `[SEP]`."""
-        return sum(map(len, self._pieces(text)))
+        return sum(map(len, self._iterate_pieces(text)))
 
-    def _pieces(self, text: str) -> Iterator[tuple[int, ...]]:
+    def _iterate_pieces(self, text: str) -> Iterator[tuple[int, ...]]:
         get_cached = self._words.get
-        for word in self._plain.words(text):
-            yield get_cached(word) or self._learn(word)
+        for word in self._plain.split_words(text):
+            yield get_cached(word) or self._cache_word(word)
 
-    def _learn(self, word: str) -> tuple[int, ...]:
+    def _cache_word(self, word: str) -> tuple[int, ...]:
         if len(word) > _LONGEST_WORD:
             return self._unknown
         if len(self._words) >= _CACHED_WORDS:
             self._words.clear()
-        pieces = self._words[word] = self._split(word)
+        pieces = self._words[word] = self._split_word(word)
         return pieces
 
-    def _split(self, word: str) -> tuple[int, ...]:
+    def _split_word(self, word: str) -> tuple[int, ...]:
         pieces: list[int] = []
         start = 0
         while start < len(word):
@@ -108,18 +108,18 @@ class WordPiece:
         return tuple(pieces)
 
 
-class _Plain(dict[int, str | None]):
+class _NormalizationTable(dict[int, str | None]):
     """BERT's normalisation and splitting as a table for `str.translate`, filled as needed."""
 
-    def words(self, text: str) -> list[str]:
+    def split_words(self, text: str) -> list[str]:
         return text.translate(self).split()
 
     def __missing__(self, code: int) -> str | None:
-        self[code] = normalized = _plain(chr(code))
+        self[code] = normalized = _normalize_character(chr(code))
         return normalized
 
 
-def _plain(char: str) -> str:
+def _normalize_character(char: str) -> str:
     if _is_control(char):
         return ""
     if char.isspace():

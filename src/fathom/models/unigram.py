@@ -8,7 +8,7 @@ from tokenizers import Encoding, Tokenizer
 from typing_extensions import override
 
 from fathom.errors import ModelError
-from fathom.models.pair import PairWriter, Placed
+from fathom.models.pair import PairWriter, TextTokens
 
 _MARKS = ("<s>", "</s>", "<unk>")
 _SPACE = "▁"  # a piece of its own if no piece begins with the letters behind it
@@ -33,41 +33,43 @@ class UnigramPairs(PairWriter):
         """
         try:
             self._tokenizer = Tokenizer.from_file(str(tokenizer))
-            self.start, self.end, self._unknown = _marks(self._tokenizer)
+            self.start, self.end, self._unknown = _find_marks(self._tokenizer)
         except Exception as error:  # the package raises plain Exceptions
             raise ModelError(f"tokenizer {str(tokenizer)!r} cannot be read: {error}") from error
         self._space = self._tokenizer.token_to_id(_SPACE)
         self._marks = frozenset({self.start, self.end, self._tokenizer.token_to_id("<pad>")})
 
     @override
-    def placed(self, text: str) -> Placed:
+    def locate_tokens(self, text: str) -> TextTokens:
         # A token's place is that of the whole word, or sign, that it belongs to.
-        pieces = self._tokenizer.encode(_readable(text), add_special_tokens=False)
-        return self._place(pieces, text)
+        pieces = self._tokenizer.encode(_replace_surrogates(text), add_special_tokens=False)
+        return self._locate_pieces(pieces, text)
 
-    def placed_all(self, texts: Sequence[str]) -> list[Placed]:
+    def locate_all_tokens(self, texts: Sequence[str]) -> list[TextTokens]:
         """Return `locate_tokens` of many texts, on all cores."""
-        readable = [_readable(text) for text in texts]
+        readable = [_replace_surrogates(text) for text in texts]
         encoded = self._tokenizer.encode_batch(readable, add_special_tokens=False)
-        return [self._place(pieces, text) for pieces, text in zip(encoded, texts, strict=True)]
+        return [
+            self._locate_pieces(pieces, text) for pieces, text in zip(encoded, texts, strict=True)
+        ]
 
     @override
-    def ids(self, text: str, limit: int) -> list[int]:
-        return list(self.placed(text).ids[:limit])
+    def tokenize(self, text: str, limit: int) -> list[int]:
+        return list(self.locate_tokens(text).ids[:limit])
 
-    def _place(self, pieces: Encoding, text: str) -> Placed:
-        starts_of, ends_of = _units(text)
+    def _locate_pieces(self, pieces: Encoding, text: str) -> TextTokens:
+        starts_of, ends_of = _find_units(text)
         ids, starts, ends = [], [], []
         for number, (begin, end) in zip(pieces.ids, pieces.offsets, strict=True):
-            first = _blanks_end(text, begin, end)  # a piece includes the space before its word
+            first = _skip_blanks(text, begin, end)  # a piece includes the space before its word
             if first < end and number != self._space:
                 ids.append(self._unknown if number in self._marks else number)
                 starts.append(starts_of[first])
                 ends.append(ends_of[end - 1])
-        return Placed(ids=ids, starts=starts, ends=ends)
+        return TextTokens(ids=ids, starts=starts, ends=ends)
 
 
-def _marks(tokenizer: Tokenizer) -> list[int]:
+def _find_marks(tokenizer: Tokenizer) -> list[int]:
     numbers = [tokenizer.token_to_id(name) for name in _MARKS]
     ids = [number for number in numbers if number is not None]
     if len(ids) < len(_MARKS):
@@ -75,17 +77,17 @@ def _marks(tokenizer: Tokenizer) -> list[int]:
     return ids
 
 
-def _readable(text: str) -> str:
+def _replace_surrogates(text: str) -> str:
     """Return the text with each lone surrogate replaced by a sign that no model knows."""
     return _SURROGATE.sub("\ufffd", text)
 
 
-def _blanks_end(text: str, start: int, end: int) -> int:
+def _skip_blanks(text: str, start: int, end: int) -> int:
     match = _BLANKS.match(text, start, end)
     return match.end() if match else start
 
 
-def _units(text: str) -> tuple[list[int], list[int]]:
+def _find_units(text: str) -> tuple[list[int], list[int]]:
     """Return for every character the start of its word or sign, and the character after its end."""
     starts = list(range(len(text)))
     ends = list(range(1, len(text) + 1))

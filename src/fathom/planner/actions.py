@@ -22,14 +22,16 @@ from typing import Literal, get_args
 Action = Literal["stop", "abstain", "deeper", "expand", "bridge", "split", "debate", "model"]
 
 ACTIONS: tuple[Action, ...] = get_args(Action)
-"""All actions, in the order of `legal`; the outputs of a learned policy are places in it."""
-ENDING: frozenset[Action] = frozenset({"stop", "abstain"})
+"""All actions, in order; the outputs of a learned policy are places in it."""
+END_ACTIONS: frozenset[Action] = frozenset({"stop", "abstain"})
 """The actions that end the work on a question."""
-MOST = 3
+MAX_EXECUTORS = 3
 """The largest number of executors that work on a question."""
 
 
-def legal(tried: Sequence[Action], *, has_model: bool, most: int = MOST) -> tuple[Action, ...]:
+def list_legal_actions(
+    tried: Sequence[Action], *, has_model: bool, most: int = MAX_EXECUTORS
+) -> tuple[Action, ...]:
     """Return the actions that may come next, in the order of `ACTIONS`.
 
     Each executor works at most once, and an end may come at any time.
@@ -42,24 +44,28 @@ def legal(tried: Sequence[Action], *, has_model: bool, most: int = MOST) -> tupl
     Returns:
         No action where an end has been chosen already.
     """
-    if ENDING.intersection(tried):
+    if END_ACTIONS.intersection(tried):
         return ()
     is_full = len(tried) >= most
     return tuple(
         action
         for action in ACTIONS
         # An end stays legal when no executor is: a question can always be left.
-        if action in ENDING
+        if action in END_ACTIONS
         or not (is_full or action in tried or (action == "model" and not has_model))
     )
 
 
-def is_legal(sequence: Sequence[str], *, has_model: bool, most: int = MOST) -> bool:
+def is_legal_sequence(
+    sequence: Sequence[str], *, has_model: bool, most: int = MAX_EXECUTORS
+) -> bool:
     """Return whether each of these actions may follow those before it."""
     chosen: list[Action] = []
     for name in sequence:
         matches = [
-            action for action in legal(chosen, has_model=has_model, most=most) if action == name
+            action
+            for action in list_legal_actions(chosen, has_model=has_model, most=most)
+            if action == name
         ]
         if not matches:
             return False
@@ -67,11 +73,13 @@ def is_legal(sequence: Sequence[str], *, has_model: bool, most: int = MOST) -> b
     return True
 
 
-def executions(*, has_model: bool, most: int = MOST) -> Iterator[tuple[Action, ...]]:
+def iterate_sequences(
+    *, has_model: bool, most: int = MAX_EXECUTORS
+) -> Iterator[tuple[Action, ...]]:
     """Yield every legal sequence of executors, each after its own beginning, from the empty one."""
     waiting: list[tuple[Action, ...]] = [()]
     while waiting:
         tried = waiting.pop(0)
         yield tried
-        following = legal(tried, has_model=has_model, most=most)
-        waiting += [(*tried, action) for action in following if action not in ENDING]
+        following = list_legal_actions(tried, has_model=has_model, most=most)
+        waiting += [(*tried, action) for action in following if action not in END_ACTIONS]

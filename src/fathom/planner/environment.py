@@ -20,8 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fathom.errors import UsageError
-from fathom.planner.actions import ACTIONS, ENDING, Action, executions, legal
-from fathom.planner.features import COLUMNS, Vector, recalled
+from fathom.planner.actions import (
+    ACTIONS,
+    END_ACTIONS,
+    Action,
+    iterate_sequences,
+    list_legal_actions,
+)
+from fathom.planner.features import COLUMNS, Vector, restore_observation
 from fathom.planner.policy import Policy
 
 RETRIEVAL_PRICE = 0.25
@@ -36,7 +42,7 @@ Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class RecordedOutcome:
     """The outcome of some executors, as if the draft had been shown then.
 
     Attributes:
@@ -83,7 +89,7 @@ class RecordedQuestion:
     dataset: str
     question: str
     answerable: bool
-    outcomes: tuple[Outcome, ...]
+    outcomes: tuple[RecordedOutcome, ...]
     setup: str = ""
 
     def to_json(self) -> dict[str, Any]:
@@ -99,7 +105,7 @@ class RecordedQuestion:
         """
         try:
             outcomes = tuple(
-                Outcome(**{**outcome, "tried": tuple(outcome["tried"])})
+                RecordedOutcome(**{**outcome, "tried": tuple(outcome["tried"])})
                 for outcome in fields["outcomes"]
             )
             question = cls(**{**fields, "outcomes": outcomes})
@@ -115,12 +121,12 @@ class RecordedQuestion:
                 )
         return question
 
-    def after(self, tried: Sequence[Action]) -> Outcome | None:
+    def find_outcome(self, tried: Sequence[Action]) -> RecordedOutcome | None:
         """Return the outcome of these executors; `None` if it was not recorded."""
         return next((outcome for outcome in self.outcomes if outcome.tried == tuple(tried)), None)
 
 
-def depth_of(questions: Sequence[RecordedQuestion]) -> int:
+def compute_depth(questions: Sequence[RecordedQuestion]) -> int:
     """Return the largest number of executors that every question was worked on with.
 
     Raises:
@@ -130,7 +136,7 @@ def depth_of(questions: Sequence[RecordedQuestion]) -> int:
         raise UsageError("no outcomes were recorded; record some first")
     most = min(max(len(outcome.tried) for outcome in question.outcomes) for question in questions)
     # Without a model only: `model` is never learned, so its outcomes may be missing.
-    sequences = list(executions(has_model=False, most=most))
+    sequences = list(iterate_sequences(has_model=False, most=most))
     for question in questions:
         recorded = {outcome.tried for outcome in question.outcomes}
         lacking = [",".join(sequence) for sequence in sequences if sequence not in recorded]
@@ -160,11 +166,11 @@ class Reward:
     illegal: float = 1.0
     gamma: float = 0.98
 
-    def shown(self, outcome: Outcome) -> float:
+    def reward_answer(self, outcome: RecordedOutcome) -> float:
         """Return the reward for showing the draft."""
         return outcome.f1 - self.wrong * outcome.wrong
 
-    def withheld(self, question: RecordedQuestion) -> float:
+    def reward_abstention(self, question: RecordedQuestion) -> float:
         """Return the reward for abstaining."""
         return float(not question.answerable)
 
@@ -200,7 +206,7 @@ class Environment:
     starts: Places
 
     @classmethod
-    def of(
+    def from_questions(
         cls, questions: Sequence[RecordedQuestion], reward: Reward, *, most: int | None = None
     ) -> Self:
         """Build the table of these questions.
@@ -213,11 +219,11 @@ class Environment:
         Raises:
             UsageError: If outcomes are missing.
         """
-        depth = depth_of(questions)
+        depth = compute_depth(questions)
         most = depth if most is None else min(most, depth)
         # Recorded outcomes come from runs without a language model, so `model` cannot be learned.
         actions = tuple(action for action in ACTIONS if action != "model")
-        tries = list(executions(has_model=False, most=most))
+        tries = list(iterate_sequences(has_model=False, most=most))
         states = tuple((index, tried) for index in range(len(questions)) for tried in tries)
         state_numbers = {state: number for number, state in enumerate(states)}
         shape = (len(states), len(actions))
@@ -231,14 +237,14 @@ class Environment:
             outcomes = {recorded.tried: recorded for recorded in question.outcomes}
             outcome = outcomes[tried]
             rows.append([outcome.features[name] for name in COLUMNS])
-            legal_actions = legal(tried, has_model=False, most=most)
+            legal_actions = list_legal_actions(tried, has_model=False, most=most)
             for column, action in enumerate(actions):
-                earned = reward.shown(outcome)
+                earned = reward.reward_answer(outcome)
                 if action not in legal_actions:
                     earned -= reward.illegal
                 elif action == "abstain":
-                    earned = reward.withheld(question)
-                elif action not in ENDING:
+                    earned = reward.reward_abstention(question)
+                elif action not in END_ACTIONS:
                     following = outcomes[*tried, action]
                     after[number, column] = state_numbers[index, (*tried, action)]
                     earned = -reward.alpha * (following.cost - outcome.cost)
@@ -264,7 +270,7 @@ class Environment:
         """The data sets of the questions, each once, in order."""
         return tuple(dict.fromkeys(question.dataset for question in self.questions))
 
-    def follow(self, choices: Places) -> "Walks":
+    def follow(self, choices: Places) -> "Episodes":
         """Return the episodes that follow from one choice of action for every state.
 
         Args:
@@ -280,9 +286,9 @@ class Environment:
             earned[running] += self.rewards[states, chosen]
             last[running], ends[running] = states, chosen
             now[running] = self.after[states, chosen]
-        return Walks(environment=self, last=last, ends=ends, earned=earned)
+        return Episodes(environment=self, last=last, ends=ends, earned=earned)
 
-    def always(self, sequence: Sequence[Action]) -> Places:
+    def choose_sequence(self, sequence: Sequence[Action]) -> Places:
         """Return the choices of a fixed sequence: these executors, then `stop`."""
         stop = self.actions.index("stop")
         choices = np.full(len(self.states), stop)
@@ -292,17 +298,17 @@ class Environment:
                 choices[number] = self.actions.index(sequence[depth])
         return choices
 
-    def choices(self, policy: Policy) -> Places:
+    def choose_by_policy(self, policy: Policy) -> Places:
         """Return the choices of a policy in every state; `follow` takes them."""
         chosen_places = np.zeros(len(self.states), dtype=np.int64)
         for state, row in enumerate(self.inputs):
-            observation = recalled(dict(zip(COLUMNS, map(float, row), strict=True)))
+            observation = restore_observation(dict(zip(COLUMNS, map(float, row), strict=True)))
             pairs = zip(self.actions, self.legal[state], strict=True)
             chosen = policy.choose(observation, [action for action, legal in pairs if legal])
             chosen_places[state] = self.actions.index(chosen.action)
         return chosen_places
 
-    def hindsight(self) -> Places:
+    def choose_in_hindsight(self) -> Places:
         """Return the choices that earn most; of equal ones the cheapest, then the first."""
         values = np.zeros(len(self.states))
         choices = np.zeros(len(self.states), dtype=np.int64)
@@ -319,7 +325,7 @@ class Environment:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Walks:
+class Episodes:
     """One episode of each question.
 
     Attributes:
@@ -335,13 +341,13 @@ class Walks:
     earned: Vector
 
     @cached_property
-    def outcomes(self) -> tuple[Outcome, ...]:
+    def outcomes(self) -> tuple[RecordedOutcome, ...]:
         """The outcome that each episode ended with; that of an abstention has its own reward."""
-        reached: list[Outcome] = []
+        reached: list[RecordedOutcome] = []
         for state, end in zip(self.last, self.ends, strict=True):
             place, tried = self.environment.states[state]
             question = self.environment.questions[place]
-            outcome = question.after(tried)
+            outcome = question.find_outcome(tried)
             assert outcome is not None
             if self.environment.actions[end] == "abstain":
                 outcome = replace(

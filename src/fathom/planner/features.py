@@ -11,8 +11,8 @@ from typing import Self
 import numpy as np
 from numpy.typing import NDArray
 
-from fathom.planner.actions import ACTIONS, ENDING, Action
-from fathom.planner.question_features import Situation
+from fathom.planner.actions import ACTIONS, END_ACTIONS, Action
+from fathom.planner.question_features import QuestionFeatures
 from fathom.types import Draft
 
 Vector = NDArray[np.float64]
@@ -21,7 +21,7 @@ _DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DraftFigures:
+class DraftFeatures:
     """The features of a draft.
 
     Attributes:
@@ -46,7 +46,7 @@ class DraftFigures:
     short: float = 0.0
 
     @classmethod
-    def of(cls, draft: Draft) -> Self:
+    def from_draft(cls, draft: Draft) -> Self:
         """Build the features of a draft; refuted alternatives are left out."""
         supports = [evidence.support for evidence in draft.evidence]
         best = max(supports, default=0.0)
@@ -82,8 +82,8 @@ class Observation:
         left: Share of the run's budget that is left, the scarcest of its kinds; 1 without a cap.
     """
 
-    situation: Situation
-    drafts: tuple[DraftFigures, ...]
+    situation: QuestionFeatures
+    drafts: tuple[DraftFeatures, ...]
     tried: tuple[Action, ...] = field(default=())
     indonesian: bool = False
     agreement: float = 0.0
@@ -98,7 +98,7 @@ class Observation:
             )
 
     @property
-    def draft(self) -> DraftFigures:
+    def draft(self) -> DraftFeatures:
         """The features of the last draft."""
         return self.drafts[-1]
 
@@ -136,16 +136,16 @@ COLUMNS: Mapping[str, str] = {
     **{
         f"tried_{action}": f"1 if `{action}` has worked"
         for action in ACTIONS
-        if action not in ENDING
+        if action not in END_ACTIONS
     },
 }
-"""Every column of `features`: its name and its meaning."""
+"""Every column of `build_features`: its name and its meaning."""
 
-_ASKED = tuple(name for name in COLUMNS if name in Situation.names_of_values())
+_QUESTION_COLUMNS = tuple(name for name in COLUMNS if name in QuestionFeatures.list_names())
 """The columns that describe the question and the first look, and bear the same name there."""
 
 
-def features(observation: Observation) -> Vector:
+def build_features(observation: Observation) -> Vector:
     """Return the numbers of an observation, in the order of `COLUMNS`."""
     situation, draft = observation.situation, observation.draft
     steps = [after.confidence - before.confidence for before, after in pairwise(observation.drafts)]
@@ -180,19 +180,19 @@ def features(observation: Observation) -> Vector:
         "new_hits": observation.new_hits,
         "same": observation.same,
         "left": observation.left,
-        **_tried(observation.tried),
+        **_flag_tried(observation.tried),
     }
     return np.array([round(float(values[name]), _DIGITS) for name in COLUMNS])
 
 
-def recalled(values: Mapping[str, float]) -> Observation:
+def restore_observation(values: Mapping[str, float]) -> Observation:
     """Return an observation with these features; facts they lack, such as an order, are made up.
 
     Args:
         values: The features, by the names of `COLUMNS`.
     """
     tried = tuple(action for action in ACTIONS if values.get(f"tried_{action}"))
-    last = DraftFigures(
+    last = DraftFeatures(
         answered=values["answered"],
         confidence=values["confidence"],
         support=values["support"],
@@ -202,13 +202,13 @@ def recalled(values: Mapping[str, float]) -> Observation:
         documents=values["cited"],
         short=values["short"],
     )
-    before = DraftFigures(confidence=last.confidence - values["gain"])
-    first = DraftFigures(confidence=values["first_confidence"])
+    before = DraftFeatures(confidence=last.confidence - values["gain"])
+    first = DraftFeatures(confidence=values["first_confidence"])
     # One draft per executor tried; only the first and the last but one have known numbers.
     earlier = (first, *[before] * (len(tried) - 1))[: len(tried)]
-    question_values = {name: values[name] for name in _ASKED}
+    question_values = {name: values[name] for name in _QUESTION_COLUMNS}
     return Observation(
-        situation=Situation(first=1.0, documents=values["found_in"], **question_values),
+        situation=QuestionFeatures(first=1.0, documents=values["found_in"], **question_values),
         drafts=(*earlier, last),
         tried=tried,
         indonesian=bool(values["indonesian"]),
@@ -219,6 +219,8 @@ def recalled(values: Mapping[str, float]) -> Observation:
     )
 
 
-def _tried(tried: Sequence[Action]) -> dict[str, float]:
+def _flag_tried(tried: Sequence[Action]) -> dict[str, float]:
     """Return the columns that say which executors have worked."""
-    return {f"tried_{action}": float(action in tried) for action in ACTIONS if action not in ENDING}
+    return {
+        f"tried_{action}": float(action in tried) for action in ACTIONS if action not in END_ACTIONS
+    }

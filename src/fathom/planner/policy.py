@@ -10,14 +10,14 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from fathom.errors import SettingsError, UsageError
-from fathom.planner.actions import ACTIONS, ENDING, MOST, Action, is_legal
-from fathom.planner.features import COLUMNS, Observation, Vector, features
+from fathom.planner.actions import ACTIONS, END_ACTIONS, MAX_EXECUTORS, Action, is_legal_sequence
+from fathom.planner.features import COLUMNS, Observation, Vector, build_features
 
-LARGEST = 200_000
+MAX_POLICY_BYTES = 200_000
 """The largest size of an exported policy, in bytes."""
 FORMAT = 1
 """The version of the file format of exported policies."""
-SHIPPED = Path(__file__).parent / "resources" / "policy.json"
+SHIPPED_POLICY = Path(__file__).parent / "resources" / "policy.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,22 +63,25 @@ class RulePolicy:
     became sure after all, it was wrong four times out of five (docs/strategies/adaptive.md).
 
     Attributes:
-        enough: The least confidence of a draft that is shown; by default as `ask.min_confidence`.
+        min_confidence: The least confidence of a draft that is shown; the default is that of
+            `ask.min_confidence`.
         coverage: Below this share of the question's terms in the best hit, bridges are followed.
     """
 
-    enough: float = 0.5
+    min_confidence: float = 0.5
     coverage: float = 0.5
     name: str = "rules"
 
     def choose(self, observation: Observation, legal: Sequence[Action]) -> Decision:
         """Choose the first applicable rule whose action is legal; abstain if there is none."""
-        for action, reason in self._wanted(observation, has_model="model" in legal):
+        for action, reason in self._propose_actions(observation, has_model="model" in legal):
             if action in legal:
                 return Decision(action=action, probabilities={action: 1.0}, reason=reason)
         return Decision(action="abstain", probabilities={"abstain": 1.0}, reason="nothing holds")
 
-    def _wanted(self, observation: Observation, *, has_model: bool) -> list[tuple[Action, str]]:
+    def _propose_actions(
+        self, observation: Observation, *, has_model: bool
+    ) -> list[tuple[Action, str]]:
         """Return the actions that the rules propose, in order of priority, with reasons."""
         draft, situation = observation.draft, observation.situation
         share = f"{draft.confidence:.0%} sure"
@@ -88,7 +91,7 @@ class RulePolicy:
         rules: list[tuple[Action, str, bool]] = [
             ("debate", "documents give other answers", draft.alternatives > 0),
             ("split", f"it compares {situation.parallel:.0f} things", situation.parallel > 1),
-            ("stop", share, draft.confidence >= self.enough),
+            ("stop", share, draft.confidence >= self.min_confidence),
             ("split", f"{situation.serial:.0f} questions in a row", situation.serial > 1),
             (
                 "bridge",
@@ -119,16 +122,16 @@ class FixedSequence:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ModelForTheRest:
+class ModelFallbackPolicy:
     """A policy that ends with a draft of the local reader if it is certain, else asks the model.
 
     Attributes:
         policy: The policy that decides everything else.
-        certain: The least confidence at which the local reader's draft may be final.
+        min_certainty: The least confidence at which the local reader's draft may be final.
     """
 
     policy: Policy
-    certain: float
+    min_certainty: float
 
     @property
     def name(self) -> str:
@@ -139,7 +142,11 @@ class ModelForTheRest:
         """Choose as the inner policy does, but `model` in place of an uncertain end."""
         decision = self.policy.choose(observation, legal)
         confidence = observation.draft.confidence
-        if decision.action not in ENDING or "model" not in legal or confidence >= self.certain:
+        if (
+            decision.action not in END_ACTIONS
+            or "model" not in legal
+            or confidence >= self.min_certainty
+        ):
             return decision
         return Decision(
             action="model",
@@ -197,9 +204,9 @@ class LearnedPolicy:
         candidates = [
             action
             for action in self.actions
-            if action in legal and (action in ENDING or not is_full)
+            if action in legal and (action in END_ACTIONS or not is_full)
         ]
-        probabilities = self.probabilities(observation, candidates)
+        probabilities = self.compute_probabilities(observation, candidates)
         # Rounded, so that machines with other arithmetic choose alike; ties go to the first action.
         action = max(
             candidates,
@@ -215,18 +222,20 @@ class LearnedPolicy:
             reason=f"{probabilities[action]:.0%} likely the best",
         )
 
-    def probabilities(
-        self, observation: Observation, among: Sequence[Action]
+    def compute_probabilities(
+        self, observation: Observation, actions: Sequence[Action]
     ) -> dict[Action, float]:
         """Return the probability of each of these actions, in their order."""
-        logits = self.logits(features(observation)[self._places()])
-        selected = np.array([logits[self.actions.index(action)] for action in among])
+        logits = self.compute_logits(build_features(observation)[self._locate_columns()])
+        selected = np.array([logits[self.actions.index(action)] for action in actions])
         # Without the largest logit, which cancels out, exp() could overflow.
         powers = np.exp(selected - selected.max())
         shares = powers / powers.sum()
-        return {action: round(float(share), 6) for action, share in zip(among, shares, strict=True)}
+        return {
+            action: round(float(share), 6) for action, share in zip(actions, shares, strict=True)
+        }
 
-    def logits(self, values: Vector) -> Vector:
+    def compute_logits(self, values: Vector) -> Vector:
         """Return one number for each of `actions`, from the values of `columns`."""
         hidden = (values - self.mean) / self.spread
         for layer in self.layers[:-1]:
@@ -234,7 +243,7 @@ class LearnedPolicy:
         last = self.layers[-1]
         return np.asarray(hidden @ last.weights + last.offset, dtype=np.float64)
 
-    def _places(self) -> list[int]:
+    def _locate_columns(self) -> list[int]:
         """Return the places of the policy's columns in `COLUMNS`."""
         names = list(COLUMNS)
         return [names.index(name) for name in self.columns]
@@ -243,7 +252,7 @@ class LearnedPolicy:
         """Return the policy as the text of a file, with its origin.
 
         Raises:
-            ValueError: If the text would be larger than `LARGEST`.
+            ValueError: If the text would be larger than `MAX_POLICY_BYTES`.
         """
         text = json.dumps(
             {
@@ -252,17 +261,17 @@ class LearnedPolicy:
                 "actions": self.actions,
                 "most": self.most,
                 "columns": self.columns,
-                "mean": _rounded(self.mean),
-                "spread": _rounded(self.spread),
+                "mean": _round_values(self.mean),
+                "spread": _round_values(self.spread),
                 "layers": [
-                    {"weights": _rounded(layer.weights), "offset": _rounded(layer.offset)}
+                    {"weights": _round_values(layer.weights), "offset": _round_values(layer.offset)}
                     for layer in self.layers
                 ],
             },
             ensure_ascii=False,
         )
-        if len(text.encode()) > LARGEST:
-            raise ValueError(f"a policy of {len(text.encode())} bytes; {LARGEST} at most")
+        if len(text.encode()) > MAX_POLICY_BYTES:
+            raise ValueError(f"a policy of {len(text.encode())} bytes; {MAX_POLICY_BYTES} at most")
         return text + "\n"
 
     @classmethod
@@ -297,28 +306,28 @@ class LearnedPolicy:
             raise UsageError(f"{name}: not a policy ({error}); train it again") from error
 
 
-def chosen_policy(name: str, forced: Sequence[str] = (), *, enough: float = 0.5) -> Policy:
+def load_policy(name: str, forced: Sequence[str] = (), *, min_confidence: float = 0.5) -> Policy:
     """Return the policy that the settings name.
 
     Args:
         name: `rules`, `learned` (the shipped one), or the path of an exported one.
         forced: Where there are any, these actions and then `stop`, whatever the name.
-        enough: The least confidence of a draft that the rules show.
+        min_confidence: The least confidence of a draft that the rules show.
 
     Raises:
         SettingsError: If there is no such file, or the forced actions are not legal.
         UsageError: If the file holds no policy, as `LearnedPolicy.from_json` finds.
     """
     if forced:
-        if not is_legal(forced, has_model=True):
+        if not is_legal_sequence(forced, has_model=True):
             raise SettingsError(
-                f"adaptive.forced = {', '.join(forced)}: give at most {MOST} of "
-                f"{', '.join(action for action in ACTIONS if action not in ENDING)}, each once"
+                f"adaptive.forced = {', '.join(forced)}: give at most {MAX_EXECUTORS} of "
+                f"{', '.join(action for action in ACTIONS if action not in END_ACTIONS)}, each once"
             )
-        return FixedSequence(actions=tuple(map(_action, forced)))
+        return FixedSequence(actions=tuple(map(_parse_action, forced)))
     if name == "rules":
-        return RulePolicy(enough=enough)
-    file = SHIPPED if name == "learned" else Path(name)
+        return RulePolicy(min_confidence=min_confidence)
+    file = SHIPPED_POLICY if name == "learned" else Path(name)
     try:
         text = file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError):
@@ -329,11 +338,11 @@ def chosen_policy(name: str, forced: Sequence[str] = (), *, enough: float = 0.5)
     return LearnedPolicy.from_json(text, name=name)
 
 
-def _action(name: str) -> Action:
+def _parse_action(name: str) -> Action:
     """Return the action of this name."""
     return next(action for action in ACTIONS if action == name)
 
 
-def _rounded(values: Vector) -> Any:  # noqa: ANN401 - lists as deep as the array
+def _round_values(values: Vector) -> Any:  # noqa: ANN401 - lists as deep as the array
     """Return an array as nested lists of rounded numbers, for JSON."""
     return np.round(values, 6).tolist()

@@ -67,7 +67,7 @@ class Network:
     layers: list[tuple[Vector, Vector]]
 
     @classmethod
-    def made(cls, sizes: tuple[int, ...], last: float, rng: np.random.Generator) -> "Network":
+    def from_sizes(cls, sizes: tuple[int, ...], last: float, rng: np.random.Generator) -> "Network":
         """Build a network of orthogonal weights and offsets of 0; `last` scales the last layer."""
         layers = []
         for number, (rows, columns) in enumerate(pairwise(sizes)):
@@ -91,7 +91,7 @@ class Network:
         return hidden @ weights + offset, layer_inputs
 
     def backward(self, layer_inputs: list[Vector], gradient: Vector) -> list[Vector]:
-        """Return the gradient of each array, in the order of `arrays`, from that of the outputs."""
+        """Return the gradient of each of `list_arrays`, from that of the outputs."""
         gradients: list[Vector] = []
         for number in range(len(self.layers) - 1, -1, -1):
             weights, _ = self.layers[number]
@@ -100,7 +100,7 @@ class Network:
                 gradient = (gradient @ weights.T) * (1 - layer_inputs[number] ** 2)
         return gradients
 
-    def arrays(self) -> list[Vector]:
+    def list_arrays(self) -> list[Vector]:
         """Return all arrays of the network; a change to them changes the network."""
         return [array for layer in self.layers for array in layer]
 
@@ -134,7 +134,7 @@ class Adam:
 
 
 @dataclass(frozen=True, slots=True)
-class Steps:
+class SampledSteps:
     """The sampled steps: one row for each choice."""
 
     inputs: Vector
@@ -145,9 +145,9 @@ class Steps:
     returns: Vector
     guided: Places
 
-    def select_rows(self, places: Places) -> "Steps":
+    def select_rows(self, places: Places) -> "SampledSteps":
         """Return the steps at these places."""
-        return Steps(
+        return SampledSteps(
             self.inputs[places],
             self.legal[places],
             self.actions[places],
@@ -158,7 +158,7 @@ class Steps:
         )
 
 
-def log_probabilities(logits: Vector, legal: Mask) -> Vector:
+def compute_log_probabilities(logits: Vector, legal: Mask) -> Vector:
     """Return the log probability of every action; an illegal one's is low enough for 0."""
     masked = np.where(legal, logits, _MASKED)
     # Without the largest logit, which cancels out, exp() could overflow.
@@ -166,7 +166,7 @@ def log_probabilities(logits: Vector, legal: Mask) -> Vector:
     return np.asarray(masked - np.log(np.exp(masked).sum(axis=1, keepdims=True)), dtype=np.float64)
 
 
-def gae(rewards: Vector, values: Vector, discounts: Vector, *, lam: float) -> Vector:
+def compute_advantages(rewards: Vector, values: Vector, discounts: Vector, *, lam: float) -> Vector:
     """Return the generalised advantages of episodes that all end within the rows.
 
     Args:
@@ -188,8 +188,8 @@ def gae(rewards: Vector, values: Vector, discounts: Vector, *, lam: float) -> Ve
     return advantages
 
 
-def policy_slope(
-    logits: Vector, steps: Steps, *, clip: float, entropy: float, prior: float = 0.0
+def compute_policy_gradient(
+    logits: Vector, steps: SampledSteps, *, clip: float, entropy: float, prior: float = 0.0
 ) -> tuple[Vector, float, float]:
     """Return the gradient of PPO's clipped loss, less the weighted entropy, in the logits.
 
@@ -199,7 +199,7 @@ def policy_slope(
         The gradient of the mean, the loss, and the mean entropy.
     """
     rows = np.arange(len(steps.actions))
-    logs = log_probabilities(logits, steps.legal)
+    logs = compute_log_probabilities(logits, steps.legal)
     shares = np.exp(logs)
     ratio = np.exp(logs[rows, steps.actions] - steps.logs)
     unclipped, bounded = ratio * steps.advantages, np.clip(ratio, 1 - clip, 1 + clip)
@@ -220,7 +220,7 @@ def policy_slope(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Progress:
+class TrainingProgress:
     """The state of training after an update.
 
     Attributes:
@@ -256,7 +256,7 @@ class Learner:
     rng: np.random.Generator
 
     @classmethod
-    def of(cls, environment: Environment, training: Training) -> "Learner":
+    def from_environment(cls, environment: Environment, training: Training) -> "Learner":
         """Build an untrained learner."""
         rng = np.random.default_rng(training.seed)
         inputs = environment.inputs
@@ -268,35 +268,35 @@ class Learner:
             # The floor keeps columns that hardly vary from dominating once they are divided by it.
             spread=np.maximum(inputs.std(axis=0), 0.05),
             # A small last layer makes the first policy nearly uniform.
-            actor=Network.made((*sizes, len(environment.actions)), 0.01, rng),
-            critic=Network.made((*sizes, 1), 1.0, rng),
-            guide=environment.choices(RulePolicy()),
+            actor=Network.from_sizes((*sizes, len(environment.actions)), 0.01, rng),
+            critic=Network.from_sizes((*sizes, 1), 1.0, rng),
+            guide=environment.choose_by_policy(RulePolicy()),
             rng=rng,
         )
 
-    def choices(self, environment: Environment) -> Places:
+    def choose_actions(self, environment: Environment) -> Places:
         """Return the likeliest legal action in every state of an environment."""
         logits, _ = self.actor.forward((environment.inputs - self.mean) / self.spread)
-        logs = np.round(log_probabilities(logits, environment.legal), 9)
+        logs = np.round(compute_log_probabilities(logits, environment.legal), 9)
         return np.asarray(np.argmax(logs, axis=1), dtype=np.int64)
 
-    def learn(self) -> Iterator[Progress]:
+    def learn(self) -> Iterator[TrainingProgress]:
         """Train, and yield the progress after each update."""
         training = self.training
-        arrays = [*self.actor.arrays(), *self.critic.arrays()]
+        arrays = [*self.actor.list_arrays(), *self.critic.list_arrays()]
         adam = Adam(arrays, training.decay)
         for update in range(training.updates):
             rate = training.rate * (1 - update / training.updates)
-            steps, earned = self._sampled()
+            steps, earned = self._sample_steps()
             loss = entropy = 0.0
             for _ in range(training.epochs):
                 # New batches every epoch, so that no two steps always share a gradient.
-                for places in self._batches(len(steps.actions)):
-                    gradients, loss, entropy = self._gradients(steps.select_rows(places))
-                    adam.update(_shortened(gradients, training.norm), rate)
-            yield Progress(update=update + 1, earned=earned, entropy=entropy, loss=loss)
+                for places in self._iterate_batches(len(steps.actions)):
+                    gradients, loss, entropy = self._compute_gradients(steps.select_rows(places))
+                    adam.update(_clip_gradients(gradients, training.norm), rate)
+            yield TrainingProgress(update=update + 1, earned=earned, entropy=entropy, loss=loss)
 
-    def _sampled(self) -> tuple[Steps, float]:
+    def _sample_steps(self) -> tuple[SampledSteps, float]:
         """Return the steps of episodes by the policy as it is, and the mean of their rewards."""
         world, training = self.environment, self.training
         episodes, max_turns = training.episodes, world.most + 1
@@ -312,7 +312,9 @@ class Learner:
             state = np.where(is_running, now, 0)
             features = (world.inputs[state] - self.mean) / self.spread
             features = features + training.noise * self.rng.normal(size=features.shape)
-            log_probs = log_probabilities(self.actor.forward(features)[0], world.legal[state])
+            log_probs = compute_log_probabilities(
+                self.actor.forward(features)[0], world.legal[state]
+            )
             # The argmax of log probabilities plus Gumbel noise is a draw from them.
             gumbel = -np.log(-np.log(self.rng.uniform(_SMALL, 1 - _SMALL, size=log_probs.shape)))
             chosen = np.argmax(np.where(world.legal[state], log_probs + gumbel, -np.inf), axis=1)
@@ -329,11 +331,11 @@ class Learner:
             discount = world.reward.gamma ** world.turns[state, chosen]
             discounts[turn] = np.where(is_running & (ahead != END), discount, 0.0)
             now = np.where(is_running, ahead, END)
-        advantages = gae(rewards, values, discounts, lam=training.lam)
+        advantages = compute_advantages(rewards, values, discounts, lam=training.lam)
         returns = (advantages + values)[running]
         normalised = advantages[running]
         normalised = (normalised - normalised.mean()) / (normalised.std() + _SMALL)
-        steps = Steps(
+        steps = SampledSteps(
             inputs[running],
             world.legal[states[running]],
             actions[running],
@@ -344,17 +346,17 @@ class Learner:
         )
         return steps, float(rewards.sum(axis=0).mean())
 
-    def _batches(self, count: int) -> Iterator[Places]:
+    def _iterate_batches(self, count: int) -> Iterator[Places]:
         """Yield random minibatches of places, each place once."""
         order = self.rng.permutation(count)
         for start in range(0, count, self.training.minibatch):
             yield order[start : start + self.training.minibatch]
 
-    def _gradients(self, steps: Steps) -> tuple[list[Vector], float, float]:
+    def _compute_gradients(self, steps: SampledSteps) -> tuple[list[Vector], float, float]:
         """Return the gradients of actor and critic, the policy's loss and its mean entropy."""
         training = self.training
         logits, actor_inputs = self.actor.forward(steps.inputs)
-        gradient, loss, entropy = policy_slope(
+        gradient, loss, entropy = compute_policy_gradient(
             logits, steps, clip=training.clip, entropy=training.entropy, prior=training.prior
         )
         values, critic_inputs = self.critic.forward(steps.inputs)
@@ -364,7 +366,7 @@ class Learner:
         return gradients, loss, entropy
 
 
-def _shortened(gradients: list[Vector], max_norm: float) -> list[Vector]:
+def _clip_gradients(gradients: list[Vector], max_norm: float) -> list[Vector]:
     """Return the gradients, scaled down to a joint norm of at most `max_norm`."""
     length = float(np.sqrt(sum((gradient**2).sum() for gradient in gradients)))
     return [gradient * min(1.0, max_norm / (length + _SMALL)) for gradient in gradients]

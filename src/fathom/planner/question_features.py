@@ -9,9 +9,9 @@ from dataclasses import astuple, dataclass, fields
 from itertools import pairwise
 
 from fathom.agents.decomposer import LocalDecomposer
-from fathom.agents.rewriter import plain
-from fathom.question.clauses import mentions
-from fathom.question.form import form_of
+from fathom.agents.rewriter import simplify_question
+from fathom.question.clauses import find_mentions
+from fathom.question.form import detect_form
 from fathom.text.answer_type import answer_type
 from fathom.types import Hit
 
@@ -21,7 +21,7 @@ _LONG = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Situation:
+class QuestionFeatures:
     """The features of a turn; equal questions and hits give equal numbers.
 
     Attributes:
@@ -59,11 +59,11 @@ class Situation:
     documents: float
 
     @classmethod
-    def names_of_values(cls) -> tuple[str, ...]:
+    def list_names(cls) -> tuple[str, ...]:
         """Return the names of the features, in order."""
         return tuple(field.name for field in fields(cls))
 
-    def figures(self) -> str:
+    def describe_look(self) -> str:
         """Return the outcome of the first look in words and numbers, for a language model."""
         if not self.hits:
             return "nothing was found"
@@ -80,54 +80,56 @@ class Situation:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Observer:
+class QuestionObserver:
     """The extractor of a turn's features.
 
     Attributes:
-        terms: Returns the distinct content words of a text, stemmed.
+        extract_terms: Returns the distinct content words of a text, stemmed.
         decomposer: The rules that count the sub-questions of a question.
     """
 
-    terms: Callable[[str], frozenset[str]]
+    extract_terms: Callable[[str], frozenset[str]]
     decomposer: LocalDecomposer
 
-    def __call__(self, question: str, hits: Sequence[Hit], *, first: bool) -> Situation:
+    def __call__(self, question: str, hits: Sequence[Hit], *, first: bool) -> QuestionFeatures:
         """Return the features of a question and its first look, best hit first."""
         count = len(question.split())
-        question_terms = self.terms(question)
-        terms_by_hit = [self.terms(hit.chunk.context) & question_terms for hit in hits]
+        question_terms = self.extract_terms(question)
+        terms_by_hit = [self.extract_terms(hit.chunk.context) & question_terms for hit in hits]
         scores = [hit.score for hit in hits]
         sub_questions = {
-            "serial": len(self.decomposer.parts(question, "serial")),
-            "parallel": len(self.decomposer.parts(question, "parallel")),
+            "serial": len(self.decomposer.split_by_rules(question, "serial")),
+            "parallel": len(self.decomposer.split_by_rules(question, "parallel")),
         }
         numbers: dict[str, float] = {
             "first": first,
             "words": min(count, _LONG) / _LONG,
-            "names": len(mentions(question)),
+            "names": len(find_mentions(question)),
             **sub_questions,
-            "yes_no": form_of(question) == "yes or no",
+            "yes_no": detect_form(question) == "yes or no",
             "kind": answer_type(question) != "any",
-            "filler": 1 - _share(len(plain(question).split()), count),
+            "filler": 1 - _compute_share(len(simplify_question(question).split()), count),
             "hits": len(hits),
             "top": scores[0] if scores else 0.0,
-            "gap": _behind(scores[:2]),
-            "fall": _behind(scores),
-            "coverage": _share(len(terms_by_hit[0]), len(question_terms)) if terms_by_hit else 0.0,
-            "reach": _share(len(frozenset().union(*terms_by_hit)), len(question_terms)),
+            "gap": _measure_fall(scores[:2]),
+            "fall": _measure_fall(scores),
+            "coverage": _compute_share(len(terms_by_hit[0]), len(question_terms))
+            if terms_by_hit
+            else 0.0,
+            "reach": _compute_share(len(frozenset().union(*terms_by_hit)), len(question_terms)),
             "documents": len({hit.chunk.document_id for hit in hits}),
         }
         # Rounded, so that traces replay alike on machines with other arithmetic.
         rounded = {name: round(float(value), _DIGITS) for name, value in numbers.items()}
-        return Situation(**rounded)
+        return QuestionFeatures(**rounded)
 
 
-def _share(part: int, whole: int) -> float:
+def _compute_share(part: int, whole: int) -> float:
     """Return the share of a part in a whole, at most 1; 0 of an empty whole."""
     return min(1.0, part / whole) if whole else 0.0
 
 
-def _behind(scores: Sequence[float]) -> float:
+def _measure_fall(scores: Sequence[float]) -> float:
     """Return the distance of the last score from the first, as a share of the first, in [0, 1]."""
     falls = sum(upper - lower for upper, lower in pairwise(scores))
     return min(1.0, max(0.0, falls / scores[0])) if scores and scores[0] > 0 else 0.0

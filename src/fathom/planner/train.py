@@ -9,18 +9,18 @@ from fathom.jsonable import canonical, digest
 from fathom.planner.environment import Environment, RecordedQuestion, Reward
 from fathom.planner.features import COLUMNS
 from fathom.planner.policy import Layer, LearnedPolicy
-from fathom.planner.ppo import Learner, Progress, Training
+from fathom.planner.ppo import Learner, Training, TrainingProgress
 
 ALPHAS = (0.0, 0.05, 0.1, 0.2, 0.3)
 """The values of alpha that MAO-ARAG sweeps."""
 CHECKPOINT = 50
 """Number of updates between two checkpoints."""
 
-OnUpdate = Callable[[Progress], None]
+OnUpdate = Callable[[TrainingProgress], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trained:
+class TrainingRun:
     """A trained policy, with the course of its training.
 
     Attributes:
@@ -29,11 +29,11 @@ class Trained:
     """
 
     policy: LearnedPolicy
-    curve: tuple[Progress, ...]
+    curve: tuple[TrainingProgress, ...]
     learner: Learner
 
 
-def train(
+def train_policy(
     questions: Sequence[RecordedQuestion],
     reward: Reward,
     training: Training,
@@ -41,7 +41,7 @@ def train(
     origin: Mapping[str, Any] | None = None,
     checkpoints: Path | None = None,
     on_update: OnUpdate = lambda _: None,
-) -> Trained:
+) -> TrainingRun:
     """Train a policy by PPO on recorded outcomes; no model and no index is called.
 
     Args:
@@ -55,26 +55,28 @@ def train(
     Raises:
         UsageError: If outcomes are missing.
     """
-    environment = Environment.of(questions, reward)
-    learner = Learner.of(environment, training)
+    environment = Environment.from_questions(questions, reward)
+    learner = Learner.from_environment(environment, training)
     full_origin = {
-        "data": counts_of(questions),
-        "fingerprint": fingerprint(questions),
+        "data": count_by_dataset(questions),
+        "fingerprint": compute_fingerprint(questions),
         "reward": asdict(reward),
         "training": asdict(training),
         **(origin or {}),
     }
-    curve: list[Progress] = []
+    curve: list[TrainingProgress] = []
     for progress in learner.learn():
         curve.append(progress)
         on_update(progress)
         if checkpoints is not None and progress.update % CHECKPOINT == 0:
             file = checkpoints / f"policy-{progress.update:05d}.json"
-            file.write_text(policy_of(learner, full_origin).to_json(), encoding="utf-8")
-    return Trained(policy=policy_of(learner, full_origin), curve=tuple(curve), learner=learner)
+            file.write_text(export_policy(learner, full_origin).to_json(), encoding="utf-8")
+    return TrainingRun(
+        policy=export_policy(learner, full_origin), curve=tuple(curve), learner=learner
+    )
 
 
-def policy_of(learner: Learner, origin: Mapping[str, Any]) -> LearnedPolicy:
+def export_policy(learner: Learner, origin: Mapping[str, Any]) -> LearnedPolicy:
     """Return the policy learned so far; columns that never vary are left out."""
     varied = learner.environment.inputs.std(axis=0) > 0
     first, offset = learner.actor.layers[0]
@@ -96,13 +98,13 @@ def policy_of(learner: Learner, origin: Mapping[str, Any]) -> LearnedPolicy:
     )
 
 
-def counts_of(questions: Sequence[RecordedQuestion]) -> dict[str, int]:
+def count_by_dataset(questions: Sequence[RecordedQuestion]) -> dict[str, int]:
     """Return the number of questions of each data set."""
     names = [question.dataset for question in questions]
     return {name: names.count(name) for name in dict.fromkeys(names)}
 
 
-def fingerprint(questions: Sequence[RecordedQuestion]) -> str:
+def compute_fingerprint(questions: Sequence[RecordedQuestion]) -> str:
     """Return a digest of the outcomes that does not depend on the machine and time of recording."""
     records = [question.to_json() for question in questions]
     for question in records:

@@ -12,11 +12,11 @@ from typing import Annotated, Literal, Protocol, TypeGuard, get_args
 
 from pydantic import BaseModel, Field
 
-from fathom.agents.prompt_delimiters import fence_for, fenced, rule_of
+from fathom.agents.prompt_delimiters import fence_texts, format_rule, make_fence
 from fathom.llm.call import AgentRole, RoleModel, ask_model
 from fathom.llm.prompt import Prompt
 from fathom.llm.schema import OneOf
-from fathom.planner.question_features import Situation
+from fathom.planner.question_features import QuestionFeatures
 from fathom.runs.context import RunContext
 
 Executor = Literal["QR", "QDS", "QDP", "R", "DS", "AG"]
@@ -25,33 +25,33 @@ Workflow = tuple[Executor, ...]
 EXECUTORS: tuple[Executor, ...] = get_args(Executor)
 
 
-def _before_the_answer(*executors: Executor) -> tuple[Workflow, ...]:
+def _permute_before_answer(*executors: Executor) -> tuple[Workflow, ...]:
     """Return every ordering of every subset of `executors`, followed by AG; short ones first."""
     sizes = range(len(executors) + 1)
     return tuple((*ordering, "AG") for size in sizes for ordering in permutations(executors, size))
 
 
-FIRST_TURN: tuple[Workflow, ...] = (("QDS",), ("QDP",), *_before_the_answer("QR", "R", "DS"))
+FIRST_TURN: tuple[Workflow, ...] = (("QDS",), ("QDP",), *_permute_before_answer("QR", "R", "DS"))
 """The 18 workflows for the question itself."""
 
-SUB_TURN: tuple[Workflow, ...] = _before_the_answer("R", "DS")
+SUB_TURN: tuple[Workflow, ...] = _permute_before_answer("R", "DS")
 """The 5 workflows for a sub-question."""
 
 DEFAULT: Workflow = ("R", "AG")
 """The substitute for an illegal workflow; legal in every turn."""
 
 
-def legal(*, first: bool) -> tuple[Workflow, ...]:
+def list_legal_workflows(*, first: bool) -> tuple[Workflow, ...]:
     """Return the workflows of a turn in a fixed order, the output order of a learned planner."""
     return FIRST_TURN if first else SUB_TURN
 
 
-def is_legal(plan: Sequence[str], *, first: bool) -> TypeGuard[Workflow]:
+def is_legal_workflow(plan: Sequence[str], *, first: bool) -> TypeGuard[Workflow]:
     """Return whether a planner may choose this workflow."""
-    return tuple(plan) in legal(first=first)
+    return tuple(plan) in list_legal_workflows(first=first)
 
 
-PROMPT = Prompt.of(
+PROMPT = Prompt.compose(
     "planner",
     task="""\
 You plan how a question is answered from documents. Executors:
@@ -83,7 +83,7 @@ SPLIT_PRICE = 0.25
 PRICED_TOKENS = 1_000
 """The prices of MAO-ARAG's reward (equation 4): of a search, of waiting for sub-questions, and the
 number of tokens that cost 1; the paper says only that they are normalised."""
-FOLLOWED = 8
+BRIDGE_SEARCHES = 8
 """Searches of R where it follows bridges, as measured (docs/strategies/mao.md)."""
 _LONGEST_ANSWER = 80
 """Characters of an earlier answer that a prompt shows."""
@@ -100,7 +100,7 @@ _PROMPT_TOKENS, _HIT_TOKENS = 500, 300
 """Estimated tokens of a role's instructions with its reply, and of a hit in a prompt."""
 
 
-def estimated_tokens(roles: Collection[AgentRole], *, hits: int) -> dict[Executor, int]:
+def estimate_tokens(roles: Collection[AgentRole], *, hits: int) -> dict[Executor, int]:
     """Return an estimate of the tokens that each executor takes.
 
     Args:
@@ -116,51 +116,53 @@ def estimated_tokens(roles: Collection[AgentRole], *, hits: int) -> dict[Executo
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prices:
+class WorkflowPrices:
     """The estimated costs of workflows before they run, in the units of the planner's reward.
 
     Attributes:
         alpha: Weight of the cost against a right answer, which is worth 1; at least 0.
         tokens: Tokens that a language model reads and writes for an executor; 0 where the local
             implementation does its work.
-        followed: From this share of the question's words in the best hit on, R does not follow
-            bridges.
+        coverage_threshold: From this share of the question's words in the best hit on, R does not
+            follow bridges.
     """
 
     alpha: float = 0.1
     tokens: Mapping[Executor, int] = field(default_factory=dict)
-    followed: float = 0.0
+    coverage_threshold: float = 0.0
 
-    def of(self, workflow: Workflow, situation: Situation) -> float:
+    def estimate_cost(self, workflow: Workflow, situation: QuestionFeatures) -> float:
         """Return the cost of a workflow, at least 0."""
         if workflow in {("QDS",), ("QDP",)}:
             is_serial = workflow == ("QDS",)
             # A split yields two sub-questions at least, or it would not be one.
             sub_questions = max(2.0, situation.serial if is_serial else situation.parallel)
-            cost_each = RETRIEVAL_PRICE + self._read(("R", "AG"))
+            cost_each = RETRIEVAL_PRICE + self._price_tokens(("R", "AG"))
             # Serial sub-questions wait for each other; parallel ones wait once.
             return (
-                self._read(workflow)
+                self._price_tokens(workflow)
                 + sub_questions * cost_each
                 + SPLIT_PRICE * (sub_questions if is_serial else 1)
             )
-        return self._read(workflow) + RETRIEVAL_PRICE * self._searches(workflow, situation)
+        return self._price_tokens(workflow) + RETRIEVAL_PRICE * self._count_searches(
+            workflow, situation
+        )
 
-    def _read(self, workflow: Workflow) -> float:
+    def _price_tokens(self, workflow: Workflow) -> float:
         """Return the price of the tokens of a workflow."""
         return sum(self.tokens.get(executor, 0) for executor in workflow) / PRICED_TOKENS
 
-    def _searches(self, workflow: Workflow, situation: Situation) -> int:
+    def _count_searches(self, workflow: Workflow, situation: QuestionFeatures) -> int:
         """Return the number of searches of R: none where it takes the hits of the look."""
         if "R" not in workflow:
             return 0
-        if situation.first and situation.coverage < self.followed:
-            return FOLLOWED
+        if situation.first and situation.coverage < self.coverage_threshold:
+            return BRIDGE_SEARCHES
         return int("QR" in workflow[: workflow.index("R")])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tried:
+class TriedWorkflow:
     """An earlier turn with its workflow.
 
     Attributes:
@@ -201,7 +203,7 @@ class WorkflowPolicy(Protocol):
         """The name of the policy in tables."""
         ...
 
-    def choose(self, situation: Situation, legal: Sequence[Workflow]) -> WorkflowPlan:
+    def choose(self, situation: QuestionFeatures, legal: Sequence[Workflow]) -> WorkflowPlan:
         """Choose a workflow for this situation; equal situations give equal plans.
 
         Args:
@@ -217,10 +219,10 @@ class Planner(Protocol):
     async def plan(
         self,
         question: str,
-        situation: Situation,
+        situation: QuestionFeatures,
         legal: Sequence[Workflow],
         context: RunContext,
-        tried: Sequence[Tried] = (),
+        tried: Sequence[TriedWorkflow] = (),
     ) -> WorkflowPlan:
         """Choose a workflow for the question, as one step of the run; it may prove illegal.
 
@@ -249,7 +251,7 @@ class WorkflowRules:
     score_gap: float = 0.3
     name: str = "rules"
 
-    def choose(self, situation: Situation, legal: Sequence[Workflow]) -> WorkflowPlan:
+    def choose(self, situation: QuestionFeatures, legal: Sequence[Workflow]) -> WorkflowPlan:
         """Choose the workflow of the first rule that applies and is legal."""
         if ("QDP",) in legal and situation.parallel > 1:
             return WorkflowPlan(
@@ -287,12 +289,12 @@ class FixedWorkflow:
         """The executors of the first workflow, joined by commas."""
         return ",".join(self.first)
 
-    def choose(self, situation: Situation, legal: Sequence[Workflow]) -> WorkflowPlan:  # noqa: ARG002 - always the same
+    def choose(self, situation: QuestionFeatures, legal: Sequence[Workflow]) -> WorkflowPlan:  # noqa: ARG002 - always the same
         """Choose the fixed workflow of the turn."""
         return WorkflowPlan(workflow=self.first if situation.first else self.sub, reason="always")
 
 
-def policy_named(name: str, *, score_gap: float) -> WorkflowPolicy:
+def make_workflow_policy(name: str, *, score_gap: float) -> WorkflowPolicy:
     """Return the policy `rules`, or the workflow that `name` spells ("R,DS,AG") as a fixed one.
 
     Args:
@@ -313,17 +315,17 @@ class LocalPlanner:
     async def plan(
         self,
         question: str,
-        situation: Situation,
+        situation: QuestionFeatures,
         legal: Sequence[Workflow],
         context: RunContext,
-        tried: Sequence[Tried] = (),  # noqa: ARG002
+        tried: Sequence[TriedWorkflow] = (),  # noqa: ARG002
     ) -> WorkflowPlan:
         """Let the policy choose a workflow, as one step of the run."""
         with context.step(
             "plan", agent="planner", inputs={"situation": situation.list_values()}
         ) as step:
             plan = self.policy.choose(situation, legal)
-            step.done(
+            step.set_outcome(
                 outputs={"question": question, "workflow": plan.workflow},
                 verdict=self.policy.name,
                 reason=plan.reason,
@@ -344,20 +346,22 @@ class LLMPlanner:
     model: RoleModel
     local: WorkflowPolicy
     prompt: Prompt = PROMPT
-    prices: Prices = field(default_factory=Prices)
+    prices: WorkflowPrices = field(default_factory=WorkflowPrices)
 
     async def plan(
         self,
         question: str,
-        situation: Situation,
+        situation: QuestionFeatures,
         legal: Sequence[Workflow],
         context: RunContext,
-        tried: Sequence[Tried] = (),
+        tried: Sequence[TriedWorkflow] = (),
     ) -> WorkflowPlan:
         """Ask the model for a workflow, as one step of the run; the policy chooses if it fails."""
         names = tuple(",".join(workflow) for workflow in legal)
         # The cheapest first, as the prompt asks for the cheapest workflow that will do.
-        priced = sorted((self.prices.of(plan, situation), ",".join(plan)) for plan in legal)
+        priced = sorted(
+            (self.prices.estimate_cost(plan, situation), ",".join(plan)) for plan in legal
+        )
         turns = [str(turn) for turn in tried]
         inputs = {
             "situation": situation.list_values(),
@@ -368,13 +372,13 @@ class LLMPlanner:
         with context.step("plan", agent="planner", inputs=inputs) as step:
             # Earlier questions and answers come from documents and people: they are data, not
             # instructions.
-            fence = fence_for(question, turns)
-            earlier = f"\n{fenced(fence, turns, label='turn')}" if turns else " nothing yet"
+            fence = make_fence(question, turns)
+            earlier = f"\n{fence_texts(fence, turns, label='turn')}" if turns else " nothing yet"
             costs = "; ".join(f"{name} {price:.2f}" for price, name in priced)
-            request = self.prompt.asking(
-                f"First search: {situation.figures()}.\nTried:{earlier}\n"
+            request = self.prompt.build_request(
+                f"First search: {situation.describe_look()}.\nTried:{earlier}\n"
                 f"Cost, with alpha {self.prices.alpha:.2f}: {costs}\nQuestion: {question}",
-                rule=rule_of(fence) if turns else "",
+                rule=format_rule(fence) if turns else "",
                 choices={"workflow": names},
                 values={"workflows": "; ".join(names)},
             )
@@ -385,7 +389,7 @@ class LLMPlanner:
                 plan = WorkflowPlan(
                     workflow=tuple(name.strip().upper() for name in reply.value.workflow.split(","))
                 )
-            step.done(
+            step.set_outcome(
                 outputs={"question": question, "workflow": plan.workflow},
                 verdict="model" if reply.value else self.local.name,
                 reason=reply.reason or plan.reason,

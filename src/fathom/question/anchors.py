@@ -20,14 +20,14 @@ AnchorKind = Literal[
 ]
 
 
-def _set(words: str) -> frozenset[str]:
+def _split_words(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
 _NTH = (
     r"first|second|third|fourth|[1-4](?:st|nd|rd|th)|pertama|kedua|ketiga|keempat|[1-4]|iv|i{1,3}"
 )
-_PARTS = r"quarter|kuartal|triwulan|caturwulan|semester|half"
+_PERIODS = r"quarter|kuartal|triwulan|caturwulan|semester|half"
 _UNITS = (
     "games?|match(?:es)?|person|capita|kapita|year|month|week|day|hour|minute|second|share|unit|"
     "pertandingan|laga|orang|tahun|bulan|minggu|hari|jam|menit|detik|lembar"
@@ -68,7 +68,7 @@ _RULES: tuple[tuple[AnchorKind, float, re.Pattern[str]], ...] = (
         "quarter",
         0.6,
         re.compile(
-            rf"\b(?:Q[1-4]|H[12]|(?:{_NTH})\s+(?:{_PARTS})|(?:{_PARTS})\s+(?:{_NTH}))\b"
+            rf"\b(?:Q[1-4]|H[12]|(?:{_NTH})\s+(?:{_PERIODS})|(?:{_PERIODS})\s+(?:{_NTH}))\b"
             rf"(?:\s*(?:of\s+|tahun\s+|,\s*)?{YEAR})?",
             re.IGNORECASE,
         ),
@@ -95,11 +95,11 @@ _RULES: tuple[tuple[AnchorKind, float, re.Pattern[str]], ...] = (
 _ORDINAL = re.compile(r"\d+(?:st|nd|rd|th|an|-an)?", re.IGNORECASE)
 _WORD = re.compile(r"[^\W_]+(?:[-'\u2019&][^\W_]+)*|%")
 _JOINT = re.compile(r"[-'\u2019&]")
-_LONG = 5
+_LEAST_COMPARED = 5
 """Letters that a word needs to be compared with some tolerance."""
-_LONGER = 7
+_LEAST_INFLECTED = 7
 """Letters that a word needs for its last two to be ignored."""
-_SAME_SPELLING = 0.8
+_LEAST_SIMILARITY = 0.8
 """Least similarity, in [0, 1], of two spellings of one word."""
 _ORIGIN = re.compile(
     r"[A-Z][a-z]+(?:ish|ese|[^aeiou]ian|ean|ican|ench|utch|reek|wiss)s?|German|Italian|Asian|"
@@ -109,21 +109,21 @@ _YEAR_DIGITS = 4
 _YEARS = re.compile(
     rf"\b({YEAR})\s?(?:[-\u2013/]|to|and|until|sampai|hingga|dan)\s?(\d\d(?:\d\d)?)\b"
 )
-_BETWEEN = re.compile(r"\s+(?:and|dan|&)\s+")
+_NAME_JOINT = re.compile(r"\s+(?:and|dan|&)\s+")
 """Words that join two names, each of which is required."""
-_TITLED = re.compile(r"[A-Z]\w*(?:[ ](?:(?:of|and|the|for|in|dan|di|untuk) ){0,2}[A-Z]\w*)+")
-_EMPTY = _set(
+_TITLE_CASE = re.compile(r"[A-Z]\w*(?:[ ](?:(?:of|and|the|for|in|dan|di|untuk) ){0,2}[A-Z]\w*)+")
+_RANK_WORDS = _split_words(
     "prof dr drs dra jr ir kh haji jenderal letjen raja ratu king queen emperor prince president "
     "presiden menteri minister gubernur governor bupati walikota kota kabupaten kecamatan desa "
     "provinsi pulau gunung sungai danau negara pt tbk cv mr mrs ms sir lord lady saint st "
     "pangeran sultan tahun distrik republik the"
 )
 """Words of names that give a title or a sort of thing, not which one it is."""
-_PLAIN: frozenset[AnchorKind] = frozenset({"year", "unit", "scoreline"})
+_LITERAL_KINDS: frozenset[AnchorKind] = frozenset({"year", "unit", "scoreline"})
 """Kinds all of whose words count, however small."""
 TIMES: frozenset[AnchorKind] = frozenset({"date", "quarter", "year"})
 """Kinds that give a time."""
-_SAME = {
+_CANONICAL = {
     **dict.fromkeys(("first", "1st", "pertama", "i", "q1", "h1"), "1"),
     **dict.fromkeys(("second", "2nd", "kedua", "ii", "q2", "h2"), "2"),
     **dict.fromkeys(("third", "3rd", "ketiga", "iii", "q3"), "3"),
@@ -131,9 +131,9 @@ _SAME = {
     **dict.fromkeys(("percent", "persen", "cent"), "%"),
 }
 _FILLERS = frozenset({"quarter", "kuartal", "triwulan", "semester", "half", "no", "nomor"})
-MOST = 6
+MOST_ANCHORS = 6
 """Anchors of one question, at most."""
-_STRONG = 0.5
+_STRONG_SCORE = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,7 +150,7 @@ class Anchor:
     score: float
 
 
-def anchors(question: str, *, most: int = MOST) -> tuple[Anchor, ...]:
+def find_anchors(question: str, *, most: int = MOST_ANCHORS) -> tuple[Anchor, ...]:
     """Return at most `most` anchors of a question, by falling score, then in its order.
 
     A question without capitals has no visible names; its runs of content words then stand in for
@@ -162,26 +162,28 @@ def anchors(question: str, *, most: int = MOST) -> tuple[Anchor, ...]:
             group = 1 if rule.groups else 0
             whole, inner = Span(*match.span()), match.group(group)
             # "1st" has a digit and a letter like an identifier, but identifies nothing.
-            if _free(whole, taken) and not (kind == "identifier" and _ORDINAL.fullmatch(inner)):
-                taken.append((whole, _anchor(kind, inner, score)))
-    entities = [(span, anchor) for span, anchor in _entities(question) if _free(span, taken)]
-    if not entities and all(anchor.score < _STRONG for _, anchor in taken):
-        entities = list(_lower(question, taken))
+            if _is_free(whole, taken) and not (kind == "identifier" and _ORDINAL.fullmatch(inner)):
+                taken.append((whole, _make_anchor(kind, inner, score)))
+    entities = [
+        (span, anchor) for span, anchor in _find_entities(question) if _is_free(span, taken)
+    ]
+    if not entities and all(anchor.score < _STRONG_SCORE for _, anchor in taken):
+        entities = list(_find_lowercase_entities(question, taken))
     ranked = sorted(taken + entities, key=lambda item: (-item[1].score, item[0].start))
     # Reversed, so that of equal texts the one with the best score is kept.
     unique = {first.text.casefold(): first for _, first in reversed(ranked)}
     return tuple(anchor for _, anchor in ranked if unique[anchor.text.casefold()] is anchor)[:most]
 
 
-def _anchor(kind: AnchorKind, text: str, score: float) -> Anchor:
+def _make_anchor(kind: AnchorKind, text: str, score: float) -> Anchor:
     return Anchor(kind=kind, text=" ".join(text.split()).strip(" ,;:?"), score=score)
 
 
-def _free(span: Span, taken: Sequence[tuple[Span, Anchor]]) -> bool:
+def _is_free(span: Span, taken: Sequence[tuple[Span, Anchor]]) -> bool:
     return all(span.end <= other.start or other.end <= span.start for other, _ in taken)
 
 
-def _entities(question: str) -> Iterator[tuple[Span, Anchor]]:
+def _find_entities(question: str) -> Iterator[tuple[Span, Anchor]]:
     """Yield the names with their scores: long names score high, a lone first word low."""
     for span in names(question):
         text = span.cut(question)
@@ -190,38 +192,40 @@ def _entities(question: str) -> Iterator[tuple[Span, Anchor]]:
         # Any first word has a capital, so a lone one there may be no name.
         score = 0.4 if lone and not text.isupper() else min(7 + words - 1, 9) / 10
         if len(text) > 1:
-            yield span, _anchor("entity", text, score)
+            yield span, _make_anchor("entity", text, score)
 
 
-def _lower(question: str, taken: Sequence[tuple[Span, Anchor]]) -> Iterator[tuple[Span, Anchor]]:
+def _find_lowercase_entities(
+    question: str, taken: Sequence[tuple[Span, Anchor]]
+) -> Iterator[tuple[Span, Anchor]]:
     """Yield the runs of content words, for questions typed without capitals."""
     run: list[Span] = []
     for match in _WORD.finditer(question):
         span = Span(*match.span())
-        is_content = _free(span, taken) and not common(match.group())
+        is_content = _is_free(span, taken) and not common(match.group())
         # Punctuation between two words ends a run as a stop word does.
         if run and not (is_content and question[run[-1].end : span.start] == " "):
-            yield _run(question, run)
+            yield _join_run(question, run)
             run = []
         run += [span] if is_content else []
     if run:
-        yield _run(question, run)
+        yield _join_run(question, run)
 
 
-def _run(question: str, run: Sequence[Span]) -> tuple[Span, Anchor]:
+def _join_run(question: str, run: Sequence[Span]) -> tuple[Span, Anchor]:
     whole = Span(run[0].start, run[-1].end)
     score = 0.3 if len(run) == 1 else 0.5
-    return whole, _anchor("entity", whole.cut(question), score)
+    return whole, _make_anchor("entity", whole.cut(question), score)
 
 
-def coverage(anchors: Sequence[Anchor], text: str) -> float:
+def measure_coverage(anchors: Sequence[Anchor], text: str) -> float:
     """Return the share of the anchors that the text holds; 1 without anchors."""
     if not anchors:
         return 1.0
-    return (len(anchors) - len(missing(anchors, text))) / len(anchors)
+    return (len(anchors) - len(find_missing(anchors, text))) / len(anchors)
 
 
-def missing(anchors: Sequence[Anchor], text: str) -> tuple[Anchor, ...]:
+def find_missing(anchors: Sequence[Anchor], text: str) -> tuple[Anchor, ...]:
     """Return the anchors that the text does not hold.
 
     The text holds a name if it has the words of the name, small misspellings included; a shorter
@@ -231,11 +235,11 @@ def missing(anchors: Sequence[Anchor], text: str) -> tuple[Anchor, ...]:
     """
     if not anchors:
         return ()
-    content = _Held.of(text)
+    content = _TextContent.of(text)
     return tuple(anchor for anchor in anchors if not content.holds(anchor))
 
 
-def contradicted(anchors: Sequence[Anchor], text: str) -> tuple[Anchor, ...]:
+def find_contradicted(anchors: Sequence[Anchor], text: str) -> tuple[Anchor, ...]:
     """Return the missing anchors in whose place the text has something else.
 
     Something else is another year, or a name with one other word: "Mill Bridge" for "Harbour
@@ -243,13 +247,13 @@ def contradicted(anchors: Sequence[Anchor], text: str) -> tuple[Anchor, ...]:
     """
     if not anchors:
         return ()
-    content = _Held.of(text)
+    content = _TextContent.of(text)
     return tuple(
         anchor for anchor in anchors if not content.holds(anchor) and content.contradicts(anchor)
     )
 
 
-def required(anchors: Sequence[Anchor], least: float) -> tuple[Anchor, ...]:
+def select_required(anchors: Sequence[Anchor], least: float) -> tuple[Anchor, ...]:
     """Return the anchors that the evidence must hold: times, and all that score at least `least`.
 
     Units are left out, since a measure can be given in another unit; so are a lone word of origin
@@ -263,13 +267,13 @@ def required(anchors: Sequence[Anchor], least: float) -> tuple[Anchor, ...]:
             anchor.score >= least
             and anchor.kind != "unit"
             and not _ORIGIN.fullmatch(anchor.text)
-            and not frozenset(_words(anchor.text)) <= _EMPTY
+            and not frozenset(_normalize_words(anchor.text)) <= _RANK_WORDS
         )
     )
 
 
 @dataclass(frozen=True, slots=True)
-class _Held:
+class _TextContent:
     """The words, names and initials of a text, ready to be compared with anchors.
 
     Attributes:
@@ -288,34 +292,34 @@ class _Held:
         full_names = [name for line in text.splitlines() for name in texts(line)]
         return cls(
             text=text,
-            words=frozenset(_words(text)),
-            names=tuple(frozenset(_words(name)) - _EMPTY for name in full_names),
-            initials=frozenset(_initials(run.group()) for run in _TITLED.finditer(text)),
+            words=frozenset(_normalize_words(text)),
+            names=tuple(frozenset(_normalize_words(name)) - _RANK_WORDS for name in full_names),
+            initials=frozenset(_read_initials(run.group()) for run in _TITLE_CASE.finditer(text)),
         )
 
     def holds(self, anchor: Anchor) -> bool:
-        needed = _needed(anchor)
-        if all(map(self._has, needed)):
+        needed = _select_words(anchor)
+        if all(map(self._has_word, needed)):
             return True
         if anchor.kind in TIMES:
-            return self._timed(anchor, needed)
-        return anchor.kind == "entity" and self._named(anchor, needed)
+            return self._holds_time(anchor, needed)
+        return anchor.kind == "entity" and self._holds_variant(anchor, needed)
 
     def contradicts(self, anchor: Anchor) -> bool:
         """Return whether the text has something else in the place of an anchor it lacks."""
         if anchor.kind in TIMES:
-            years = {word for word in _words(anchor.text) if _is_year(word)}
+            years = {word for word in _normalize_words(anchor.text) if _is_year(word)}
             return bool(years) and any(map(_is_year, self.words)) and not years & self.words
-        words = _needed(anchor)
+        words = _select_words(anchor)
         # One word exchanged; a name with no word in common is simply about another thing.
         return anchor.kind == "entity" and any(
             len(name) == len(words) and len(name - words) == 1 and name & words
             for name in self.names
         )
 
-    def _timed(self, anchor: Anchor, needed: frozenset[str]) -> bool:
+    def _holds_time(self, anchor: Anchor, needed: frozenset[str]) -> bool:
         """Return whether the text has the date in figures ("8/9") or without its year."""
-        if all(self._has(word) or self._dated(word) for word in needed):
+        if all(self._has_word(word) or self._covers_year(word) for word in needed):
             return True
         _, month, day = date_of(anchor.text) or (0.0, 0.0, 0.0)
         if not (month and day):
@@ -326,25 +330,25 @@ class _Held:
         words = rf"\b{day:.0f}\w*\s+(?:of\s+)?{name}\b(?!,?\s*\d{{4}})"
         return bool(re.search(rf"{figures}|{words}", self.text, re.IGNORECASE))
 
-    def _named(self, anchor: Anchor, needed: frozenset[str]) -> bool:
+    def _holds_variant(self, anchor: Anchor, needed: frozenset[str]) -> bool:
         """Return whether the text has another form of a name."""
         if anchor.text.isupper():
-            letters = _plain(anchor.text).replace("&", "")
+            letters = _fold_word(anchor.text).replace("&", "")
             if any(initials.startswith(letters) for initials in self.initials):
                 return True
-        if _initials(anchor.text) in self.words:
+        if _read_initials(anchor.text) in self.words:
             return True
-        halves = _BETWEEN.split(anchor.text)
+        halves = _NAME_JOINT.split(anchor.text)
         if len(halves) > 1:
             return all(self.holds(replace(anchor, text=half)) for half in halves)
         return any(name and name < needed for name in self.names)
 
-    def _has(self, word: str) -> bool:
+    def _has_word(self, word: str) -> bool:
         if word in self.words:
             return True
-        return len(word) >= _LONG and any(_alike(word, other) for other in self.words)
+        return len(word) >= _LEAST_COMPARED and any(_are_alike(word, other) for other in self.words)
 
-    def _dated(self, word: str) -> bool:
+    def _covers_year(self, word: str) -> bool:
         """Return whether a year lies between two years of the text, or in a decade of it."""
         if not _is_year(word):
             return False
@@ -363,39 +367,39 @@ def _is_year(word: str) -> bool:
     return len(word) == _YEAR_DIGITS and re.fullmatch(YEAR, word) is not None
 
 
-def _alike(word: str, other: str) -> bool:
+def _are_alike(word: str, other: str) -> bool:
     """Return whether two words are the same but for an ending or a small misspelling."""
-    if other.startswith(word[:-2]) and len(word) >= _LONGER:
+    if other.startswith(word[:-2]) and len(word) >= _LEAST_INFLECTED:
         return True
     # Only letters: in a number or an identifier one other character makes another thing.
     near = abs(len(word) - len(other)) <= 1 and word[0] == other[0] and word.isalpha()
-    return near and SequenceMatcher(None, word, other, autojunk=False).ratio() >= _SAME_SPELLING
+    return near and SequenceMatcher(None, word, other, autojunk=False).ratio() >= _LEAST_SIMILARITY
 
 
-def _initials(name: str) -> str:
+def _read_initials(name: str) -> str:
     """Return the initials of a name in small letters; empty for a name of fewer than two words."""
     letters = [word[0] for word in _WORD.findall(name) if word[0].isupper() and word != "The"]
-    return _plain("".join(letters)) if len(letters) > 1 else ""
+    return _fold_word("".join(letters)) if len(letters) > 1 else ""
 
 
-def _needed(anchor: Anchor) -> frozenset[str]:
+def _select_words(anchor: Anchor) -> frozenset[str]:
     """Return the words of an anchor without stop words and titles, unless it has no others."""
-    words = frozenset(_words(anchor.text))
-    if anchor.kind in _PLAIN:
+    words = frozenset(_normalize_words(anchor.text))
+    if anchor.kind in _LITERAL_KINDS:
         return words
-    return words - _FILLERS - stop_words("en") - stop_words("id") - _EMPTY or words
+    return words - _FILLERS - stop_words("en") - stop_words("id") - _RANK_WORDS or words
 
 
-def _words(text: str) -> Iterator[str]:
+def _normalize_words(text: str) -> Iterator[str]:
     """Yield the words in small letters, without possessive endings, split at dashes."""
     for match in _WORD.finditer(text):
-        word = _plain(match.group())
+        word = _fold_word(match.group())
         for ending in ("'s", "\u2019s"):
             word = word.removesuffix(ending)
-        yield from (_SAME.get(part, part) for part in _JOINT.split(word) if part)
+        yield from (_CANONICAL.get(part, part) for part in _JOINT.split(word) if part)
 
 
-def _plain(word: str) -> str:
+def _fold_word(word: str) -> str:
     """Return a word in small letters without accents."""
     folded = word.casefold()
     # ASCII has no accents to remove, and nearly all words are ASCII.

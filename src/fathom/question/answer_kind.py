@@ -16,10 +16,10 @@ from fathom.text.numbers import NUMBER_WORDS, quantities
 
 AnswerKind = Literal["date", "money", "percentage", "count", "measure", "place", "person"]
 
-_OWN = (english, indonesian)
+_LANGUAGES = (english, indonesian)
 _CURRENCY = re.compile(
     r"[$\u20ac\u00a3\u00a5\u20b9\u20bd\u20a9]|\bRp\b\.?|\bRp(?=\d)"
-    rf"|(?<![^\W\d_])(?:{'|'.join(word for language in _OWN for word in language.CURRENCIES)})\b",
+    rf"|(?<![^\W\d_])(?:{'|'.join(word for language in _LANGUAGES for word in language.CURRENCIES)})\b",
     re.IGNORECASE,
 )
 _NEAR_NUMBER = rf"(?:\d|\b(?:{'|'.join(sorted(NUMBER_WORDS))})\b)"
@@ -29,10 +29,12 @@ _PRICED = re.compile(
 )
 """A sum of money: a currency next to a number, unlike "Four schools of the Yuan"."""
 _SHARE = re.compile(
-    rf"%|\b(?:{'|'.join(word for language in _OWN for word in language.SHARES)})\b", re.IGNORECASE
+    rf"%|\b(?:{'|'.join(word for language in _LANGUAGES for word in language.SHARES)})\b",
+    re.IGNORECASE,
 )
 _MONEY_ASKED = re.compile(
-    rf"\b(?:{'|'.join(word for language in _OWN for word in language.PRICES)})\b", re.IGNORECASE
+    rf"\b(?:{'|'.join(word for language in _LANGUAGES for word in language.PRICES)})\b",
+    re.IGNORECASE,
 )
 _SHARE_ASKED = re.compile(
     r"\b(?:what|which|how (?:many|much)) (?:percent(?:age)?|per cent|proportion|share)\b"
@@ -40,8 +42,8 @@ _SHARE_ASKED = re.compile(
     r"|\bberapa(?:kah)? (?:persen(?:tase)?|%)|\bpersentase\b",
     re.IGNORECASE,
 )
-_MUCH = re.compile(r"\bhow much\b(?! (?:of|time|older|younger|more|less)\b)", re.IGNORECASE)
-_OF_WHAT = re.compile(r"\bberapa(?:kah)?\b", re.IGNORECASE)
+_HOW_MUCH = re.compile(r"\bhow much\b(?! (?:of|time|older|younger|more|less)\b)", re.IGNORECASE)
+_BERAPA = re.compile(r"\bberapa(?:kah)?\b", re.IGNORECASE)
 _NO_MONEY = re.compile(
     r"\b(?:nomor|pasal|ayat|tanggal|tahun|jam|pukul|angka)\s+berapa"
     r"|\bberapa(?:kah)?\s+(?:kali|banyak|orang|hari|lama)\b",
@@ -69,10 +71,10 @@ _TELLS_TIME, _TELLS_AMOUNT = (
     for words in (
         [
             word
-            for language in _OWN
+            for language in _LANGUAGES
             for word in (*language.TIMES, *(name for names in language.MONTHS for name in names))
         ],
-        [word for language in _OWN for word in language.AMOUNTS],
+        [word for language in _LANGUAGES for word in language.AMOUNTS],
     )
 )
 _CLOCK_ASKED = re.compile(
@@ -86,15 +88,15 @@ _TELLS_CLOCK = re.compile(
     r"|pagi|siang|sore|malam|subuh|jam|pukul)\b",
     re.IGNORECASE,
 )
-_WHOLE = 100
+_FULL_SHARE = 100
 """The largest share of a whole, in per cent."""
-_ANNO = re.compile(r"(?<=\d)\s?S?M\b")
+_ERA = re.compile(r"(?<=\d)\s?S?M\b")
 """Indonesian for AD and BC ("M", "SM"), not a unit of length."""
 _EXACT, _LOOSE = (
     tuple((re.compile(rf"\b(?:{cue})\b", re.IGNORECASE), kinds) for cue, kinds in cues)
     for cues in (
-        [pair for language in _OWN for pair in language.MEASURES.items()],
-        [pair for language in _OWN for pair in language.LOOSE_MEASURES.items()],
+        [pair for language in _LANGUAGES for pair in language.MEASURES.items()],
+        [pair for language in _LANGUAGES for pair in language.LOOSE_MEASURES.items()],
     )
 )
 _PRICE_ASKED = re.compile(
@@ -107,7 +109,7 @@ _KINDS: dict[str, AnswerKind] = {"time": "date", "place": "place", "name": "pers
 
 
 @dataclass(frozen=True, slots=True)
-class AskedKind:
+class ExpectedValue:
     """The kind of value that a question asks for.
 
     Attributes:
@@ -121,30 +123,30 @@ class AskedKind:
     exact: bool = False
 
 
-def asked_kind(question: str) -> AskedKind | None:
+def detect_expected_value(question: str) -> ExpectedValue | None:
     """Return the kind of value that `question` asks for; `None` where its words do not tell."""
     kind = answer_type(question)
     if kind == "time" and (_WHEN_LATER.search(question) or _WHEN_ASIDE.search(question)):
         return None
     if kind in _KINDS:
-        return AskedKind(_KINDS[kind], exact=_CLOCK_ASKED.search(question) is not None)
+        return ExpectedValue(_KINDS[kind], exact=_CLOCK_ASKED.search(question) is not None)
     # Before numbers, since "how many percent" asks for a number too.
     if _SHARE_ASKED.search(question):
-        return AskedKind("percentage", frozenset({"share"}))
+        return ExpectedValue("percentage", frozenset({"share"}))
     if kind == "any" and _PRICE_ASKED.search(question):
-        return AskedKind("money")
-    return _asked_number(question) if kind == "number" else None
+        return ExpectedValue("money")
+    return _detect_number(question) if kind == "number" else None
 
 
-def _asked_number(question: str) -> AskedKind | None:
+def _detect_number(question: str) -> ExpectedValue | None:
     counted = _COUNT_ASKED.search(question)
     things = (counted["en"] or counted["id"] or "").lower() if counted else ""
     # A unit names a measure ("how many metres"), any other noun a count ("how many bridges").
-    unit = next((kind for word in _phrases(things) if (kind := _kind_of(word))), "")
+    unit = next((kind for word in _list_phrases(things) if (kind := _look_up_kind(word))), "")
     if unit:
-        return AskedKind("measure", frozenset({unit}), exact=True)
+        return ExpectedValue("measure", frozenset({unit}), exact=True)
     if _asks_money(question):
-        return AskedKind("money")
+        return ExpectedValue("money")
     # A cue such as "tinggi" (high) names a measure only where the question asks how much.
     asks = bool(counted) or _HOW.search(question)
     exact, loose = (
@@ -152,28 +154,28 @@ def _asked_number(question: str) -> AskedKind | None:
     )
     if exact or loose:
         units = frozenset(" ".join(exact + loose).split())
-        return AskedKind("measure", units, exact=not loose)
+        return ExpectedValue("measure", units, exact=not loose)
     counts = counted and (counted["en"] or things in indonesian.COUNTED)
-    return AskedKind("count", exact=True) if counts else None
+    return ExpectedValue("count", exact=True) if counts else None
 
 
 def _asks_money(question: str) -> bool:
-    asks = _MUCH.search(question) or _OF_WHAT.search(question)
+    asks = _HOW_MUCH.search(question) or _BERAPA.search(question)
     return bool(asks and _MONEY_ASKED.search(question) and not _NO_MONEY.search(question))
 
 
-def _phrases(things: str) -> list[str]:
+def _list_phrases(things: str) -> list[str]:
     """Return each pair of neighbouring words ("square kilometres"), then each word."""
     words = things.split()
     return [*(" ".join(pair) for pair in pairwise(words)), *words]
 
 
-def _kind_of(unit: str) -> str:
+def _look_up_kind(unit: str) -> str:
     """Return the kind of measure of a unit; empty where the word is no unit."""
     return quantities(f"2 {unit}")[0].kind
 
 
-def gives(expected: AskedKind, text: str) -> bool:
+def gives_value(expected: ExpectedValue, text: str) -> bool:
     """Return whether a text holds a value of this kind, with the currency or sign that it needs.
 
     Times, measures and counts have so many forms ("during the war", "several", "(47)") that any
@@ -188,23 +190,23 @@ def gives(expected: AskedKind, text: str) -> bool:
     return bool(text.strip())
 
 
-def tells(expected: AskedKind, value: str) -> bool:
+def is_plausible(expected: ExpectedValue, value: str) -> bool:
     """Return whether a value can be the time or the amount that is asked for.
 
     It can if any of its words gives a time or an amount; a bare number above a hundred is no share.
     Every value is plausible for other kinds, and so is an empty one.
     """
     if expected.kind == "percentage" and not _SHARE.search(value):
-        return not any(quantity.value > _WHOLE for quantity in quantities(value))
+        return not any(quantity.value > _FULL_SHARE for quantity in quantities(value))
     time_signs = _TELLS_CLOCK if expected.exact else _TELLS_TIME
     signs = time_signs if expected.kind == "date" else _TELLS_AMOUNT if expected.exact else None
     return not (signs and value.strip()) or bool(signs.search(value))
 
 
-def contradicts(expected: AskedKind, value: str) -> bool:
+def contradicts_kind(expected: ExpectedValue, value: str) -> bool:
     """Return whether a value is surely of another kind: metres for people, a name for a date."""
-    amounts = quantities(_ANNO.sub("", value))
-    if not tells(expected, value):
+    amounts = quantities(_ERA.sub("", value))
+    if not is_plausible(expected, value):
         return True
     kinds = {amount.kind for amount in amounts} - {""}
     if expected.kind in {"place", "person"} or not amounts:

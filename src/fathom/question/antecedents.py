@@ -12,7 +12,7 @@ from fathom.text.entities import names
 from fathom.text.language import stop_words
 
 
-def _words(text: str) -> frozenset[str]:
+def _split_words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
@@ -34,9 +34,11 @@ _PREPOSITION = (
     r"di|ke|dari|pada|untuk|dengan|oleh|selama|saat|sejak|sampai|hingga|menurut|tentang|dalam|"
     r"antara|bagi|terhadap)"
 )
-_JOINS = _words("of in on at along from for with by under near to dari di untuk tentang ")
+_NOUN_PREPOSITIONS = _split_words(
+    "of in on at along from for with by under near to dari di untuk tentang "
+)
 """Prepositions that continue a noun phrase, rather than begin what the verb says."""
-_DETERMINERS = _words("the a an this that these those each every any no some all my our ")
+_DETERMINERS = _split_words("the a an this that these those each every any no some all my our ")
 _VERB_ID = re.compile(
     r"(?:(?:di|ter|ber|me)(?=\w{4})\w+|boleh|harus|dapat|bisa|akan|sudah|telah|belum|tidak|tiba|buka|"
     r"tutup|mulai|tinggal|datang|ada|adalah|lahir|wafat|mati|pergi|masuk|keluar|berlaku|itu|yang|"
@@ -44,7 +46,7 @@ _VERB_ID = re.compile(
     re.IGNORECASE,
 )
 # Nouns that look like verbs by their prefix; without them "menteri" would end a phrase.
-_NO_VERB_ID = _words(
+_NOT_VERBS_ID = _split_words(
     "merrow melati merah meter menit menteri terminal termal media metode berat berita beras "
     "bersih dinas digital direktur diri dinding diskon divisi medan mesin meja merek "
 )
@@ -53,24 +55,24 @@ _OPENING = re.compile(
     r"(?:\s+(?:many|much|long|often|old|far|deep|high|big|large|heavy|soon|fast|wide|tall))?",
     re.IGNORECASE,
 )
-_ASKED_ID = (
+_QUESTION_WORD_ID = (
     r"(?:apa(?:kah)?|siapa(?:kah)?|kapan(?:kah)?|mana(?:kah)?|berapa(?:kah)?|mengapa|kenapa|"
     r"bagaimana(?:kah)?|seberapa)"
 )
 _OPENING_ID = re.compile(
     rf"^(?:(?:{_PREPOSITION}|setiap|jam|hari|pukul|tahun|bulan|tanggal|sejak|sampai)\s+){{0,2}}"
-    rf"(?:(?:se)?berapa\b(?:\s+(?:lama|banyak|besar|jauh|sering|tinggi|dalam|berat)\b)?|{_ASKED_ID}\b)"
+    rf"(?:(?:se)?berapa\b(?:\s+(?:lama|banyak|besar|jauh|sering|tinggi|dalam|berat)\b)?|{_QUESTION_WORD_ID}\b)"
     r"(?:\s+(?:saja|cara|yang)\b)*",
     re.IGNORECASE,
 )
 _TOKEN = re.compile(r"[^\s?,;:()]+")
-_PLACED = re.compile(r"\b(?:at|in|on|along|di|ke|pada)\s+", re.IGNORECASE)
+_PLACE_PREPOSITION = re.compile(r"\b(?:at|in|on|along|di|ke|pada)\s+", re.IGNORECASE)
 _TIMES = (
     r"january|february|march|april|may|june|july|august|september|october|november|december|"
     r"monday|tuesday|wednesday|thursday|friday|saturday|sunday|year|month|week|day|morning|"
     r"evening|night|summer|winter|spring|autumn|season"
 )
-_WHEN = re.compile(
+_TIME_PHRASE = re.compile(
     rf"\b(?:in|on|at|after|before|during|since|until|by)\s+(?:[\w'-]+\s+){{0,4}}?"
     rf"(?:(?:{_TIMES})\b(?:\s+\d+)?|\d{{4}}\b)",
     re.IGNORECASE,
@@ -78,7 +80,7 @@ _WHEN = re.compile(
 
 
 @dataclass(frozen=True)
-class Asked:
+class PriorQuestion:
     """A question that stands alone, with its answer.
 
     Attributes:
@@ -95,18 +97,18 @@ class Asked:
         return self.question.rstrip(" ?.!")
 
     @cached_property
-    def indonesian(self) -> bool:
+    def is_indonesian(self) -> bool:
         """Return whether the question words are Indonesian."""
-        return bool(re.search(rf"\b{_ASKED_ID}\b", self.question, re.IGNORECASE))
+        return bool(re.search(rf"\b{_QUESTION_WORD_ID}\b", self.question, re.IGNORECASE))
 
     @cached_property
     def opening(self) -> str:
         """The question words with the noun that they count: "how many visits", "di mana"."""
-        rule = _OPENING_ID if self.indonesian else _OPENING
+        rule = _OPENING_ID if self.is_indonesian else _OPENING
         match = rule.match(self.text)
         if match is None:
             return ""
-        if self.indonesian:
+        if self.is_indonesian:
             return match.group()
         rest = self.text[match.end() :]
         counted = re.match(rf"(?:\s+(?!{_AUX}\b|{_PREPOSITION}\b)[\w'-]+)*(?=\s+{_AUX}\b)", rest)
@@ -116,10 +118,10 @@ class Asked:
         return match.group() + (counted.group() if counted else "")
 
     @cached_property
-    def counted(self) -> str:
+    def counted_noun(self) -> str:
         """The noun after the question words: "visits" of "how many visits"; often empty."""
         match = _OPENING.match(self.opening)
-        return self.opening[match.end() :].strip() if match and not self.indonesian else ""
+        return self.opening[match.end() :].strip() if match and not self.is_indonesian else ""
 
     @cached_property
     def topic(self) -> str:
@@ -128,19 +130,23 @@ class Asked:
         added = re.search(r"\(([^()]+)\)$", self.text)
         if added:
             return added[1]
-        phrase = self._subject()
+        phrase = self._find_subject()
         if names(phrase.strip()) or not phrase:
             return phrase
         at = self.text.find(phrase) + len(phrase)
         # A name says which one: "the bridge" alone may be any. The "x" makes the first word no
         # start.
-        more = [part for part in self.phrases(at) if names(f"x {part}") and not _WHEN.match(part)]
+        more = [
+            part
+            for part in self.list_phrases(at)
+            if names(f"x {part}") and not _TIME_PHRASE.match(part)
+        ]
         return f"{phrase} {more[0]}" if more else phrase
 
     @cached_property
-    def things(self) -> str:
+    def plural_topic(self) -> str:
         """The phrase that "they" may stand for: several things of the question, or its topic."""
-        counted = self.counted
+        counted = self.counted_noun
         # Units of time are counted, but nobody calls them "they".
         if counted.endswith("s") and not re.search(r"\b(?:hours|days|years|weeks)$", counted):
             return counted
@@ -148,7 +154,7 @@ class Asked:
         plurals = [word for part in rest for word in re.findall(r"\b[a-z]+[^s\W]s\b", part)]
         return plurals[0] if plurals and not head.endswith("s") else self.topic
 
-    def phrases(self, start: int = 0) -> list[str]:
+    def list_phrases(self, start: int = 0) -> list[str]:
         """Return the prepositional phrases of the question from `start` on, in order."""
         matches = re.finditer(
             rf"\b{_PREPOSITION}\s+(?:(?!{_PREPOSITION}\b|{_AUX}\b)[^\s?,]+\s*)+",
@@ -161,8 +167,8 @@ class Asked:
     def person(self) -> str:
         """A person: of the answer if the question asks who, else of the question; may be empty."""
         asks = re.search(r"\bwho(?:m|se)?\b|\bsiapa", self.question, re.IGNORECASE)
-        answer_names = [name for name in _called(self.answer) if name not in self.question]
-        question_names = _called(self.question)
+        answer_names = [name for name in _list_names(self.answer) if name not in self.question]
+        question_names = _list_names(self.question)
         candidates = (
             (answer_names + question_names)
             if asks or not question_names
@@ -176,102 +182,104 @@ class Asked:
     def place(self) -> str:
         """A place with its preposition: of the answer if the question asks where; may be empty."""
         if re.search(r"\bwhere\b|\bmana\b", self.question, re.IGNORECASE):
-            places = _places(self.answer)
+            places = _list_places(self.answer)
             if places:
                 return places[-1]
-        places = _places(self.text)
+        places = _list_places(self.text)
         if places:
             return places[-1]
-        named = _called(self.text)
+        named = _list_names(self.text)
         location = self.topic if names(f"x {self.topic}") or not named else named[-1]
-        return f"{'di' if self.indonesian else 'at'} {location}" if location else ""
+        return f"{'di' if self.is_indonesian else 'at'} {location}" if location else ""
 
     @property
     def time(self) -> str:
         """The time that the question gives: "in the third year"; may be empty."""
-        times = _WHEN.findall(self.text)
+        times = _TIME_PHRASE.findall(self.text)
         return str(times[-1]) if times else ""
 
-    def naming(self, noun: str) -> str:
+    def find_phrase(self, noun: str) -> str:
         """Return the longest phrase that names such a thing: "the Mill Bridge" for "bridge"."""
         head = rf"{re.escape(noun)}s?"
-        if self.indonesian:
+        if self.is_indonesian:
             match = re.search(rf"\b{head}\b.*", self.text, re.IGNORECASE)
-            return _until_verb(match.group()) if match else ""
+            return _cut_at_verb(match.group()) if match else ""
         words = rf"(?:(?!{_PREPOSITION}\b|{_AUX}\b|{_WH}\b|(?:the|a|an|that|and)\b)[\w'-]+\s+)"
         match = re.search(
             rf"\b(?:the\s+|a\s+|an\s+)?{words}{{0,4}}{head}\b", self.text, re.IGNORECASE
         )
         return match.group().strip() if match else ""
 
-    def _subject(self) -> str:
-        if self.indonesian:
-            return _until_verb(self.text[len(self.opening) :].strip())
+    def _find_subject(self) -> str:
+        if self.is_indonesian:
+            return _cut_at_verb(self.text[len(self.opening) :].strip())
         rest = self.text[len(self.opening) :].strip()
         aux = re.match(rf"{_AUX}\b\s*", rest, re.IGNORECASE)
         if aux is None:
-            return _object(rest) or self.counted
+            return _find_object(rest) or self.counted_noun
         after = rest[aux.end() :]
         doing = re.match(r"(?:i|we|you|one)\s+(\w+)\b", after, re.IGNORECASE)
         # how do I apply for a permit: the topic is the act, "applying for a permit"
         if doing:
-            return f"{_gerund(doing[1].lower())}{after[doing.end() :]}"
+            return f"{_form_gerund(doing[1].lower())}{after[doing.end() :]}"
         # how many trees were brought down by the storm
-        if self.counted and re.match(rf"(?:\w+ly\s+)?(?:\w+(?:ed|en)|{_IRREGULAR}|there)\b", after):
-            return _object(after) or self.counted
-        return _noun_phrase(after, bare_verb=not re.fullmatch(_BE, aux.group().strip(), re.I))
+        if self.counted_noun and re.match(
+            rf"(?:\w+ly\s+)?(?:\w+(?:ed|en)|{_IRREGULAR}|there)\b", after
+        ):
+            return _find_object(after) or self.counted_noun
+        return _take_noun_phrase(after, bare_verb=not re.fullmatch(_BE, aux.group().strip(), re.I))
 
 
-def _gerund(verb: str) -> str:
+def _form_gerund(verb: str) -> str:
     return f"{verb[:-1] if verb.endswith('e') and not verb.endswith('ee') else verb}ing"
 
 
-def _called(text: str) -> list[str]:
+def _list_names(text: str) -> list[str]:
     """Return the names in a text, without stop words that only begin a sentence."""
     small = stop_words("en") | stop_words("id")
     return [name.cut(text) for name in names(text) if name.cut(text).lower() not in small]
 
 
-def _places(text: str) -> list[str]:
+def _list_places(text: str) -> list[str]:
     """Return the names that follow a preposition of place, each with the preposition."""
     places = []
     for name in names(text):
         preposition = re.search(
-            rf"{_PLACED.pattern}(?:the\s+)?$", text[: name.start], re.IGNORECASE
+            rf"{_PLACE_PREPOSITION.pattern}(?:the\s+)?$", text[: name.start], re.IGNORECASE
         )
         if preposition:
             places.append(f"{preposition.group().lower()}{name.cut(text)}")
     return places
 
 
-def _until_verb(text: str) -> str:
+def _cut_at_verb(text: str) -> str:
     """Return an Indonesian phrase up to its verb; the first word is always kept."""
     tokens = list(_TOKEN.finditer(text))
     for token in tokens[1:]:
         word = token.group()
-        if word.lower() not in _NO_VERB_ID and word[0].islower() and _VERB_ID.fullmatch(word):
+        if word.lower() not in _NOT_VERBS_ID and word[0].islower() and _VERB_ID.fullmatch(word):
             text = text[: token.start()]
             break
-    return _without_end(text)
+    return _strip_end(text)
 
 
-def _without_end(text: str) -> str:
+def _strip_end(text: str) -> str:
     return re.sub(
-        rf"(?:\s+(?:{_PREPOSITION}|{_ASKED_ID}))+$", "", text.strip(), flags=re.IGNORECASE
+        rf"(?:\s+(?:{_PREPOSITION}|{_QUESTION_WORD_ID}))+$", "", text.strip(), flags=re.IGNORECASE
     )
 
 
-def _object(text: str) -> str:
+def _find_object(text: str) -> str:
     """Return the first noun phrase after a verb that begins with an article or a name."""
     tokens = [token.group() for token in _TOKEN.finditer(text)]
     for position, token in enumerate(tokens):
         capital = token[0].isupper() and position > 0
         if token.lower() in {"the", "a", "an"} or capital:
-            return _noun_phrase(" ".join(tokens[position:]), bare_verb=False)
+            return _take_noun_phrase(" ".join(tokens[position:]), bare_verb=False)
     return ""
 
 
-def _noun_phrase(text: str, *, bare_verb: bool) -> str:
+def _take_noun_phrase(text: str, *, bare_verb: bool) -> str:
     """Return the phrase that a text begins with, up to its verb.
 
     Args:
@@ -284,10 +292,10 @@ def _noun_phrase(text: str, *, bare_verb: bool) -> str:
     if bare_verb and _ends_in_verb(tokens):
         return " ".join(tokens[:-1])
     size = 1
-    while size < len(tokens) and not _ends(tokens, size, bare_verb=bare_verb):
+    while size < len(tokens) and not _ends_phrase(tokens, size, bare_verb=bare_verb):
         size += 1
     # A phrase does not end in a preposition or an article.
-    while size > 1 and tokens[size - 1].lower() in _DETERMINERS | _JOINS:
+    while size > 1 and tokens[size - 1].lower() in _DETERMINERS | _NOUN_PREPOSITIONS:
         size -= 1
     return " ".join(tokens[:size])
 
@@ -304,14 +312,14 @@ def _ends_in_verb(tokens: Sequence[str]) -> bool:
     return not re.fullmatch(_PREPOSITION, tokens[-2].lower())
 
 
-def _ends(tokens: Sequence[str], at: int, *, bare_verb: bool) -> bool:
+def _ends_phrase(tokens: Sequence[str], at: int, *, bare_verb: bool) -> bool:
     """Return whether the phrase ends before the word at `at`."""
     word, before = tokens[at].lower(), tokens[at - 1]
     after = tokens[at + 1].lower() if at + 1 < len(tokens) else ""
-    if word in _JOINS or tokens[at][0].isupper() or word[0].isdigit():
+    if word in _NOUN_PREPOSITIONS or tokens[at][0].isupper() or word[0].isdigit():
         return False
     if word in _DETERMINERS:
-        return before.lower() not in _JOINS
+        return before.lower() not in _NOUN_PREPOSITIONS
     if re.fullmatch(rf"{_AUX}|{_PREPOSITION}|{_IRREGULAR}", word):
         return True
     # After an article a participle is an adjective: "the revised plan".

@@ -14,7 +14,7 @@ from fathom.text.entities import names
 from fathom.types import Span
 
 MARK = re.compile(r"§(\d+)§")
-A = r"§\d+§"
+MARKED_NAME = r"§\d+§"
 
 # Nouns for the relation of one person or thing to another.
 _ROLES_EN = (
@@ -71,17 +71,17 @@ _SMALL = (
 _W = rf"(?:(?!{_SMALL}\b)[a-z0-9][\w'-]*)"
 _ROLE = rf"(?:{_PLACES}|(?:{_ROLES_EN})s?)"
 # A name, also with a noun before it: "the film UHF", "the largest city of Texas".
-_NAMED = rf"(?:(?:the|a|an|its|his|her)\s+(?:{_W}\s+(?:of\s+)?){{0,4}})?{A}"
+_NAMED = rf"(?:(?:the|a|an|its|his|her)\s+(?:{_W}\s+(?:of\s+)?){{0,4}})?{MARKED_NAME}"
 _THING = rf"\bthe\s+(?:{_W}\s+){{0,4}}{_W}"
 # The verb phrase of a clause: "was a member of", "is located", "plays for".
-_LEFT = rf"(?:\s+{_PREPOSITION}(?=\s+{_AUX}\b|\s+{_PREPOSITION}\b|\s*[?,]|\s*$))?"
-_SAID = (
-    rf"(?:(?:\s+(?!\w+ed\b){_W})?\s+{_AUX}(?:\s+(?:a|an|the|both|also))?(?:\s+{_W}){{1,2}}{_LEFT}"
+_STRANDED = rf"(?:\s+{_PREPOSITION}(?=\s+{_AUX}\b|\s+{_PREPOSITION}\b|\s*[?,]|\s*$))?"
+_PREDICATE = (
+    rf"(?:(?:\s+(?!\w+ed\b){_W})?\s+{_AUX}(?:\s+(?:a|an|the|both|also))?(?:\s+{_W}){{1,2}}{_STRANDED}"
     rf"|\s+{_AUX}\s+{_PREPOSITION}(?=\s*[?,]|\s*$)"
-    rf"|(?:\s+{_W}){{1,2}}\s+(?:the\s+)?{A}"
-    rf"|\s+{_W}{_LEFT})"
+    rf"|(?:\s+{_W}){{1,2}}\s+(?:the\s+)?{MARKED_NAME}"
+    rf"|\s+{_W}{_STRANDED})"
 )
-_MORE = rf"(?:\s+(?:and|from|at|in|of|on|&)\s+(?:the\s+)?{A}(?!'))?"
+_MORE = rf"(?:\s+(?:and|from|at|in|of|on|&)\s+(?:the\s+)?{MARKED_NAME}(?!'))?"
 _TIME = r"(?:\s+in\s+(?:the\s+)?\d{4}s?)?"
 OWNER = r"(?:'s|(?<=s§)'|'(?=\s))"
 
@@ -89,26 +89,26 @@ PATTERNS = tuple(
     re.compile(pattern)
     for pattern in (
         # the team that Jose Cancela was a member of
-        rf"{_THING}\s*,?\s+{_RELATIVE}\s+{_NAMED}{_MORE}{_SAID}",
+        rf"{_THING}\s*,?\s+{_RELATIVE}\s+{_NAMED}{_MORE}{_PREDICATE}",
         # the person Mach's principle was named after
-        rf"{_THING}\s+{A}(?:'s\s+{_W})?\s+{_AUX}\s+{_W}\s+{_PREPOSITION}(?=\s*[?,]|\s*$)",
+        rf"{_THING}\s+{MARKED_NAME}(?:'s\s+{_W})?\s+{_AUX}\s+{_W}\s+{_PREPOSITION}(?=\s*[?,]|\s*$)",
         # the county that houses Eric Marcus Municipal Airport
         rf"{_THING}\s*,?\s+{_RELATIVE}\s+(?:(?:{_W}|{_AUX}|{_PREPOSITION}|as|into|the|a)\s+){{1,5}}"
         rf"{_NAMED}(?!'){_MORE}{_TIME}",
         # the country containing Hue
         rf"{_THING}\s+{_W}ing\s+{_NAMED}{_TIME}",
         # north of where Israel is located
-        rf"(?<=\s(?:of|in)\s)where\s+{_NAMED}{_SAID}",
-        rf"(?<=\sfrom\s)where\s+{_NAMED}{_SAID}",
+        rf"(?<=\s(?:of|in)\s)where\s+{_NAMED}{_PREDICATE}",
+        rf"(?<=\sfrom\s)where\s+{_NAMED}{_PREDICATE}",
         # the film directed by David Lean, a company based in Oslo
         rf"{_THING}\s+(?:(?:{_W})\s+)?{_PREPOSITION}\s+{_NAMED}(?!'){_MORE}{_TIME}",
         # Anna Benson's husband
         rf"{_NAMED}{OWNER}\s+(?:{_W}\s+){{0,3}}?{_ROLE}\b(?:\s+{_ROLE}\b)?(?!\s*')",
         # sutradara film Laskar Pelangi; kota tempat Chairil Anwar lahir
         r"(?<!kandidat )(?<!calon )(?<!wakil )(?<!mantan )"
-        rf"\b(?:{ROLES_ID})(?:\s+(?:{_W}\s+)?{_KINDS_ID}){{0,2}}\s+{A}",
-        rf"\b{_HEADS_ID}\s+(?:tempat|di\s+mana|dimana)\s+{A}\s+(?:[a-z]+)",
-        rf"\b{_HEADS_ID}\s+yang\s+(?:[a-z-]+\s+){{1,4}}{A}",
+        rf"\b(?:{ROLES_ID})(?:\s+(?:{_W}\s+)?{_KINDS_ID}){{0,2}}\s+{MARKED_NAME}",
+        rf"\b{_HEADS_ID}\s+(?:tempat|di\s+mana|dimana)\s+{MARKED_NAME}\s+(?:[a-z]+)",
+        rf"\b{_HEADS_ID}\s+yang\s+(?:[a-z-]+\s+){{1,4}}{MARKED_NAME}",
     )
 )
 OPEN_END = re.compile(
@@ -141,16 +141,16 @@ NOT_THINGS = re.compile(rf"^(?:{_QUESTION_WORD}|di|ke|dari|pada|adalah|dan|atau)
 
 TAIL = re.compile(
     rf"^(?P<main>(?!{_QUESTION_WORD}\b).+?\b(?:(?P<det>a|an|the|seorang|sebuah)\s+))"
-    rf"(?P<thing>(?:{_W}\s+|{A}\s+){{0,5}}?(?:{_W})),?\s+"
+    rf"(?P<thing>(?:{_W}\s+|{MARKED_NAME}\s+){{0,5}}?(?:{_W})),?\s+"
     rf"(?P<link>who|which|that|whose|where|yang|(?=\w+ed\s+(?:by|in|on|at|from|for)\b))\s*"
     rf"(?P<rest>.*\b{_QUESTION_WORD}\b.*)$",
     re.IGNORECASE,
 )
 
 
-MOST = 4
+MOST_QUESTIONS = 4
 """Questions of one chain, at most (MAO-ARAG, section 3)."""
-LONGEST = 1_000
+LONGEST_QUESTION = 1_000
 """Characters of a question that the rules look at; a longer one is a text, not a question."""
 
 _QUOTED = re.compile(r"[\"“«][^\"“”»]{2,80}[\"”»]")
@@ -160,17 +160,17 @@ _AND = re.compile(r"\s+(?:and|dan)\s+")
 _terms = ContentTerms()
 
 
-def chain(question: str, most: int = MOST) -> tuple[str, ...]:
+def build_chain(question: str, most: int = MOST_QUESTIONS) -> tuple[str, ...]:
     """Return the questions to ask in turn, at most `most`; `question` itself where no rule applies.
 
     Later questions hold `#1`, `#2`, ... in the place of the answers to earlier ones.
     """
-    if len(question) > LONGEST:
+    if len(question) > LONGEST_QUESTION:
         return (question,)
     rest = " ".join(question.split())
     questions: list[str] = []
     while len(questions) < most - 1:
-        halves = _tail(rest, len(questions) + 1) or _inner(rest, len(questions) + 1)
+        halves = _split_tail(rest, len(questions) + 1) or _split_innermost(rest, len(questions) + 1)
         if halves is None:
             break
         questions.append(halves[0])
@@ -178,7 +178,7 @@ def chain(question: str, most: int = MOST) -> tuple[str, ...]:
     return (*questions, rest) if questions else (question,)
 
 
-def mentions(text: str) -> list[Span]:
+def find_mentions(text: str) -> list[Span]:
     """Return the spans of names, quoted words and slots, in order and without overlaps."""
     spans = [Span(*match.span()) for match in (*_SLOT.finditer(text), *_QUOTED.finditer(text))]
     for name in names(text):
@@ -188,46 +188,46 @@ def mentions(text: str) -> list[Span]:
     return sorted(spans, key=lambda span: span.start)
 
 
-def _inner(text: str, number: int) -> tuple[str, str] | None:
+def _split_innermost(text: str, number: int) -> tuple[str, str] | None:
     """Return the innermost description as a question, and the rest with a slot in its place."""
-    marked, cuts = mark(text)
+    marked, cuts = mark_names(text)
     # The shortest description holds no other, so it can be asked for first.
-    for start, end in sorted(_descriptions(marked), key=lambda place: place[1] - place[0]):
+    for start, end in sorted(_find_descriptions(marked), key=lambda place: place[1] - place[0]):
         outer = f"{marked[:start]}#{number}{marked[end:]}"
         more = OPEN_END.match(outer)
         after = end + len(more["more"]) if more else end
         inner = marked[start:after]
-        described = unmark(inner, cuts)
-        rest = unmark(f"{marked[:start]}#{number}{marked[after:]}", cuts)
+        described = restore_names(inner, cuts)
+        rest = restore_names(f"{marked[:start]}#{number}{marked[after:]}", cuts)
         # Otherwise one of the two questions would ask for nothing.
         if _says_more(rest) and _says_more(described) and not HOLLOW.match(rest):
-            return _asking(described, inner), rest[:1].upper() + rest[1:]
+            return _word_question(described, inner), rest[:1].upper() + rest[1:]
     return None
 
 
-def _descriptions(marked: str) -> Iterator[tuple[int, int]]:
+def _find_descriptions(marked: str) -> Iterator[tuple[int, int]]:
     for pattern in PATTERNS:
         at = 0
         while match := pattern.search(marked, at):
             # By one character: an inner description may begin within an outer one.
             at = match.start() + 1
-            start = match.start() + len(_lead(match.group()))
+            start = match.start() + len(_match_lead(match.group()))
             start -= 4 if marked[:start].endswith("the ") else 0
-            if _wanted(marked[start : match.end()]):
+            if _is_description(marked[start : match.end()]):
                 yield start, match.end()
 
 
-def _lead(phrase: str) -> str:
+def _match_lead(phrase: str) -> str:
     match = NOT_THINGS.match(phrase)
     return match.group() if match else ""
 
 
-def _wanted(phrase: str) -> bool:
+def _is_description(phrase: str) -> bool:
     """Return whether a phrase describes something else than the name that it holds."""
     if not MARK.search(phrase):
         return False
     is_clause = CLAUSE.search(phrase) or PARTICIPLE.search(phrase)
-    has_owner = re.search(rf"{A}{OWNER}\s", phrase)
+    has_owner = re.search(rf"{MARKED_NAME}{OWNER}\s", phrase)
     has_role_id = re.match(rf"(?:{ROLES_ID})\b", phrase)
     return bool(is_clause or has_owner or has_role_id or OF_ROLE.search(phrase))
 
@@ -235,12 +235,12 @@ def _wanted(phrase: str) -> bool:
 def _says_more(text: str) -> bool:
     """Return whether a text has content words besides its names and slots."""
     # From the end, so that the spans before stay valid.
-    for span in reversed(mentions(text)):
+    for span in reversed(find_mentions(text)):
         text = f"{text[: span.start]} {text[span.end :]}"
     return bool(_terms(text))
 
 
-def _asking(described: str, marked: str) -> str:
+def _word_question(described: str, marked: str) -> str:
     """Return the question for a description; its marked form decides between who and what."""
     if marked.startswith("where"):
         return f"What is the place {described}?"
@@ -249,19 +249,19 @@ def _asking(described: str, marked: str) -> str:
     return f"Who is {described}?" if PERSON.search(marked) else f"What is {described}?"
 
 
-def _tail(text: str, number: int) -> tuple[str, str] | None:
+def _split_tail(text: str, number: int) -> tuple[str, str] | None:
     """Return both questions of one whose question word stands in the clause at its end."""
-    marked, cuts = mark(text)
+    marked, cuts = mark_names(text)
     match = TAIL.match(marked.rstrip("? "))
     if match is None or not MARK.search(match["main"]):
         return None
     main = match["main"][: match.start("det")]
     owner = "'s" if match["link"].lower() == "whose" else ""
-    first = unmark(f"{main}which {match['thing']}?", cuts)
-    return first[:1].upper() + first[1:], unmark(f"#{number}{owner} {match['rest']}?", cuts)
+    first = restore_names(f"{main}which {match['thing']}?", cuts)
+    return first[:1].upper() + first[1:], restore_names(f"#{number}{owner} {match['rest']}?", cuts)
 
 
-def mark(text: str, *, apart: bool = False) -> tuple[str, Sequence[str]]:
+def mark_names(text: str, *, split_joined: bool = False) -> tuple[str, Sequence[str]]:
     """Return the text in lower case with `§0§`, `§1§`, ... for its names, and the names.
 
     Apostrophes become straight ones. With `split_joined`, names joined by "and" are two names.
@@ -269,15 +269,15 @@ def mark(text: str, *, apart: bool = False) -> tuple[str, Sequence[str]]:
     text = text.replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
     cuts: list[str] = []
     out, at = "", 0
-    for span in _apart(text) if apart else mentions(text):
+    for span in _split_mentions(text) if split_joined else find_mentions(text):
         out += text[at : span.start].lower() + f"§{len(cuts)}§"
         cuts.append(span.cut(text))
         at = span.end
     return out + text[at:].lower(), cuts
 
 
-def _apart(text: str) -> Iterator[Span]:
-    for span in mentions(text):
+def _split_mentions(text: str) -> Iterator[Span]:
+    for span in find_mentions(text):
         at = span.start
         for joint in _AND.finditer(text, span.start, span.end):
             yield Span(at, joint.start())
@@ -285,6 +285,6 @@ def _apart(text: str) -> Iterator[Span]:
         yield Span(at, span.end)
 
 
-def unmark(marked: str, cuts: Sequence[str]) -> str:
+def restore_names(marked: str, cuts: Sequence[str]) -> str:
     """Return a marked text with its names restored."""
     return MARK.sub(lambda match: cuts[int(match.group(1))], marked)

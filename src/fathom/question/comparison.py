@@ -5,18 +5,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from fathom.question.clauses import LONGEST, mark, mentions, unmark
+from fathom.question.clauses import LONGEST_QUESTION, find_mentions, mark_names, restore_names
 from fathom.text.language import detect
 
 Want = Literal["least", "most", "less", "more", "same", "every", "one", "each"]
 
-_A = r"§\d+§"
-_OPTION = rf"(?:\b(?:the|a|an)\s+(?:(?!of\b|in\b|and\b|or\b)[a-z0-9-]+\s+){{0,3}})?{_A}"
+_MARKED = r"§\d+§"
+_OPTION = rf"(?:\b(?:the|a|an)\s+(?:(?!of\b|in\b|and\b|or\b)[a-z0-9-]+\s+){{0,3}})?{_MARKED}"
 _LINK = r"(?:or|and|vs\.?|versus|than|atau|dan|daripada)"
 _OPTIONS = re.compile(
     rf"{_OPTION}(?:(?:,\s+{_OPTION})+,|,)?\s+(?P<link>{_LINK})\s+{_OPTION}(?:'s\b)?"
 )
-_TOGETHER = re.compile(
+_SHARED_CUE = re.compile(
     r"\b(?:both|same|in common|similar|either|each|share|alike|keduanya|yang sama|sama-sama|"
     r"masing-masing)\b"
 )
@@ -44,7 +44,7 @@ _MOST = re.compile(
     r"bigger|biggest|longer|longest|taller|tallest|higher|highest|greater|farther|further|deeper|"
     r"muda|termuda|terakhir|besar|terbesar|banyak|terbanyak|panjang|tinggi|tertinggi|baru|jauh|mahal|termahal)\b"
 )
-_ONCE = re.compile(_LEAST.pattern + "|" + _MOST.pattern)
+_COMPARATIVE = re.compile(_LEAST.pattern + "|" + _MOST.pattern)
 # The question for each option, English and Indonesian; the first cue that matches decides.
 _ASPECTS: tuple[tuple[str, str, str], ...] = (
     (r"\bborn\b|\bolder\b|\boldest\b|\byoung(?:er|est)\b|\blahir\b|\btua\b|\bmuda\b",
@@ -70,17 +70,19 @@ _ASPECTS: tuple[tuple[str, str, str], ...] = (
      "How much does {} cost?", "Berapa biaya {}?"),
     (r"\bdeep(?:er|est)\b|\b(?:ter)?dalam\b", "How deep is {}?", "Berapa dalam {}?"),
 )  # fmt: skip
-_LIVED = re.compile(
+_LIFETIME = re.compile(
     r"\b(?:lived?|life|age)\b.*\b(?:longer|older)\b|\b(?:longer|older) (?:life|age)\b"
 )
-_COUNTED = re.compile(r"\b(?:more|most|fewer|fewest) (?!(?:recent|than|popular)\w*\b)([a-z]+s)\b")
+_COUNTED_THINGS = re.compile(
+    r"\b(?:more|most|fewer|fewest) (?!(?:recent|than|popular)\w*\b)([a-z]+s)\b"
+)
 _SINGULAR = {"Are": "Is", "Were": "Was", "Have": "Has", "Do": "Does"}
 _SAME_OF = re.compile(
     r"\bsame (?!(?:person|time|man|woman|thing|way)\b)([a-z]+)\b|\b(?!orang\b)([a-z]+) yang sama\b"
 )
 _BOTH = re.compile(r"\b(?:both|either|keduanya|kedua|masing-masing|in common)\b\s*", re.IGNORECASE)
 _FIRST_BETWEEN = re.compile(r"^\W*(?:between|among|of|antara|di antara)\b.*$", re.IGNORECASE)
-_AND_ALSO = re.compile(
+_JOINT = re.compile(
     r",?\s+(?:and|dan)\s+(?:also\s+|juga\s+)?"
     r"(?=(?:what|which|who|whom|whose|when|where|why|how|apa|siapa|kapan|di\s?mana|mengapa|berapa|"
     r"bagaimana)\b)",
@@ -91,15 +93,15 @@ _ASKS = re.compile(
     r"is|are|was|were|do|does|did|apa|siapa|kapan|mana|berapa|mengapa|bagaimana)",
     re.IGNORECASE,
 )
-_OFFERED = re.compile(
+_CHOICE = re.compile(
     r"^(?:[^,?]{1,60},\s+)?(?P<asks>(?:(?:in|on|at|of|to|for|from|by|di|dari|pada|yang)\s+)?"
     r"(?:which|who|whose|whom|mana|manakah|siapa|siapakah)\b[^,?]*),\s+"
     r"(?P<options>[^?]+?\s+(?:or|atau|ataukah)\s+[^?]+?)\s*\??\s*$",
     re.IGNORECASE,
 )
-_NAMED = re.compile(r"(?:the |an? )?[A-Z\d]")
-_IT = re.compile(r"\b(?:it|he|she|they|ia|dia|beliau|mereka)\b", re.IGNORECASE)
-_ITS = re.compile(r"\b(?:its|his|her|their)\b", re.IGNORECASE)
+_NAME_START = re.compile(r"(?:the |an? )?[A-Z\d]")
+_PRONOUN = re.compile(r"\b(?:it|he|she|they|ia|dia|beliau|mereka)\b", re.IGNORECASE)
+_POSSESSIVE = re.compile(r"\b(?:its|his|her|their)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,32 +121,34 @@ class Comparison:
     want: Want
 
 
-def comparison(question: str, most: int) -> Comparison | None:
+def parse_comparison(question: str, most: int) -> Comparison | None:
     """Return the comparison of at most `most` things; `None` where the rules see none."""
-    if len(question) > LONGEST:
+    if len(question) > LONGEST_QUESTION:
         return None
     lower = question.lower()
     # "and" may be part of a name; only with such a cue it joins two names.
-    split_joined = bool(_TOGETHER.search(lower) or _BETWEEN.search(lower))
-    marked, cuts = mark(" ".join(question.split()), apart=split_joined)
+    split_joined = bool(_SHARED_CUE.search(lower) or _BETWEEN.search(lower))
+    marked, cuts = mark_names(" ".join(question.split()), split_joined=split_joined)
     indonesian = detect(question) == "id"
     order_match = _ORDER.match(marked)
     if order_match:
-        return _ordered(order_match, cuts, indonesian=indonesian)
+        return _compare_order(order_match, cuts, indonesian=indonesian)
     match = _OPTIONS.search(marked)
     if match is None or not _compares(marked, match):
-        return _offering(question, most, indonesian=indonesian)
+        return _compare_unnamed(question, most, indonesian=indonesian)
     names = [name.strip(" ,") for name in re.split(rf",?\s+{_LINK}\s+|,\s+", match.group())]
-    options = tuple(unmark(re.sub(r"'s$", "", name), cuts) for name in names if name)[:most]
+    options = tuple(restore_names(re.sub(r"'s$", "", name), cuts) for name in names if name)[:most]
     head, tail = marked[: match.start()], marked[match.end() :]
     questions = tuple(
-        _of(option, unmark(head, cuts), unmark(tail, cuts), indonesian=indonesian)
+        _ask_about(
+            option, restore_names(head, cuts), restore_names(tail, cuts), indonesian=indonesian
+        )
         for option in options
     )
-    return Comparison(options=options, questions=questions, want=_want(marked))
+    return Comparison(options=options, questions=questions, want=_detect_want(marked))
 
 
-def offered(question: str) -> tuple[str, ...]:
+def list_options(question: str) -> tuple[str, ...]:
     """Return the options of a question that offers a choice: "Which is cheaper, a skip or a cart?".
 
     Only names and things compared count as options: in "Which fee is for residents, students or
@@ -153,15 +157,15 @@ def offered(question: str) -> tuple[str, ...]:
     Returns:
         The options as the question calls them; none where the rules see no such choice.
     """
-    match = _OFFERED.match(" ".join(question.split())) if len(question) <= LONGEST else None
+    match = _CHOICE.match(" ".join(question.split())) if len(question) <= LONGEST_QUESTION else None
     if match is None:
         return ()
     options = re.split(r",?\s+(?:or|atau|ataukah)\s+|,\s+", match["options"], flags=re.IGNORECASE)
-    is_choice = _ONCE.search(match["asks"].lower()) or all(map(_NAMED.match, options))
+    is_choice = _COMPARATIVE.search(match["asks"].lower()) or all(map(_NAME_START.match, options))
     return tuple(options) if is_choice else ()
 
 
-def apart(options: Sequence[frozenset[str]]) -> list[frozenset[str]]:
+def drop_shared_words(options: Sequence[frozenset[str]]) -> list[frozenset[str]]:
     """Return the words of each option without those that all options share.
 
     For two sorts of sales these are the words for the sorts.
@@ -171,42 +175,44 @@ def apart(options: Sequence[frozenset[str]]) -> list[frozenset[str]]:
     return [words - shared or words for words in options if words]
 
 
-def _offering(question: str, most: int, *, indonesian: bool) -> Comparison | None:
+def _compare_unnamed(question: str, most: int, *, indonesian: bool) -> Comparison | None:
     """Return the choice between unnamed things; `None` where no question is known for each."""
-    options = offered(question)[:most]
+    options = list_options(question)[:most]
     lower = question.lower()
-    template = _about(lower, indonesian=indonesian) if options else ""
+    template = _find_template(lower, indonesian=indonesian) if options else ""
     # Unnamed options are things: "older" does not ask when they were born.
     if not template or "born" in template or "lahir" in template:
         return None
     questions = tuple(template.replace("{}", option) for option in options)
-    return Comparison(options=options, questions=questions, want=_want(lower))
+    return Comparison(options=options, questions=questions, want=_detect_want(lower))
 
 
-def _ordered(match: re.Match[str], cuts: Sequence[str], *, indonesian: bool) -> Comparison | None:
+def _compare_order(
+    match: re.Match[str], cuts: Sequence[str], *, indonesian: bool
+) -> Comparison | None:
     """Return a comparison of which option comes first; `None` where no template fits."""
     how = match["how"]
-    template = _about(how, indonesian=indonesian)
-    if not template or not (_ONCE.search(how) or _AFTER.search(how)):
+    template = _find_template(how, indonesian=indonesian)
+    if not template or not (_COMPARATIVE.search(how) or _AFTER.search(how)):
         return None
-    options = tuple(unmark(match[side], cuts) for side in ("one", "other"))
+    options = tuple(restore_names(match[side], cuts) for side in ("one", "other"))
     questions = tuple(template.replace("{}", option) for option in options)
     more = _AFTER.search(how) or not _LEAST.search(how)
     return Comparison(options=options, questions=questions, want="more" if more else "less")
 
 
-def joined(question: str, most: int) -> tuple[str, ...]:
+def split_questions(question: str, most: int) -> tuple[str, ...]:
     """Return the questions that "and" joins, each one complete; `question` itself if single."""
-    if len(question) > LONGEST:
+    if len(question) > LONGEST_QUESTION:
         return (question,)
-    first, *others = _AND_ALSO.split(" ".join(question.split()).rstrip("? "))
+    first, *others = _JOINT.split(" ".join(question.split()).rstrip("? "))
     if not _ASKS.search(first) or any(len(other.split()) < 3 for other in others):
         return (question,)
-    name_spans = mentions(first)
+    name_spans = find_mentions(first)
     name = name_spans[0].cut(first) if name_spans else ""
     # Pronouns of the later questions stand for the first name of the first one.
     if name:
-        others = [_ITS.sub(f"{name}'s", _IT.sub(name, other)) for other in others]
+        others = [_POSSESSIVE.sub(f"{name}'s", _PRONOUN.sub(name, other)) for other in others]
     questions = [first, *others][:most]
     return tuple(f"{text[:1].upper()}{text[1:]}?" for text in questions) if others else (question,)
 
@@ -215,22 +221,22 @@ def _compares(marked: str, match: re.Match[str]) -> bool:
     if match["link"] in {"or", "atau", "vs", "vs.", "versus"}:
         return True
     if match["link"] in {"than", "daripada"}:
-        return bool(_ONCE.search(marked))
-    if _TOGETHER.search(marked):
+        return bool(_COMPARATIVE.search(marked))
+    if _SHARED_CUE.search(marked):
         return True
     # "and" alone joins names in many questions that compare nothing.
     between = _BETWEEN.search(marked[: match.start()])
-    if between and (between.start() <= 3 or _ONCE.search(marked)):
+    if between and (between.start() <= 3 or _COMPARATIVE.search(marked)):
         return True
     return bool(_BEGINS.match(marked) and len(marked[: match.start()].split()) <= 1)
 
 
-def _want(marked: str) -> Want:
+def _detect_want(marked: str) -> Want:
     if _SAME.search(marked):
         return "same"
     if _YES_NO.match(marked) and not re.search(r"\bor\b|\batau\b", marked):
         return "every"
-    if _LIVED.search(marked) or re.search(r"\b(?:both|share|in common|keduanya)\b", marked):
+    if _LIFETIME.search(marked) or re.search(r"\b(?:both|share|in common|keduanya)\b", marked):
         # For lifetimes too: neither a birth nor a death alone tells which life was longer.
         return "each"
     if _LEAST.search(marked):
@@ -240,7 +246,7 @@ def _want(marked: str) -> Want:
     return "one" if re.search(r"\bor\b|\batau\b", marked) else "each"
 
 
-def _of(option: str, before: str, after: str, *, indonesian: bool) -> str:
+def _ask_about(option: str, before: str, after: str, *, indonesian: bool) -> str:
     """Return the question about one option, given the text before and after all options."""
     around = f"{before} {after}".lower()
     shared_match = _SAME_OF.search(around)
@@ -249,8 +255,10 @@ def _of(option: str, before: str, after: str, *, indonesian: bool) -> str:
         return (
             f"Apa {attribute} {option}?" if indonesian else f"What is the {attribute} of {option}?"
         )
-    is_ordered = _ONCE.search(around) and not (_LIVED.search(around) or _BOTH.search(around))
-    template = _about(around, indonesian=indonesian) if is_ordered else ""
+    is_ordered = _COMPARATIVE.search(around) and not (
+        _LIFETIME.search(around) or _BOTH.search(around)
+    )
+    template = _find_template(around, indonesian=indonesian) if is_ordered else ""
     if template:
         return template.replace("{}", option)
     if _FIRST_BETWEEN.match(before):
@@ -260,10 +268,10 @@ def _of(option: str, before: str, after: str, *, indonesian: bool) -> str:
     return f"{_SINGULAR.get(verb, verb)} {rest}?"
 
 
-def _about(around: str, *, indonesian: bool) -> str:
+def _find_template(around: str, *, indonesian: bool) -> str:
     """Return the question template with `{}` whose answers can be ordered; empty if none fits."""
     for cue, english, other in _ASPECTS:
         if re.search(cue, around):
             return other if indonesian and other else english
-    things = _COUNTED.search(around)
+    things = _COUNTED_THINGS.search(around)
     return f"How many {things.group(1)} does {{}} have?" if things else ""

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from fathom.errors import UsageError
 
 Speaker = Literal["user", "assistant"]
-SILENT = frozenset({"system", "developer", "tool", "function"})
+IGNORED_ROLES = frozenset({"system", "developer", "tool", "function"})
 """Roles whose turns are left out, since no person and no answer speaks in them."""
 MOST_TURNS = 20
 """Number of the last turns that are kept."""
@@ -35,7 +35,7 @@ History = Sequence[DialogueTurn | Mapping[str, Any]]
 """A dialogue as callers give it: turns, or plain objects with `role` and `content`."""
 
 
-def dialogue_of(history: History, where: str = "history") -> Dialogue:
+def parse_dialogue(history: History, where: str = "history") -> Dialogue:
     """Return the last turns of a conversation.
 
     Args:
@@ -49,7 +49,7 @@ def dialogue_of(history: History, where: str = "history") -> Dialogue:
     # Both can be iterated too, but over characters and keys.
     if isinstance(history, str | Mapping) or not isinstance(history, Iterable):
         raise UsageError(f"{where}: expected a list of turns with role and content")
-    turns = (_turn(entry, f"{where}: turn {n}") for n, entry in enumerate(history, start=1))
+    turns = (_parse_turn(entry, f"{where}: turn {n}") for n, entry in enumerate(history, start=1))
     spoken = [turn for turn in turns if turn is not None and turn.content]
     return tuple(spoken[-MOST_TURNS:])
 
@@ -70,13 +70,13 @@ def load_dialogue(path: Path) -> Dialogue:
         whole = json.loads(text)
     except (ValueError, RecursionError):
         # Several JSON values in one file are JSON lines.
-        return dialogue_of(list(_lines(path, text)), str(path))
+        return parse_dialogue(list(_parse_lines(path, text)), str(path))
     if isinstance(whole, dict):
         whole = whole.get("messages", [whole])
-    return dialogue_of(whole, str(path))
+    return parse_dialogue(whole, str(path))
 
 
-def _lines(path: Path, text: str) -> Iterator[Any]:
+def _parse_lines(path: Path, text: str) -> Iterator[Any]:
     for number, line in enumerate(text.split("\n"), start=1):
         if line.strip():
             try:
@@ -88,21 +88,21 @@ def _lines(path: Path, text: str) -> Iterator[Any]:
                 ) from None
 
 
-def _turn(entry: object, where: str) -> DialogueTurn | None:
+def _parse_turn(entry: object, where: str) -> DialogueTurn | None:
     if isinstance(entry, DialogueTurn):
         return entry
     if not isinstance(entry, Mapping):
         raise UsageError(f"{where}: expected an object with role and content")
     role = entry.get("role")
-    if role in SILENT:
+    if role in IGNORED_ROLES:
         return None
     if role != "user" and role != "assistant":  # noqa: PLR1714 - as mypy reads it
         raise UsageError(f"{where}: role is {role!r}; expected user or assistant")
-    words = _text(entry.get("content"), where)
+    words = _join_text(entry.get("content"), where)
     return DialogueTurn(role=role, content=" ".join(words.split())[:LONGEST_TURN])
 
 
-def _text(content: object, where: str) -> str:
+def _join_text(content: object, where: str) -> str:
     """Return a text; for a list of objects, as newer clients keep them, the texts joined."""
     if isinstance(content, list) and all(isinstance(part, Mapping) for part in content):
         content = " ".join(str(part["text"]) for part in content if "text" in part)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 _TERM = r"([^?.!,;:]{2,80}?)"
 _QUOTES = "\"'*_\u201c\u201d\u2018\u2019"
 _ARTICLE = r"(?:the\s+|an?\s+)?"
-_ASKED = re.compile(
+_DEFINITION_QUESTION = re.compile(
     r"\W*(?:(?:please|tolong|jelaskan|sebutkan)\s+)?(?:"
     rf"(?:what\s+(?:is|are)|what[\u2019']s|define)\s+{_ARTICLE}"
     rf"(?:(?:(?:meaning|definition)\s+of|meant\s+by)\s+{_ARTICLE})?{_TERM}"
@@ -29,16 +29,16 @@ _IS = (
 )
 
 
-def asked_term(question: str) -> str:
+def extract_term(question: str) -> str:
     """Return the term whose meaning is asked, "quay" of "What is a quay?", or an empty text.
 
     "What is the fee of a permit?" has the same form: its term is "fee of a permit".
     """
-    match = _ASKED.fullmatch(question.strip())
+    match = _DEFINITION_QUESTION.fullmatch(question.strip())
     return "" if match is None else next(filter(None, match.groups())).strip(f" {_QUOTES}")
 
 
-def definer(term: str) -> Callable[[str], bool]:
+def build_definition_check(term: str) -> Callable[[str], bool]:
     """Return a check whether a sentence, item or entry of a text begins by defining `term`."""
     # A term may be broken over two lines in a document.
     words = r"\s+".join(re.escape(word) for word in term.split())

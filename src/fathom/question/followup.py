@@ -8,14 +8,14 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import islice
 
-from fathom.question.antecedents import Asked
-from fathom.question.clauses import mentions
+from fathom.question.antecedents import PriorQuestion
+from fathom.question.clauses import find_mentions
 from fathom.question.conversation import DialogueTurn
 from fathom.text.entities import names
 from fathom.text.language import stop_words
 
 
-def _words(text: str) -> frozenset[str]:
+def _split_words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
@@ -31,16 +31,16 @@ _AUX = (
     r"(?:is|are|was|were|am|do|does|did|has|have|had|can|could|may|might|must|shall|should|will|"
     r"would)"
 )
-_ASKED_ID = (
+_QUESTION_WORD_ID = (
     r"(?:apa(?:kah)?|siapa(?:kah)?|kapan(?:kah)?|(?:di|ke)?mana(?:kah)?|berapa(?:kah)?|mengapa|"
     r"kenapa|bagaimana(?:kah)?|seberapa)"
 )
-_ASKS = re.compile(
-    rf"\b(?:(?:what|which|who|whom|whose|when|where|why|how)|{_ASKED_ID})\b"
+_QUESTION_WORD = re.compile(
+    rf"\b(?:(?:what|which|who|whom|whose|when|where|why|how)|{_QUESTION_WORD_ID})\b"
     rf"|^{_AUX}\b",
     re.IGNORECASE,
 )
-_ONLY_ASKS = re.compile(
+_BARE_QUESTION = re.compile(
     r"^(?:(?:since|until|from|for|by|at|to|in|with|after|before|sejak|sampai|dari|di|ke|untuk|"
     r"dengan|setiap|pada|jam|hari|tanggal|tahun)\s+)?"
     r"(?:why(?: not)?|when(?: exactly)?|where(?: else| exactly)?|who(?:m)?(?: else)?|"
@@ -56,9 +56,9 @@ _MOST_WORDS = 7
 """Words of a follow-up without a question word, at most."""
 _LONGEST = 400
 """Characters of a follow-up, at most; a longer question says itself what it is about."""
-_HOLLOW = 2
+_HOLLOW_WORDS = 2
 """Content words of a question without a name that leaves out its topic, at most."""
-_NYA_NOT = _words(
+_NYA_WORDS = _split_words(
     "hanya punya tanya bertanya biasanya sebaiknya sebenarnya seharusnya misalnya akhirnya "
     "umumnya khususnya tentunya rupanya sepertinya selanjutnya sebelumnya sesudahnya "
     "setidaknya adanya artinya caranya lainnya pertanyaannya mempunyai kiranya semuanya "
@@ -67,7 +67,7 @@ _NYA_NOT = _words(
 """Words that end in "-nya" without referring to anything."""
 
 
-def stand_alone(question: str, turns: Sequence[DialogueTurn]) -> str:
+def complete_question(question: str, turns: Sequence[DialogueTurn]) -> str:
     """Return the question as it reads without the conversation before it.
 
     Args:
@@ -75,25 +75,25 @@ def stand_alone(question: str, turns: Sequence[DialogueTurn]) -> str:
         turns: The turns before it, oldest first. Follow-up questions among them are completed
             first, so that "And Peru?" after "And Norway?" is understood.
     """
-    before: Asked | None = None
+    before: PriorQuestion | None = None
     spoken = [turn for turn in turns if turn.content]
     if spoken and spoken[-1].role == "user" and spoken[-1].content.split() == question.split():
         # Some clients keep the newest question in the history too.
         spoken.pop()
     for turn in spoken:
         if turn.role == "user":
-            before = Asked(resolved(turn.content, before))
+            before = PriorQuestion(resolve_question(turn.content, before))
         elif before is not None:
-            before = Asked(before.question, turn.content)
-    return resolved(question, before)
+            before = PriorQuestion(before.question, turn.content)
+    return resolve_question(question, before)
 
 
-def asks(text: str) -> bool:
+def has_question_word(text: str) -> bool:
     """Return whether a text holds a question word, or begins like a yes/no question."""
-    return _ASKS.search(text) is not None
+    return _QUESTION_WORD.search(text) is not None
 
 
-def resolved(question: str, before: Asked | None) -> str:
+def resolve_question(question: str, before: PriorQuestion | None) -> str:
     """Return a question completed from the one before it; unchanged where it stands alone."""
     if before is None or max(len(question), len(before.question)) > _LONGEST:
         return question
@@ -106,66 +106,71 @@ def resolved(question: str, before: Asked | None) -> str:
     if not bare:
         return question
     # Three forms: a fragment ("in Oslo?"), a bare question word ("why?"), a whole question.
-    if not asks(bare):
-        return _of_part(bare, before, joined=has_lead) or question
-    if _ONLY_ASKS.match(bare):
-        return _asked_anew(bare, before)
+    if not has_question_word(bare):
+        return _resolve_fragment(bare, before, has_lead=has_lead) or question
+    if _BARE_QUESTION.match(bare):
+        return _replace_question_word(bare, before)
     bare = re.sub(r"\s+(?:too|as well|juga)$", "", bare)
-    completed = _referred(bare, before)
-    if completed == bare and (has_lead or _hollow(bare)) and not _named(bare) and before.topic:
+    completed = _spell_out_references(bare, before)
+    if (
+        completed == bare
+        and (has_lead or _is_hollow(bare))
+        and not _has_name(bare)
+        and before.topic
+    ):
         completed = f"{bare} ({before.topic})"
     # Untouched questions keep their letters, also the spaces.
-    return question if completed == bare and not has_lead else _sentence(completed)
+    return question if completed == bare and not has_lead else _form_question(completed)
 
 
-def _sentence(text: str) -> str:
+def _form_question(text: str) -> str:
     text = " ".join(text.split())
     return f"{text[:1].upper()}{text[1:]}?"
 
 
-def _of_part(bare: str, before: Asked, *, joined: bool) -> str:
+def _resolve_fragment(bare: str, before: PriorQuestion, *, has_lead: bool) -> str:
     """Return the question that words without a question word stand for; empty if there is none."""
-    if joined or _part(bare):
-        return _replaced(bare, before) if _short(bare) else ""
-    completed = _referred(bare, before)
+    if has_lead or _is_fragment(bare):
+        return _replace_in_question(bare, before) if _is_short(bare) else ""
+    completed = _spell_out_references(bare, before)
     return "" if completed == bare else completed
 
 
-def _named(bare: str) -> bool:
+def _has_name(bare: str) -> bool:
     """Return whether a text has a name or a number; the word that begins it is no name."""
-    spans = mentions(f"{bare[:1].lower()}{bare[1:]}")
+    spans = find_mentions(f"{bare[:1].lower()}{bare[1:]}")
     return any(span.cut(bare) != "I" for span in spans)
 
 
-def _short(bare: str) -> bool:
+def _is_short(bare: str) -> bool:
     return len(_WORD.findall(bare)) <= _MOST_WORDS
 
 
-def _part(bare: str) -> bool:
+def _is_fragment(bare: str) -> bool:
     """Return whether words without a verb continue a question, rather than being a search."""
     return bool(re.match(r"(?:in|on|at|for|from|to|by|di|ke|dari|pada|untuk|hari)\s", bare, re.I))
 
 
-def _hollow(bare: str) -> bool:
+def _is_hollow(bare: str) -> bool:
     """Return whether a question hardly names its topic: "Disimpan di mana", "Is there parking"."""
     definite = re.search(
         r"\b(?:the|any|there)\b(?!.*\b(?:of|in|for|with|between|on)\s)", bare, re.I
     )
     verb = re.match(r"(?:di|ter|ber|me)\w{4,}\b", bare, re.IGNORECASE)
-    return bool(definite or verb) and len(_meaning(bare)) <= _HOLLOW
+    return bool(definite or verb) and len(_list_content_words(bare)) <= _HOLLOW_WORDS
 
 
-def _meaning(text: str) -> list[str]:
+def _list_content_words(text: str) -> list[str]:
     """Return the content words of a text, without question words."""
     small = stop_words("en") | stop_words("id")
-    words = (word for word in _WORD.findall(text.lower()) if not _ASKS.fullmatch(word))
+    words = (word for word in _WORD.findall(text.lower()) if not _QUESTION_WORD.fullmatch(word))
     return [word for word in words if word not in small]
 
 
 # Fragments: words that take the place of words of the same kind in the question before.
 
 _NUMBERED = re.compile(r"\b([^\W\d_]+)\s+(\d+)\b")
-_LIKES = tuple(
+_KINDS = tuple(
     re.compile(rf"\b(?:{words})\b", re.IGNORECASE)
     for words in (
         r"(?:19|20)\d\d",
@@ -185,7 +190,7 @@ _ENDS = re.compile(
     r"(?:di|ter|ber|me)\w{4,}|buka|tutup|tiba)\b)|[?,]|$",
     re.IGNORECASE,
 )
-_PLACED = re.compile(
+_LEADING_PREPOSITION = re.compile(
     r"^(in|on|at|for|from|to|by|with|of|during|after|before|di|ke|dari|pada|untuk|selama|saat)\s+",
     re.IGNORECASE,
 )
@@ -195,59 +200,64 @@ _ADVERB = re.compile(
 )
 
 
-def _replaced(part: str, before: Asked) -> str:
+def _replace_in_question(part: str, before: PriorQuestion) -> str:
     """Return the question before, with the fragment in the place of words of its kind."""
-    part = _referred(part, before)
+    part = _spell_out_references(part, before)
     # From the surest way to the least sure; the first that fits decides.
-    for replace_words in (_by_kind, _by_word, _by_preposition, _by_name, _by_count, _by_topic):
+    for replace_words in (
+        _replace_by_kind,
+        _replace_by_word,
+        _replace_by_preposition,
+        _replace_by_name,
+        _replace_by_count,
+        _replace_by_topic,
+    ):
         completed = replace_words(part, before)
         if completed:
-            return _sentence(completed)
-    return _sentence(f"{before.text} {part}")
+            return _form_question(completed)
+    return _form_question(f"{before.text} {part}")
 
 
-def _by_kind(part: str, before: Asked) -> str:
+def _replace_by_kind(part: str, before: PriorQuestion) -> str:
     """Replace a number by a number of the same thing, a year by a year, a day by a day."""
     numbered = _NUMBERED.fullmatch(part)
     if numbered:
         target = re.search(rf"\b{re.escape(numbered[1])}\s+\d+\b", before.text, re.IGNORECASE)
         if target:
-            return _spliced(before.text, target.span(), part)
-    for kind in _LIKES:
+            return _splice(before.text, target.span(), part)
+    for kind in _KINDS:
         part_match, prior_matches = kind.search(part), list(kind.finditer(before.text))
         # Longer fragments say more than a year or a day, which would get lost.
         if part_match and prior_matches and len(_WORD.findall(part)) <= 5:
-            return _spliced(before.text, prior_matches[-1].span(), part_match.group())
+            return _splice(before.text, prior_matches[-1].span(), part_match.group())
     return ""
 
 
-def _by_word(part: str, before: Asked) -> str:
+def _replace_by_word(part: str, before: PriorQuestion) -> str:
     """Replace words that share their head noun with the fragment."""
     if _ADVERB.match(part):
         return ""
-    bare = _PLACED.sub("", part)
+    bare = _LEADING_PREPOSITION.sub("", part)
     words = bare.split()
     if len(words) < 2 or len(words) > 5:
         return ""
     prior_words = list(re.finditer(r"[^\s?,]+", before.text))
     # The head noun stands first in Indonesian and last in English.
-    shared = words[0] if before.indonesian else words[-1]
+    shared = words[0] if before.is_indonesian else words[-1]
     # From the end, where the details of a question stand.
     for at in range(len(prior_words) - 1, -1, -1):
         if prior_words[at].group().casefold() != shared.casefold():
             continue
-        first = at if before.indonesian else at - len(words) + 1
+        first = at if before.is_indonesian else at - len(words) + 1
         last = first + len(words) - 1
         if first >= 0 and last < len(prior_words):
-            return _spliced(
-                before.text, (prior_words[first].start(), prior_words[last].end()), bare
-            )
+            return _splice(before.text, (prior_words[first].start(), prior_words[last].end()), bare)
     return ""
 
 
-def _by_preposition(part: str, before: Asked) -> str:
+def _replace_by_preposition(part: str, before: PriorQuestion) -> str:
     """Replace the words after the same preposition: a name by a name, if there is one."""
-    preposition = _PLACED.match(part)
+    preposition = _LEADING_PREPOSITION.match(part)
     if preposition is None or _ADVERB.match(part):
         return ""
     spans = [
@@ -262,28 +272,28 @@ def _by_preposition(part: str, before: Asked) -> str:
         else [bounds for bounds in spans if bounds not in named_spans]
     ) or spans
     if targets:
-        return _spliced(before.text, targets[-1], rest)
-    return _by_name(rest, before) if names(f"x {rest}") else f"{before.text} {part}"
+        return _splice(before.text, targets[-1], rest)
+    return _replace_by_name(rest, before) if names(f"x {rest}") else f"{before.text} {part}"
 
 
-def _by_name(part: str, before: Asked) -> str:
+def _replace_by_name(part: str, before: PriorQuestion) -> str:
     """Replace the last name."""
-    prior_names = [span for span in mentions(before.text) if span.start > 0]
+    prior_names = [span for span in find_mentions(before.text) if span.start > 0]
     if not prior_names or not names(f"x {part}"):
         return ""
-    return _spliced(before.text, (prior_names[-1].start, prior_names[-1].end), part)
+    return _splice(before.text, (prior_names[-1].start, prior_names[-1].end), part)
 
 
-def _by_count(part: str, before: Asked) -> str:
+def _replace_by_count(part: str, before: PriorQuestion) -> str:
     """Replace the noun that was counted: "What about women?"."""
-    counted = before.counted
+    counted = before.counted_noun
     if not counted or " " in part or _UNIT.search(counted) or not part.endswith(("s", "en")):
         return ""
     at = before.text.find(counted)
-    return _spliced(before.text, (at, at + len(counted)), part)
+    return _splice(before.text, (at, at + len(counted)), part)
 
 
-def _by_topic(part: str, before: Asked) -> str:
+def _replace_by_topic(part: str, before: PriorQuestion) -> str:
     """Replace the topic of the question before, or one end of it.
 
     After "the capital of Norway" follow "the population" of Norway, and the capital of "peru".
@@ -294,25 +304,25 @@ def _by_topic(part: str, before: Asked) -> str:
         return ""
     head, of, owner = topic.partition(" of ")
     if of and part.lower().startswith("the "):
-        return _spliced(before.text, (at, at + len(head)), part)
+        return _splice(before.text, (at, at + len(head)), part)
     if of and names(f"x {owner}") and " " not in part:
-        return _spliced(before.text, (at + len(head + of), at + len(topic)), part)
-    return _spliced(before.text, (at, at + len(topic)), part)
+        return _splice(before.text, (at + len(head + of), at + len(topic)), part)
+    return _splice(before.text, (at, at + len(topic)), part)
 
 
-def _spliced(text: str, span: tuple[int, int], words: str) -> str:
+def _splice(text: str, span: tuple[int, int], words: str) -> str:
     return f"{text[: span[0]]}{words}{text[span[1] :]}"
 
 
-def _asked_anew(asking: str, before: Asked) -> str:
+def _replace_question_word(asking: str, before: PriorQuestion) -> str:
     """Return the question before with other question words: "Why?", "Setiap berapa menit?"."""
     rest = before.text[len(before.opening) :].strip()
-    return _sentence(f"{asking} {rest if before.opening else rest[:1].lower() + rest[1:]}")
+    return _form_question(f"{asking} {rest if before.opening else rest[:1].lower() + rest[1:]}")
 
 
 # References: pronouns and nouns that are replaced by the words that they stand for.
 
-Antecedent = Callable[[Asked], str]
+Antecedent = Callable[[PriorQuestion], str]
 _END = r"(?=\s*$|\s+(?:then|too|also|now|exactly|still)\s*$)"
 _NEXT = (
     rf"(?=\s+(?:{_AUX}|be|been|cost|costs|happen|happens|take|takes|mean|means|work|works|apply|open|close|last|"
@@ -320,19 +330,19 @@ _NEXT = (
 )
 
 
-def _owned(before: Asked) -> str:
-    return _own(before.topic)
+def _form_topic_possessive(before: PriorQuestion) -> str:
+    return _form_possessive(before.topic)
 
 
-def _person_owned(before: Asked) -> str:
-    return _own(before.person)
+def _form_person_possessive(before: PriorQuestion) -> str:
+    return _form_possessive(before.person)
 
 
-def _own(name: str) -> str:
+def _form_possessive(name: str) -> str:
     return f"{name}'s" if name else ""
 
 
-def _then(before: Asked) -> str:
+def _find_time(before: PriorQuestion) -> str:
     return before.time or (f"({before.topic})" if before.topic else "")
 
 
@@ -340,18 +350,18 @@ _ENGLISH: tuple[tuple[re.Pattern[str], Antecedent], ...] = tuple(
     (re.compile(rf"\b(?:{word})", re.IGNORECASE), antecedent)
     for word, antecedent in (
         (rf"(?:he|she|him)\b|her\b{_END}", lambda before: before.person),
-        (r"(?:his|her)\b(?=\s+\w)", _person_owned),
-        (r"their\b(?=\s+\w)", lambda before: _own(before.things)),
-        (r"(?:they|them)\b", lambda before: before.things),
-        (rf"(?:these|those){_NEXT}", lambda before: before.things),
-        (r"its\b(?=\s+\w)", _owned),
+        (r"(?:his|her)\b(?=\s+\w)", _form_person_possessive),
+        (r"their\b(?=\s+\w)", lambda before: _form_possessive(before.plural_topic)),
+        (r"(?:they|them)\b", lambda before: before.plural_topic),
+        (rf"(?:these|those){_NEXT}", lambda before: before.plural_topic),
+        (r"its\b(?=\s+\w)", _form_topic_possessive),
         (
             r"it\b(?!['\u2019]|\s+takes?\s+(?:to|for)\b|\s+(?:\w+\s+){0,2}?\w+\s+(?:to|that)\b)",
             lambda before: before.topic,
         ),
         (rf"(?:that|this)(?:\s+one\b|{_NEXT})", lambda before: before.topic),
         (r"(?<!is )(?<!are )(?<!was )(?<!were )there\b", lambda before: before.place),
-        (r"then\s*$", _then),
+        (r"then\s*$", _find_time),
     )
 )
 _INDONESIAN: tuple[tuple[re.Pattern[str], Antecedent], ...] = tuple(
@@ -370,7 +380,7 @@ _NOUN = re.compile(
 )
 """A noun with an article or "this", and no words behind it that say which one it is."""
 _NOUN_ID = re.compile(
-    rf"\b(?!(?:{_ASKED_ID}|saat|tahun|hari|minggu|bulan|sekarang|dekat|kali|selama|malam|pagi)\b)"
+    rf"\b(?!(?:{_QUESTION_WORD_ID}|saat|tahun|hari|minggu|bulan|sekarang|dekat|kali|selama|malam|pagi)\b)"
     rf"(\w{{3,}})\s+(?:itu|tersebut|tadi|ini)\b(?!\s+(?:apa|siapa)\b)",
     re.IGNORECASE,
 )
@@ -384,13 +394,13 @@ _CLAUSE = re.compile(
 _NYA = re.compile(r"\b([^\W\d_]{3,}?)nya\b", re.IGNORECASE)
 
 
-def _referred(bare: str, before: Asked) -> str:
+def _spell_out_references(bare: str, before: PriorQuestion) -> str:
     """Return the question with its pronouns replaced by the words that they stand for."""
-    original = text = _noun_referred(bare, before)
+    original = text = _spell_out_noun(bare, before)
     for word, antecedent in (*_ENGLISH, *_INDONESIAN):
         # In the original, since words filled in for another pronoun would count as names.
         first = word.search(original)
-        if first is None or _bound(original[: first.start()], first.group()):
+        if first is None or _is_bound(original[: first.start()], first.group()):
             continue
         match, antecedent_text = word.search(text), antecedent(before)
         if antecedent_text.partition(" ")[2] == before.topic and before.topic in text:
@@ -398,10 +408,10 @@ def _referred(bare: str, before: Asked) -> str:
             antecedent_text = " "
         if match and antecedent_text:
             text = f"{text[: match.start()]}{antecedent_text}{text[match.end() :]}"
-    return _suffix_referred(text, before) if before.indonesian and text == bare else text
+    return _spell_out_suffix(text, before) if before.is_indonesian and text == bare else text
 
 
-def _bound(preceding: str, word: str) -> bool:
+def _is_bound(preceding: str, word: str) -> bool:
     """Return whether a word refers to its own question, or only joins clauses.
 
     "his" in "Who figured out that his law was universal?" refers to nobody of the question before.
@@ -410,10 +420,14 @@ def _bound(preceding: str, word: str) -> bool:
         return True
     # A possessive is more often about something in its own question than other pronouns are.
     limit = 1 if word.lower() in {"his", "her", "its", "their"} else 3
-    return _named(preceding) or bool(_CLAUSE.search(preceding)) or len(_meaning(preceding)) > limit
+    return (
+        _has_name(preceding)
+        or bool(_CLAUSE.search(preceding))
+        or len(_list_content_words(preceding)) > limit
+    )
 
 
-def _noun_referred(bare: str, before: Asked) -> str:
+def _spell_out_noun(bare: str, before: PriorQuestion) -> str:
     """Return the question with "the bridge" or "kartu itu" in full: "the Mill Bridge"."""
     for rule in (_NOUN, _NOUN_ID):
         # Each noun searches the question before; five bound the work.
@@ -423,24 +437,26 @@ def _noun_referred(bare: str, before: Asked) -> str:
             ):
                 # "the team that won": a relative clause, not a reference.
                 continue
-            phrase = before.naming(match[1])
+            phrase = before.find_phrase(match[1])
             phrase_words = [
                 word for word in phrase.split() if word.lower() not in {"the", "a", "an"}
             ]
             if len(phrase_words) > 1:
                 return f"{bare[: match.start()]}{phrase}{bare[match.end() :]}"
-            if rule is _NOUN_ID and not phrase and before.topic and not _named(bare):
+            if rule is _NOUN_ID and not phrase and before.topic and not _has_name(bare):
                 return f"{bare[: match.start()]}{match[1]} {before.topic}{bare[match.end() :]}"
     return bare
 
 
-def _suffix_referred(text: str, before: Asked) -> str:
+def _spell_out_suffix(text: str, before: PriorQuestion) -> str:
     """Return the question with "-nya" replaced by its owner: "denda buku" for "dendanya"."""
     for match in _NYA.finditer(text):
-        if match.group().lower() in _NYA_NOT or not before.topic:
+        if match.group().lower() in _NYA_WORDS or not before.topic:
             continue
         # A name before the suffix is what it refers to.
-        has_subject = _named(text) and (_named(text[: match.start()]) or len(_meaning(text)) > 4)
+        has_subject = _has_name(text) and (
+            _has_name(text[: match.start()]) or len(_list_content_words(text)) > 4
+        )
         return (
             text
             if has_subject

@@ -5,7 +5,7 @@ from typing import Literal
 
 from fathom.text.numbers import NUMBER_WORDS, numbers
 
-_MOST_ASKED = 50
+_MOST_ITEMS = 50
 Form = Literal["one", "several", "yes or no"]
 
 _LEAD = r"^(?:[^?]{0,80}?,\s*)?"  # as in "In 2024, is it ...?"
@@ -66,7 +66,7 @@ _STEPS = re.compile(
 _INDONESIAN = re.compile(r"^.*?\b\w+kah\b|\bapa (?:benar|boleh)\b", re.IGNORECASE)
 
 
-def form_of(question: str) -> Form:
+def detect_form(question: str) -> Form:
     """Return the form of answer that `question` asks for.
 
     A choice ("is it red or blue?") asks for one answer.
@@ -77,15 +77,15 @@ def form_of(question: str) -> Form:
     return "several" if _SEVERAL.search(text) else "one"
 
 
-def asked_count(question: str) -> int | None:
+def parse_count(question: str) -> int | None:
     """Return the number of things that a question for a list asks for, or `None` if it gives none.
 
     "Sebutkan 3 gunung" asks for 3.
     """
-    match = _COUNT.search(question) if form_of(question) == "several" else None
+    match = _COUNT.search(question) if detect_form(question) == "several" else None
     count = numbers(match["count"])[0] if match else 0
     # A larger number is more likely part of a name than a length of a list.
-    return int(count) if 1 < count <= _MOST_ASKED else None
+    return int(count) if 1 < count <= _MOST_ITEMS else None
 
 
 def asks_steps(question: str) -> bool:
@@ -98,7 +98,7 @@ def asks_items(question: str) -> bool:
     return _ITEMS.match(question.strip()) is not None
 
 
-def word_for(question: str, *, yes: bool) -> str:
+def choose_yes_no_word(question: str, *, yes: bool) -> str:
     """Return "yes" or "no" in the language of a question that asks for it."""
     if _INDONESIAN.search(question):
         return "ya" if yes else "tidak"

@@ -10,18 +10,30 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from fathom.question.anchors import TIMES, Anchor, anchors, contradicted, missing, required
-from fathom.question.answer_kind import AskedKind, asked_kind, contradicts, gives
-from fathom.question.form import asked_count
+from fathom.question.anchors import (
+    TIMES,
+    Anchor,
+    find_anchors,
+    find_contradicted,
+    find_missing,
+    select_required,
+)
+from fathom.question.answer_kind import (
+    ExpectedValue,
+    contradicts_kind,
+    detect_expected_value,
+    gives_value,
+)
+from fathom.question.form import parse_count
 from fathom.types import Chunk, Draft, Evidence, Hit
 
-_NAMED = 4
+_LEAST_TITLE = 4
 _ASIDE = re.compile(r"\s*\([^)]*\)")
 _CHOICE = re.compile(r"\b(?:or|atau|ataukah)\b")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Lacks:
+class EvidenceGap:
     """The gap between the requirements and the evidence of a draft; empty where nothing is missing.
 
     Attributes:
@@ -42,7 +54,7 @@ class Lacks:
         return len(self.missing) + len(self.contradicted) + self.kind
 
     @property
-    def told(self) -> str:
+    def description(self) -> str:
         """The gap in words, for the agent that mends the draft; empty where there is none."""
         parts = [f"It is not about {anchor.text}." for anchor in self.missing]
         parts += ["It is not of the kind that is asked for."] if self.kind else []
@@ -61,7 +73,7 @@ class Requirements:
     """
 
     anchors: tuple[Anchor, ...] = ()
-    kind: AskedKind | None = None
+    kind: ExpectedValue | None = None
     count: int | None = None
 
     @classmethod
@@ -75,19 +87,19 @@ class Requirements:
             question_anchors: The anchors of the question, if they have been found before.
             least: The least score, in [0, 1], of a name that is required.
         """
-        required_anchors = required(
-            anchors(question) if question_anchors is None else question_anchors, least
+        required_anchors = select_required(
+            find_anchors(question) if question_anchors is None else question_anchors, least
         )
         # Of several options the evidence may be about one alone.
         if _CHOICE.search(question):
             required_anchors = tuple(anchor for anchor in required_anchors if anchor.kind in TIMES)
         return cls(
             anchors=required_anchors,
-            kind=asked_kind(question),
-            count=asked_count(question),
+            kind=detect_expected_value(question),
+            count=parse_count(question),
         )
 
-    def lacks(self, draft: Draft, hits: Sequence[Hit]) -> Lacks:
+    def find_gap(self, draft: Draft, hits: Sequence[Hit]) -> EvidenceGap:
         """Return the gap in a draft that was made of these hits.
 
         Times must stand in the chunks that the draft cites, headings included; names may also stand
@@ -95,39 +107,41 @@ class Requirements:
         cited one name each other's titles; so may anything in the chunks on the way between the
         two.
         """
-        evidence = _own(draft)
+        evidence = _select_evidence(draft)
         if not evidence:
-            return Lacks(missing=self.anchors)
+            return EvidenceGap(missing=self.anchors)
         cited = list(dict.fromkeys(item.hit.chunk for item in evidence))
-        linked = [chunk.context for chunk in (*cited, *_leading(cited, hits))]
+        linked = [chunk.context for chunk in (*cited, *_find_linked_chunks(cited, hits))]
         # A document may give many years, so a time elsewhere in it proves nothing.
         near = "\n".join(linked)
-        wide = "\n".join([*linked, *_beside(cited, hits)])
+        wide = "\n".join([*linked, *_list_document_texts(cited, hits)])
         times = [anchor for anchor in self.anchors if anchor.kind in TIMES]
         named = [anchor for anchor in self.anchors if anchor.kind not in TIMES]
-        return Lacks(
-            missing=(*missing(times, near), *missing(named, wide)),
-            contradicted=(*contradicted(times, near), *contradicted(named, wide)),
-            kind=self._of_another_kind(draft, evidence),
-            items=max(0, (self.count or 0) - items_of(draft)),
+        return EvidenceGap(
+            missing=(*find_missing(times, near), *find_missing(named, wide)),
+            contradicted=(*find_contradicted(times, near), *find_contradicted(named, wide)),
+            kind=self._is_of_another_kind(draft, evidence),
+            items=max(0, (self.count or 0) - count_items(draft)),
         )
 
-    def held_by(self, hit: Hit) -> bool:
+    def can_be_met_by(self, hit: Hit) -> bool:
         """Return whether a hit alone could meet the requirements, so that reading it again pays."""
         text = hit.chunk.context
-        return not missing(self.anchors, text) and (self.kind is None or gives(self.kind, text))
+        return not find_missing(self.anchors, text) and (
+            self.kind is None or gives_value(self.kind, text)
+        )
 
-    def _of_another_kind(self, draft: Draft, evidence: Sequence[Evidence]) -> bool:
+    def _is_of_another_kind(self, draft: Draft, evidence: Sequence[Evidence]) -> bool:
         if self.kind is None:
             return False
-        if contradicts(self.kind, draft.short_answer):
+        if contradicts_kind(self.kind, draft.short_answer):
             return True
         texts = [draft.short_answer, *(item.quote for item in evidence)]
         contexts = (item.hit.chunk.context for item in evidence)
-        return not any(gives(self.kind, text) for text in (*texts, *contexts))
+        return not any(gives_value(self.kind, text) for text in (*texts, *contexts))
 
 
-def items_of(draft: Draft) -> int:
+def count_items(draft: Draft) -> int:
     """Return the number of things that a draft gives: items of its short answer, or its quotes."""
     answer_items = [
         item for item in draft.short_answer.replace(" and ", ", ").split(", ") if item.strip()
@@ -135,44 +149,44 @@ def items_of(draft: Draft) -> int:
     return max(len(answer_items), len(draft.claims), 0 if draft.claims else len(draft.evidence))
 
 
-def _own(draft: Draft) -> list[Evidence]:
+def _select_evidence(draft: Draft) -> list[Evidence]:
     """Return the evidence of the answer itself, without the evidence of other readings alone."""
     other = {at for reading in draft.alternatives for at in reading.evidence}
     # The first item always belongs to the answer, even where a rival reading cites it too.
     return [item for at, item in enumerate(draft.evidence) if at not in other or at == 0]
 
 
-def _beside(cited: Sequence[Chunk], hits: Sequence[Hit]) -> Iterator[str]:
+def _list_document_texts(cited: Sequence[Chunk], hits: Sequence[Hit]) -> Iterator[str]:
     """Return the texts of the hits from the cited documents."""
     documents = {chunk.document_id for chunk in cited}
     return (hit.chunk.context for hit in hits if hit.chunk.document_id in documents)
 
 
-def _leading(cited: Sequence[Chunk], hits: Sequence[Hit]) -> list[Chunk]:
+def _find_linked_chunks(cited: Sequence[Chunk], hits: Sequence[Hit]) -> list[Chunk]:
     """Return the chunks of other documents linked to a cited one by titles, over any hops."""
     linked = list(cited)
     rest = [hit.chunk for hit in hits if hit.chunk not in linked]
     # Each round adds one hop, until no further chunk is linked.
-    while added := [chunk for chunk in rest if any(_joined(chunk, other) for other in linked)]:
+    while added := [chunk for chunk in rest if any(_are_linked(chunk, other) for other in linked)]:
         linked += added
         rest = [chunk for chunk in rest if chunk not in added]
     return linked[len(cited) :]
 
 
-def _joined(one: Chunk, other: Chunk) -> bool:
+def _are_linked(one: Chunk, other: Chunk) -> bool:
     """Return whether either of two chunks names the other's document."""
-    titles = _title(one), _title(other)
-    return _names(one.text, titles[1], titles[0]) or _names(other.text, *titles)
+    titles = _clean_title(one), _clean_title(other)
+    return _names_title(one.text, titles[1], titles[0]) or _names_title(other.text, *titles)
 
 
-def _title(chunk: Chunk) -> str:
+def _clean_title(chunk: Chunk) -> str:
     """Return a title without its brackets, which only tell namesakes apart: "Mercury (planet)"."""
     return _ASIDE.sub("", chunk.title).strip()
 
 
-def _names(text: str, title: str, own_title: str) -> bool:
+def _names_title(text: str, title: str, own_title: str) -> bool:
     """Return whether a text names a title that is not its own."""
     # A very short title stands in many texts by chance.
-    if len(title) < _NAMED or title == own_title:
+    if len(title) < _LEAST_TITLE or title == own_title:
         return False
-    return not missing([Anchor(kind="quoted", text=title, score=1.0)], text)
+    return not find_missing([Anchor(kind="quoted", text=title, score=1.0)], text)

@@ -8,18 +8,18 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-Counts = Callable[[Sequence[str]], Sequence[int]]
+CountChunks = Callable[[Sequence[str]], Sequence[int]]
 """Counts the chunks that hold each of the words."""
 
-_LEAST = 5
-_LEAST_WRONG = 7
+_LEAST_LETTERS = 5
+_LEAST_FOR_WRONG_LETTER = 7
 """Letters that a word needs for a wrong letter to be mended; too many shorter words are alike."""
-_COMMON = 5
+_COMMON_CHUNKS = 5
 """Chunks that must hold a correction that is made of as many pieces as the mistake."""
 _MOST_WORDS = 8
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _WORD = re.compile(
-    rf"(?<![\w@/#'\u2019\"\u201c.-])[^\W\d_]{{{_LEAST},}}"
+    rf"(?<![\w@/#'\u2019\"\u201c.-])[^\W\d_]{{{_LEAST_LETTERS},}}"
     r"(?![\w@/#\"\u201d-]|['\u2019](?!s\b)\w|\.\w)"
 )
 
@@ -40,48 +40,48 @@ class Speller:
             "moring" counts wherever "more" stands, though it is no word.
     """
 
-    counts: Counts
-    pieces: Callable[[str], int]
-    stands: Callable[[str], bool]
+    count_chunks: CountChunks
+    count_pieces: Callable[[str], int]
+    is_word: Callable[[str], bool]
 
-    def corrections(self, question: str) -> dict[str, str]:
+    def find_corrections(self, question: str) -> dict[str, str]:
         """Return the words to replace, as the question writes them, with their corrections."""
-        words = [word for word in _words(question) if self.pieces(word) > 1]
-        counts = self.counts(words) if words else ()
+        words = [word for word in _list_words(question) if self.count_pieces(word) > 1]
+        counts = self.count_chunks(words) if words else ()
         unknown = [word for word, count in zip(words, counts, strict=True) if count == 0]
-        guesses = {word: self._meant(word) for word in unknown[:_MOST_WORDS]}
+        guesses = {word: self._guess_word(word) for word in unknown[:_MOST_WORDS]}
         return {word: meant for word, meant in guesses.items() if meant}
 
-    def _meant(self, word: str) -> str:
+    def _guess_word(self, word: str) -> str:
         """Return the word in most chunks that one slip turns into this one; empty if none."""
         small = word.lower()
-        surely = set(_swapped(small))
-        candidates = sorted({*surely, *_other(small, wrong=word.islower())} - {small})
-        counts = dict(zip(candidates, self.counts(candidates), strict=True))
-        word_pieces = self.pieces(word)
+        surely = set(_undo_swaps(small))
+        candidates = sorted({*surely, *_undo_edits(small, wrong=word.islower())} - {small})
+        counts = dict(zip(candidates, self.count_chunks(candidates), strict=True))
+        word_pieces = self.count_pieces(word)
         likely: list[tuple[int, int, bool, str]] = []
         for other in candidates:
             if counts[other]:
                 meant = other.capitalize() if word[0].isupper() else other
-                pieces = self.pieces(meant)
-                common = other in surely or counts[other] >= _COMMON
+                pieces = self.count_pieces(meant)
+                common = other in surely or counts[other] >= _COMMON_CHUNKS
                 # Fewer pieces mark a real word; with as many, the word must be common or the slip a
                 # swap.
                 if pieces < word_pieces or (pieces == word_pieces and common):
                     likely.append((-counts[other], pieces, other not in surely, meant))
         # A word of several pieces may be there as a stem only, so it is looked up as it is.
         words = (
-            meant for _, pieces, _, meant in sorted(likely) if pieces == 1 or self.stands(meant)
+            meant for _, pieces, _, meant in sorted(likely) if pieces == 1 or self.is_word(meant)
         )
         return next(words, "")
 
 
-def corrected(question: str, corrections: Mapping[str, str]) -> str:
+def apply_corrections(question: str, corrections: Mapping[str, str]) -> str:
     """Return the question with the words replaced wherever they stand as whole words."""
     return _WORD.sub(lambda match: corrections.get(match[0], match[0]), question)
 
 
-def _swapped(word: str) -> Iterator[str]:
+def _undo_swaps(word: str) -> Iterator[str]:
     """Yield the words that swapping two letters, or doubling one, turns into this word."""
     for at in range(1, len(word)):
         head, tail = word[:at], word[at:]
@@ -91,7 +91,7 @@ def _swapped(word: str) -> Iterator[str]:
             yield head + tail[1:]
 
 
-def _other(word: str, *, wrong: bool) -> Iterator[str]:
+def _undo_edits(word: str, *, wrong: bool) -> Iterator[str]:
     """Yield the words that losing, adding or mistyping one letter turns into this word.
 
     Args:
@@ -103,11 +103,11 @@ def _other(word: str, *, wrong: bool) -> Iterator[str]:
         yield from (head + letter + tail for letter in _LETTERS)
         if tail:
             yield head + tail[1:]
-        if tail and wrong and len(word) >= _LEAST_WRONG:
+        if tail and wrong and len(word) >= _LEAST_FOR_WRONG_LETTER:
             yield from (head + letter + tail[1:] for letter in _LETTERS)
 
 
-def _words(question: str) -> list[str]:
+def _list_words(question: str) -> list[str]:
     shouted = question.isupper()
     matches = (match[0] for match in _WORD.finditer(question))
     # Capitals mark an abbreviation, except where the whole question is in capitals.

@@ -9,10 +9,10 @@ nothing.
 import re
 from dataclasses import dataclass
 
-from fathom.question.clauses import LONGEST, mark, unmark
+from fathom.question.clauses import LONGEST_QUESTION, mark_names, restore_names
 
 
-def _set(words: str) -> frozenset[str]:
+def _split_words(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
@@ -22,8 +22,8 @@ _AUXILIARY = re.compile(
     r"have|had)(?:n't)?\s+(?!.*\b(?:not|never)\b)(?P<rest>[^?]{3,})\??\s*$",
     re.IGNORECASE,
 )
-_PRONOUNS = _set("i you we they he she it one there anyone everyone someone nobody")
-_NEVER_LAST = _set(
+_PRONOUNS = _split_words("i you we they he she it one there anyone everyone someone nobody")
+_NEVER_LAST = _split_words(
     "of for and or the a an this that these those my your our their all any some no to in on at by "
     "with from &"
 )
@@ -35,7 +35,7 @@ _BE = (
     r"with|without|under|within|older|part|able|made|set|due|known|born|held|paid|sold|written|"
     r"\w{2,}(?:ed|ing|able|ible|ful|ous|ive|tory|ary|er)|\d\S*)"
 )
-_PREPOSITIONS = _set("in on at from to by with without under within the")
+_PREPOSITIONS = _split_words("in on at from to by with without under within the")
 _HAVE = (
     r"(?:been|ever|never|already|always|a|an|any|made|won|had|taken|given|written|become|gone|"
     r"\w{2,}(?:ed|en))"
@@ -53,7 +53,7 @@ _DO = (
     "tell|terminate|try|turn|update|use|visit|wait|want|wear|win|work|write|also|always|"
     "automatically|still|only|both"
 )
-_BEGINS = {
+_PREDICATE_STARTS = {
     aux: re.compile(pattern)
     for auxiliaries, pattern in (
         ("is are was were", _BE),
@@ -76,7 +76,7 @@ _KAH = re.compile(
     r"(?P<rest>[^?]{3,})\??\s*$",
     re.IGNORECASE,
 )
-_CUE_ID = re.compile(rf"\b(?:{'|'.join(_MODALS_ID)})\b", re.IGNORECASE)
+_MODAL_ID = re.compile(rf"\b(?:{'|'.join(_MODALS_ID)})\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,40 +92,40 @@ class Statement:
     denies: str
 
 
-def statement(question: str) -> Statement | None:
+def parse_statement(question: str) -> Statement | None:
     """Return the statement that a yes/no question asks about; `None` where its form is unknown."""
     text = " ".join(question.split())
-    if len(text) > LONGEST:
+    if len(text) > LONGEST_QUESTION:
         return None
-    return _indonesian(text) or _english(text)
+    return _parse_indonesian(text) or _parse_english(text)
 
 
-def _english(question: str) -> Statement | None:
+def _parse_english(question: str) -> Statement | None:
     match = _AUXILIARY.match(question)
     if match is None:
         return None
-    marked, names = mark(match["rest"])
+    marked, names = mark_names(match["rest"])
     words = marked.split()
     aux = match["aux"].lower()
-    at = _subject_end(words, aux)
+    at = _find_subject_end(words, aux)
     if at is None:
         return None
     lead = match["lead"] or ""
-    subject, rest = (unmark(" ".join(half), names) for half in (words[:at], words[at:]))
+    subject, rest = (restore_names(" ".join(half), names) for half in (words[:at], words[at:]))
     return Statement(
-        says=_sentence(f"{lead}{subject} {aux} {rest}"),
-        denies=_sentence(f"{lead}{subject} {aux} not {rest}"),
+        says=_form_sentence(f"{lead}{subject} {aux} {rest}"),
+        denies=_form_sentence(f"{lead}{subject} {aux} not {rest}"),
     )
 
 
-def _subject_end(words: list[str], aux: str) -> int | None:
+def _find_subject_end(words: list[str], aux: str) -> int | None:
     """Return the number of words of the subject; `None` where it cannot be told."""
     if words[0] in _PRONOUNS and len(words) > 1:
         return 1
-    name_end = _after_names(words)
+    name_end = _find_name_end(words)
     if name_end and name_end < len(words):
         return name_end
-    predicate_start = _BEGINS[aux]
+    predicate_start = _PREDICATE_STARTS[aux]
     places = [
         at
         for at in range(1, len(words))
@@ -136,7 +136,7 @@ def _subject_end(words: list[str], aux: str) -> int | None:
     return next(iter(sure_places or places), None)
 
 
-def _after_names(words: list[str]) -> int | None:
+def _find_name_end(words: list[str]) -> int | None:
     at = 1 if words[0] in {"the", "a", "an"} else 0
     if at >= len(words) or not re.fullmatch(r"§\d+§,?", words[at]):
         return None
@@ -147,24 +147,26 @@ def _after_names(words: list[str]) -> int | None:
     return None if at < len(words) and words[at] in {"of", "and", "or", "for"} else at
 
 
-def _indonesian(question: str) -> Statement | None:
+def _parse_indonesian(question: str) -> Statement | None:
     match = _KAH.match(question)
     if match:
         cue, rest = match["cue"].lower(), match["rest"]
         if cue in {"benar", "betul"}:
-            return Statement(says=_sentence(rest), denies=_sentence(f"tidak benar bahwa {rest}"))
+            return Statement(
+                says=_form_sentence(rest), denies=_form_sentence(f"tidak benar bahwa {rest}")
+            )
         return Statement(
-            says=_sentence(f"{cue} {rest}"), denies=_sentence(f"{_MODALS_ID[cue]} {rest}")
+            says=_form_sentence(f"{cue} {rest}"), denies=_form_sentence(f"{_MODALS_ID[cue]} {rest}")
         )
     match = _APAKAH.match(question)
-    modal = _CUE_ID.search(match["rest"]) if match else None
+    modal = _MODAL_ID.search(match["rest"]) if match else None
     if match is None or modal is None:
         return None
     rest = match["rest"]
     denial = f"{rest[: modal.start()]}{_MODALS_ID[modal.group().lower()]}{rest[modal.end() :]}"
-    return Statement(says=_sentence(rest), denies=_sentence(denial))
+    return Statement(says=_form_sentence(rest), denies=_form_sentence(denial))
 
 
-def _sentence(text: str) -> str:
+def _form_sentence(text: str) -> str:
     plain = text.strip().rstrip(".")
     return f"{plain[:1].upper()}{plain[1:]}."

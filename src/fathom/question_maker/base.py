@@ -15,7 +15,7 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MadeQuestion:
+class SyntheticQuestion:
     """A question that was made of documents, with its answers.
 
     Attributes:
@@ -66,7 +66,7 @@ class MadeQuestion:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Made:
+class QuestionSet:
     """The outcome of making questions.
 
     Attributes:
@@ -75,9 +75,9 @@ class Made:
         target: The number of questions asked for.
     """
 
-    questions: tuple[MadeQuestion, ...]
-    refused: Mapping[str, int] = field(default_factory=dict)
-    wanted: int
+    questions: tuple[SyntheticQuestion, ...]
+    refusals: Mapping[str, int] = field(default_factory=dict)
+    target: int
 
     @property
     def counts(self) -> dict[str, int]:

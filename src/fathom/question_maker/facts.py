@@ -4,10 +4,10 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from fathom.agents.reader.tables import NamedCell, tables_of
+from fathom.agents.reader.tables import NamedCell, iterate_tables
 from fathom.index.base import IndexReader
 from fathom.jsonable import digest
-from fathom.question_maker.asking import Posed, posed
+from fathom.question_maker.asking import PosedQuestion, pose_questions
 from fathom.text.entities import names
 from fathom.text.instructions import gives_orders
 from fathom.text.language import Language, detect
@@ -16,8 +16,8 @@ from fathom.types import Chunk, Span
 
 MOST_CHUNKS = 20_000
 """Chunks of a larger index that are looked at, drawn by the seed."""
-_SMALL = re.compile(r"\b[a-z][\w-]+")
-_KEY = re.compile(r"[^\W\d_][^<>{}=|]{1,60}$")
+_LOWER_WORD = re.compile(r"\b[a-z][\w-]+")
+_ROW_NAME = re.compile(r"[^\W\d_][^<>{}=|]{1,60}$")
 _COLUMN = re.compile(
     r"(?!(?:id|no|nr|number|notes?|comments?|url|links?|unit|name|catatan|satuan|nomor)$)"
     r"[^\W\d_][^<>{}=|:?]{2,38}$(?<! at)(?<! in)(?<! on)(?<! by)(?<! to)"
@@ -27,9 +27,9 @@ _COLUMN = re.compile(
 _LONGEST_CELL = 60
 _AMOUNT = re.compile(r"\D{0,3}\d[\d.,]*(?:\s[^\W\d]+){0,3}$")
 _AMOUNTS = re.compile(r"biaya|harga|tarif|denda|jumlah|luas|tinggi|berat|umur|batas", re.IGNORECASE)
-_PLACED = re.compile(r"(stored|kept|located|found) (?:at|in)$")
+_PLACE_COLUMN = re.compile(r"(stored|kept|located|found) (?:at|in)$")
 _PERSON = re.compile(r"[A-Z][a-z]+ [A-Z][a-z]+$")
-_FOR = re.compile(r"\b(?:in|per|fee|fine|price|cost|limit|default|deadline|rate)\b")
+_FOR_COLUMN = re.compile(r"\b(?:in|per|fee|fine|price|cost|limit|default|deadline|rate)\b")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ def is_named(subject: str) -> bool:
     return bool(names(f"x {subject}"))
 
 
-def shuffled_chunks(index: IndexReader, seed: int) -> list[Chunk]:
+def shuffle_chunks(index: IndexReader, seed: int) -> list[Chunk]:
     """Return chunks of all documents, at most `MOST_CHUNKS`, in an order drawn by the seed."""
     ids = [f"{item.id}#{at}" for item in index.documents() for at in range(item.chunks)]
     # A digest rather than a shuffle: a new document leaves the other chunks in order.
@@ -72,28 +72,28 @@ def shuffled_chunks(index: IndexReader, seed: int) -> list[Chunk]:
     return index.chunks(drawn)
 
 
-def facts_of(chunk: Chunk, languages: Sequence[Language]) -> Iterator[Fact]:
+def extract_facts(chunk: Chunk, languages: Sequence[Language]) -> Iterator[Fact]:
     """Yield the facts of a chunk in order; none of a text with orders to a language model."""
-    language = language_of(chunk)
+    language = detect_language(chunk)
     if language not in languages or gives_orders(chunk.text):
         return
-    small = frozenset(_SMALL.findall(chunk.text))
+    small = frozenset(_LOWER_WORD.findall(chunk.text))
     for unit in units(chunk):
         if unit.kind in {"paragraph", "list_item"}:
-            for question in posed(unit.span.cut(chunk.text), language, small):
-                yield _fact(question, chunk, unit.span.start, language)
-    for table in tables_of(chunk):
+            for question in pose_questions(unit.span.cut(chunk.text), language, small):
+                yield _make_fact(question, chunk, unit.span.start, language)
+    for table in iterate_tables(chunk):
         for row in table:
-            yield from _cells(row, chunk, language, small)
+            yield from _extract_cells(row, chunk, language, small)
 
 
-def language_of(chunk: Chunk) -> Language:
+def detect_language(chunk: Chunk) -> Language:
     """Return the language of the text, else of its titles; a bare table counts as English."""
     languages = (detect(text) for text in (chunk.text, chunk.context))
     return next((language for language in languages if language != "und"), "en")
 
 
-def _fact(question: Posed, chunk: Chunk, start: int, language: Language) -> Fact:
+def _make_fact(question: PosedQuestion, chunk: Chunk, start: int, language: Language) -> Fact:
     span = question.answer.shifted(start)
     return Fact(
         question=question.text,
@@ -109,20 +109,20 @@ def _fact(question: Posed, chunk: Chunk, start: int, language: Language) -> Fact
     )
 
 
-def _cells(
+def _extract_cells(
     row: Sequence[NamedCell], chunk: Chunk, language: Language, small: Collection[str]
 ) -> Iterator[Fact]:
     """Yield a fact for each named cell of a row whose first cell names the subject."""
     key, *cells = row
     about = " ".join(key.text.split())
-    if not _KEY.match(about):
+    if not _ROW_NAME.match(about):
         return
     for cell in cells:
         name, value = " ".join(cell.name.split()), " ".join(cell.text.split())
         if not _COLUMN.match(name) or not 0 < len(value) < _LONGEST_CELL:
             continue
         yield Fact(
-            question=_of_cell(name, _within(about, small), language),
+            question=_word_question(name, _lower_row_name(about, small), language),
             answer=value,
             chunk=chunk,
             span=cell.span,
@@ -133,22 +133,22 @@ def _cells(
         )
 
 
-def _within(about: str, small: Collection[str]) -> str:
+def _lower_row_name(about: str, small: Collection[str]) -> str:
     """Return the first cell as it stands within a question, where only names have a capital."""
     first, second, *_ = [*about.split(), "", ""]
     is_common = second.islower() or first.lower() in small
     return about[0].lower() + about[1:] if first[1:].islower() and is_common else about
 
 
-def _of_cell(name: str, about: str, language: Language) -> str:
+def _word_question(name: str, about: str, language: Language) -> str:
     column = name if name.isupper() else name[0].lower() + name[1:]
     if language == "id":
         return f"{'Berapa' if _AMOUNTS.search(name) else 'Apa'} {column} {about}?"
-    place = _PLACED.match(column)
+    place = _PLACE_COLUMN.match(column)
     if place:
         return f"Where {'are' if re.search(r'[^su]s$', about) else 'is'} {about} {place[1]}?"
     many = re.search(r"[^su]s$", column.split(" in ")[0])
     if _PERSON.match(about) and not many:
         return f"What is {about}'s {column}?"
-    link = "for" if _FOR.search(column) else "of"
+    link = "for" if _FOR_COLUMN.search(column) else "of"
     return f"What {'are' if many else 'is'} the {column} {link} {about}?"

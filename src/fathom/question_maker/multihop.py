@@ -14,12 +14,12 @@ from fathom.text.answer_match import Amount, amount_of
 from fathom.text.entities import names
 from fathom.types import Span
 
-_A_NAME = 3
+_MOST_PER_NAME = 3
 """Chains over one name, at most."""
-_LONGEST = 10
+_MOST_WORDS = 10
 """Words of a description, at most."""
 # Words that may follow a name on its own; other words would belong to a longer name.
-_GOES_ON = re.compile(
+_AFTER_NAME = re.compile(
     r"\?|\s(?:in|on|at|for|by|to|from|with|is|was|were|are|has|have|and|during|before|after|"
     r"\w+ed|born|"
     r"built|held|made|won|have|open|cost|take|become|begin|include|contain|move|di|pada|dari|"
@@ -28,7 +28,7 @@ _GOES_ON = re.compile(
 )
 _PERSON = re.compile(r"[A-Z][\w'-]+(?: [A-Z][\w.'-]+){1,3}$")
 # Forms of questions that read well as the description of their answer.
-_DESCRIBED = tuple(
+_DESCRIPTIONS = tuple(
     (re.compile(form), wording)
     for form, wording in (
         (r"(?:What|Who) (?:is|was|are|were) (the [^?]+ (?:of|for|in|at) [^?]+)\?$", r"\1"),
@@ -43,7 +43,7 @@ _DESCRIBED = tuple(
     )
 )
 # A template holds `_` where the subject stood.
-_COMPARED = tuple(
+_COMPARISONS = tuple(
     (re.compile(form), wording, earliest)
     for form, wording, earliest in (
         (r"When (?:was|were) _ (\w+(?: \w+)?)\?$", r"Which was \1 first", True),
@@ -72,10 +72,10 @@ class Hop:
     facts: tuple[Fact, Fact]
 
 
-def hops(facts: Sequence[Fact]) -> Iterator[Hop]:
+def build_hops(facts: Sequence[Fact]) -> Iterator[Hop]:
     """Yield chains and comparisons in turn; each fact is used at most once."""
     used: set[str] = set()
-    sorts = [list(_chains(facts)), list(_comparisons(facts))]
+    sorts = [list(_build_chains(facts)), list(_build_comparisons(facts))]
     for at in range(max(map(len, sorts))):
         for hop in (sort[at] for sort in sorts if at < len(sort)):
             questions = {fact.question for fact in hop.facts}
@@ -84,25 +84,25 @@ def hops(facts: Sequence[Fact]) -> Iterator[Hop]:
                 yield hop
 
 
-def _chains(facts: Sequence[Fact]) -> Iterator[Hop]:
+def _build_chains(facts: Sequence[Fact]) -> Iterator[Hop]:
     by_answer: dict[str, list[Fact]] = defaultdict(list)
     for fact in facts:
-        if described(fact):
+        if describe_answer(fact):
             by_answer[fact.answer].append(fact)
     times: dict[str, int] = defaultdict(int)
     for second in facts:
         for span in names(second.question):
             name = span.cut(second.question)
-            if not _GOES_ON.match(second.question, span.end):
+            if not _AFTER_NAME.match(second.question, span.end):
                 continue
             for first in by_answer.get(name, ()):
-                if times[name] < _A_NAME and _apart(first, second):
+                if times[name] < _MOST_PER_NAME and _are_both_needed(first, second):
                     times[name] += 1
-                    yield _chain(first, second, span)
+                    yield _build_chain(first, second, span)
                     break
 
 
-def _apart(first: Fact, second: Fact) -> bool:
+def _are_both_needed(first: Fact, second: Fact) -> bool:
     """Return whether both documents are needed."""
     return (
         first.document != second.document
@@ -113,9 +113,9 @@ def _apart(first: Fact, second: Fact) -> bool:
     )
 
 
-def _chain(first: Fact, second: Fact, span: Span) -> Hop:
+def _build_chain(first: Fact, second: Fact, span: Span) -> Hop:
     before, after = second.question[: span.start], second.question[span.end :]
-    description = described(first)
+    description = describe_answer(first)
     # The name may have had an article of its own.
     description = (
         description.removeprefix("the ") if re.search(r"\b[Tt]he $", before) else description
@@ -125,18 +125,18 @@ def _chain(first: Fact, second: Fact, span: Span) -> Hop:
     return Hop(question=question, answer=second.answer, rule="chain", facts=(first, second))
 
 
-def described(fact: Fact) -> str:
+def describe_answer(fact: Fact) -> str:
     """Return the description of the answer to a fact's question; empty where none reads well."""
-    for form, wording in _DESCRIBED:
+    for form, wording in _DESCRIPTIONS:
         match = form.match(fact.question)
         # "Who won the cup?" may have a club for an answer.
         if match and (not wording.startswith("the person") or _PERSON.match(fact.answer)):
             words = match.expand(wording)
-            return words if len(words.split()) <= _LONGEST else ""
+            return words if len(words.split()) <= _MOST_WORDS else ""
     return ""
 
 
-def _comparisons(facts: Sequence[Fact]) -> Iterator[Hop]:
+def _build_comparisons(facts: Sequence[Fact]) -> Iterator[Hop]:
     by_template: dict[str, list[tuple[Fact, Amount]]] = defaultdict(list)
     for fact in facts:
         amount = amount_of(fact.answer)
@@ -144,13 +144,13 @@ def _comparisons(facts: Sequence[Fact]) -> Iterator[Hop]:
         if amount and is_named(fact.subject) and fact.question.count(fact.subject) == 1:
             by_template[fact.question.replace(fact.subject, "_")].append((fact, amount))
     for template, group in by_template.items():
-        for form, wording, earliest in _COMPARED:
+        for form, wording, earliest in _COMPARISONS:
             match = form.match(template)
             if match:
-                yield from _compared(group, match.expand(wording), earliest=earliest)
+                yield from _compare_pairs(group, match.expand(wording), earliest=earliest)
 
 
-def _compared(
+def _compare_pairs(
     group: Sequence[tuple[Fact, Amount]], wording: str, *, earliest: bool
 ) -> Iterator[Hop]:
     """Yield a comparison of each two facts of a group from two documents, if the amounts differ."""

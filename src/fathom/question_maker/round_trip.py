@@ -16,18 +16,18 @@ from fathom.text.answer_scores import f1
 from fathom.types import Chunk, Filter, Hit, Query
 
 _ARTICLE = re.compile(r"^(?:the|an?) ")
-DEPTH = 10
+SEARCH_DEPTH = 10
 """Hits among which the source must be."""
-_ALIKE = 0.6
-_ITEMS = 0.5
-_SURE = 0.5
-_OTHERS = 3
-_COMMON = 3
+_LEAST_F1 = 0.6
+_LEAST_ITEM_SHARE = 0.5
+_LEAST_CONFIDENCE = 0.5
+_MOST_READ = 3
+_COMMON_DOCUMENTS = 3
 """Number of other documents about a thing without a name that make a question unclear."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rival:
+class ConflictingAnswer:
     """The answer of another document to the same question."""
 
     answer: str
@@ -35,7 +35,7 @@ class Rival:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
+class RoundTripOutcome:
     """The outcome of the round trip of a fact's question.
 
     Attributes:
@@ -46,7 +46,7 @@ class Checked:
 
     refusal: str = ""
     answerable: float = 0.0
-    rivals: tuple[Rival, ...] = ()
+    conflicts: tuple[ConflictingAnswer, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,37 +59,39 @@ class RoundTrip:
 
     retriever: Retriever
     reader: LocalReader
-    terms: Callable[[str], frozenset[str]]
+    extract_terms: Callable[[str], frozenset[str]]
 
-    def __call__(self, fact: Fact) -> Checked:
+    def __call__(self, fact: Fact) -> RoundTripOutcome:
         """Return whether the question of a fact is accepted, with the reason and its conflicts."""
-        draft = self.reader.draft(fact.question, [alone(fact.chunk)])
-        if not _same(fact, draft.short_answer):
-            return Checked(refusal="the reader finds another answer in the source")
-        hits = self.hits(fact.question)
-        if not any(_holds(hit.chunk, fact) for hit in hits):
-            return Checked(refusal="the source is not among the hits")
+        draft = self.reader.draft(fact.question, [make_single_hit(fact.chunk)])
+        if not _is_same_answer(fact, draft.short_answer):
+            return RoundTripOutcome(refusal="the reader finds another answer in the source")
+        hits = self.search(fact.question)
+        if not any(_holds_answer(hit.chunk, fact) for hit in hits):
+            return RoundTripOutcome(refusal="the source is not among the hits")
         if self._is_common(fact, hits):
-            return Checked(refusal="several documents describe such a thing")
-        rivals = self._rivals(fact, hits)
-        session = self.reader.pairs.session(fact.question)
+            return RoundTripOutcome(refusal="several documents describe such a thing")
+        rivals = self._find_conflicts(fact, hits)
+        session = self.reader.pairs.open_session(fact.question)
         (reading,) = session.read([fact.chunk])
-        return Checked(answerable=reading.answerable, rivals=tuple(rivals))
+        return RoundTripOutcome(answerable=reading.answerable, conflicts=tuple(rivals))
 
-    def hits(self, question: str, *, without: Sequence[str] = (), k: int = DEPTH) -> list[Hit]:
+    def search(
+        self, question: str, *, without: Sequence[str] = (), k: int = SEARCH_DEPTH
+    ) -> list[Hit]:
         """Return the first hits, with some documents left out."""
         filters = tuple(Filter("document", "!=", document) for document in without)
         return self.retriever.retrieve(Query(text=question, filters=filters), k=k)
 
-    def coverage(self, question: str, chunk: Chunk) -> float:
+    def measure_coverage(self, question: str, chunk: Chunk) -> float:
         """Return the share of the question's words that a chunk holds, headings included."""
-        question_terms = self.terms(question)
-        return len(question_terms & self.terms(chunk.context)) / max(1, len(question_terms))
+        question_terms = self.extract_terms(question)
+        return len(question_terms & self.extract_terms(chunk.context)) / max(1, len(question_terms))
 
-    def answerable(self, question: str, hits: Sequence[Hit]) -> float:
+    def measure_answerability(self, question: str, hits: Sequence[Hit]) -> float:
         """Return the reader's highest probability that one of the first hits answers."""
-        session = self.reader.pairs.session(question)
-        readings = session.read([hit.chunk for hit in hits[:_OTHERS]])
+        session = self.reader.pairs.open_session(question)
+        readings = session.read([hit.chunk for hit in hits[:_MOST_READ]])
         return max((reading.answerable for reading in readings), default=0.0)
 
     def _is_common(self, fact: Fact, hits: Sequence[Hit]) -> bool:
@@ -99,46 +101,48 @@ class RoundTrip:
             return False
         thing = _ARTICLE.sub("", fact.subject).casefold()
         others = {hit.chunk.document_id for hit in hits if thing in hit.chunk.text.casefold()}
-        return len(others - {fact.document}) >= _COMMON
+        return len(others - {fact.document}) >= _COMMON_DOCUMENTS
 
-    def _rivals(self, fact: Fact, hits: Sequence[Hit]) -> list[Rival]:
+    def _find_conflicts(self, fact: Fact, hits: Sequence[Hit]) -> list[ConflictingAnswer]:
         others = [hit for hit in hits if hit.chunk.document_id != fact.document]
-        source_coverage = self.coverage(fact.question, fact.chunk)
+        source_coverage = self.measure_coverage(fact.question, fact.chunk)
         # A document that covers less is about something else, so it contradicts nothing.
         near = [
             candidate
             for candidate in others
-            if self.coverage(fact.question, candidate.chunk) >= source_coverage
-        ][:_OTHERS]
+            if self.measure_coverage(fact.question, candidate.chunk) >= source_coverage
+        ][:_MOST_READ]
         conflicts = []
         for hit in near:
-            draft = self.reader.draft(fact.question, [alone(hit.chunk)])
+            draft = self.reader.draft(fact.question, [make_single_hit(hit.chunk)])
             if (
-                draft.confidence >= _SURE
+                draft.confidence >= _LEAST_CONFIDENCE
                 and draft.short_answer
-                and not _same(fact, draft.short_answer)
+                and not _is_same_answer(fact, draft.short_answer)
             ):
-                conflicts.append(Rival(answer=draft.short_answer, chunk=hit.chunk))
+                conflicts.append(ConflictingAnswer(answer=draft.short_answer, chunk=hit.chunk))
         return conflicts
 
 
-def alone(chunk: Chunk) -> Hit:
+def make_single_hit(chunk: Chunk) -> Hit:
     """Return a chunk as the only hit."""
     return Hit(chunk=chunk, score=1.0, rank=1, retriever="source")
 
 
-def _same(fact: Fact, answer: str) -> bool:
+def _is_same_answer(fact: Fact, answer: str) -> bool:
     if not answer:
         return False
     if fact.several:
         normalized = normalize_answer(answer)
-        return sum(normalize_answer(item) in normalized for item in fact.items) >= _ITEMS * len(
-            fact.items
-        )
-    return answers_match(fact.question, answer, fact.answer) or f1(answer, [fact.answer]) >= _ALIKE
+        return sum(
+            normalize_answer(item) in normalized for item in fact.items
+        ) >= _LEAST_ITEM_SHARE * len(fact.items)
+    return (
+        answers_match(fact.question, answer, fact.answer) or f1(answer, [fact.answer]) >= _LEAST_F1
+    )
 
 
-def _holds(chunk: Chunk, fact: Fact) -> bool:
+def _holds_answer(chunk: Chunk, fact: Fact) -> bool:
     return chunk.id == fact.chunk.id or (
         chunk.document_id == fact.document and fact.answer in " ".join(chunk.text.split())
     )

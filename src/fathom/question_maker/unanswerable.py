@@ -9,42 +9,44 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from fathom.question_maker.base import MadeQuestion
+from fathom.question_maker.base import SyntheticQuestion
 from fathom.question_maker.facts import Fact
 from fathom.question_maker.round_trip import RoundTrip
 from fathom.text.answer_match import normalize_answer
 from fathom.text.entities import names
 from fathom.types import Hit
 
-_LOOKED_AT = 20
-_NEAR = 0.5
-_MOST_LEFT_OUT = 4
+_SEARCH_DEPTH = 20
+_LEAST_COVERAGE = 0.5
+_MOST_REMOVED = 4
 _NUMBER = re.compile(r"(?<![\w.,-])\d[\d,.]*\d(?![\w])|(?<![\w.,-])\d(?!\w)")
 
 
-def removed(fact: Fact, trip: RoundTrip) -> MadeQuestion | None:
+def remove_source(fact: Fact, trip: RoundTrip) -> SyntheticQuestion | None:
     """Return the fact's question without the documents that answer it; `None` if they are many."""
     without = [fact.document]
     # Each round may bring up further documents with the answer.
-    while len(without) <= _MOST_LEFT_OUT:
-        hits = trip.hits(fact.question, without=without, k=_LOOKED_AT)
-        more = [hit for hit in hits if _says(fact, hit, trip)]
+    while len(without) <= _MOST_REMOVED:
+        hits = trip.search(fact.question, without=without, k=_SEARCH_DEPTH)
+        more = [hit for hit in hits if _may_answer(fact, hit, trip)]
         if not more:
-            question = _made(fact, fact.question, "removed", trip.answerable(fact.question, hits))
+            question = _make_question(
+                fact, fact.question, "removed", trip.measure_answerability(fact.question, hits)
+            )
             return replace(question, without=tuple(without))
         without += dict.fromkeys(hit.chunk.document_id for hit in more)
     return None
 
 
-def _says(fact: Fact, hit: Hit, trip: RoundTrip) -> bool:
+def _may_answer(fact: Fact, hit: Hit, trip: RoundTrip) -> bool:
     """Return whether a hit may hold the answer: it has its words and is about the question."""
     has_answer = normalize_answer(fact.answer) in normalize_answer(hit.chunk.text)
-    return has_answer and trip.coverage(fact.question, hit.chunk) >= _NEAR
+    return has_answer and trip.measure_coverage(fact.question, hit.chunk) >= _LEAST_COVERAGE
 
 
-def twisted(
+def twist_question(
     fact: Fact, others: Sequence[str], trip: RoundTrip, draw: random.Random
-) -> MadeQuestion | None:
+) -> SyntheticQuestion | None:
     """Return the question with another number, year or name; `None` where a chunk may answer it.
 
     Args:
@@ -53,20 +55,24 @@ def twisted(
         trip: Measures whether a chunk could answer the new question.
         draw: Draws the change.
     """
-    source_coverage = trip.coverage(fact.question, fact.chunk)
-    for question in _twists(fact, others, draw):
-        hits = trip.hits(question, k=_LOOKED_AT)
+    source_coverage = trip.measure_coverage(fact.question, fact.chunk)
+    for question in _list_twists(fact, others, draw):
+        hits = trip.search(question, k=_SEARCH_DEPTH)
         # A chunk with as many words of the question as the source had might answer it.
-        if all(trip.coverage(question, hit.chunk) < source_coverage for hit in hits):
-            return _made(fact, question, "twisted", trip.answerable(question, hits))
+        if all(trip.measure_coverage(question, hit.chunk) < source_coverage for hit in hits):
+            return _make_question(
+                fact, question, "twisted", trip.measure_answerability(question, hits)
+            )
     return None
 
 
-def _twists(fact: Fact, others: Sequence[str], draw: random.Random) -> list[str]:
+def _list_twists(fact: Fact, others: Sequence[str], draw: random.Random) -> list[str]:
     question, twists = fact.question, []
     number = _NUMBER.search(question)
     if number:
-        twists.append(_put(question, number.start(), number.end(), _other_number(number[0], draw)))
+        twists.append(
+            _replace_span(question, number.start(), number.end(), _change_number(number[0], draw))
+        )
     inside = [span for span in names(question) if span.start > 0]
     if inside:
         span = max(inside, key=lambda name_span: name_span.end - name_span.start)
@@ -75,18 +81,18 @@ def _twists(fact: Fact, others: Sequence[str], draw: random.Random) -> list[str]
         # Names of as many words are more likely of the same sort.
         new = [other for other in new if len(other.split()) == len(name.split())]
         twists += [
-            _put(question, span.start, span.end, other)
+            _replace_span(question, span.start, span.end, other)
             for other in draw.sample(new, min(2, len(new)))
         ]
     draw.shuffle(twists)
     return twists
 
 
-def _put(question: str, start: int, end: int, new: str) -> str:
+def _replace_span(question: str, start: int, end: int, new: str) -> str:
     return question[:start] + new + question[end:]
 
 
-def _other_number(number: str, draw: random.Random) -> str:
+def _change_number(number: str, draw: random.Random) -> str:
     """Return a number of the same shape and about the same size, with another last digit."""
     places = [at for at, char in enumerate(number) if char.isdigit()]
     at = places[-1] if len(places) > 1 else places[0]
@@ -94,8 +100,8 @@ def _other_number(number: str, draw: random.Random) -> str:
     return number[:at] + digit + number[at + 1 :]
 
 
-def _made(fact: Fact, question: str, way: str, answerable: float) -> MadeQuestion:
-    return MadeQuestion(
+def _make_question(fact: Fact, question: str, way: str, answerable: float) -> SyntheticQuestion:
+    return SyntheticQuestion(
         text=question,
         kind="unanswerable",
         language=fact.language,

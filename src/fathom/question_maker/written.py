@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from fathom.agents.questioner import LLMQuestioner
-from fathom.question_maker.facts import Fact, language_of
-from fathom.runs.concurrency import in_loop
-from fathom.runs.context import run_alone
+from fathom.question_maker.facts import Fact, detect_language
+from fathom.runs.concurrency import run_in_loop
+from fathom.runs.context import open_run
 from fathom.text.instructions import gives_orders
 from fathom.text.language import Language
 from fathom.text.numbers import quantities
@@ -13,7 +13,7 @@ from fathom.types import Chunk
 from fathom.usage import Budget
 
 
-def written_facts(
+def write_facts(
     questioner: LLMQuestioner,
     chunks: Sequence[Chunk],
     languages: Sequence[Language],
@@ -30,11 +30,11 @@ def written_facts(
         budget: The budget of one chunk.
     """
     for chunk in chunks:
-        language = language_of(chunk)
+        language = detect_language(chunk)
         if language not in languages or gives_orders(chunk.text):
             continue
-        with run_alone(chunk.id, what="questions", budget=budget) as run:
-            written = in_loop(questioner.ask(chunk, run))
+        with open_run(chunk.id, what="questions", budget=budget) as run:
+            written = run_in_loop(questioner.write_questions(chunk, run))
         for question in written:
             answer = " ".join(question.answer.cut(chunk.text).split())
             yield Fact(

@@ -6,18 +6,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
-from fathom.retrieval.mmr import by_terms, mmr
+from fathom.retrieval.mmr import build_term_similarity, select_by_mmr
 from fathom.runs.context import RunContext
 from fathom.settings.anchor import AnchorSettings
 from fathom.text.content_words import Terms
 from fathom.types import Hit
 
-_ITEM = re.compile(r"^\s*(?:[-*•‣◦▪]|\(?(?:\d{1,3}|[a-zA-Z])[.)])\s+\S", re.MULTILINE)
-_LIST_ITEMS = 3
+_LIST_ITEM = re.compile(r"^\s*(?:[-*•‣◦▪]|\(?(?:\d{1,3}|[a-zA-Z])[.)])\s+\S", re.MULTILINE)
+_LEAST_LIST_ITEMS = 3
 _DIGITS = 6
 
 
-def site_of(hit: Hit) -> str | None:
+def find_site(hit: Hit) -> str | None:
     """Return the host of a document whose id is a web address; `None` for other documents."""
     try:
         parts = urlsplit(hit.chunk.document_id)
@@ -29,7 +29,7 @@ def site_of(hit: Hit) -> str | None:
 
 def is_list(text: str) -> bool:
     """Return whether at least three lines of a chunk are bulleted or numbered."""
-    return len(_ITEM.findall(text)) >= _LIST_ITEMS
+    return len(_LIST_ITEM.findall(text)) >= _LEAST_LIST_ITEMS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,9 +42,9 @@ class Selection:
         find_source: Returns the source of a hit; `None` where it is unknown.
     """
 
-    terms: Terms
+    extract_terms: Terms
     settings: AnchorSettings = field(default_factory=AnchorSettings)
-    source: Callable[[Hit], str | None] = site_of
+    find_source: Callable[[Hit], str | None] = find_site
 
     def __call__(
         self, question: str, hits: Sequence[Hit], *, listing: bool = False
@@ -56,7 +56,7 @@ class Selection:
             hits: Hits in rank order, scores in [0, 1].
             listing: Whether the question asks for a list.
         """
-        question_terms = self.terms(question)
+        question_terms = self.extract_terms(question)
         scored = [replace(hit, score=self._score(hit, question_terms)) for hit in hits]
         # At equal scores the order of the ranking decides.
         ordered = sorted(scored, key=lambda hit: (-hit.score, hit.rank, hit.chunk.id))
@@ -68,12 +68,12 @@ class Selection:
         chosen = self._fill(chosen, ordered, self.settings.fine)
         # Lists were added out of turn; the hits go back into the order of their scores.
         places = {hit.chunk.id: place for place, hit in enumerate(ordered)}
-        return ranked(sorted(chosen, key=lambda hit: places[hit.chunk.id]))
+        return rank_hits(sorted(chosen, key=lambda hit: places[hit.chunk.id]))
 
     def _score(self, hit: Hit, question_terms: frozenset[str]) -> float:
-        in_title = bool(question_terms & self.terms(hit.chunk.label))
+        in_title = bool(question_terms & self.extract_terms(hit.chunk.label))
         share = (
-            len(question_terms & self.terms(hit.chunk.text)) / len(question_terms)
+            len(question_terms & self.extract_terms(hit.chunk.text)) / len(question_terms)
             if question_terms
             else 0.0
         )
@@ -87,11 +87,11 @@ class Selection:
         filled = list(chosen)
         chosen_ids = {hit.chunk.id for hit in filled}
         documents = Counter(hit.chunk.document_id for hit in filled)
-        sources = Counter(self.source(hit) for hit in filled)
+        sources = Counter(self.find_source(hit) for hit in filled)
         for hit in offered:
             if len(filled) >= most:
                 break
-            source = self.source(hit)
+            source = self.find_source(hit)
             # Hits of unknown source share none, so no cap applies to them.
             is_full = source is not None and sources[source] >= self.settings.per_source
             if is_full or hit.chunk.id in chosen_ids:
@@ -105,7 +105,7 @@ class Selection:
         return filled
 
 
-def packed(hits: Sequence[Hit], *, tokens: int, count: Callable[[str], int]) -> tuple[Hit, ...]:
+def pack_hits(hits: Sequence[Hit], *, tokens: int, count: Callable[[str], int]) -> tuple[Hit, ...]:
     """Return the hits that fit into `tokens`, taken in rank order; a hit that does not is skipped.
 
     Args:
@@ -120,10 +120,10 @@ def packed(hits: Sequence[Hit], *, tokens: int, count: Callable[[str], int]) -> 
         if size <= free:
             fitting.append(hit)
             free -= size
-    return ranked(fitting)
+    return rank_hits(fitting)
 
 
-def ranked(hits: Sequence[Hit]) -> tuple[Hit, ...]:
+def rank_hits(hits: Sequence[Hit]) -> tuple[Hit, ...]:
     """Return the hits in this order, with ranks from 1."""
     return tuple(replace(hit, rank=rank) for rank, hit in enumerate(hits, start=1))
 
@@ -144,7 +144,7 @@ class ContextSelector:
     """
 
     selection: Selection
-    count: Callable[[str], int]
+    count_tokens: Callable[[str], int]
 
     async def __call__(
         self,
@@ -173,33 +173,33 @@ class ContextSelector:
         with context.step("select", agent="selector", inputs=inputs) as step:
             selected = await step.compute(
                 "select",
-                lambda: self.chosen(
+                lambda: self.select_hits(
                     question, hits, listing=listing, diversity=diversity, tokens=tokens
                 ),
             )
-            step.done(
+            step.set_outcome(
                 outputs={"kept": [hit.chunk.id for hit in selected]},
                 reason=f"{len(selected)} of {len(hits)} hits",
             )
         return selected
 
-    def chosen(
+    def select_hits(
         self, question: str, hits: Sequence[Hit], *, listing: bool, diversity: float, tokens: int
     ) -> tuple[Hit, ...]:
         """Return the hits to read, outside of a run."""
         # MMR subtracts likeness in [0, 1] from scores, so both need one scale.
-        scaled = _shares(hits)
-        diverse = mmr(
+        scaled = _scale_scores(hits)
+        diverse = select_by_mmr(
             scaled,
-            by_terms(scaled, self.selection.terms),
+            build_term_similarity(scaled, self.selection.extract_terms),
             k=_SPARE * self.selection.settings.fine,
             diversity=diversity,
         )
-        selected = self.selection(question, ranked(diverse), listing=listing)
-        return packed(selected, tokens=tokens, count=self.count)
+        selected = self.selection(question, rank_hits(diverse), listing=listing)
+        return pack_hits(selected, tokens=tokens, count=self.count_tokens)
 
 
-def _shares(hits: Sequence[Hit]) -> list[Hit]:
+def _scale_scores(hits: Sequence[Hit]) -> list[Hit]:
     """Return the hits with their scores as shares of the best score."""
     top = max((hit.score for hit in hits), default=0.0)
     return [

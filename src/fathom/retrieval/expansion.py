@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from math import fsum
 
-from fathom.retrieval.context_selection import ranked
+from fathom.retrieval.context_selection import rank_hits
 from fathom.text.content_words import Terms
 from fathom.types import Chunk, Hit
 
@@ -17,7 +17,7 @@ Words = Callable[[str], Iterable[str]]
 _DIGITS = 6
 
 
-def expanded(query: str, synonyms: Mapping[str, Sequence[str]]) -> str:
+def expand_query(query: str, synonyms: Mapping[str, Sequence[str]]) -> str:
     """Return the query followed by the synonyms of its terms (MAF-RAG, q'), in the terms' order.
 
     Args:
@@ -27,34 +27,36 @@ def expanded(query: str, synonyms: Mapping[str, Sequence[str]]) -> str:
             already is not added.
     """
     added: list[str] = []
-    for term in _terms_in(query, synonyms):
+    for term in _find_terms(query, synonyms):
         for synonym in synonyms.get(term, ()):
             expanded_query = " ".join([query, *added])
-            if not _pattern(synonym).search(expanded_query):
+            if not _compile_word_pattern(synonym).search(expanded_query):
                 added.append(synonym)
     return " ".join([query, *added])
 
 
-def _terms_in(query: str, synonyms: Mapping[str, Sequence[str]]) -> list[str]:
+def _find_terms(query: str, synonyms: Mapping[str, Sequence[str]]) -> list[str]:
     """Return the terms that stand in the query, in its order."""
     if not synonyms:
         return []
     # A regular expression takes the first alternative that fits, not the longest.
     longest_first = sorted(synonyms, key=lambda term: (-len(term), term))
-    matches = re.finditer("|".join(_bounded(term) for term in longest_first), query, re.IGNORECASE)
+    matches = re.finditer(
+        "|".join(_build_word_pattern(term) for term in longest_first), query, re.IGNORECASE
+    )
     return list(dict.fromkeys(" ".join(match.group().lower().split()) for match in matches))
 
 
-def _bounded(term: str) -> str:
+def _build_word_pattern(term: str) -> str:
     words = r"\s+".join(map(re.escape, term.split()))
     return rf"(?<!\w){words}(?!\w)"
 
 
-def _pattern(term: str) -> re.Pattern[str]:
-    return re.compile(_bounded(term), re.IGNORECASE)
+def _compile_word_pattern(term: str) -> re.Pattern[str]:
+    return re.compile(_build_word_pattern(term), re.IGNORECASE)
 
 
-def key_match(query: str, chunk: Chunk, terms: Terms) -> float:
+def measure_key_match(query: str, chunk: Chunk, terms: Terms) -> float:
     """Return the share of the query's distinct content words in the chunk, title included."""
     query_terms = terms(query)
     return len(query_terms & terms(chunk.context)) / len(query_terms) if query_terms else 0.0
@@ -70,7 +72,7 @@ class EnhancedScore:
         floor: The score that a hit must exceed to be kept.
     """
 
-    terms: Terms
+    extract_terms: Terms
     weight: float = 0.7
     floor: float = 0.35
     name: str = "evr"
@@ -84,15 +86,15 @@ class EnhancedScore:
         """
         scored = [replace(hit, score=self._score(query, hit), retriever=self.name) for hit in hits]
         above = [hit for hit in scored if hit.score > self.floor]
-        return ranked(sorted(above, key=lambda hit: (-hit.score, hit.rank, hit.chunk.id)))
+        return rank_hits(sorted(above, key=lambda hit: (-hit.score, hit.rank, hit.chunk.id)))
 
     def _score(self, query: str, hit: Hit) -> float:
-        match = key_match(query, hit.chunk, self.terms)
+        match = measure_key_match(query, hit.chunk, self.extract_terms)
         return round(self.weight * hit.score + (1 - self.weight) * match, _DIGITS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Feedback:
+class RelevanceFeedback:
     """Pseudo-relevance feedback by RM3 (Abdul-Jaleel et al. 2004): words of the best hits.
 
     Attributes:
@@ -102,12 +104,12 @@ class Feedback:
         original: The share of the original query in the model, in [0, 1].
     """
 
-    words: Words
+    extract_words: Words
     hits: int = 10
     count: int = 10
     original: float = 0.5
 
-    def model(self, query: str, hits: Sequence[Hit]) -> dict[str, float]:
+    def build_model(self, query: str, hits: Sequence[Hit]) -> dict[str, float]:
         """Return the RM3 distribution over words, likeliest first, ties by alphabet.
 
         P(w) = original * P(w | query) + (1 - original) * sum over hits of P(w | hit) * P(hit),
@@ -118,28 +120,28 @@ class Feedback:
         gains_by_word: dict[str, list[float]] = {}
         for share, text in [
             (self.original, query),
-            *zip(self._shares(best), (hit.chunk.text for hit in best), strict=True),
+            *zip(self._weigh_hits(best), (hit.chunk.text for hit in best), strict=True),
         ]:
-            counts = Counter(self.words(text))
+            counts = Counter(self.extract_words(text))
             for word, number in counts.items():
                 gains_by_word.setdefault(word, []).append(share * number / counts.total())
         # Rounded, so that words with equal weights tie exactly and the alphabet decides.
         weights = {word: round(fsum(gains), 12) for word, gains in gains_by_word.items()}
         return dict(sorted(weights.items(), key=lambda item: (-item[1], item[0])))
 
-    def _shares(self, hits: Sequence[Hit]) -> list[float]:
+    def _weigh_hits(self, hits: Sequence[Hit]) -> list[float]:
         scores = [max(0.0, hit.score) for hit in hits]
         if not any(scores):
             scores = [1.0] * len(hits)
         return [(1 - self.original) * score / fsum(scores) for score in scores]
 
-    def terms(self, query: str, hits: Sequence[Hit]) -> tuple[str, ...]:
+    def select_terms(self, query: str, hits: Sequence[Hit]) -> tuple[str, ...]:
         """Return the likeliest words that the query does not hold."""
-        query_words = set(self.words(query))
-        model = self.model(query, hits)
+        query_words = set(self.extract_words(query))
+        model = self.build_model(query, hits)
         new = (word for word, weight in model.items() if weight > 0 and word not in query_words)
         return tuple(islice(new, self.count))
 
     def __call__(self, query: str, hits: Sequence[Hit]) -> str:
         """Return the query followed by the words of the hits."""
-        return " ".join([query, *self.terms(query, hits)])
+        return " ".join([query, *self.select_terms(query, hits)])

@@ -42,7 +42,7 @@ class ReciprocalRank:
             [weight / (self.rrf_k + rank) for rank in range(1, len(ranking) + 1)]
             for ranking, weight in zip(rankings, weights, strict=True)
         ]
-        return _fused(rankings, gains)
+        return _sum_gains(rankings, gains)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +66,10 @@ class WeightedSum:
             [weight * value for value in normalise([match.score for match in ranking])]
             for ranking, weight in zip(rankings, weights, strict=True)
         ]
-        return _fused(rankings, gains)
+        return _sum_gains(rankings, gains)
 
 
-def _fused(rankings: Sequence[Ranking], gains: Sequence[Sequence[float]]) -> list[Match]:
+def _sum_gains(rankings: Sequence[Ranking], gains: Sequence[Sequence[float]]) -> list[Match]:
     """Return the chunks of all rankings by the sum of the gains of their places."""
     # By chunk: its best rank, then its gains.
     entries: dict[str, list[float]] = {}
@@ -103,7 +103,7 @@ def fuse_hits(
     )
 
 
-def min_max(scores: Sequence[float]) -> list[float]:
+def scale_min_max(scores: Sequence[float]) -> list[float]:
     """Map the scores to [0, 1]; equal scores all become 1."""
     if not scores:
         return []
@@ -114,13 +114,13 @@ def min_max(scores: Sequence[float]) -> list[float]:
     return [(score - low) / (high - low) for score in scores]
 
 
-def by_max(scores: Sequence[float]) -> list[float]:
+def divide_by_max(scores: Sequence[float]) -> list[float]:
     """Divide the scores by the best one; without a positive score all become 0."""
     high = max(scores, default=0.0)
     return [score / high if high > 0 else 0.0 for score in scores]
 
 
-def z_score(scores: Sequence[float]) -> list[float]:
+def standardise_scores(scores: Sequence[float]) -> list[float]:
     """Subtract the mean and divide by the standard deviation; equal scores become 0."""
     if not scores:
         return []
@@ -130,8 +130,8 @@ def z_score(scores: Sequence[float]) -> list[float]:
 
 
 NORMALISERS: Mapping[Normaliser, Callable[[Sequence[float]], list[float]]] = {
-    "min_max": min_max,
-    "max": by_max,
-    "z_score": z_score,
+    "min_max": scale_min_max,
+    "max": divide_by_max,
+    "z_score": standardise_scores,
     "none": list,
 }

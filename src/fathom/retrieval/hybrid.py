@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from fathom.index.base import IndexReader, Match, Space, check_k
 from fathom.models.base import Embedder
-from fathom.question.definition import asked_term, definer
+from fathom.question.definition import build_definition_check, extract_term
 from fathom.retrieval.base import to_hits
 from fathom.retrieval.fusion import Fusion
 from fathom.types import Hit, Query
@@ -42,11 +42,11 @@ class HybridRetriever:
     index: IndexReader
     sides: Sequence[VectorSide]
     fusion: Fusion
-    weights: Callable[[str], Sequence[float]]
+    choose_weights: Callable[[str], Sequence[float]]
     candidates: int = 100
-    agreeing: int = 8
-    beside: Executor | None = None
-    defining: int = 50
+    vote_depth: int = 8
+    executor: Executor | None = None
+    definition_depth: int = 50
     name: str = "hybrid"
 
     def retrieve(self, query: Query, *, k: int) -> list[Hit]:
@@ -57,7 +57,7 @@ class HybridRetriever:
         check_k(k)
         # Deeper than `k`: a chunk may win by a middling place in every ranking.
         depth = max(k, self.candidates)
-        with self._beside(
+        with self._run_concurrently(
             lambda: self.index.keyword_search(query.text, k=depth, filters=query.filters)
         ) as wait_for_words:
             vectors = [side.embedder.embed([query.text])[0] for side in self.sides]
@@ -67,24 +67,26 @@ class HybridRetriever:
                 vector, k=depth, filters=query.filters, space=side.space
             )
             rankings.append(matches)
-        fused = self.fusion(rankings, self.weights(query.text))
+        fused = self.fusion(rankings, self.choose_weights(query.text))
         votes = Counter(
-            match.chunk_id for ranking in rankings for match in ranking[: self.agreeing]
+            match.chunk_id for ranking in rankings for match in ranking[: self.vote_depth]
         )
         # Only questions for a meaning are rearranged; other queries have no term.
-        term = asked_term(query.text) if self.defining else ""
+        term = extract_term(query.text) if self.definition_depth else ""
         hits = to_hits(
-            fused[: max(k, self.defining) if term else k],
+            fused[: max(k, self.definition_depth) if term else k],
             self.index,
             self.name,
             votes.__getitem__,
         )
-        return definitions_first(hits, term)[:k] if term else hits
+        return put_definitions_first(hits, term)[:k] if term else hits
 
     @contextmanager
-    def _beside(self, job: Callable[[], list[Match]]) -> Iterator[Callable[[], list[Match]]]:
+    def _run_concurrently(
+        self, job: Callable[[], list[Match]]
+    ) -> Iterator[Callable[[], list[Match]]]:
         """Start a job in another thread; yield the call that waits for it, or that runs it."""
-        future = self._begun(job)
+        future = self._submit(job)
         if future is None:
             yield job
             return
@@ -95,22 +97,22 @@ class HybridRetriever:
             # The caller may close the index next, so the job must not go on reading it.
             future.cancel() or wait([future])
 
-    def _begun(self, job: Callable[[], list[Match]]) -> Future[list[Match]] | None:
+    def _submit(self, job: Callable[[], list[Match]]) -> Future[list[Match]] | None:
         try:
             # The context carries the revision of the index that the question sees.
-            return self.beside.submit(copy_context().run, job) if self.beside else None
+            return self.executor.submit(copy_context().run, job) if self.executor else None
         # The executor was shut down, since the engine is being closed.
         except RuntimeError:
             return None
 
 
-def definitions_first(hits: Sequence[Hit], term: str) -> list[Hit]:
+def put_definitions_first(hits: Sequence[Hit], term: str) -> list[Hit]:
     """Return the hits with those first that define `term`; these gain the score of the best one.
 
     Neither vectors nor keywords see a definition: many chunks that mention a term rank above the
     one that defines it.
     """
-    defines = definer(term)
+    defines = build_definition_check(term)
     defining = [hit for hit in hits if defines(hit.chunk.text)]
     others = [hit for hit in hits if hit not in defining]
     best = hits[0].score if hits else 0.0

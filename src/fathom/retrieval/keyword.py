@@ -5,10 +5,10 @@ from dataclasses import dataclass
 
 from fathom.index.base import IndexReader
 from fathom.retrieval.base import to_hits
-from fathom.retrieval.expansion import Feedback
+from fathom.retrieval.expansion import RelevanceFeedback
 from fathom.types import Hit, Query
 
-LOOKED_AT = 20
+MOST_INSPECTED = 20
 """Chunks with some form of a word that are searched for the word itself, at most."""
 
 
@@ -35,25 +35,25 @@ class KeywordFeedback:
     """
 
     index: IndexReader
-    feedback: Feedback
+    feedback: RelevanceFeedback
     repeats: int = 10
     name: str = "keyword_feedback"
 
     def retrieve(self, query: Query, *, k: int) -> list[Hit]:
         """Return at most `k` hits, best first; scores are BM25 weights above 0."""
-        first = self._asked(query, query.text, self.feedback.hits)
-        words = self.feedback.terms(query.text, first)
+        first = self._search(query, query.text, self.feedback.hits)
+        words = self.feedback.select_terms(query.text, first)
         # The keyword index takes no weights, so repetition stands in for them.
-        return self._asked(query, " ".join([query.text] * self.repeats + list(words)), k)
+        return self._search(query, " ".join([query.text] * self.repeats + list(words)), k)
 
-    def _asked(self, query: Query, text: str, k: int) -> list[Hit]:
+    def _search(self, query: Query, text: str, k: int) -> list[Hit]:
         matches = self.index.keyword_search(text, k=k, filters=query.filters)
         return to_hits(matches, self.index, self.name)
 
 
-def stands(word: str, index: IndexReader) -> bool:
+def has_exact_word(word: str, index: IndexReader) -> bool:
     """Return whether the best hits for a word hold it as it is, apart from capitals."""
-    hits = KeywordRetriever(index).retrieve(Query(text=word), k=LOOKED_AT)
+    hits = KeywordRetriever(index).retrieve(Query(text=word), k=MOST_INSPECTED)
     # The index compares stems, so a hit may hold another form of the word.
     word_pattern = re.compile(rf"(?<!\w){re.escape(word)}(?!\w)", re.IGNORECASE)
     return any(word_pattern.search(hit.chunk.context) for hit in hits)

@@ -9,7 +9,7 @@ Similarity = Callable[[Hit, Hit], float]
 """Returns the likeness of two hits; 1 for equal texts, on the scale of the hits' scores."""
 
 
-def mmr(
+def select_by_mmr(
     hits: Sequence[Hit], similarity: Similarity, *, k: int, diversity: float
 ) -> tuple[Hit, ...]:
     """Choose hits one by one, each by (1 - diversity) * score - diversity * likeness.
@@ -46,7 +46,9 @@ def mmr(
     return tuple(replace(hit, rank=rank) for rank, hit in enumerate(chosen, start=1))
 
 
-def by_terms(hits: Sequence[Hit], terms: Callable[[str], frozenset[str]]) -> Similarity:
+def build_term_similarity(
+    hits: Sequence[Hit], terms: Callable[[str], frozenset[str]]
+) -> Similarity:
     """Return a similarity by the share of common terms of two chunks (Jaccard); needs no model."""
     terms_by_id = {hit.chunk.id: terms(hit.chunk.text) for hit in hits}
 

@@ -19,11 +19,11 @@ from fathom.text.entities import texts
 from fathom.text.sentences import split
 from fathom.types import Chunk, Hit, Query
 
-_ASIDE = re.compile(r"\s*\([^()]*\)\s*$")
-_PLACE = re.compile(r",\s.*$")
+_BRACKETS = re.compile(r"\s*\([^()]*\)\s*$")
+_AFTER_COMMA = re.compile(r",\s.*$")
 _WORD = re.compile(r"\w[\w'\u2019-]*")
 _POSSESSIVE = re.compile(r"['\u2019]s\b")
-_SHORTEST = 3
+_LEAST_LETTERS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +42,7 @@ class Bridge:
     strength: float
 
 
-def bridges(
+def find_bridges(
     question: str, hits: Sequence[Hit], terms: Terms, *, earlier: Sequence[Bridge] = ()
 ) -> tuple[Bridge, ...]:
     """Return the bridges of the hits, the strongest first, ties by alphabet.
@@ -53,22 +53,22 @@ def bridges(
         terms: Returns the content words of a text.
         earlier: Bridges of an earlier hop, whose names are left out.
     """
-    question_text, question_terms = plain(question), terms(_bare(question))
-    earlier_names = {plain(bridge.name) for bridge in earlier}
+    question_text, question_terms = normalize_name(question), terms(_strip_possessives(question))
+    earlier_names = {normalize_name(bridge.name) for bridge in earlier}
     best_by_name: dict[str, Bridge] = {}
     top = max((hit.score for hit in hits), default=0.0)
     for hit in hits if question_terms and top > 0 else ():
-        for name, around in _names_of(hit.chunk):
-            key = plain(name)
+        for name, around in _list_names(hit.chunk):
+            key = normalize_name(name)
             # A name made of words of the question leads nowhere either.
             if (
                 key in earlier_names
-                or len(key) < _SHORTEST
+                or len(key) < _LEAST_LETTERS
                 or key in question_text
-                or terms(_bare(name)) <= question_terms
+                or terms(_strip_possessives(name)) <= question_terms
             ):
                 continue
-            share = len(terms(_bare(around)) & question_terms) / len(question_terms)
+            share = len(terms(_strip_possessives(around)) & question_terms) / len(question_terms)
             strength = round(hit.score / top * share, 6)
             if key not in best_by_name or strength > best_by_name[key].strength:
                 best_by_name[key] = Bridge(name=name, chunk=hit.chunk, strength=strength)
@@ -76,47 +76,47 @@ def bridges(
     return tuple(bridge for bridge in ordered if bridge.strength > 0)
 
 
-def _names_of(chunk: Chunk) -> Iterator[tuple[str, str]]:
+def _list_names(chunk: Chunk) -> Iterator[tuple[str, str]]:
     """Yield every name of a chunk, with the text around it."""
     if chunk.title:
-        yield without_aside(chunk.title), chunk.text
+        yield strip_brackets(chunk.title), chunk.text
     for span in split(chunk.text):
         sentence = span.cut(chunk.text)
         for name in texts(sentence):
             yield name, f"{chunk.title} {sentence}"
 
 
-def remaining(question: str, chunk: Chunk, terms: Terms) -> str:
+def list_open_words(question: str, chunk: Chunk, terms: Terms) -> str:
     """Return the content words of the question that are not in the chunk or its title."""
-    chunk_terms = terms(_bare(chunk.context))
-    words = (match.group() for match in _WORD.finditer(_bare(question)))
+    chunk_terms = terms(_strip_possessives(chunk.context))
+    words = (match.group() for match in _WORD.finditer(_strip_possessives(question)))
     return " ".join(word for word in words if terms(word) - chunk_terms)
 
 
-def titled(chunk: Chunk, name: str) -> bool:
+def is_titled(chunk: Chunk, name: str) -> bool:
     """Return whether the document has this title, also without brackets or a comma and the rest."""
-    title = plain(without_aside(chunk.title))
-    return plain(name) in {title, _PLACE.sub("", title)}
+    title = normalize_name(strip_brackets(chunk.title))
+    return normalize_name(name) in {title, _AFTER_COMMA.sub("", title)}
 
 
-def without_aside(title: str) -> str:
+def strip_brackets(title: str) -> str:
     """Return a title without the words in brackets at its end."""
-    return _ASIDE.sub("", title)
+    return _BRACKETS.sub("", title)
 
 
-def _bare(text: str) -> str:
+def _strip_possessives(text: str) -> str:
     """Return a text without possessive endings."""
     return _POSSESSIVE.sub("", text)
 
 
-def plain(text: str) -> str:
+def normalize_name(text: str) -> str:
     """Return a text in small letters with single blanks."""
     return " ".join(text.casefold().split())
 
 
 Job = Callable[[RunContext], Awaitable[tuple[Hit, ...]]]
 
-_WHOLE = "question"
+_QUESTION_JOB = "question"
 _DIGITS = 6
 
 
@@ -138,7 +138,7 @@ class MultiHop:
     """
 
     search: Search
-    terms: Terms
+    extract_terms: Terms
     settings: AnchorSettings = field(default_factory=AnchorSettings)
     name: str = "hops"
 
@@ -156,20 +156,20 @@ class MultiHop:
         settings, inputs = self.settings, {"query": query.text, "anchors": list(anchors)}
         with context.step("hops", agent="retriever", inputs=inputs) as step:
             named = {f"anchor {n}": anchor for n, anchor in enumerate(anchors, start=1)}
-            hits_by_name = await self._searched(query, {_WHOLE: query.text, **named}, step)
-            ranking = _Ranking(self, self._first(hits_by_name, step))
+            hits_by_name = await self._search_all(query, {_QUESTION_JOB: query.text, **named}, step)
+            ranking = _Ranking(self, self._require_hits(hits_by_name, step))
             for name, anchor in named.items():
                 ranking.add_anchor(anchor, hits_by_name.get(name, ()))
-            leads = await self._followed(
+            leads = await self._follow_bridges(
                 query, ranking, settings.bridges, settings.bridge_weight, step
             )
             if leads and settings.second_hop_bridges:
                 weight = settings.hop_decay * settings.bridge_weight
-                leads += await self._followed(
+                leads += await self._follow_bridges(
                     query, ranking, settings.second_hop_bridges, weight, step, leads
                 )
-            hits = ranking.hits(k)
-            step.done(
+            hits = ranking.list_hits(k)
+            step.set_outcome(
                 outputs={
                     "bridges": [[lead.name, lead.strength] for lead in leads],
                     "hits": [[hit.chunk.id, hit.score] for hit in hits],
@@ -178,7 +178,7 @@ class MultiHop:
             )
         return hits
 
-    async def _followed(
+    async def _follow_bridges(
         self,
         query: Query,
         ranking: "_Ranking",
@@ -188,21 +188,26 @@ class MultiHop:
         earlier: Sequence[Bridge] = (),
     ) -> tuple[Bridge, ...]:
         """Search for the bridges of the best hits so far and add their hits; return the bridges."""
-        leads = bridges(
-            query.text, ranking.hits(self.settings.bridge_hits), self.terms, earlier=earlier
+        leads = find_bridges(
+            query.text,
+            ranking.list_hits(self.settings.bridge_hits),
+            self.extract_terms,
+            earlier=earlier,
         )[:most]
         lead_by_name = {f"bridge {n}": lead for n, lead in enumerate(leads, start=len(earlier) + 1)}
-        texts = {name: self._way(query, lead) for name, lead in lead_by_name.items()}
-        hits = await self._searched(query, texts, context)
+        texts = {name: self._build_query(query, lead) for name, lead in lead_by_name.items()}
+        hits = await self._search_all(query, texts, context)
         for name, lead in lead_by_name.items():
             share = weight * lead.strength / leads[0].strength
             ranking.add_bridge(lead, hits.get(name, ()), share)
         return leads
 
-    def _way(self, query: Query, bridge: Bridge) -> str:
-        return f"{bridge.name} {remaining(query.text, bridge.chunk, self.terms)}".strip()
+    def _build_query(self, query: Query, bridge: Bridge) -> str:
+        return (
+            f"{bridge.name} {list_open_words(query.text, bridge.chunk, self.extract_terms)}".strip()
+        )
 
-    async def _searched(
+    async def _search_all(
         self, query: Query, texts: Mapping[str, str], context: RunContext
     ) -> dict[str, tuple[Hit, ...]]:
         """Search for all texts at once and return the hits by name."""
@@ -211,18 +216,20 @@ class MultiHop:
             return lambda step: self.search(replace(query, text=text), k=k, context=step)
 
         jobs = {
-            name: start(text, self.settings.first_k if name == _WHOLE else self.settings.hop_k)
+            name: start(
+                text, self.settings.first_k if name == _QUESTION_JOB else self.settings.hop_k
+            )
             for name, text in texts.items()
         }
-        return await context.branches(jobs, agent="retriever")
+        return await context.run_branches(jobs, agent="retriever")
 
-    def _first(
+    def _require_hits(
         self, hits_by_name: Mapping[str, tuple[Hit, ...]], context: RunContext
     ) -> tuple[Hit, ...]:
         # A refusal by the budget is no error: the run goes on with what it has.
-        if _WHOLE not in hits_by_name and not context.refusals:
+        if _QUESTION_JOB not in hits_by_name and not context.refusals:
             raise RunError("the search for the question failed; the log has the reason")
-        return hits_by_name.get(_WHOLE, ())
+        return hits_by_name.get(_QUESTION_JOB, ())
 
 
 class _Ranking:
@@ -239,30 +246,30 @@ class _Ranking:
             self._whole[hit.chunk.id] = hit.score
 
     def add_anchor(self, anchor: str, hits: Sequence[Hit]) -> None:
-        for hit, gain in self._gains(anchor, hits):
+        for hit, gain in self._weigh_hits(anchor, hits):
             weighted_gain = self._hops.settings.anchor_weight * gain
             self._anchored[hit.chunk.id] = self._anchored.get(hit.chunk.id, 0.0) + weighted_gain
 
     def add_bridge(self, bridge: Bridge, hits: Sequence[Hit], share: float) -> None:
-        for hit, gain in self._gains(bridge.name, hits):
+        for hit, gain in self._weigh_hits(bridge.name, hits):
             # A hop leads to another document; a chunk of the same one is no hop.
             if hit.chunk.document_id != bridge.chunk.document_id:
                 best = max(self._bridged.get(hit.chunk.id, 0.0), share * gain)
                 self._bridged[hit.chunk.id] = best
 
-    def _gains(self, name: str, hits: Sequence[Hit]) -> Iterator[tuple[Hit, float]]:
+    def _weigh_hits(self, name: str, hits: Sequence[Hit]) -> Iterator[tuple[Hit, float]]:
         """Yield the hits with their scores, reduced where the document has another title.
 
         A title that several documents share counts as another title, since it does not tell them
         apart.
         """
-        titled_documents = {hit.chunk.document_id for hit in hits if titled(hit.chunk, name)}
+        titled_documents = {hit.chunk.document_id for hit in hits if is_titled(hit.chunk, name)}
         for hit in hits:
             self._chunks[hit.chunk.id] = hit.chunk
             is_unique = len(titled_documents) == 1 and hit.chunk.document_id in titled_documents
             yield hit, hit.score * (1.0 if is_unique else self._hops.settings.title_mismatch_weight)
 
-    def hits(self, k: int) -> tuple[Hit, ...]:
+    def list_hits(self, k: int) -> tuple[Hit, ...]:
         """Return the best hits so far; ties by chunk id."""
         score_maps = (self._whole, self._anchored, self._bridged)
         scores = {

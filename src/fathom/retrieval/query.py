@@ -3,12 +3,14 @@
 import re
 from collections.abc import Sequence
 
-from fathom.documents.scalars import typed
+from fathom.documents.scalars import parse_scalar
 from fathom.errors import UsageError
 from fathom.types import Filter
 
 MAX_CHARS = 100_000
-_FORM = re.compile(r"\s*(?P<key>[\w-]+)\s*(?P<op>!=|<=|>=|=|<|>|\^=)\s*(?P<value>.*)", re.DOTALL)
+_CONDITION = re.compile(
+    r"\s*(?P<key>[\w-]+)\s*(?P<op>!=|<=|>=|=|<|>|\^=)\s*(?P<value>.*)", re.DOTALL
+)
 _OPS = {"^=": "prefix"}
 
 
@@ -42,21 +44,21 @@ def parse_filters(conditions: Sequence[str | Filter]) -> tuple[Filter, ...]:
         UsageError: If a condition has another form.
     """
     return tuple(
-        condition if isinstance(condition, Filter) else _parse(condition)
+        condition if isinstance(condition, Filter) else _parse_filter(condition)
         for condition in conditions
     )
 
 
-def _parse(text: str) -> Filter:
+def _parse_filter(text: str) -> Filter:
     try:
         text.encode()
     except UnicodeEncodeError:
         raise UsageError(f"filter {text!r}: not UTF-8 text; type it again or convert it") from None
-    match = _FORM.fullmatch(text)
+    match = _CONDITION.fullmatch(text)
     if match is None or not match["value"]:
         raise UsageError(f"filter {text!r}: write it as key=value, with = != < <= > >= or ^=")
     op = _OPS.get(match["op"], match["op"])
-    values = [typed(part) for part in match["value"].split(",")]
+    values = [parse_scalar(part) for part in match["value"].split(",")]
     # "year=2020,2021" accepts any of the values; other comparisons have no such meaning.
     if len(values) > 1:
         if op != "=":

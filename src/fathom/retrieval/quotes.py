@@ -7,13 +7,13 @@ from dataclasses import asdict, dataclass
 from math import inf
 from typing import NamedTuple
 
-from fathom.documents.base import CELLS
-from fathom.documents.blocks import block_at, head_of
+from fathom.documents.base import CELL_SEPARATOR
+from fathom.documents.blocks import find_block, find_table_head
 from fathom.jsonable import Json
 from fathom.runs.context import RunContext
 from fathom.types import BlockKind, Document, Span
 
-_LABEL = 12
+_LONGEST_LABEL = 12
 """Characters of the label of a list item, at most; longer text before a quote is a sentence."""
 
 
@@ -39,7 +39,7 @@ class QuotePlace(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Quoted:
+class DocumentQuote:
     """The text at a place in a document; the other fields are those of `Citation`.
 
     Fields with defaults are missing in older traces and for web pages.
@@ -66,18 +66,18 @@ class Quoted:
 
 
 @dataclass(frozen=True, slots=True)
-class Quotes:
+class QuoteLookup:
     """The lookup of places in the index, within the time reserved for the last step.
 
     Attributes:
         find_document: Returns the index's document for an id; not called in a replay.
     """
 
-    lookup: Callable[[str], Document | None]
+    find_document: Callable[[str], Document | None]
 
     async def __call__(
         self, places: Sequence[QuotePlace], context: RunContext
-    ) -> tuple[Quoted | None, ...]:
+    ) -> tuple[DocumentQuote | None, ...]:
         """Return the text at each place; `None` where the document is gone or the time is over."""
         request = [place.request for place in places]
 
@@ -85,16 +85,18 @@ class Quotes:
             seconds = None if context.end == inf else max(0.0, context.end - time.monotonic())
             try:
                 async with asyncio.timeout(seconds):
-                    return await context.thread(lambda: [self._at(place) for place in places])
+                    return await context.run_in_thread(
+                        lambda: [self._look_up(place) for place in places]
+                    )
             except TimeoutError:
                 return [None] * len(places)
 
         records = await context.scope.aobserve("quotes", request, ask) if places else []
-        return tuple(None if record is None else Quoted(**record) for record in records)
+        return tuple(None if record is None else DocumentQuote(**record) for record in records)
 
-    def _at(self, place: QuotePlace) -> Json:
-        document = self.lookup(place.document)
-        span = place.span if document is None else _span(document, place)
+    def _look_up(self, place: QuotePlace) -> Json:
+        document = self.find_document(place.document)
+        span = place.span if document is None else _locate_span(document, place)
         if document is None or span is None:
             return None
         place_fields = asdict(document.place_at(span.start))
@@ -102,12 +104,12 @@ class Quotes:
         return {
             "text": span.cut(document.text),
             **place_fields,
-            **_shape(document, span),
+            **_describe_block(document, span),
             **heading_fields,
         }
 
 
-def _span(document: Document, place: QuotePlace) -> Span | None:
+def _locate_span(document: Document, place: QuotePlace) -> Span | None:
     """Return the span of a place; `None` for a heading that is not there."""
     if not place.heading:
         return place.span
@@ -121,19 +123,19 @@ def _span(document: Document, place: QuotePlace) -> Span | None:
     return headings[-1] if headings else None
 
 
-def _shape(document: Document, span: Span) -> Json:
+def _describe_block(document: Document, span: Span) -> Json:
     """Return the fields of a quote that depend on the block around it."""
-    block = block_at(document.blocks, span.start)
+    block = find_block(document.blocks, span.start)
     if block is None:
         return {}
     fields: dict[str, str] = {"kind": block.kind}
     label = document.text[block.span.start : span.start].strip()
-    if block.kind == "list_item" and len(label) <= _LABEL:
+    if block.kind == "list_item" and len(label) <= _LONGEST_LABEL:
         fields["label"] = label
-    head = head_of(document.blocks, span.start)
+    head = find_table_head(document.blocks, span.start)
     if head is not None:
         columns = head.span.cut(document.text)
         # Rows of spreadsheets repeat the names of their columns.
-        if not span.cut(document.text).startswith(f"{columns.partition(CELLS)[0]}:"):
+        if not span.cut(document.text).startswith(f"{columns.partition(CELL_SEPARATOR)[0]}:"):
             fields["head"] = columns
     return fields

@@ -8,10 +8,10 @@ from fathom.models.reading import CrossReader, Reading, ReadingSession
 from fathom.runs.context import RunContext
 from fathom.types import Hit
 
-_AT_ONCE = 4
+_BATCH = 4
 """Hits that are read in one batch."""
 _DIGITS = 6
-_LOGIT = 8.0
+_MOST_LOGIT = 8.0
 """Largest logit, a probability of about 1 in 3,000 for the opposite; the model is never surer."""
 
 
@@ -51,21 +51,23 @@ class Reranker:
         inputs = {"chunks": [hit.chunk.id for hit in hits], "keep": keep}
         with context.step("rerank", agent="reranker", inputs=inputs) as step:
             count, best = await step.compute(
-                "rerank", lambda: self.reranked(question, hits, keep=keep)
+                "rerank", lambda: self.rerank_hits(question, hits, keep=keep)
             )
             hit_scores = [[hit.chunk.id, hit.score] for hit in best]
-            step.done(outputs={"hits": hit_scores}, reason=f"{count} of {len(hits)} chunks read")
+            step.set_outcome(
+                outputs={"hits": hit_scores}, reason=f"{count} of {len(hits)} chunks read"
+            )
         return best
 
-    def reranked(
+    def rerank_hits(
         self, question: str, hits: Sequence[Hit], *, keep: int
     ) -> tuple[int, tuple[Hit, ...]]:
         """Return the number of hits that were read and the best hits, outside of a run."""
         if not self.weight:
             return 0, tuple(hits[:keep])
-        first = _shares([hit.score for hit in hits])
-        scores = self._scores(self.pairs.session(question, spans=0), hits, first, keep)
-        unread = [self._mixed(0.0, share) for share in first[len(scores) :]]
+        first = _scale_scores([hit.score for hit in hits])
+        scores = self._score_hits(self.pairs.open_session(question, spans=0), hits, first, keep)
+        unread = [self._mix_scores(0.0, share) for share in first[len(scores) :]]
         mixed = [*scores, *unread]
         # Ties go to the better place in the first stage.
         order = sorted(range(len(hits)), key=lambda position: (-mixed[position], position))[:keep]
@@ -75,51 +77,51 @@ class Reranker:
         )
         return len(scores), tuple(best)
 
-    def _scores(
+    def _score_hits(
         self, session: ReadingSession, hits: Sequence[Hit], first: Sequence[float], keep: int
     ) -> list[float]:
         """Return the scores of the hits that are read, from the first one on."""
         scores: list[float] = []
-        for start in range(0, min(self.most, len(hits)), _AT_ONCE):
-            if self._settled(scores, first[start], keep):
+        for start in range(0, min(self.most, len(hits)), _BATCH):
+            if self._is_settled(scores, first[start], keep):
                 break
-            batch = hits[start : min(self.most, start + _AT_ONCE)]
+            batch = hits[start : min(self.most, start + _BATCH)]
             readings = session.read([hit.chunk for hit in batch])
             scores += [
-                self._mixed(merit(reading), share)
+                self._mix_scores(measure_merit(reading), share)
                 for reading, share in zip(readings, first[start:], strict=False)
             ]
         return scores
 
-    def _settled(self, scores: Sequence[float], share: float, keep: int) -> bool:
+    def _is_settled(self, scores: Sequence[float], share: float, keep: int) -> bool:
         """Return whether no later hit can displace one of the `keep` best so far."""
         if len(scores) < keep:
             return False
         # An unread hit has at most merit 1, and no larger share than the next one.
-        return sorted(scores, reverse=True)[keep - 1] >= self._mixed(1.0, share)
+        return sorted(scores, reverse=True)[keep - 1] >= self._mix_scores(1.0, share)
 
-    def _mixed(self, hit_merit: float, share: float) -> float:
+    def _mix_scores(self, hit_merit: float, share: float) -> float:
         return round(self.weight * hit_merit + (1 - self.weight) * share, _DIGITS)
 
 
-def merit(reading: Reading) -> float:
+def measure_merit(reading: Reading) -> float:
     """Return how relevant and answering a chunk is, in [0, 1]: the mean of both logits, bounded.
 
     Logits rather than probabilities: all sure readings have nearly the same probability, and the
     second chunk that a question of two hops needs, which answers nothing by itself, would fall
     behind everything.
     """
-    mean = (_logit(reading.relevance) + _logit(reading.answerable)) / 2
-    return (mean + _LOGIT) / (2 * _LOGIT)
+    mean = (_compute_logit(reading.relevance) + _compute_logit(reading.answerable)) / 2
+    return (mean + _MOST_LOGIT) / (2 * _MOST_LOGIT)
 
 
-def _logit(share: float) -> float:
-    least = 1 / (1 + math.exp(_LOGIT))
+def _compute_logit(share: float) -> float:
+    least = 1 / (1 + math.exp(_MOST_LOGIT))
     bounded = max(least, min(1 - least, share))
     return math.log(bounded / (1 - bounded))
 
 
-def _shares(scores: Sequence[float]) -> list[float]:
+def _scale_scores(scores: Sequence[float]) -> list[float]:
     """Scale scores that never grow to [0, 1] between the last and the first; 1 if all are equal."""
     if not scores:
         return []

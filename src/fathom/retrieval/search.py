@@ -30,9 +30,9 @@ class Search:
         identity: All settings that a ranking depends on, besides query and index.
     """
 
-    retriever: Callable[[], Retriever]
+    open_retriever: Callable[[], Retriever]
     identity: Mapping[str, Json]
-    fallback: Callable[[], Retriever] | None = None
+    open_fallback: Callable[[], Retriever] | None = None
 
     async def __call__(self, query: Query, *, k: int, context: RunContext) -> tuple[Hit, ...]:
         """Return at most `k` hits, best first, as one step of the run.
@@ -45,9 +45,9 @@ class Search:
             "search", agent="retriever", inputs={"query": query.text, "k": k}
         ) as step:
             record, usage = await self._ask(query, k, step)
-            hits = tuple(_hit(item) for item in record["hits"])
+            hits = tuple(_load_hit(item) for item in record["hits"])
             hit_scores = [[hit.chunk.id, hit.score] for hit in hits]
-            step.done(
+            step.set_outcome(
                 outputs={"hits": hit_scores},
                 usage=usage,
                 verdict="fallback" if record["fault"] else "",
@@ -59,7 +59,7 @@ class Search:
         request = {"query": query, "k": k, **self.identity}
 
         async def ask() -> Json:
-            hits, fault = await context.thread(lambda: self._retrieve(query, k))
+            hits, fault = await context.run_in_thread(lambda: self._retrieve(query, k))
             return {"hits": hits, "fault": fault}
 
         return await context.spend(KIND, request, CostBound(retrievals=1), ask)
@@ -67,21 +67,21 @@ class Search:
     def _retrieve(self, query: Query, k: int) -> tuple[list[Hit], str]:
         """Return the hits, and the reason for the fallback; empty without one."""
         try:
-            return self.retriever().retrieve(query, k=k), ""
+            return self.open_retriever().retrieve(query, k=k), ""
         except ModelError as error:
-            if self.fallback is None:
+            if self.open_fallback is None:
                 raise
-            retriever = self.fallback()
+            retriever = self.open_fallback()
             return retriever.retrieve(query, k=k), f"{retriever.name} search instead: {error}"
 
 
-def texts_of(trace: Trace) -> frozenset[Held]:
+def collect_texts(trace: Trace) -> frozenset[Held]:
     """Return the texts of documents that stand in a trace."""
     recorded = (event.value for event in trace.events if event.kind == KIND)
     # A search that was refused or failed is recorded without a value.
     values = (value["value"] for value in recorded if isinstance(value, dict) and "value" in value)
     hits = (hit for value in values for hit in value["hits"])
-    chunks = (_hit(hit).chunk for hit in hits)
+    chunks = (_load_hit(hit).chunk for hit in hits)
     verified = trace.origin.arguments.get("verified") or {"citations": ()}
     quotes = (
         Held.of(
@@ -93,7 +93,7 @@ def texts_of(trace: Trace) -> frozenset[Held]:
     return frozenset((*texts, *quotes))
 
 
-def _hit(record: Json) -> Hit:
+def _load_hit(record: Json) -> Hit:
     chunk = dict(record["chunk"])
     chunk["span"] = Span(**chunk["span"])
     chunk["headings"] = tuple(chunk["headings"])

@@ -36,9 +36,9 @@ class VectorRetriever:
         return to_hits(matches, self.index, self.name)
 
 
-_FIRST = "#0"
+_FIRST_CHUNK = "#0"
 """End of the id of every document's first chunk."""
-_MORE = 4
+_GROWTH = 4
 """Factor by which the number of neighbours grows."""
 
 
@@ -56,16 +56,16 @@ class LeadRetriever:
 
     def retrieve(self, query: Query, *, k: int) -> list[Hit]:
         """Return at most `k` hits, best first; scores are cosines in [-1, 1]."""
-        return to_hits(self._firsts(query, k), self.index, self.name)
+        return to_hits(self._find_first_chunks(query, k), self.index, self.name)
 
-    def _firsts(self, query: Query, k: int) -> list[Match]:
+    def _find_first_chunks(self, query: Query, k: int) -> list[Match]:
         """Return the nearest first chunks, looking at more neighbours until there are enough."""
         vector = self.embedder.embed([query.text])[0]
         depth = k
         while True:
-            depth *= _MORE
+            depth *= _GROWTH
             near = self.index.vector_search(vector, k=depth, filters=query.filters)
-            firsts = [match for match in near if match.chunk_id.endswith(_FIRST)]
+            firsts = [match for match in near if match.chunk_id.endswith(_FIRST_CHUNK)]
             # Fewer neighbours than wanted: the index has no more.
             if len(firsts) >= k or len(near) < depth:
                 return firsts[:k]
@@ -98,14 +98,14 @@ class SentenceRetriever:
         """Return at most `k` hits, best first; scores are cosines in [-1, 1]."""
         check_k(k)
         hits = self.first.retrieve(query, k=self.candidates)
-        scores = self._scores(query.text, [hit.chunk for hit in hits])
+        scores = self._score_chunks(query.text, [hit.chunk for hit in hits])
         scored = [replace(hit, score=score) for hit, score in zip(hits, scores, strict=True)]
         best = sorted(scored, key=lambda hit: (-hit.score, hit.chunk.id))[:k]
         return [replace(hit, rank=n, retriever=self.name) for n, hit in enumerate(best, start=1)]
 
-    def _scores(self, question: str, chunks: Sequence[Chunk]) -> list[float]:
+    def _score_chunks(self, question: str, chunks: Sequence[Chunk]) -> list[float]:
         """Return the cosine of each chunk's best sentence with the question."""
-        sentences = [_sentences(chunk) for chunk in chunks]
+        sentences = [_label_sentences(chunk) for chunk in chunks]
         question_vector = self.embedder.embed([question])[0]
         sentence_vectors = self.texts.embed(
             [sentence for chunk_sentences in sentences for sentence in chunk_sentences]
@@ -117,7 +117,7 @@ class SentenceRetriever:
         return [max(next(cosines) for _ in chunk_sentences) for chunk_sentences in sentences]
 
 
-def _sentences(chunk: Chunk) -> list[str]:
+def _label_sentences(chunk: Chunk) -> list[str]:
     """Return the sentences, each under the label, which says what many of them are about."""
     head = f"{chunk.label}: " if chunk.label else ""
     return [head + span.cut(chunk.text) for span in split(chunk.text)] or [chunk.context]

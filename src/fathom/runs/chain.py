@@ -21,7 +21,7 @@ ID_DIGITS = 32
 """The digits of a trace id in OpenTelemetry."""
 
 
-class TraceTampered(RunError):
+class TamperedTraceError(RunError):
     """A trace that was changed, cut or damaged after it was sealed."""
 
 
@@ -33,7 +33,7 @@ class Chain:
         self.size = 0
         self.head = ""
 
-    def line(self, kind: str, content: Mapping[str, Json]) -> str:
+    def format_line(self, kind: str, content: Mapping[str, Json]) -> str:
         """Return the next line without adding it."""
         return canonical({**content, "record": kind, "previous": self.head})
 
@@ -59,11 +59,11 @@ def open_chain(origin: Origin, started_at: str) -> Chain:
         "budget": asdict(origin.budget),
         "arguments": origin.arguments,
     }
-    chain.add(chain.line("run", inputs))
+    chain.add(chain.format_line("run", inputs))
     return chain
 
 
-def record_json(record: TraceRecord) -> tuple[str, dict[str, Json]]:
+def format_record(record: TraceRecord) -> tuple[str, dict[str, Json]]:
     """Return the kind and the content of a record's line, without empty fields."""
     content = {
         record_field.name: getattr(record, record_field.name) for record_field in fields(record)
@@ -79,13 +79,13 @@ def record_json(record: TraceRecord) -> tuple[str, dict[str, Json]]:
     return ("step" if isinstance(record, Step) else "event"), filled
 
 
-def seal(chain: Chain, *, answer: Json, seconds: float, dropped: int) -> Trace:
+def seal_chain(chain: Chain, *, answer: Json, seconds: float, dropped: int) -> Trace:
     """Close a chain with its last line and return the trace."""
-    chain.add(chain.line("end", {"answer": answer, "seconds": seconds, "dropped": dropped}))
-    return decode("\n".join(chain.lines).encode())
+    chain.add(chain.format_line("end", {"answer": answer, "seconds": seconds, "dropped": dropped}))
+    return decode_trace("\n".join(chain.lines).encode())
 
 
-def decode(data: bytes, trace_id: str | None = None) -> Trace:
+def decode_trace(data: bytes, trace_id: str | None = None) -> Trace:
     """Read a trace and verify it.
 
     Args:
@@ -99,33 +99,35 @@ def decode(data: bytes, trace_id: str | None = None) -> Trace:
     try:
         lines = data.decode().split("\n")
     except UnicodeDecodeError:
-        raise TraceTampered(f"trace {trace_id or ''}: a record is not text".strip()) from None
+        raise TamperedTraceError(f"trace {trace_id or ''}: a record is not text".strip()) from None
     head = ""
     contents: list[dict[str, Any]] = []
     for number, line in enumerate(lines):
-        content = _object(line, number)
+        content = _parse_object(line, number)
         # Popped, because the remaining keys are the fields of the record.
         if content.pop("previous", None) != head:
-            raise TraceTampered(f"trace {trace_id or ''}: record {number - 1} was changed".strip())
+            raise TamperedTraceError(
+                f"trace {trace_id or ''}: record {number - 1} was changed".strip()
+            )
         contents.append(content)
         head = digest(line)
     actual = head[:ID_DIGITS]
     if trace_id is not None and trace_id != actual:
-        raise TraceTampered(f"trace {trace_id}: its last record was changed or is missing")
-    return _trace(actual, contents, data)
+        raise TamperedTraceError(f"trace {trace_id}: its last record was changed or is missing")
+    return _build_trace(actual, contents, data)
 
 
-def _object(line: str, number: int) -> dict[str, Any]:
+def _parse_object(line: str, number: int) -> dict[str, Any]:
     try:
         content = json.loads(line)
     except (ValueError, RecursionError):
         content = None
     if not isinstance(content, dict):
-        raise TraceTampered(f"trace: record {number} is not readable")
+        raise TamperedTraceError(f"trace: record {number} is not readable")
     return content
 
 
-def _trace(trace_id: str, contents: list[dict[str, Any]], data: bytes) -> Trace:
+def _build_trace(trace_id: str, contents: list[dict[str, Any]], data: bytes) -> Trace:
     try:
         first, *middle, last = contents
         _check_frame(first, last)
@@ -135,12 +137,14 @@ def _trace(trace_id: str, contents: list[dict[str, Any]], data: bytes) -> Trace:
             id=trace_id,
             origin=Origin(**first, budget=budget),
             started_at=started_at,
-            records=tuple(_record(content) for content in middle),
+            records=tuple(_build_record(content) for content in middle),
             data=data,
             **last,
         )
     except (KeyError, TypeError, ValueError) as error:
-        raise TraceTampered(f"trace {trace_id}: a record has the wrong form: {error}") from error
+        raise TamperedTraceError(
+            f"trace {trace_id}: a record has the wrong form: {error}"
+        ) from error
 
 
 def _check_frame(first: dict[str, Any], last: dict[str, Any]) -> None:
@@ -155,7 +159,7 @@ def _check_frame(first: dict[str, Any], last: dict[str, Any]) -> None:
         raise ValueError("the settings do not match their hash")
 
 
-def _record(content: dict[str, Any]) -> TraceRecord:
+def _build_record(content: dict[str, Any]) -> TraceRecord:
     if content.pop("record") == "event":
         return Event(**content)
     usage = Usage(**content.pop("usage", {}))

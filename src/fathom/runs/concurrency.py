@@ -48,7 +48,7 @@ HOSTS = "fathom-hosts"
 """The name of the threads that look up host names, the only threads that nothing waits for."""
 
 
-class _Unwaited(ThreadPoolExecutor):
+class _LookupExecutor(ThreadPoolExecutor):
     """An executor for looking up host names: a slow name server must not delay a loop's end."""
 
     @override
@@ -56,7 +56,7 @@ class _Unwaited(ThreadPoolExecutor):
         super().shutdown(wait=False, cancel_futures=True)
 
 
-def in_loop(work: Coroutine[Any, Any, T]) -> T:
+def run_in_loop(work: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine to its end in an event loop of its own.
 
     If the calling thread already runs a loop, as in a notebook, another thread does the work and
@@ -65,23 +65,23 @@ def in_loop(work: Coroutine[Any, Any, T]) -> T:
     try:
         asyncio.get_running_loop()
     except RuntimeError:
-        return _run(work)
+        return _run_coroutine(work)
     with ThreadPoolExecutor(max_workers=1, thread_name_prefix="fathom-loop") as thread:
-        return thread.submit(_run, work).result()
+        return thread.submit(_run_coroutine, work).result()
 
 
-def _run(work: Coroutine[Any, Any, T]) -> T:
+def _run_coroutine(work: Coroutine[Any, Any, T]) -> T:
     with asyncio.Runner() as runner:
-        runner.get_loop().set_default_executor(_Unwaited(4, HOSTS))
+        runner.get_loop().set_default_executor(_LookupExecutor(4, HOSTS))
         return runner.run(work)
 
 
-async def beside(executor: Executor, job: Callable[[], T]) -> T:
+async def run_in_thread(executor: Executor, job: Callable[[], T]) -> T:
     """Run synchronous work in a thread of the executor, with the caller's context variables."""
     return await asyncio.get_running_loop().run_in_executor(executor, copy_context().run, job)
 
 
-async def side_by_side(jobs: Iterable[Awaitable[T]]) -> list[T]:
+async def gather_all(jobs: Iterable[Awaitable[T]]) -> list[T]:
     """Run jobs at the same time and return their values, in their order.
 
     If a job raises, its exception is raised after all jobs have ended: no job goes on behind its
@@ -94,7 +94,7 @@ async def side_by_side(jobs: Iterable[Awaitable[T]]) -> list[T]:
     return [outcome for outcome in outcomes if not isinstance(outcome, BaseException)]
 
 
-class _Teller(Listener):
+class _EventListener(Listener):
     """A listener that passes on each call as an event, from any thread."""
 
     wants_text = True
@@ -103,24 +103,26 @@ class _Teller(Listener):
         self._send = send
 
     @override
-    def step(self, name: str, news: str) -> None:
+    def on_step(self, name: str, news: str) -> None:
         self._send(StepEvent(name, news))
 
     @override
-    def text(self, words: str) -> None:
+    def on_text(self, words: str) -> None:
         self._send(TextEvent(words))
 
 
-def stream(ask: Callable[[Listener], Awaitable[Answer]]) -> AsyncGenerator[StreamEvent, None]:
+def stream_events(
+    ask: Callable[[Listener], Awaitable[Answer]],
+) -> AsyncGenerator[StreamEvent, None]:
     """Yield the events of a question that is being answered. Closing the stream ends the work.
 
     Args:
         ask: The function that answers and reports to a listener.
     """
-    return stream_of(ask, _Teller)
+    return stream_custom_events(ask, _EventListener)
 
 
-async def stream_of(
+async def stream_custom_events(
     ask: Callable[[Listener], Awaitable[Answer]],
     make_listener: Callable[[Callable[[E], None]], Listener],
 ) -> AsyncGenerator[E | FinalEvent, None]:
@@ -149,7 +151,7 @@ async def stream_of(
             await asyncio.wait([task])
 
 
-def stream_in_loop(
+def stream_from_thread(
     ask: Callable[[Listener], Awaitable[Answer]],
 ) -> Generator[StreamEvent, None, None]:
     """Yield the events of a question for a caller without a loop: another thread does the work."""
@@ -171,11 +173,13 @@ class _StreamThread:
         self._ask = ask
         self._loop: Future[asyncio.AbstractEventLoop] = Future()
         self._task: asyncio.Task[None] | None = None
-        self._thread = threading.Thread(target=lambda: _run(self._work()), name="fathom-stream")
+        self._thread = threading.Thread(
+            target=lambda: _run_coroutine(self._run_stream()), name="fathom-stream"
+        )
         self._thread.start()
 
-    async def _work(self) -> None:
-        self._task = asyncio.ensure_future(self._follow())
+    async def _run_stream(self) -> None:
+        self._task = asyncio.ensure_future(self._follow_stream())
         # Set before the wait, so that `end` can always reach the loop.
         self._loop.set_result(asyncio.get_running_loop())
         try:
@@ -186,8 +190,8 @@ class _StreamThread:
             self.events.put(error)
         self.events.put(None)
 
-    async def _follow(self) -> None:
-        async for event in stream(self._ask):
+    async def _follow_stream(self) -> None:
+        async for event in stream_events(self._ask):
             self.events.put(event)
 
     def end(self) -> None:

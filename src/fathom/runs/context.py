@@ -45,20 +45,20 @@ class Listener:
 
     wants_text: bool = False
 
-    def step(self, name: str, news: str) -> None:
+    def on_step(self, name: str, news: str) -> None:
         """Handle a step that begins (`news` is empty), or its outcome."""
 
-    def text(self, words: str) -> None:
+    def on_text(self, words: str) -> None:
         """Handle a sentence, with its quote verified, of an answer that is still being written."""
 
-    def began(self, step: Step) -> None:
+    def on_step_begin(self, step: Step) -> None:
         """Handle the begin of a step, in the trace's form; its outcome is still unknown."""
 
-    def ended(self, step: Step) -> None:
+    def on_step_end(self, step: Step) -> None:
         """Handle the end of a step, however it ended, in the trace's form."""
 
 
-class Weighed(NamedTuple):
+class CalibratedConfidence(NamedTuple):
     """A calibration's judgement of an answer.
 
     Attributes:
@@ -77,7 +77,7 @@ class Weighed(NamedTuple):
     sure: float = 0.0
 
 
-Weigh = Callable[[Mapping[str, float]], Weighed]
+Weigh = Callable[[Mapping[str, float]], CalibratedConfidence]
 """A function that judges an answer by its signals."""
 
 
@@ -123,17 +123,17 @@ class RunContext:
         self, name: str, *, agent: str = "", inputs: Mapping[str, object] | None = None
     ) -> "Iterator[RunContext]":
         """Open a step and yield the run inside it, for the length of a `with` block."""
-        self.listener.step(name, "")
+        self.listener.on_step(name, "")
         opened = self.scope.step(name, agent=agent, inputs=inputs)
-        self.listener.began(opened.record)
+        self.listener.on_step_begin(opened.record)
         try:
             with opened as step:
                 yield replace(self, scope=step)
         finally:
             # In `finally`, because a listener must see every step end, also one that fails.
-            self.listener.ended(opened.record)
+            self.listener.on_step_end(opened.record)
 
-    def done(
+    def set_outcome(
         self,
         *,
         outputs: Mapping[str, object] | None = None,
@@ -143,15 +143,15 @@ class RunContext:
     ) -> None:
         """Set the outcome of the current step, and pass it to the listener."""
         if isinstance(self.scope, OpenStep):
-            self.scope.done(outputs=outputs, usage=usage, verdict=verdict, reason=reason)
-            self.listener.step(self.scope.id.rpartition("/")[2], reason or verdict or "done")
+            self.scope.set_outcome(outputs=outputs, usage=usage, verdict=verdict, reason=reason)
+            self.listener.on_step(self.scope.id.rpartition("/")[2], reason or verdict or "done")
 
-    def refused(self, refusal: BudgetRefused) -> BudgetRefused:
+    def note_refusal(self, refusal: BudgetRefused) -> BudgetRefused:
         """Note a refusal of the budget, and return it for raising."""
         self.refusals.append(str(refusal))
         return refusal
 
-    async def thread(self, job: Callable[[], T]) -> T:
+    async def run_in_thread(self, job: Callable[[], T]) -> T:
         """Run synchronous work in a thread, unrecorded. A cancelled caller does not wait for it."""
         # They hold the state of the index that the question sees, in any thread.
         variables = copy_context()
@@ -170,17 +170,17 @@ class RunContext:
         async def attempt() -> bool:
             try:
                 async with asyncio.timeout(self.seconds_left):
-                    values.append(await self.thread(job))
+                    values.append(await self.run_in_thread(job))
             except TimeoutError:
                 return False
             return True
 
         if not await self.scope.aobserve("in time", name, attempt):
-            raise self.refused(DeadlineOver())
+            raise self.note_refusal(DeadlineOver())
         # A replay has the record but no value, so it computes the value now.
-        return values[0] if values else await self.thread(job)
+        return values[0] if values else await self.run_in_thread(job)
 
-    async def branches(
+    async def run_branches(
         self, jobs: "Mapping[str, Callable[[RunContext], Awaitable[T]]]", *, agent: str = ""
     ) -> dict[str, T]:
         """Run several branches at once, each in a step of its own name.
@@ -199,7 +199,7 @@ class RunContext:
         Raises:
             FathomError: If a branch met another known error, such as a damaged index.
         """
-        tasks = [asyncio.create_task(self._branch(*job, agent)) for job in jobs.items()]
+        tasks = [asyncio.create_task(self._run_branch(*job, agent)) for job in jobs.items()]
         outcomes = await asyncio.gather(*tasks, return_exceptions=True)
         values: dict[str, T] = {}
         for name, outcome in zip(jobs, outcomes, strict=True):
@@ -211,7 +211,7 @@ class RunContext:
             self.refusals.extend(refusals)
         return values
 
-    async def _branch(
+    async def _run_branch(
         self, name: str, job: "Callable[[RunContext], Awaitable[T]]", agent: str
     ) -> tuple[list[T], list[str]]:
         """Return the value of a branch, in a list that is empty without one, and its refusals."""
@@ -222,7 +222,7 @@ class RunContext:
             try:
                 values.append(await job(branch))
             except (BudgetRefused, ModelUnavailable, ModelRefused, MalformedReply) as refusal:
-                branch.done(verdict="left out", reason=str(refusal))
+                branch.set_outcome(verdict="left out", reason=str(refusal))
 
         async def attempt() -> Json:
             nonlocal is_live
@@ -233,7 +233,7 @@ class RunContext:
             except FathomError:
                 raise
             except Exception as error:  # noqa: BLE001 - whatever an agent raises
-                message = str(branch.refused(DeadlineOver())) if timeout.expired() else ""
+                message = str(branch.note_refusal(DeadlineOver())) if timeout.expired() else ""
                 reason = message or log_failure(name, error)
             return {"why": reason, "refusals": branch.refusals}
 
@@ -244,14 +244,16 @@ class RunContext:
             branch = replace(step, refusals=[], deadline=deadline)
             outcome = await branch.scope.aobserve("branch", name, attempt)
             if outcome["why"]:
-                branch.done(verdict="left out", reason=outcome["why"])
+                branch.set_outcome(verdict="left out", reason=outcome["why"])
             # In a replay the event holds no value, so the work is done again from its recorded
             # events.
             elif not is_live:
                 await work()
         return values, outcome["refusals"]
 
-    async def outside(self, kind: str, request: object, ask: Callable[[], Awaitable[Json]]) -> Json:
+    async def ask_outside(
+        self, kind: str, request: object, ask: Callable[[], Awaitable[Json]]
+    ) -> Json:
         """Ask something outside, or its record; a refusal of the budget is recorded too.
 
         Args:
@@ -273,7 +275,7 @@ class RunContext:
 
         outcome = await self.scope.aobserve(kind, request, attempt)
         if "refused" in outcome:
-            raise self.refused(_refusal(outcome["refused"]))
+            raise self.note_refusal(_restore_refusal(outcome["refused"]))
         return outcome
 
     async def spend(
@@ -298,15 +300,15 @@ class RunContext:
             try:
                 async with self.ledger.reserve(bound) as reservation:
                     reservation.count(spent)
-                    value = await self._in_time(ask)
+                    value = await self._await_in_time(ask)
                     return {"value": value, "usage": reservation.settle(spent).usage}
             except TimeoutError:
                 raise DeadlineOver from None
 
-        outcome = await self.outside(kind, request, attempt)
+        outcome = await self.ask_outside(kind, request, attempt)
         return outcome["value"], Usage(**outcome["usage"])
 
-    async def _in_time(self, ask: Callable[[], Awaitable[T]]) -> T:
+    async def _await_in_time(self, ask: Callable[[], Awaitable[T]]) -> T:
         async with asyncio.timeout(self.seconds_left):
             return await ask()
 
@@ -322,7 +324,7 @@ def log_failure(who: str, error: Exception) -> str:
     return culprit(error)
 
 
-def _refusal(recorded: Json) -> BudgetRefused:
+def _restore_refusal(recorded: Json) -> BudgetRefused:
     """Restore a refusal from its record: a list, or an object in older traces of model calls."""
     if not recorded:
         return DeadlineOver()
@@ -333,7 +335,7 @@ def _refusal(recorded: Json) -> BudgetRefused:
 
 
 @contextmanager
-def run_alone(question: str, *, what: str, budget: Budget) -> Iterator[RunContext]:
+def open_run(question: str, *, what: str, budget: Budget) -> Iterator[RunContext]:
     """Yield a run outside any strategy, for one piece of work that may use a language model.
 
     Args:

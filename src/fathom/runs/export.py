@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fathom.errors import RunError, UsageError
-from fathom.runs.telemetry import spans
+from fathom.runs.telemetry import build_spans
 from fathom.runs.trace import Trace
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ TIMEOUT_S = 10.0
 _IDS = ("traceId", "spanId", "parentSpanId")
 
 
-def export(trace: Trace, target: str, *, content: bool, offline: bool) -> str:
+def export_trace(trace: Trace, target: str, *, content: bool, offline: bool) -> str:
     """Write a trace to a file, or send it to a collector.
 
     Args:
@@ -33,46 +33,46 @@ def export(trace: Trace, target: str, *, content: bool, offline: bool) -> str:
         UsageError: If the extra `otel` is not installed, or an address is given while offline.
         RunError: If the file cannot be written or the collector did not accept the trace.
     """
-    run_spans = spans(trace, content=content)
+    run_spans = build_spans(trace, content=content)
     if "://" not in target:
-        _write(run_spans, Path(target))
+        _write_file(run_spans, Path(target))
         return f"{len(run_spans)} spans written to {target}"
     if not target.startswith(("http://", "https://")):
         raise UsageError(f"--otel {target!r}: give a file, or http://host:4318/v1/traces")
     if offline:
         raise UsageError(f"--otel {target} needs a socket and offline allows none; name a file")
-    _send(run_spans, target)
+    _send_spans(run_spans, target)
     return f"{len(run_spans)} spans sent to {target}"
 
 
-def _write(run_spans: "Sequence[ReadableSpan]", file: Path) -> None:
+def _write_file(run_spans: "Sequence[ReadableSpan]", file: Path) -> None:
     from google.protobuf.json_format import MessageToDict
     from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 
     # OTLP's JSON has numbers for enums, where protobuf's JSON has names.
-    document = _with_hex_ids(MessageToDict(encode_spans(run_spans), use_integers_for_enums=True))
+    document = _convert_ids(MessageToDict(encode_spans(run_spans), use_integers_for_enums=True))
     try:
         file.write_text(json.dumps(document, ensure_ascii=False) + "\n", encoding="utf-8")
     except OSError as error:
         raise RunError(f"{file}: {error.strerror}; choose another place") from error
 
 
-def _with_hex_ids(value: Any) -> Any:  # noqa: ANN401 - any JSON
+def _convert_ids(value: Any) -> Any:  # noqa: ANN401 - any JSON
     """Return OTLP's own JSON from protobuf's.
 
     OTLP writes ids as hexadecimal digits, protobuf writes them in base64.
     """
     if isinstance(value, list):
-        return [_with_hex_ids(child) for child in value]
+        return [_convert_ids(child) for child in value]
     if not isinstance(value, dict):
         return value
     return {
-        name: b64decode(child).hex() if name in _IDS else _with_hex_ids(child)
+        name: b64decode(child).hex() if name in _IDS else _convert_ids(child)
         for name, child in value.items()
     }
 
 
-def _send(run_spans: "Sequence[ReadableSpan]", endpoint: str) -> None:
+def _send_spans(run_spans: "Sequence[ReadableSpan]", endpoint: str) -> None:
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     from opentelemetry.sdk.trace.export import SpanExportResult
 

@@ -27,7 +27,7 @@ from math import floor, inf
 from typing import ClassVar, Literal, Protocol
 
 from fathom.errors import RunError
-from fathom.runs.reservation import NANO, Charge, CostBound, Reservation, charge
+from fathom.runs.reservation import NANO, Charge, CostBound, Reservation, compute_charge
 from fathom.usage import Budget, Usage
 
 Limit = Literal["seconds", "calls", "tokens", "retrievals", "cost_usd"]
@@ -90,7 +90,7 @@ class Account(Protocol):
         """End a drawing of `amount`, of which `spent` was spent."""
         ...
 
-    def left(self) -> "dict[Limit, float]":
+    def get_remaining(self) -> "dict[Limit, float]":
         """Return what may still be reserved, cost in billionths of a USD; infinite if unlimited."""
         ...
 
@@ -132,9 +132,9 @@ class Ledger:
             BudgetRefused: If it does not fit beside all that is spent, reserved and held back.
         """
         with self._lock:
-            amount = charge(bound)
+            amount = compute_charge(bound)
             self._admit(bound, amount)
-            self._draw(bound, amount)
+            self._draw_from_account(bound, amount)
             # The seconds that are held back belong to the last step alone.
             return self._set_aside(bound, amount, self._end - self._held_seconds)
 
@@ -148,71 +148,71 @@ class Ledger:
             BudgetRefused: If it does not fit; then only a step that costs nothing can be last.
         """
         with self._lock:
-            amount = charge(bound)
+            amount = compute_charge(bound)
             seconds = max(bound.seconds or 0.0, bound.least_seconds)
             self._admit(bound, amount, needs_s=seconds)
-            self._draw(bound, amount)
+            self._draw_from_account(bound, amount)
             reservation = self._set_aside(bound, amount, self._end)
             self._held_back[reservation] = seconds
             self._held_seconds += seconds
             return reservation
 
-    def remaining(self) -> Budget:
+    def get_remaining_budget(self) -> Budget:
         """Return what may still be reserved, in every dimension; `None` is without limit."""
-        rest = self.left()
+        rest = self.get_remaining()
         cost = rest["cost_usd"]
         return Budget(
-            tokens=_whole(rest["tokens"]),
-            calls=_whole(rest["calls"]),
+            tokens=_to_count(rest["tokens"]),
+            calls=_to_count(rest["calls"]),
             seconds=None if rest["seconds"] == inf else max(0.0, rest["seconds"]),
             cost_usd=None if cost == inf else cost / NANO,
-            retrievals=_whole(rest["retrievals"]),
+            retrievals=_to_count(rest["retrievals"]),
         )
 
-    def left(self) -> "dict[Limit, float]":
+    def get_remaining(self) -> "dict[Limit, float]":
         """Return what may still be reserved, here and in the account."""
         with self._lock:
-            rest = self._left()
+            rest = self._compute_remaining()
         if self._account is None:
             return rest
-        account_rest = self._account.left()
+        account_rest = self._account.get_remaining()
         return {name: min(amount, account_rest[name]) for name, amount in rest.items()}
 
     def draw(self, bound: CostBound, amount: Charge) -> None:
         """Set an amount aside for a run that has this ledger as its account."""
         with self._lock:
             self._admit(bound, amount)
-            self._draw(bound, amount)
-            self._reserved = self._reserved.plus(amount)
+            self._draw_from_account(bound, amount)
+            self._reserved = self._reserved.add(amount)
 
     def book(self, amount: Charge, spent: Charge) -> None:
         """End a drawing of `amount`, of which `spent` was spent."""
         with self._lock:
-            self._reserved = self._reserved.plus(amount, -1)
-            self._spent = self._spent.plus(spent)
+            self._reserved = self._reserved.add(amount, -1)
+            self._spent = self._spent.add(spent)
             if self._account is not None:
                 self._account.book(amount, spent)
 
-    def balance(self) -> Balance:
+    def read_balance(self) -> Balance:
         """Return what is spent and what is reserved, read at one instant."""
         with self._lock:
             return Balance(
-                spent=self._spent.usage(self._clock() - self._started),
-                reserved=self._reserved.usage(self._held_seconds),
+                spent=self._spent.to_usage(self._clock() - self._started),
+                reserved=self._reserved.to_usage(self._held_seconds),
             )
 
     @property
     def usage(self) -> Usage:
         """The expenses so far; the seconds count from the opening of the ledger."""
-        return self.balance().spent
+        return self.read_balance().spent
 
     def _set_aside(self, bound: CostBound, amount: Charge, end: float) -> Reservation:
         reservation = Reservation(bound, clock=self._clock, end=end, close=self._close)
         self._open[reservation] = amount
-        self._reserved = self._reserved.plus(amount)
+        self._reserved = self._reserved.add(amount)
         return reservation
 
-    def _draw(self, bound: CostBound, amount: Charge) -> None:
+    def _draw_from_account(self, bound: CostBound, amount: Charge) -> None:
         # The lock of an account is always taken after that of a run, so there is no deadlock.
         if self._account is not None:
             self._account.draw(bound, amount)
@@ -225,14 +225,14 @@ class Ledger:
                 return False
             if self._account is not None:
                 self._account.book(amount, spent)
-            self._reserved = self._reserved.plus(amount, -1)
-            self._spent = self._spent.plus(spent)
+            self._reserved = self._reserved.add(amount, -1)
+            self._spent = self._spent.add(spent)
             self._held_back.pop(reservation, None)
             self._held_seconds = sum(self._held_back.values())
             return True
 
-    def _left(self) -> dict[Limit, float]:
-        used = self._spent.plus(self._reserved)
+    def _compute_remaining(self) -> dict[Limit, float]:
+        used = self._spent.add(self._reserved)
         caps = self.budget
         return {
             "seconds": self._end - self._held_seconds - self._clock(),
@@ -243,7 +243,7 @@ class Ledger:
         }
 
     def _admit(self, bound: CostBound, amount: Charge, *, needs_s: float | None = None) -> None:
-        rest = self._left()
+        rest = self._compute_remaining()
         least = bound.least_seconds if needs_s is None else needs_s
         # Even a step that needs no time must not start after the deadline.
         if rest["seconds"] < least or rest["seconds"] <= 0:
@@ -264,5 +264,5 @@ class Ledger:
             raise BudgetRefused("cost_usd", needed=amount.nano / NANO, left=money / NANO)
 
 
-def _whole(amount: float) -> int | None:
+def _to_count(amount: float) -> int | None:
     return None if amount == inf else int(amount)

@@ -10,7 +10,7 @@ from fathom.usage import Usage
 VALUE_CHARS = 160
 
 
-def tree(trace: Trace) -> str:
+def format_tree(trace: Trace) -> str:
     """Return the run as plain text: a head, its steps as a tree, its answer.
 
     All text of documents, models or servers in the trace is shown without control characters, so
@@ -23,14 +23,14 @@ def tree(trace: Trace) -> str:
     origin = trace.origin
     head = [
         f"trace {trace.id}  {trace.started_at}",
-        f"question: {_safe(origin.question)}",
-        f"strategy {_safe(origin.strategy)}, index {_safe(origin.index_revision)}, "
+        f"question: {_make_safe(origin.question)}",
+        f"strategy {_make_safe(origin.strategy)}, index {_make_safe(origin.index_revision)}, "
         f"settings {origin.settings_hash[:12]}, seed {origin.seed}",
-        f"spent {_spent(trace.usage)}, events {len(trace.events)}",
+        f"spent {_format_usage(trace.usage)}, events {len(trace.events)}",
     ]
-    if not trace.replayable:
+    if not trace.is_replayable:
         head.append("not replayable: some events were too large to be kept")
-    lines = head + _branch(children, "", "") + _answer(trace.answer)
+    lines = head + _format_branch(children, "", "") + _format_answer(trace.answer)
     return "\n".join(lines)
 
 
@@ -40,44 +40,48 @@ def to_json(trace: Trace) -> str:
     return f'{{"id":"{trace.id}","lines":[{lines}]}}'
 
 
-def _branch(children: dict[str, list[Step]], parent: str, indent: str) -> list[str]:
+def _format_branch(children: dict[str, list[Step]], parent: str, indent: str) -> list[str]:
     lines: list[str] = []
     steps = children[parent]
     for step in steps:
         last = step is steps[-1]
-        lines.append(f"{indent}{'└─' if last else '├─'} {_title(step)}")
+        lines.append(f"{indent}{'└─' if last else '├─'} {_format_title(step)}")
         inner_indent = f"{indent}{'   ' if last else '│  '}"
         bar = "│  " if children.get(step.id) else "   "
-        lines += [f"{inner_indent}{bar}{line}" for line in _details(step)]
-        lines += _branch(children, step.id, inner_indent)
+        lines += [f"{inner_indent}{bar}{line}" for line in _format_details(step)]
+        lines += _format_branch(children, step.id, inner_indent)
     return lines
 
 
-def _title(step: Step) -> str:
-    agent = f" ({_safe(step.agent)})" if step.agent else ""
-    verdict = f" -> {_safe(step.verdict)}" if step.verdict else ""
+def _format_title(step: Step) -> str:
+    agent = f" ({_make_safe(step.agent)})" if step.agent else ""
+    verdict = f" -> {_make_safe(step.verdict)}" if step.verdict else ""
     spent = step.usage + Usage(seconds=step.seconds - step.usage.seconds)
-    return f"{_safe(step.name)}{agent}{verdict}  {_spent(spent)}"
+    return f"{_make_safe(step.name)}{agent}{verdict}  {_format_usage(spent)}"
 
 
-def _details(step: Step) -> list[str]:
-    lines = [f"in  {_safe(name)}: {_value(value)}" for name, value in step.inputs.items()]
-    lines += [f"out {_safe(name)}: {_value(value)}" for name, value in step.outputs.items()]
+def _format_details(step: Step) -> list[str]:
+    lines = [
+        f"in  {_make_safe(name)}: {_format_value(value)}" for name, value in step.inputs.items()
+    ]
+    lines += [
+        f"out {_make_safe(name)}: {_format_value(value)}" for name, value in step.outputs.items()
+    ]
     if step.reason:
-        lines.append(f"because {_safe(step.reason)}")
+        lines.append(f"because {_make_safe(step.reason)}")
     if step.error:
-        lines.append(f"broken off: {_safe(step.error)}")
+        lines.append(f"broken off: {_make_safe(step.error)}")
     return lines
 
 
-def _answer(answer: Json) -> list[str]:
+def _format_answer(answer: Json) -> list[str]:
     if not isinstance(answer, dict):
-        return [f"answer: {_value(answer)}"]
+        return [f"answer: {_format_value(answer)}"]
     text = answer.get("answer") or answer.get("stop_reason") or ""
-    return [f"{_safe(str(answer.get('status', 'answer')))}: {_safe(str(text))}"]
+    return [f"{_make_safe(str(answer.get('status', 'answer')))}: {_make_safe(str(text))}"]
 
 
-def _spent(usage: Usage) -> str:
+def _format_usage(usage: Usage) -> str:
     parts = [f"{usage.seconds:.3f} s"]
     if usage.llm_calls:
         cost = "cost unknown" if usage.cost_usd is None else f"${usage.cost_usd:.6f}"
@@ -87,13 +91,13 @@ def _spent(usage: Usage) -> str:
     return ", ".join(parts)
 
 
-def _value(value: Json) -> str:
+def _format_value(value: Json) -> str:
     text = value if isinstance(value, str) else canonical(value)
-    short = _safe(text)
+    short = _make_safe(text)
     return short if len(short) <= VALUE_CHARS else f"{short[:VALUE_CHARS]}…"
 
 
-def _safe(text: str) -> str:
+def _make_safe(text: str) -> str:
     # Drops the Unicode categories of control, format (bidi marks, zero width), surrogates and
     # separators of lines.
     spaced = (" " if unicodedata.category(c) in {"Cc", "Zl", "Zp"} else c for c in text)

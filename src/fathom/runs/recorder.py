@@ -29,13 +29,13 @@ from datetime import UTC, datetime
 from typing import Self
 
 from fathom.jsonable import Cleaner, Json, canonical, digest
-from fathom.runs.chain import open_chain, record_json, seal
-from fathom.runs.trace import Event, Events, Origin, Step, Trace, TraceLimits, TraceRecord
+from fathom.runs.chain import format_record, open_chain, seal_chain
+from fathom.runs.trace import Event, EventSource, Origin, Step, Trace, TraceLimits, TraceRecord
 from fathom.types import Answer, Citation, Conflict
 from fathom.usage import Budget, Usage
 
 
-class Outside:
+class LiveEvents:
     """The events of a first run: none is recorded, so the outside itself is asked."""
 
     def find(self, step: str, kind: str, key: str, occurrence: int) -> Event | None:  # noqa: ARG002
@@ -43,13 +43,13 @@ class Outside:
         return None
 
 
-class _Book:
+class _TraceWriter:
     """The trace under construction, shared by all steps of a run; safe from threads."""
 
     def __init__(
         self,
         origin: Origin,
-        events: Events,
+        events: EventSource,
         clean: Cleaner,
         limits: TraceLimits,
         clock: Callable[[], float],
@@ -76,10 +76,10 @@ class _Book:
         self._dropped = 0
         self._sealed = False
 
-    def seconds(self) -> float:
+    def measure_seconds(self) -> float:
         return round(self._clock() - self._started_at, 6)
 
-    def ordinal(self, *what: str) -> int:
+    def count_occurrence(self, *what: str) -> int:
         with self._lock:
             self._counts[what] += 1
             return self._counts[what] - 1
@@ -87,10 +87,10 @@ class _Book:
     def add(self, record: TraceRecord) -> None:
         with self._lock:
             if self._sealed:
-                raise ValueError(f"the trace is sealed; {record_json(record)[1]} comes too late")
+                raise ValueError(f"the trace is sealed; {format_record(record)[1]} comes too late")
             # At the size limit a step without its texts is worth more than no step.
-            for candidate in (record, _stripped(record)):
-                line = self._chain.line(*record_json(candidate))
+            for candidate in (record, _strip_record(record)):
+                line = self._chain.format_line(*format_record(candidate))
                 if self._chain.size + len(line.encode()) <= self.limits.trace_bytes:
                     self._chain.add(line)
                     return
@@ -101,10 +101,10 @@ class _Book:
             if self._sealed:
                 raise ValueError("the trace is sealed already")
             self._sealed = True
-            return seal(
+            return seal_chain(
                 self._chain,
-                answer=answer_json(answer, self.whole),
-                seconds=self.seconds(),
+                answer=format_answer(answer, self.whole),
+                seconds=self.measure_seconds(),
                 dropped=self._dropped,
             )
 
@@ -112,7 +112,7 @@ class _Book:
 class _Scope:
     """A place in the run from which steps can be opened and the outside can be asked."""
 
-    def __init__(self, book: _Book, scope_id: str) -> None:
+    def __init__(self, book: _TraceWriter, scope_id: str) -> None:
         self._book = book
         self.id = scope_id
 
@@ -129,7 +129,7 @@ class _Scope:
         # A slash separates the steps of an id.
         name = self._book.whole.text(name).replace("/", "-") or "step"
         path = f"{self.id}/{name}" if self.id else name
-        number = self._book.ordinal("step", path)
+        number = self._book.count_occurrence("step", path)
         unique = f"{path}#{number + 1}" if number else path
         step = Step(id=unique, name=name, agent=self._book.whole.text(agent), parent=self.id)
         return OpenStep(self._book, step, inputs or {})
@@ -147,40 +147,40 @@ class _Scope:
         Returns:
             The answer as plain JSON, as it was recorded: use it, not the original.
         """
-        pending = self._asked(kind, request)
-        if pending.found is None:
+        pending = self._find_event(kind, request)
+        if pending.recorded is None:
             try:
-                return self._note(pending, ask())
+                return self._record_value(pending, ask())
             except Exception as error:
-                self._note_error(pending, error)
+                self._record_error(pending, error)
                 raise
-        return self._note(pending, pending.found.value)
+        return self._record_value(pending, pending.recorded.value)
 
     async def aobserve(
         self, kind: str, request: object, ask: Callable[[], Awaitable[object]]
     ) -> Json:
         """Ask the outside as `observe` does, for an answer that must be awaited."""
-        pending = self._asked(kind, request)
-        if pending.found is None:
+        pending = self._find_event(kind, request)
+        if pending.recorded is None:
             try:
-                return self._note(pending, await ask())
+                return self._record_value(pending, await ask())
             except Exception as error:
-                self._note_error(pending, error)
+                self._record_error(pending, error)
                 raise
-        return self._note(pending, pending.found.value)
+        return self._record_value(pending, pending.recorded.value)
 
-    def _asked(self, kind: str, request: object) -> "_Asked":
+    def _find_event(self, kind: str, request: object) -> "_PendingEvent":
         book = self._book
         kind = book.whole.text(kind)
         key = digest(canonical([kind, book.whole(request)]))
         # The same request may get different answers over time, so its occurrences are numbered.
-        number = book.ordinal("event", self.id, key)
+        number = book.count_occurrence("event", self.id, key)
         event = Event(
             step=self.id, kind=kind, key=key, occurrence=number, request=book.short(request)
         )
-        return _Asked(event, book.events.find(self.id, kind, key, number))
+        return _PendingEvent(event, book.events.find(self.id, kind, key, number))
 
-    def _note(self, pending: "_Asked", value: object) -> Json:
+    def _record_value(self, pending: "_PendingEvent", value: object) -> Json:
         plain = self._book.whole(value)
         size = len(canonical(plain).encode())
         if size > self._book.limits.event_bytes:
@@ -189,29 +189,29 @@ class _Scope:
             self._book.add(replace(pending.event, value=plain))
         return plain
 
-    def _note_error(self, pending: "_Asked", error: Exception) -> None:
-        self._book.add(replace(pending.event, error=_named(error, self._book.short)))
+    def _record_error(self, pending: "_PendingEvent", error: Exception) -> None:
+        self._book.add(replace(pending.event, error=_format_error(error, self._book.short)))
 
 
 @dataclass(frozen=True, slots=True)
-class _Asked:
+class _PendingEvent:
     event: Event
-    found: Event | None
+    recorded: Event | None
 
 
 class OpenStep(_Scope):
     """A step in progress; it is recorded when its `with` block ends, however it ends."""
 
-    def __init__(self, book: _Book, step: Step, inputs: Mapping[str, object]) -> None:
+    def __init__(self, book: _TraceWriter, step: Step, inputs: Mapping[str, object]) -> None:
         super().__init__(book, step.id)
-        self._step = replace(step, started_at=book.seconds(), inputs=book.short(inputs))
+        self._step = replace(step, started_at=book.measure_seconds(), inputs=book.short(inputs))
 
     @property
     def record(self) -> Step:
         """The step in the trace's form, with its outcome so far."""
         return self._step
 
-    def done(
+    def set_outcome(
         self,
         *,
         outputs: Mapping[str, object] | None = None,
@@ -240,8 +240,8 @@ class OpenStep(_Scope):
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        seconds = round(self._book.seconds() - self._step.started_at, 6)
-        message = _named(error, self._book.short) if error is not None else ""
+        seconds = round(self._book.measure_seconds() - self._step.started_at, 6)
+        message = _format_error(error, self._book.short) if error is not None else ""
         self._step = replace(self._step, seconds=seconds, error=message)
         self._book.add(self._step)
 
@@ -253,7 +253,7 @@ class Recorder(_Scope):
         self,
         origin: Origin,
         *,
-        events: Events | None = None,
+        events: EventSource | None = None,
         secrets: Iterable[str] = (),
         limits: TraceLimits | None = None,
         clock: Callable[[], float] = time.perf_counter,
@@ -268,7 +268,9 @@ class Recorder(_Scope):
             clock: The clock for the durations of steps, in seconds; it is read in a replay too, but
                 never compared.
         """
-        book = _Book(origin, events or Outside(), Cleaner(secrets), limits or TraceLimits(), clock)
+        book = _TraceWriter(
+            origin, events or LiveEvents(), Cleaner(secrets), limits or TraceLimits(), clock
+        )
         super().__init__(book, "")
 
     def seal(self, answer: object) -> Trace:
@@ -280,7 +282,7 @@ class Recorder(_Scope):
         return self._book.seal(answer)
 
 
-def answer_json(answer: object, clean: Cleaner | None = None) -> Json:
+def format_answer(answer: object, clean: Cleaner | None = None) -> Json:
     """Return an answer in the form of a trace: plain JSON, `trace_id` null, without `warnings`.
 
     `standalone_question` is there only for an answer in a conversation or after a slip of the
@@ -299,7 +301,7 @@ def answer_json(answer: object, clean: Cleaner | None = None) -> Json:
     return {key: value for key, value in plain.items() if key != "warnings"} | {"trace_id": None}
 
 
-def answer_of(recorded: Json) -> Answer:
+def restore_answer(recorded: Json) -> Answer:
     """Restore the answer in a trace; a trace holds no `trace_id` and no `warnings`."""
     citations = tuple(Citation(**citation) for citation in recorded["citations"])
     conflicts = tuple(
@@ -317,13 +319,13 @@ def answer_of(recorded: Json) -> Answer:
     )
 
 
-def _stripped(record: TraceRecord) -> TraceRecord:
+def _strip_record(record: TraceRecord) -> TraceRecord:
     if isinstance(record, Step):
         return replace(record, inputs={}, outputs={}, reason="(the trace is full)")
     size = len(canonical(record.value).encode())
     return replace(record, request=None, value=None, omitted=record.omitted or size)
 
 
-def _named(error: BaseException, clean: Cleaner) -> str:
+def _format_error(error: BaseException, clean: Cleaner) -> str:
     message = " ".join(str(error).split())
     return clean.text(f"{type(error).__name__}: {message}" if message else type(error).__name__)

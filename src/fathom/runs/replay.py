@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from fathom.errors import RunError
 from fathom.jsonable import Json, canonical
-from fathom.runs.recorder import answer_json
+from fathom.runs.recorder import format_answer
 from fathom.runs.trace import Event, Step, Trace
 
 
-class EventMissing(RunError):
+class MissingEventError(RunError):
     """A request to the outside that the trace has no answer to."""
 
 
@@ -18,7 +18,7 @@ class RecordedFailure(RunError):
     """An error of the recorded run whose class the replay does not know."""
 
 
-class Recorded:
+class RecordedEvents:
     """The outside events of a trace, for a `Recorder`; nothing is opened.
 
     An event answers the same step with the same request for the n-th time. If the steps of a
@@ -57,17 +57,17 @@ class Recorded:
         if event is None or event.omitted:
             fault = "is not in the trace" if event is None else "was too large to be recorded"
             self.missing.append(f"{place}: {fault}")
-            raise EventMissing(f"replay: {place} {fault}; ask the question again instead")
+            raise MissingEventError(f"replay: {place} {fault}; ask the question again instead")
         unused.remove(event)
         if event.error:
-            raise self._failure(event.error)
+            raise self._restore_error(event.error)
         return event
 
-    def unused(self) -> tuple[Event, ...]:
+    def list_unused(self) -> tuple[Event, ...]:
         """Return the events that the replay has not used."""
         return tuple(event for events in self._events.values() for event in events)
 
-    def _failure(self, error: str) -> Exception:
+    def _restore_error(self, error: str) -> Exception:
         name, _, message = error.partition(": ")
         kind = self._errors.get(name)
         return kind(message) if kind else RecordedFailure(error)
@@ -82,15 +82,17 @@ class Difference:
     replayed: Json
 
     def __str__(self) -> str:
-        return f"{self.where}: {_short(self.recorded)} was {_short(self.replayed)} in the replay"
+        return (
+            f"{self.where}: {_shorten(self.recorded)} was {_shorten(self.replayed)} in the replay"
+        )
 
 
-def same_answer(recorded: Trace, answer: object) -> bool:
+def is_same_answer(recorded: Trace, answer: object) -> bool:
     """Return whether an answer is the recorded one, byte for byte, but for its `trace_id`."""
-    return canonical(answer_json(answer)) == canonical(recorded.answer)
+    return canonical(format_answer(answer)) == canonical(recorded.answer)
 
 
-def first_difference(recorded: Trace, replayed: Trace) -> Difference | None:
+def find_difference(recorded: Trace, replayed: Trace) -> Difference | None:
     """Return the first difference of a replay from its record; `None` if there is none.
 
     Times, durations and the seconds in usages do not count.
@@ -103,29 +105,29 @@ def first_difference(recorded: Trace, replayed: Trace) -> Difference | None:
         )
     new = {step.id: step for step in replayed.steps}
     for step in recorded.steps:
-        difference = _step_difference(step, new.pop(step.id, None))
+        difference = _compare_steps(step, new.pop(step.id, None))
         if difference:
             return difference
     for step in new.values():
         return Difference(where=f"step {step.id}", recorded=None, replayed=step.name)
-    return _value_difference("answer", recorded.answer, replayed.answer)
+    return _compare_values("answer", recorded.answer, replayed.answer)
 
 
-def _step_difference(old: Step, new: Step | None) -> Difference | None:
+def _compare_steps(old: Step, new: Step | None) -> Difference | None:
     place = f"step {old.id}"
     if new is None:
         return Difference(where=place, recorded=old.name, replayed=None)
     for name in ("agent", "inputs", "outputs", "verdict", "reason", "error"):
-        difference = _value_difference(f"{place}, {name}", getattr(old, name), getattr(new, name))
+        difference = _compare_values(f"{place}, {name}", getattr(old, name), getattr(new, name))
         if difference:
             return difference
     return None
 
 
-def _value_difference(where: str, old: Json, new: Json) -> Difference | None:
+def _compare_values(where: str, old: Json, new: Json) -> Difference | None:
     if isinstance(old, dict) and isinstance(new, dict):
         for name in sorted(old.keys() | new.keys()):
-            difference = _value_difference(f"{where}.{name}", old.get(name), new.get(name))
+            difference = _compare_values(f"{where}.{name}", old.get(name), new.get(name))
             if difference:
                 return difference
         return None
@@ -134,6 +136,6 @@ def _value_difference(where: str, old: Json, new: Json) -> Difference | None:
     return None
 
 
-def _short(value: Json) -> str:
+def _shorten(value: Json) -> str:
     text = canonical(value)
     return text if len(text) <= 200 else f"{text[:200]}…"

@@ -68,7 +68,7 @@ class Charge:
         """Prompt and completion tokens together."""
         return self.prompt + self.completion
 
-    def plus(self, other: "Charge", sign: int = 1) -> "Charge":
+    def add(self, other: "Charge", sign: int = 1) -> "Charge":
         """Return the sum, or with `sign` -1 the difference."""
         return Charge(
             self.calls + sign * other.calls,
@@ -79,7 +79,7 @@ class Charge:
             self.unpriced + sign * other.unpriced,
         )
 
-    def usage(self, seconds: float) -> Usage:
+    def to_usage(self, seconds: float) -> Usage:
         """Return the same amount as a `Usage`."""
         return Usage(
             llm_calls=self.calls,
@@ -91,7 +91,7 @@ class Charge:
         )
 
 
-def charge(bound: CostBound, counted: Usage | None = None) -> Charge:
+def compute_charge(bound: CostBound, counted: Usage | None = None) -> Charge:
     """Return the cost of `counted` at the prices of `bound`; without it, the worst case."""
     spent = counted or Usage(
         llm_calls=bound.calls,
@@ -117,7 +117,7 @@ def charge(bound: CostBound, counted: Usage | None = None) -> Charge:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reported:
+class ReportedUsage:
     """A server's own report of its usage: any value of a JSON reply, or `None`."""
 
     prompt: object = None
@@ -125,7 +125,7 @@ class Reported:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Booked:
+class Booking:
     """The result of a closed reservation.
 
     Attributes:
@@ -185,9 +185,9 @@ class Reservation:
 
         Call this as soon as something that may be billed has been sent, and as a stream grows.
         """
-        self._counted = _checked(counted)
+        self._counted = _check_counts(counted)
 
-    def settle(self, counted: Usage, reported: Reported | None = None) -> Booked:
+    def settle(self, counted: Usage, reported: ReportedUsage | None = None) -> Booking:
         """Book the expense and free the rest.
 
         Each charged token count is our own, or the server's if that is a whole number between our
@@ -201,31 +201,31 @@ class Reservation:
         Raises:
             ValueError: If a count is negative, or the reservation is closed already.
         """
-        booked, amount = self._weigh(_checked(counted), reported or Reported())
-        if not self._end_with(amount):
+        booked, amount = self._compute_booking(_check_counts(counted), reported or ReportedUsage())
+        if not self._close_with(amount):
             raise ValueError("a reservation can be settled once, and not after its release")
         return booked
 
-    def release(self) -> Booked | None:
+    def release(self) -> Booking | None:
         """Book the count so far and free the rest; return `None` if closed already."""
-        booked, amount = self._weigh(self._counted, Reported())
-        return booked if self._end_with(amount) else None
+        booked, amount = self._compute_booking(self._counted, ReportedUsage())
+        return booked if self._close_with(amount) else None
 
     def _begin(self) -> None:
         if self._closed:
             raise ValueError("this reservation is over; make a new one for another try")
         self._started_at = self._clock()
 
-    def _end_with(self, amount: Charge) -> bool:
+    def _close_with(self, amount: Charge) -> bool:
         self._closed = True
         return self._close(self, amount)
 
-    def _weigh(self, counted: Usage, reported: Reported) -> tuple[Booked, Charge]:
+    def _compute_booking(self, counted: Usage, reported: ReportedUsage) -> tuple[Booking, Charge]:
         bound = self.bound
-        prompt, first = _believe(
+        prompt, first = _choose_count(
             "prompt", counted.prompt_tokens, reported.prompt, bound.prompt_tokens
         )
-        completion, second = _believe(
+        completion, second = _choose_count(
             "completion", counted.completion_tokens, reported.completion, bound.completion_tokens
         )
         charged = Usage(
@@ -234,16 +234,16 @@ class Reservation:
             completion_tokens=completion,
             retrievals=min(counted.retrievals, bound.retrievals),
         )
-        amount = charge(bound, charged)
+        amount = compute_charge(bound, charged)
         overrun = (
             counted.llm_calls > bound.calls
             or counted.prompt_tokens > bound.prompt_tokens
             or counted.completion_tokens > bound.completion_tokens
             or counted.retrievals > bound.retrievals
         )
-        usage = amount.usage(self._clock() - self._started_at)
+        usage = amount.to_usage(self._clock() - self._started_at)
         notes = tuple(note for note in (first, second) if note)
-        return Booked(usage=usage, notes=notes, overrun=overrun), amount
+        return Booking(usage=usage, notes=notes, overrun=overrun), amount
 
     def __enter__(self) -> Self:
         self._begin()
@@ -273,7 +273,7 @@ class Reservation:
             self.release()
 
 
-def _checked(counted: Usage) -> Usage:
+def _check_counts(counted: Usage) -> Usage:
     if (
         min(counted.llm_calls, counted.prompt_tokens, counted.completion_tokens, counted.retrievals)
         < 0
@@ -282,7 +282,7 @@ def _checked(counted: Usage) -> Usage:
     return replace(counted, seconds=0.0, cost_usd=0.0)
 
 
-def _believe(what: str, counted: int, reported: object, reserved: int) -> tuple[int, str]:
+def _choose_count(what: str, counted: int, reported: object, reserved: int) -> tuple[int, str]:
     if counted > reserved:
         return reserved, f"{what} tokens: counted {counted}, above the reserved {reserved}"
     if reported is None:

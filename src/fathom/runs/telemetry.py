@@ -22,7 +22,7 @@ Attributes = dict[str, str | int | float]
 _KINDS = {"retriever": "RETRIEVER", "reranker": "RERANKER", "embedder": "EMBEDDING"}
 
 
-def spans(trace: Trace, *, content: bool = False) -> "list[ReadableSpan]":
+def build_spans(trace: Trace, *, content: bool = False) -> "list[ReadableSpan]":
     """Build one span for the run and one for each step; any span exporter accepts them.
 
     Args:
@@ -43,7 +43,7 @@ def spans(trace: Trace, *, content: bool = False) -> "list[ReadableSpan]":
         ) from None
     resource = Resource({"service.name": "fathom"})
 
-    def context(step_id: str) -> Any:  # noqa: ANN401 - a class of a package that may be missing
+    def build_context(step_id: str) -> Any:  # noqa: ANN401 - a class of a package that may be missing
         # Derived from the trace, so that a second export gives the same spans.
         number = int(sha256(f"{trace.id}/{step_id}".encode()).hexdigest()[:16], 16)
         return SpanContext(int(trace.id, 16), number, False, TraceFlags(TraceFlags.SAMPLED))
@@ -52,30 +52,30 @@ def spans(trace: Trace, *, content: bool = False) -> "list[ReadableSpan]":
     built = [
         ReadableSpan(
             name=f"invoke_workflow {trace.origin.strategy}",
-            context=context(""),
+            context=build_context(""),
             resource=resource,
-            attributes=_of_run(trace, content=content),
-            start_time=_nanoseconds(trace, 0.0),
-            end_time=_nanoseconds(trace, trace.seconds),
+            attributes=_describe_run(trace, content=content),
+            start_time=_to_nanoseconds(trace, 0.0),
+            end_time=_to_nanoseconds(trace, trace.seconds),
         )
     ]
     for step in trace.steps:
         status = Status(StatusCode.ERROR, step.error) if step.error else Status(StatusCode.OK)
         span = ReadableSpan(
-            name=f"{_operation(step)} {step.name}",
-            context=context(step.id),
-            parent=context(step.parent),
+            name=f"{_name_operation(step)} {step.name}",
+            context=build_context(step.id),
+            parent=build_context(step.parent),
             resource=resource,
-            attributes=_of_step(step, content=content),
+            attributes=_describe_step(step, content=content),
             status=status,
-            start_time=_nanoseconds(trace, step.started_at),
-            end_time=_nanoseconds(trace, step.started_at + step.seconds),
+            start_time=_to_nanoseconds(trace, step.started_at),
+            end_time=_to_nanoseconds(trace, step.started_at + step.seconds),
         )
         built.append(span)
     return built
 
 
-def _of_run(trace: Trace, *, content: bool) -> Attributes:
+def _describe_run(trace: Trace, *, content: bool) -> Attributes:
     attributes: Attributes = {
         "gen_ai.operation.name": "invoke_workflow",
         "openinference.span.kind": "CHAIN",
@@ -83,38 +83,40 @@ def _of_run(trace: Trace, *, content: bool) -> Attributes:
         "fathom.index_revision": trace.origin.index_revision,
         "fathom.settings_hash": trace.origin.settings_hash,
     }
-    attributes |= _of_usage(trace.usage)
+    attributes |= _describe_usage(trace.usage)
     if content:
         attributes["input.value"] = trace.origin.question
-        attributes |= _value("output", trace.answer)
+        attributes |= _format_value("output", trace.answer)
     return attributes
 
 
-def _of_step(step: Step, *, content: bool) -> Attributes:
+def _describe_step(step: Step, *, content: bool) -> Attributes:
     kind = "LLM" if step.usage.llm_calls else _KINDS.get(step.agent, "CHAIN")
     attributes: Attributes = {
-        "gen_ai.operation.name": _operation(step),
+        "gen_ai.operation.name": _name_operation(step),
         "openinference.span.kind": kind,
         "gen_ai.agent.name": step.agent,
         "fathom.verdict": step.verdict,
         "fathom.reason": step.reason,
         "error.type": step.error.partition(": ")[0],
     }
-    attributes = {name: value for name, value in attributes.items() if value} | _of_usage(
+    attributes = {name: value for name, value in attributes.items() if value} | _describe_usage(
         step.usage
     )
     if content:
-        attributes |= _value("input", dict(step.inputs)) | _value("output", dict(step.outputs))
+        attributes |= _format_value("input", dict(step.inputs)) | _format_value(
+            "output", dict(step.outputs)
+        )
     return attributes
 
 
-def _operation(step: Step) -> str:
+def _name_operation(step: Step) -> str:
     if step.usage.llm_calls:
         return "chat"
     return "retrieval" if step.usage.retrievals else "invoke_agent"
 
 
-def _of_usage(usage: Usage) -> Attributes:
+def _describe_usage(usage: Usage) -> Attributes:
     if not usage.llm_calls:
         return {}
     attributes: Attributes = {
@@ -127,11 +129,11 @@ def _of_usage(usage: Usage) -> Attributes:
     return attributes if usage.cost_usd is None else attributes | {"llm.cost.total": usage.cost_usd}
 
 
-def _value(side: str, value: Json) -> Attributes:
+def _format_value(side: str, value: Json) -> Attributes:
     return {f"{side}.value": canonical(value), f"{side}.mime_type": "application/json"}
 
 
-def _nanoseconds(trace: Trace, after_s: float) -> int:
+def _to_nanoseconds(trace: Trace, after_s: float) -> int:
     started_at = datetime.fromisoformat(trace.started_at)
     # Rounded to microseconds, the precision of datetime; a float cannot hold more digits.
     microseconds = (started_at + timedelta(seconds=after_s)).timestamp() * 1_000_000

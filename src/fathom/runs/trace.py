@@ -141,7 +141,7 @@ class Trace:
         return replace(spent, seconds=self.seconds)
 
     @property
-    def replayable(self) -> bool:
+    def is_replayable(self) -> bool:
         """True if every event was recorded whole."""
         return not self.dropped and not any(event.omitted for event in self.events)
 
@@ -165,7 +165,7 @@ class TraceLimits:
     trace_bytes: int = 4_000_000
 
 
-class Events(Protocol):
+class EventSource(Protocol):
     """The source of the outside events of a run."""
 
     def find(self, step: str, kind: str, key: str, occurrence: int) -> Event | None:

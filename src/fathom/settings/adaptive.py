@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from fathom.settings.retrievers import Name
+from fathom.settings.retrievers import RetrieverName
 from fathom.settings.section import Section, Share
 
 
@@ -16,7 +16,7 @@ class AdaptiveSettings(Section):
     measurements."""
     executors: int = Field(default=3, ge=0, le=3)
     """The most executors for one question."""
-    retriever: Name = "hybrid"
+    retriever: RetrieverName = "hybrid"
     """The retriever of the first look and of every further search."""
     pool: int = Field(default=24, ge=1, le=1000)
     """The number of hits of a search. `ask.chunks` of them are read; the executor `deeper` looks at

@@ -6,14 +6,14 @@ from pydantic import Field
 
 from fathom.settings.section import Section
 
-Config = Literal["A", "B", "C"]
+AnchorConfig = Literal["A", "B", "C"]
 
 
 class AnchorSettings(Section):
     """The constants of `anchor`, as in the study unless a setting says that it is ours."""
 
     # Values that the study does not give are marked as ours.
-    config: Config = "A"
+    config: AnchorConfig = "A"
     """The configuration. A: one round. B: two rounds, with HyDE in the second, and the judge
     always. C: like A, but reranked."""
     anchors: int = Field(default=6, ge=0)
@@ -112,7 +112,7 @@ class AnchorSettings(Section):
         """The tokens of the context of one round."""
         return self.context_tokens_b if self.config == "B" else self.context_tokens
 
-    def diversity_for(self, form: Literal["one", "several", "yes or no"]) -> float:
+    def get_diversity(self, form: Literal["one", "several", "yes or no"]) -> float:
         """Return the weight of diversity for this form of answer."""
         special = {"one": self.factoid_diversity, "several": self.list_diversity}
         return special.get(form, self.diversity)

@@ -6,12 +6,12 @@ from typing import Any, TypeVar
 from pydantic import ValidationError
 
 from fathom.errors import SettingsError
-from fathom.settings.section import Section, first_fault
+from fathom.settings.section import Section, find_first_fault
 
 SectionT = TypeVar("SectionT", bound=Section)
 
 
-class ExtendedSettings:
+class ExtensionSettings:
     """The tables of extensions. Each is checked when it is read, and remembered for traces."""
 
     def __init__(self, tables: Mapping[str, Mapping[str, Any]]) -> None:
@@ -19,7 +19,7 @@ class ExtendedSettings:
         self._tables = tables
         self._sections: dict[str, Section] = {}
 
-    def section(self, name: str, kind: type[SectionT]) -> SectionT:
+    def read_section(self, name: str, kind: type[SectionT]) -> SectionT:
         """Return the table of an extension as its section, checked.
 
         Raises:
@@ -28,13 +28,13 @@ class ExtendedSettings:
         try:
             section = kind.model_validate(self._tables.get(name, {}))
         except ValidationError as error:
-            key, value, expected = first_fault(error)
+            key, value, expected = find_first_fault(error)
             raise SettingsError(f"extensions.{name}.{key} = {value!r}: {expected}") from None
         # Remembered with its defaults, because a trace must hold them too.
         self._sections[name] = section
         return section
 
-    def check_used(self, name: str) -> None:
+    def check_use(self, name: str) -> None:
         """Accept an extension that was made, and therefore has read its settings.
 
         Raises:
@@ -43,9 +43,9 @@ class ExtendedSettings:
         if self._tables.get(name) and name not in self._sections:
             raise SettingsError(f"extensions.{name}: it has no settings; remove the table")
 
-    def recorded(self, name: str) -> dict[str, Any]:
+    def to_record(self, name: str) -> dict[str, Any]:
         """Return all tables for a trace, the one of this extension with its defaults."""
         tables = {key: dict(table) for key, table in self._tables.items()}
         if name in self._sections:
-            tables[name] = self._sections[name].recorded()
+            tables[name] = self._sections[name].to_record()
         return {key: table for key, table in tables.items() if table}

@@ -6,12 +6,12 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from fathom.settings.retrievers import Name
+from fathom.settings.retrievers import RetrieverName
 from fathom.settings.section import Section, Share
 
 Weighting = Literal["complexity", "50/50", "30/70", "70/30", "bm25", "dense"]
 
-FIXED: Mapping[Weighting, tuple[float, float]] = MappingProxyType(
+FIXED_WEIGHTS: Mapping[Weighting, tuple[float, float]] = MappingProxyType(
     {
         "50/50": (0.5, 0.5),
         "30/70": (0.3, 0.7),
@@ -40,7 +40,7 @@ class HybridSettings(Section):
     foreign: tuple[Share, Share] = (0.9, 0.1)
     """The weights for a question in a language that the embedder was not made for, whatever its
     complexity."""
-    agents: tuple[Name, ...] = ()
+    agents: tuple[RetrieverName, ...] = ()
     """Further retrieval agents beside the two, by the names of their retrievers, also those of
     packages. Their hits are not filtered."""
     agent_weights: tuple[Share, ...] = ()
@@ -82,7 +82,7 @@ class HybridSettings(Section):
     reading there is no answer, and the trace holds the `k` best hits."""
 
     @model_validator(mode="after")
-    def _check(self) -> Self:
+    def _check_agents(self) -> Self:
         for name in ("simple", "moderate", "complex", "prior", "foreign"):
             if not any(getattr(self, name)):
                 raise ValueError(f"hybrid.{name} must give at least one branch a weight above 0")
@@ -96,12 +96,12 @@ class HybridSettings(Section):
         return self
 
     @property
-    def static(self) -> tuple[float, float]:
+    def fixed_weights(self) -> tuple[float, float]:
         """The fixed weights of the paper's two branches; 1 each if the question decides."""
-        return (1.0, 1.0) if self.weights == "complexity" else FIXED[self.weights]
+        return (1.0, 1.0) if self.weights == "complexity" else FIXED_WEIGHTS[self.weights]
 
     @property
-    def agents_weighed(self) -> tuple[tuple[str, float], ...]:
+    def weighted_agents(self) -> tuple[tuple[str, float], ...]:
         """The further agents with their weights."""
         weights = self.agent_weights or (0.5,) * len(self.agents)
         return tuple(zip(self.agents, weights, strict=True))

@@ -4,7 +4,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from fathom.settings.retrievers import Name
+from fathom.settings.retrievers import RetrieverName
 from fathom.settings.section import Section, Share
 
 Phase = Literal["vor", "evr", "debate", "web"]
@@ -45,7 +45,7 @@ class MafSettings(Section):
     """Hits that score no more than this are dropped."""
     evr_threshold: Share = 0.60
     """The confidence from which the answer of `evr` is accepted."""
-    foreign_retriever: Name = "hybrid"
+    foreign_retriever: RetrieverName = "hybrid"
     """The retriever in place of `vector`, for a question in a language that the embedder was not
     made for."""
     agents: int = Field(default=4, ge=1)
@@ -78,7 +78,7 @@ class MafSettings(Section):
     dropped."""
 
     @model_validator(mode="after")
-    def _check(self) -> Self:
+    def _check_phases(self) -> Self:
         if not self.phases or self.phases != tuple(p for p in PHASES if p in self.phases):
             raise ValueError(f"maf.phases must be some of {', '.join(PHASES)}, in this order")
         return self

@@ -2,7 +2,7 @@
 
 from pydantic import Field
 
-from fathom.settings.retrievers import Name
+from fathom.settings.retrievers import RetrieverName
 from fathom.settings.section import Section
 
 
@@ -19,7 +19,7 @@ class MaoSettings(Section):
     """The executor DS keeps a hit whose score is at least this share of the best hit's; ours."""
     score_gap: float = Field(default=0.3, ge=0, le=1)
     """The gap between the two best hits from which the rule planner leaves DS out; ours."""
-    retriever: Name = "hybrid"
+    retriever: RetrieverName = "hybrid"
     """The retriever of R; the paper has one dense retriever (E5)."""
     coverage_threshold: float = Field(default=0.8, ge=0, le=1)
     """R follows anchors and bridges for a question whose best hit holds less than this share of its

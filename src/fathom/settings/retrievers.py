@@ -14,7 +14,7 @@ Without it `vector` searches the space of `models.embedder`, and `hybrid` all sp
 words."""
 
 
-def split(name: str) -> tuple[str, str]:
+def split_retriever(name: str) -> tuple[str, str]:
     """Split the name of a retriever into the retriever and its embedder, which may be empty.
 
     Raises:
@@ -30,13 +30,13 @@ def split(name: str) -> tuple[str, str]:
     return name, ""
 
 
-def _named(name: str) -> str:
+def _check_name(name: str) -> str:
     try:
-        split(name)
+        split_retriever(name)
     except UsageError as error:
         raise ValueError(str(error)) from None
     return name
 
 
-Name = Annotated[str, AfterValidator(_named)]
+RetrieverName = Annotated[str, AfterValidator(_check_name)]
 """The name of one of Fathom's own retrievers, or of an extension's."""

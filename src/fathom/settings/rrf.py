@@ -4,14 +4,14 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from fathom.settings.retrievers import Name
+from fathom.settings.retrievers import RetrieverName
 from fathom.settings.section import Section
 
 
 class RrfSettings(Section):
     """The constants of `rrf`, as in the paper."""
 
-    retrievers: tuple[Name, ...] = Field(
+    retrievers: tuple[RetrieverName, ...] = Field(
         default=("vector", "keyword", "hybrid", "keyword_feedback"), min_length=1
     )
     """The retrievers. The paper has BM25 and three embedding models: with two more in
@@ -28,7 +28,7 @@ class RrfSettings(Section):
     """The number of fused hits that are read."""
 
     @model_validator(mode="after")
-    def _check(self) -> Self:
+    def _check_retrievers(self) -> Self:
         # The same ranking twice would only double its weight.
         if len(set(self.retrievers)) < len(self.retrievers):
             raise ValueError("rrf.retrievers names a retriever twice; name each once")

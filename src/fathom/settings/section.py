@@ -17,14 +17,14 @@ class Section(BaseModel):
     _RECORDED: ClassVar[frozenset[str] | None] = None
     """The keys that can change an answer, which traces record; `None` for all."""
 
-    def recorded(self) -> dict[str, Any]:
+    def to_record(self) -> dict[str, Any]:
         """Return the values that a trace records, as JSON; empty if none can change an answer."""
         values = self.model_dump(mode="json")
         keys = self._RECORDED
         return {key: value for key, value in values.items() if keys is None or key in keys}
 
 
-def first_fault(error: ValidationError) -> tuple[str, object, str]:
+def find_first_fault(error: ValidationError) -> tuple[str, object, str]:
     """Return the first fault of a table: its dotted key, the value, and the expected value."""
     first = error.errors()[0]
     # pydantic puts this prefix before messages of our own validators.

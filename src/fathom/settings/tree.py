@@ -11,7 +11,7 @@ from fathom.settings.anchor import AnchorSettings
 from fathom.settings.hybrid import HybridSettings
 from fathom.settings.maf import MafSettings
 from fathom.settings.mao import MaoSettings
-from fathom.settings.retrievers import Name
+from fathom.settings.retrievers import RetrieverName
 from fathom.settings.rrf import RrfSettings
 from fathom.settings.section import Section
 from fathom.settings.serve import ServeSettings
@@ -122,7 +122,7 @@ class RetrievalSettings(Section):
 
     k: int = Field(default=10, ge=1, le=MOST_HITS)
     """The number of hits of a search."""
-    retriever: Name = "hybrid"
+    retriever: RetrieverName = "hybrid"
     """The retriever of a search."""
     embedders: tuple[str, ...] = ()
     """Further embedders beside `models.embedder`, each with vectors of its own: `fathom ingest`
@@ -152,7 +152,7 @@ class RetrievalSettings(Section):
     """The most hits that are read in strategies that rerank."""
 
     @model_validator(mode="after")
-    def _check(self) -> Self:
+    def _check_embedders(self) -> Self:
         if len(set(self.embedders)) < len(self.embedders) or "" in self.embedders:
             raise ValueError("retrieval.embedders must name each embedder once")
         # A weight too few would silently leave an embedder out of the fusion.
@@ -473,7 +473,7 @@ class Settings(Section):
 
     @model_validator(mode="before")
     @classmethod
-    def _with_effort(cls, values: Any) -> Any:  # noqa: ANN401 - whatever is validated
+    def _apply_effort(cls, values: Any) -> Any:  # noqa: ANN401 - whatever is validated
         """Return the values with the effort's limits in place of those that the budget lacks."""
         budget = values.get("budget", {}) if isinstance(values, Mapping) else None
         if not isinstance(budget, Mapping):
@@ -487,7 +487,7 @@ class Settings(Section):
         effort_limits = limits.model_dump() if isinstance(limits, Limits) else {}
         return {**values, "budget": {**effort_limits, **budget}}
 
-    def recorded(self) -> dict[str, Any]:
+    def to_record(self) -> dict[str, Any]:
         """Return the values for a trace: of each section those that can change an answer.
 
         A section that does not name such keys is recorded whole, so that a new setting is never
@@ -495,7 +495,7 @@ class Settings(Section):
         records its own table.
         """
         sections = {name: getattr(self, name) for name in type(self).model_fields}
-        records = {k: v.recorded() for k, v in sections.items() if isinstance(v, Section)}
+        records = {k: v.to_record() for k, v in sections.items() if isinstance(v, Section)}
         return {name: values for name, values in records.items() if values}
 
 
@@ -503,7 +503,7 @@ class Settings(Section):
 _LATER = (("models", "query_encoder", "same"),)
 
 
-def as_before(recorded: Mapping[str, Any]) -> dict[str, Any]:
+def drop_later_settings(recorded: Mapping[str, Any]) -> dict[str, Any]:
     """Return recorded settings without keys that came later and hold the value in force before.
 
     So calibrations, feedback and records from before these keys still count.

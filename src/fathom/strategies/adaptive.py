@@ -1,4 +1,4 @@
-"""A planner chooses, from what a first look came to, what else to do before it answers."""
+"""The strategy `adaptive`: after a first look, a planner chooses what to do before the answer."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -6,17 +6,18 @@ from typing import ClassVar, Self
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
+from typing_extensions import override
 
 from fathom.agents.debate.debate import Debate
 from fathom.agents.finalizer import Finalizer
 from fathom.agents.hyde import Hypothesis
 from fathom.agents.reader.base import Reader
 from fathom.assembly import Assembly
-from fathom.control.draft_choice import in_conflict, is_better
-from fathom.planner.actions import ACTIONS, ENDING, Action, legal
-from fathom.planner.features import DraftFigures, Observation
+from fathom.control.draft_choice import has_conflict, is_better_draft
+from fathom.planner.actions import ACTIONS, END_ACTIONS, Action, list_legal_actions
+from fathom.planner.features import DraftFeatures, Observation
 from fathom.planner.policy import Decision, Policy
-from fathom.planner.question_features import Observer, Situation
+from fathom.planner.question_features import QuestionFeatures, QuestionObserver
 from fathom.retrieval.fusion import WeightedSum, fuse_hits
 from fathom.retrieval.rerank import Reranker
 from fathom.retrieval.search import Search
@@ -32,42 +33,43 @@ from fathom.text.language import question_language
 from fathom.types import Answer, Draft, Hit, Query
 
 LOOK = "look"
-"""The phase of a draft of the first look; that of any other is its executor."""
-EXECUTORS: tuple[Action, ...] = tuple(action for action in ACTIONS if action not in ENDING)
+"""The phase of a draft of the first look; the phase of any other draft is its executor."""
+EXECUTORS: tuple[Action, ...] = tuple(action for action in ACTIONS if action not in END_ACTIONS)
+"""The actions that search or read, each a node of the graph."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class AdaptiveState:
-    """What is known of a question so far.
+    """The state of a question so far.
 
     Attributes:
-        pool: What was found, best first; its beginning is what is read.
-        read: What the local reader made of that.
+        pool: The hits so far, best first; its beginning is read.
+        read: The local reader's draft of them.
         read_ids: Ids of the chunks that were read.
-        situation: The question and the first look, in numbers.
-        agreement: See `Observation`, as for the next two.
-        new_hits: See above.
-        same: See above.
-        draft: The best supported so far.
-        phase: Where it comes from.
-        drafts: What was the best after the first look and after each executor, in numbers.
-        new: What the last executor made of it, for the gate; `None` where it had nothing to do.
-        settles: Whether that settles what the draft left open; see `is_better`.
+        situation: The features of the question and the first look.
+        agreement: Share of the first look's hits that more than one retriever found.
+        new_hits: Share of the last executor's hits that had not been read before.
+        same: Whether the last executor left the short answer as it was.
+        draft: The best supported draft so far.
+        phase: The phase that it comes from.
+        drafts: The features of the best draft after the first look and after each executor.
+        new: The last executor's draft, for the gate; `None` where it had nothing to do.
+        settles: Whether `new` settles what the draft left open, as `is_better_draft` takes it.
         tried: The executors that have worked.
-        decision: The planner's last.
+        decision: The planner's last decision.
     """
 
     query: Query
     pool: tuple[Hit, ...] = ()
     read: Draft = field(default_factory=Draft)
     read_ids: frozenset[str] = frozenset()
-    situation: Situation | None = None
+    situation: QuestionFeatures | None = None
     agreement: float = 0.0
     new_hits: float = 1.0
     same: bool = True
     draft: Draft = field(default_factory=Draft)
     phase: str = LOOK
-    drafts: tuple[DraftFigures, ...] = ()
+    drafts: tuple[DraftFeatures, ...] = ()
     new: Draft | None = None
     settles: bool = False
     tried: tuple[Action, ...] = ()
@@ -77,22 +79,22 @@ class AdaptiveState:
 
 @dataclass(frozen=True, kw_only=True)
 class Adaptive(GraphStrategy):
-    """First look, planner, executors, gate, planner again, finalizer.
+    """The strategy of a first look, then planner, executor and gate in turn, and the finalizer.
 
     Attributes:
         following: Finds hits over anchors and bridges.
         reader: Reads after every search; local, so that a language model is asked by choice only.
         model_reader: Asks the language model; `None` where none is configured.
-        to_read: Those of a pool that are read.
-        pool: So many hits a search gives.
-        agents: So many documents have an agent in a debate.
-        bounds: The most that an executor spends; without one it spends nothing but time.
-        most: So many executors work on a question at most.
+        to_read: Selects the hits of a pool that are read.
+        pool: The number of hits of a search.
+        agents: The number of documents that have an agent in a debate.
+        bounds: The largest cost of an executor; without one it spends only time.
+        most: The largest number of executors that work on a question.
     """
 
     search: Search
     following: AnchoredSearch
-    observer: Observer
+    observer: QuestionObserver
     policy: Policy
     reader: Reader
     reranker: Reranker
@@ -110,14 +112,14 @@ class Adaptive(GraphStrategy):
 
     @classmethod
     def of(cls, assembly: Assembly) -> Self:
-        """Made of these parts."""
-        return cls.over(assembly.search(assembly.settings.adaptive.retriever), assembly)
+        """Build the strategy from the assembly."""
+        return cls.with_search(assembly.search(assembly.settings.adaptive.retriever), assembly)
 
     @classmethod
-    def over(cls, search: Search, assembly: Assembly) -> Self:
-        """Made of these parts, but for what searches."""
+    def with_search(cls, search: Search, assembly: Assembly) -> Self:
+        """Build the strategy from the assembly, with this search."""
         settings = assembly.settings
-        own = settings.adaptive
+        adaptive_settings = settings.adaptive
         return cls(
             search=search,
             following=AnchoredSearch.of(assembly, search),
@@ -127,35 +129,38 @@ class Adaptive(GraphStrategy):
             reranker=assembly.reranker,
             hypothesis=assembly.hypothesis,
             splitter=Splitter.of(assembly, search),
-            debates=assembly.debate_of(own.min_share),
-            model_reader=assembly.reader if assembly.models.language_models.of("reader") else None,
+            debates=assembly.make_debate(adaptive_settings.min_share),
+            model_reader=assembly.reader
+            if assembly.models.language_models.get_model("reader")
+            else None,
             finalizer=assembly.finalizer(cls.name),
-            to_read=assembly.to_read,
-            pool=max(own.pool, settings.ask.chunks),
+            to_read=assembly.select_hits,
+            pool=max(adaptive_settings.pool, settings.ask.chunks),
             agents=settings.maf.agents,
             bounds=bounds_of(assembly),
-            most=own.executors,
+            most=adaptive_settings.executors,
         )
 
     def start(self, query: Query) -> AdaptiveState:
-        """See `Strategy.start`."""
+        """Return the state in which the graph begins."""
         return AdaptiveState(query=query)
 
     def graph(self) -> StateGraph[AdaptiveState, RunContext, AdaptiveState, AdaptiveState]:
-        """See `Strategy.graph`; it ends, as no executor works twice."""
-        figure = StateGraph(AdaptiveState, context_schema=RunContext)
+        """Build the graph; it ends, as no executor works twice."""
+        builder = StateGraph(AdaptiveState, context_schema=RunContext)
         for node in ("look", "plan", *EXECUTORS, "gate", "finalize"):
-            figure.add_node(node, getattr(self, node))
-        figure.add_edge(START, "look")
-        figure.add_edge("look", "plan")
-        figure.add_conditional_edges("plan", _chosen, [*EXECUTORS, "finalize"])
+            builder.add_node(node, getattr(self, node))
+        builder.add_edge(START, "look")
+        builder.add_edge("look", "plan")
+        builder.add_conditional_edges("plan", _chosen, [*EXECUTORS, "finalize"])
         for executor in EXECUTORS:
-            figure.add_edge(executor, "gate")
-        figure.add_edge("gate", "plan")
-        figure.add_edge("finalize", END)
-        return figure
+            builder.add_edge(executor, "gate")
+        builder.add_edge("gate", "plan")
+        builder.add_edge("finalize", END)
+        return builder
 
     async def look(self, state: AdaptiveState, runtime: Runtime[RunContext]) -> AdaptiveState:
+        """Take the first look: search and read the best hits."""
         pool = await self.search(state.query, k=self.pool, context=runtime.context)
         hits = self.to_read(pool)
         draft = await self.reader.read(state.query.text, hits, runtime.context)
@@ -167,20 +172,24 @@ class Adaptive(GraphStrategy):
             situation=self.observer(state.query.text, hits, first=True),
             agreement=_agreement(hits),
             draft=draft,
-            drafts=(DraftFigures.of(draft),),
+            drafts=(DraftFeatures.from_draft(draft),),
         )
 
     async def plan(self, state: AdaptiveState, runtime: Runtime[RunContext]) -> AdaptiveState:
-        seen = self.observation(state, runtime.context)
-        open_ = legal(state.tried, has_model=self.model_reader is not None, most=self.most)
-        refused = self._refused(open_, runtime.context)
-        affordable = tuple(action for action in open_ if action not in refused)
-        with runtime.context.step("plan", agent="planner", inputs={"legal": affordable}) as here:
-            decision = self.policy.choose(seen, open_)
-            if decision.action in refused:  # the budget changes what is done, so it is told
+        """Let the policy choose the next action within the budget."""
+        observation = self.observation(state, runtime.context)
+        actions = list_legal_actions(
+            state.tried, has_model=self.model_reader is not None, most=self.most
+        )
+        refused = self._refused(actions, runtime.context)
+        affordable = tuple(action for action in actions if action not in refused)
+        with runtime.context.step("plan", agent="planner", inputs={"legal": affordable}) as step:
+            decision = self.policy.choose(observation, actions)
+            # The budget changes the decision, so the answer must be able to name it as the reason.
+            if decision.action in refused:
                 runtime.context.refusals.append(refused[decision.action])
-                decision = self.policy.choose(seen, affordable)
-            here.done(
+                decision = self.policy.choose(observation, affordable)
+            step.set_outcome(
                 outputs={"action": decision.action, "probabilities": decision.probabilities},
                 verdict=self.policy.name,
                 reason=decision.reason,
@@ -188,91 +197,108 @@ class Adaptive(GraphStrategy):
         return replace(state, decision=decision)
 
     async def deeper(self, state: AdaptiveState, runtime: Runtime[RunContext]) -> AdaptiveState:
+        """Rerank the whole pool with the cross-reader, and read the best hits."""
         question = state.query.text
         pool = await self.reranker(
             question, state.pool, keep=len(state.pool), context=runtime.context
         )
-        return await self._read("deeper", state, pool, runtime.context)
+        return await self._read_pool("deeper", state, pool, runtime.context)
 
     async def expand(self, state: AdaptiveState, runtime: Runtime[RunContext]) -> AdaptiveState:
-        text = await self.hypothesis.text(state.query.text, state.pool, runtime.context)
+        """Search with a hypothetical answer, add the hits to the pool, and read the best."""
+        text = await self.hypothesis.write_search_text(
+            state.query.text, state.pool, runtime.context
+        )
         query = replace(state.query, text=text)
-        found = await self.search(query, k=self.pool, context=runtime.context)
-        pool = fuse_hits((state.pool, found), (1.0, 1.0), WeightedSum(), self.name)
-        return await self._read("expand", state, pool[: self.pool], runtime.context)
+        more = await self.search(query, k=self.pool, context=runtime.context)
+        pool = fuse_hits((state.pool, more), (1.0, 1.0), WeightedSum(), self.name)
+        return await self._read_pool("expand", state, pool[: self.pool], runtime.context)
 
     async def bridge(self, state: AdaptiveState, runtime: Runtime[RunContext]) -> AdaptiveState:
+        """Follow the anchors of the question, and read the best hits."""
         pool = await self.following(state.query, k=self.pool, context=runtime.context)
-        return await self._read("bridge", state, pool or state.pool, runtime.context)
+        return await self._read_pool("bridge", state, pool or state.pool, runtime.context)
 
     async def split(self, state: AdaptiveState, runtime: Runtime[RunContext]) -> AdaptiveState:
+        """Answer the sub-questions, and draft an answer from theirs."""
         state = replace(state, tried=(*state.tried, "split"), new_hits=0.0)
-        found = await self.splitter(state.query, runtime.context)
-        if found is None or found.compared is False:
+        split_draft = await self.splitter(state.query, runtime.context)
+        if split_draft is None or split_draft.compared is False:
             return state
-        said = found.draft.short_answer
-        other = not answers_match(state.query.text, said, state.draft.short_answer)
-        return replace(state, new=found.draft, settles=bool(found.compared and said) and other)
+        short_answer = split_draft.draft.short_answer
+        is_other = not answers_match(state.query.text, short_answer, state.draft.short_answer)
+        return replace(
+            state,
+            new=split_draft.draft,
+            settles=bool(split_draft.compared and short_answer) and is_other,
+        )
 
     async def debate(self, state: AdaptiveState, runtime: Runtime[RunContext]) -> AdaptiveState:
+        """Let one agent per document debate, where the draft has a conflict."""
         state = replace(state, tried=(*state.tried, "debate"), new_hits=0.0)
-        if not in_conflict(state.draft):
+        if not has_conflict(state.draft):
             return state
         hits = spoken_for(state.pool, self.agents)
-        done = await self.debates.hold(state.query.text, hits, runtime.context)
-        draft = replace(done.draft, confidence=done.confidence)
+        outcome = await self.debates.hold(state.query.text, hits, runtime.context)
+        draft = replace(outcome.draft, confidence=outcome.confidence)
         return replace(state, new=draft, settles=bool(draft.evidence))
 
     async def model(self, state: AdaptiveState, runtime: Runtime[RunContext]) -> AdaptiveState:
+        """Let the language model read the best hits."""
         assert self.model_reader is not None
         hits = self.to_read(state.pool)
         draft = await self.model_reader.read(state.query.text, hits, runtime.context)
-        said = draft != state.read  # else it fell back on the local reader
+        # An equal draft means that the model failed and the local reader took its place.
+        is_reply = draft != state.read
         tried = (*state.tried, "model")
-        return replace(state, tried=tried, new=draft, new_hits=0.0, settles=said)
+        return replace(state, tried=tried, new=draft, new_hits=0.0, settles=is_reply)
 
     async def gate(self, state: AdaptiveState, runtime: Runtime[RunContext]) -> AdaptiveState:
+        """Keep the better of the new and the old draft."""
         new = state.new
-        with runtime.context.step("gate", agent="gate") as here:
-            worked = state.tried[-1]
-            better = new is not None and is_better(new, state.draft, settles=state.settles)
-            kept = new if new is not None and better else state.draft
-            here.done(
+        with runtime.context.step("gate", agent="gate") as step:
+            executor = state.tried[-1]
+            is_new_better = new is not None and is_better_draft(
+                new, state.draft, settles=state.settles
+            )
+            best = new if new is not None and is_new_better else state.draft
+            step.set_outcome(
                 outputs={"old": state.draft.confidence, "new": new.confidence if new else None},
-                verdict="new" if better else "old",
-                reason="" if new else f"{worked} had nothing to do",
+                verdict="new" if is_new_better else "old",
+                reason="" if new else f"{executor} had nothing to do",
             )
         return replace(
             state,
-            draft=kept,
-            phase=worked if better else state.phase,
-            drafts=(*state.drafts, DraftFigures.of(kept)),
-            same=kept.short_answer == state.draft.short_answer,
+            draft=best,
+            phase=executor if is_new_better else state.phase,
+            drafts=(*state.drafts, DraftFeatures.from_draft(best)),
+            same=best.short_answer == state.draft.short_answer,
             new=None,
             settles=False,
         )
 
+    @override
     async def finish(self, state: AdaptiveState, context: RunContext) -> Answer:
-        """See `Strategy.finish`.
+        """Return the finalizer's answer, withheld where the planner abstained from a sure draft.
 
-        Of a draft that is not sure the planner's word is not the last: where all answers are to be
-        given, or a rate of errors is to be kept, the finalizer's is.
+        Below `min_confidence` the finalizer decides whether to abstain, even if the planner chose
+        to: the user may want all answers, or a limit on the rate of errors may hold.
         """
-        refused = state.decision is not None and state.decision.action == "abstain"
-        sure = state.draft.confidence >= self.finalizer.min_confidence
+        has_abstained = state.decision is not None and state.decision.action == "abstain"
+        is_sure = state.draft.confidence >= self.finalizer.min_confidence
         return await self.finalizer(
             state.query.text,
             state.draft,
             phase=state.phase,
             context=context,
             hits=self.to_read(state.pool),
-            withheld="low_confidence" if refused and sure else None,
+            withheld="low_confidence" if has_abstained and is_sure else None,
         )
 
-    async def _read(
+    async def _read_pool(
         self, executor: Action, state: AdaptiveState, pool: tuple[Hit, ...], context: RunContext
     ) -> AdaptiveState:
-        """The state after an executor that ends in reading the best of a pool."""
+        """Return the state after an executor that ends in reading the best hits of a pool."""
         hits = self.to_read(pool)
         draft = await self.reader.read(state.query.text, hits, context)
         fresh = _ids(hits) - state.read_ids
@@ -287,7 +313,7 @@ class Adaptive(GraphStrategy):
         )
 
     def observation(self, state: AdaptiveState, context: RunContext) -> Observation:
-        """What the planner is told of a state; time is no part of it, as it differs every time."""
+        """Return the planner's view of a state; without time, which differs in every run."""
         assert state.situation is not None
         return Observation(
             situation=state.situation,
@@ -300,17 +326,21 @@ class Adaptive(GraphStrategy):
             left=context.scope.observe("left", "of the budget", lambda: _left(context)),
         )
 
-    def _refused(self, open_: Sequence[Action], context: RunContext) -> dict[Action, str]:
-        """The executors whose worst case the ledger could not set aside now, and why."""
+    def _refused(self, actions: Sequence[Action], context: RunContext) -> dict[Action, str]:
+        """Return the executors whose worst case the ledger cannot reserve now, with reasons."""
 
         def refusals() -> dict[Action, str]:
-            found = {each: self._refusal(each, context) for each in open_ if each not in ENDING}
-            return {action: why for action, why in found.items() if why}
+            reasons = {
+                name: self._refusal(name, context) for name in actions if name not in END_ACTIONS
+            }
+            return {action: reason for action, reason in reasons.items() if reason}
 
-        return dict(context.scope.observe("refused", open_, refusals))
+        return dict(context.scope.observe("refused", actions, refusals))
 
     def _refusal(self, action: Action, context: RunContext) -> str:
+        """Return why the ledger cannot reserve an executor's worst case; empty if it can."""
         try:
+            # Released at once: this only asks, and the executor reserves for itself.
             context.ledger.reserve(self.bounds.get(action, CostBound())).release()
         except BudgetRefused as refused:
             return str(refused)
@@ -318,49 +348,62 @@ class Adaptive(GraphStrategy):
 
 
 def bounds_of(assembly: Assembly) -> dict[Action, CostBound]:
-    """The most that each executor spends beside time."""
+    """Return the largest cost of each executor besides time."""
     settings, models = assembly.settings, assembly.models.language_models
-    hops, questions = settings.anchor, settings.mao.questions
+    anchor_settings, sub_questions = settings.anchor, settings.mao.questions
     searches: dict[Action, int] = {
         "expand": 1,
-        "bridge": 1 + hops.workers + hops.bridges + hops.second_hop_bridges,
-        "split": questions,
+        "bridge": 1
+        + anchor_settings.workers
+        + anchor_settings.bridges
+        + anchor_settings.second_hop_bridges,
+        "split": sub_questions,
     }
-    speaks = settings.maf.rounds * (settings.maf.agents * bool(models.of("debater")) + 1)
+    debate_calls = settings.maf.rounds * (
+        settings.maf.agents * bool(models.get_model("debater")) + 1
+    )
     calls: dict[Action, int] = {
-        "expand": bool(models.of("hyde")),
-        "split": bool(models.of("decomposer")) + bool(models.of("summarizer")),
-        "debate": speaks if models.of("debater") or models.of("aggregator") else 0,
+        "expand": bool(models.get_model("hyde")),
+        "split": bool(models.get_model("decomposer")) + bool(models.get_model("summarizer")),
+        "debate": debate_calls
+        if models.get_model("debater") or models.get_model("aggregator")
+        else 0,
         "model": 1,
     }
     return {
-        each: CostBound(retrievals=searches.get(each, 0), calls=calls.get(each, 0))
-        for each in EXECUTORS
+        action: CostBound(retrievals=searches.get(action, 0), calls=calls.get(action, 0))
+        for action in EXECUTORS
     }
 
 
 async def _chosen(state: AdaptiveState) -> str:
+    """Return the node of the chosen action."""
     action = state.decision.action if state.decision else "stop"
-    return "finalize" if action in ENDING else action
+    return "finalize" if action in END_ACTIONS else action
 
 
 def _ids(hits: Sequence[Hit]) -> frozenset[str]:
+    """Return the ids of the chunks of hits."""
     return frozenset(hit.chunk.id for hit in hits)
 
 
 def _agreement(hits: Sequence[Hit]) -> float:
-    """Share of hits that more than one retriever found."""
+    """Return the share of hits that more than one retriever found."""
     return round(sum(hit.found_by > 1 for hit in hits) / len(hits), 6) if hits else 0.0
 
 
 def _left(context: RunContext) -> float:
-    """Share of the budget that is left, of the scarcest kind but time; 1 without a cap."""
-    caps, left = context.ledger.budget, context.ledger.remaining()
+    """Return the share of the budget that is left, of the scarcest kind; 1 without a cap.
+
+    Time is left out, as it differs in every run.
+    """
+    caps, left = context.ledger.budget, context.ledger.get_remaining_budget()
     pairs = [
         (left.tokens, caps.tokens),
         (left.calls, caps.calls),
         (left.retrievals, caps.retrievals),
         (left.cost_usd, caps.cost_usd),
     ]
+    # A cap of 0 leaves nothing; kinds without a cap do not count.
     shares = [0.0 if not cap else (rest or 0) / cap for rest, cap in pairs if cap is not None]
     return round(min(shares, default=1.0), 6)

@@ -7,16 +7,23 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 from typing_extensions import override
 
-from fathom.agents.editor import Editor, is_better, within
+from fathom.agents.editor import Editor, is_better, shorten_to_tokens
 from fathom.agents.finalizer import Finalizer
 from fathom.agents.hyde import Hypothesis
 from fathom.agents.judge import Judge
 from fathom.agents.reader.base import Reader
-from fathom.agents.short_answer import shortened
+from fathom.agents.short_answer import fill_short_answer
 from fathom.assembly import Assembly
-from fathom.control.gate import GateProgress, GateVerdict, Signals, Thresholds, decide, wants_judge
-from fathom.question.anchors import Anchor, anchors, missing
-from fathom.question.form import form_of
+from fathom.control.gate import (
+    GateProgress,
+    GateSignals,
+    GateThresholds,
+    GateVerdict,
+    decide,
+    wants_judge,
+)
+from fathom.question.anchors import Anchor, find_anchors, find_missing
+from fathom.question.form import detect_form
 from fathom.question.requirements import Requirements
 from fathom.retrieval.context_selection import ContextSelector
 from fathom.retrieval.fusion import WeightedSum, fuse_hits
@@ -26,7 +33,7 @@ from fathom.retrieval.search import Search
 from fathom.runs.context import RunContext
 from fathom.settings.anchor import AnchorSettings
 from fathom.strategies.base import GraphStrategy
-from fathom.strategies.signals import RoundEvidence, TokenAllowance, judged, signals_of
+from fathom.strategies.signals import RoundEvidence, TokenAllowance, judge_draft, measure_signals
 from fathom.types import Answer, Draft, Hit, Query
 
 
@@ -50,14 +57,14 @@ class AnchorState:
     read_ids: frozenset[str] = frozenset()
     draft: Draft = field(default_factory=Draft)
     judged: Draft | None = None
-    signals: Signals | None = None
+    signals: GateSignals | None = None
     progress: GateProgress = field(default_factory=GateProgress)
     verdict: GateVerdict | None = None
     answer: Answer | None = None
 
     @property
     def is_later_round(self) -> bool:
-        """Whether a round after the first is going on."""
+        """The mark of a round after the first."""
         return self.progress.round > 1 or self.progress.retried
 
 
@@ -82,7 +89,7 @@ class AnchorGate(GraphStrategy):
     judge: Judge
     finalizer: Finalizer
     allowance: TokenAllowance
-    thresholds: Thresholds
+    thresholds: GateThresholds
     settings: AnchorSettings
     name: ClassVar[str] = "anchor"
 
@@ -92,8 +99,8 @@ class AnchorGate(GraphStrategy):
         settings = assembly.settings.anchor
         ask, search = assembly.settings.ask, assembly.search("hybrid")
         allowance = TokenAllowance(
-            metered=assembly.models.language_models.of("reader") is not None,
-            count=assembly.embedder.count,
+            metered=assembly.models.language_models.get_model("reader") is not None,
+            count_tokens=assembly.embedder.count,
             chunks=ask.chunks,
             overhead=settings.prompt_tokens + settings.answer_tokens,
             ceiling=settings.ceiling,
@@ -108,7 +115,9 @@ class AnchorGate(GraphStrategy):
             judge=assembly.judge,
             finalizer=assembly.finalizer(cls.name),
             allowance=allowance,
-            thresholds=Thresholds.of(settings, None if allowance.metered else ask.min_confidence),
+            thresholds=GateThresholds.from_settings(
+                settings, None if allowance.metered else ask.min_confidence
+            ),
             settings=settings,
         )
 
@@ -117,7 +126,7 @@ class AnchorGate(GraphStrategy):
         return AnchorState(query=query)
 
     def graph(self) -> StateGraph[AnchorState, RunContext, AnchorState, AnchorState]:
-        """Build the graph; the gate allows at most `Thresholds.most_decisions` decisions."""
+        """Build the graph; the gate allows at most `GateThresholds.max_decisions` decisions."""
         builder = StateGraph(AnchorState, context_schema=RunContext)
         for node in (self.anchor, self.retrieve, self.rerank, self.select, self.read):
             builder.add_node(node.__name__, node)
@@ -146,10 +155,10 @@ class AnchorGate(GraphStrategy):
         return builder
 
     async def anchor(self, state: AnchorState, runtime: Runtime[RunContext]) -> AnchorState:
-        """Find the anchors of the question."""
+        """Find the find_anchors of the question."""
         with runtime.context.step("anchor", agent="anchors") as step:
-            question_anchors = anchors(state.query.text, most=self.settings.anchors)
-            step.done(
+            question_anchors = find_anchors(state.query.text, most=self.settings.anchors)
+            step.set_outcome(
                 outputs={
                     "anchors": [
                         [anchor.kind, anchor.text, anchor.score] for anchor in question_anchors
@@ -161,6 +170,7 @@ class AnchorGate(GraphStrategy):
     async def retrieve(self, state: AnchorState, runtime: Runtime[RunContext]) -> AnchorState:
         """Retrieve the pool with one worker per strong anchor, and one for the whole question."""
         settings = self.settings
+        # Weak anchors would send workers after words that hardly narrow the search.
         strong = [anchor.text for anchor in state.anchors if anchor.score >= settings.min_score]
         pool = await self.multihop(
             state.query, strong[: settings.workers], k=settings.pool, context=runtime.context
@@ -184,12 +194,12 @@ class AnchorGate(GraphStrategy):
         )
         # Later rounds get only the tokens that the allowance still has.
         tokens = int(min(self.settings.context, left))
-        form = form_of(state.query.text)
+        form = detect_form(state.query.text)
         hits = await self.context_selector(
             state.query.text,
             state.pool,
             listing=form == "several",
-            diversity=self.settings.diversity_for(form),
+            diversity=self.settings.get_diversity(form),
             tokens=tokens,
             context=runtime.context,
         )
@@ -198,7 +208,7 @@ class AnchorGate(GraphStrategy):
     async def read(self, state: AnchorState, runtime: Runtime[RunContext]) -> AnchorState:
         """Read the hits; the better of the new and the old draft stays."""
         new = await self.reader.read(state.query.text, state.hits, runtime.context)
-        new = within(new, self.settings.answer_tokens, self.allowance.count)
+        new = shorten_to_tokens(new, self.settings.answer_tokens, self.allowance.count_tokens)
         bar = self.thresholds.tau_overlap
         is_new_better = is_better(new, state.draft, self._required(state), state.hits, bar=bar)
         return replace(state, draft=new if is_new_better else state.draft)
@@ -206,15 +216,15 @@ class AnchorGate(GraphStrategy):
     async def weigh(self, state: AnchorState, runtime: Runtime[RunContext]) -> AnchorState:
         """Measure the signals of the draft, and ask the judge where the gate wants it."""
         evidence = self._gather_evidence(state, runtime.context)
-        signals = signals_of(
+        signals = measure_signals(
             state.query.text, state.draft, evidence, like_weight=self.settings.like_weight
         )
         # A draft that did not change keeps its verdict: the judge is not paid twice for it.
         if state.judged == state.draft and state.signals:
             signals = replace(signals, judge=state.signals.judge)
         elif wants_judge(signals, self.thresholds):
-            support = await judged(state.query.text, state.draft, self.judge, runtime.context)
-            progress = signals.progress.after_judge()
+            support = await judge_draft(state.query.text, state.draft, self.judge, runtime.context)
+            progress = signals.progress.record_judge_call()
             signals = replace(signals, judge=support, progress=progress)
             state = replace(state, judged=state.draft)
         return replace(state, signals=signals, progress=signals.progress)
@@ -231,13 +241,14 @@ class AnchorGate(GraphStrategy):
                 "new_hits": state.signals.new_hits,
                 "judge": state.signals.judge,
             }
-            step.done(outputs=outputs, verdict=verdict.action, reason=verdict.reason)
-        return replace(state, verdict=verdict, progress=state.progress.after(verdict))
+            step.set_outcome(outputs=outputs, verdict=verdict.action, reason=verdict.reason)
+        return replace(state, verdict=verdict, progress=state.progress.record_verdict(verdict))
 
     async def retrieve_more(self, state: AnchorState, runtime: Runtime[RunContext]) -> AnchorState:
         """Add the hits of another search to the pool."""
         read_ids = state.read_ids | {hit.chunk.id for hit in state.hits}
         more = await self._more(state, runtime.context)
+        # The old hits stay in the pool: a round may find less than the one before.
         pool = fuse_hits((state.pool, more), (1.0, 1.0), WeightedSum(), self.name)
         return replace(state, pool=pool[: self.settings.pool], read_ids=read_ids)
 
@@ -245,15 +256,15 @@ class AnchorGate(GraphStrategy):
         """Return the hits of round 1b, each with a missing anchor, or of the second round."""
         question, k = state.query.text, self.settings.pool
         if state.verdict is None or state.verdict.reason != "RETRY_MISSING_ANCHOR":
-            text = await self.hypothesis.text(question, state.pool, context)
+            text = await self.hypothesis.write_search_text(question, state.pool, context)
             return await self.search(replace(state.query, text=text), k=k, context=context)
-        missing_anchors = self._required(state).lacks(state.draft, state.hits).missing
+        missing_anchors = self._required(state).find_gap(state.draft, state.hits).missing
         text = " ".join([question, *(anchor.text for anchor in missing_anchors)])
         hits = await self.search(replace(state.query, text=text), k=k, context=context)
         return tuple(
             hit
             for hit in hits
-            if len(missing(missing_anchors, hit.chunk.context)) < len(missing_anchors)
+            if len(find_missing(missing_anchors, hit.chunk.context)) < len(missing_anchors)
         )
 
     async def reflect(self, state: AnchorState, runtime: Runtime[RunContext]) -> AnchorState:
@@ -263,7 +274,10 @@ class AnchorGate(GraphStrategy):
         required = self._required(state)
         draft = await editor(state.query.text, state.draft, required, state.hits, runtime.context)
         return replace(
-            state, draft=within(draft, self.settings.answer_tokens, self.allowance.count)
+            state,
+            draft=shorten_to_tokens(
+                draft, self.settings.answer_tokens, self.allowance.count_tokens
+            ),
         )
 
     @override
@@ -272,11 +286,11 @@ class AnchorGate(GraphStrategy):
         phase = f"round {progress.round}" + ("b" if progress.retried else "")
         return await self.finalizer(
             state.query.text,
-            shortened(state.query.text, state.draft),
+            fill_short_answer(state.query.text, state.draft),
             phase=phase,
             context=context,
             hits=state.hits,
-            withheld=state.verdict.withheld if state.verdict else None,
+            withheld=state.verdict.abstention_reason if state.verdict else None,
         )
 
     def _required(self, state: AnchorState) -> Requirements:
@@ -286,13 +300,16 @@ class AnchorGate(GraphStrategy):
 
     def _count_tokens_left(self, state: AnchorState, context: RunContext) -> float:
         """Return the tokens that the chunks of one more call may take."""
-        return self.allowance.left(
-            self.allowance.baseline(state.pool), self.allowance.spent(context)
+        return self.allowance.compute_tokens_left(
+            self.allowance.estimate_baseline(state.pool), self.allowance.count_spent(context)
         )
 
     def _gather_evidence(self, state: AnchorState, context: RunContext) -> RoundEvidence:
         """Return the facts of this round for the signals."""
-        baseline, spent = self.allowance.baseline(state.pool), self.allowance.spent(context)
+        baseline, spent = (
+            self.allowance.estimate_baseline(state.pool),
+            self.allowance.count_spent(context),
+        )
         return RoundEvidence(
             requirements=self._required(state),
             hits=state.hits,
@@ -301,7 +318,7 @@ class AnchorGate(GraphStrategy):
             progress=state.progress,
             baseline=baseline,
             spent=spent,
-            left=self.allowance.left(baseline, spent),
+            left=self.allowance.compute_tokens_left(baseline, spent),
             context=self.settings.context,
             overhead=self.allowance.overhead,
         )

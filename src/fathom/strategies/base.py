@@ -67,7 +67,7 @@ class GraphStrategy:
         )
 
 
-def _made(name: str, kind: str) -> Callable[[Assembly], Strategy]:
+def _make_factory(name: str, kind: str) -> Callable[[Assembly], Strategy]:
     """Return a factory that imports the class on first use, as a question needs only one."""
 
     def make(assembly: Assembly) -> Strategy:
@@ -78,7 +78,7 @@ def _made(name: str, kind: str) -> Callable[[Assembly], Strategy]:
 
 
 STRATEGIES: Mapping[str, Callable[[Assembly], Strategy]] = {
-    name: _made(name, kind) for name, kind in extensions.STRATEGIES.items()
+    name: _make_factory(name, kind) for name, kind in extensions.STRATEGIES.items()
 }
 """The factories of Fathom's own strategies, by name."""
 
@@ -87,10 +87,10 @@ def make_strategy(name: str, assembly: Assembly) -> Strategy:
     """Build the strategy of this name, Fathom's own or one that a package adds.
 
     Raises:
-        UsageError: If there is no such strategy, or it cannot be used, as `Assembly.extension`
+        UsageError: If there is no such strategy, or it cannot be used, as `Assembly.make_extension`
             says.
     """
     if name in STRATEGIES:
         return STRATEGIES[name](assembly)
-    extension: Strategy = assembly.extension("strategy", name)
+    extension: Strategy = assembly.make_extension("strategy", name)
     return extension

@@ -32,11 +32,12 @@ AgentMessages = Mapping[str, AgentMessage]
 """The last message of each agent, by its name."""
 
 
-def merged(old: AgentMessages, new: AgentMessages) -> AgentMessages:
+def merge_messages(old: AgentMessages, new: AgentMessages) -> AgentMessages:
     """Merge two sets of messages; the newer message of an agent replaces the older.
 
     The order is by name, so that the merged messages do not depend on which branch came first.
     """
+    # Sorted, as branches end in any order and a replay must merge alike.
     return dict(sorted({**old, **new}.items()))
 
 
@@ -54,29 +55,29 @@ class Attempt(Generic[T]):
     failed: bool
     final: bool
 
-    def message(self: "Attempt[tuple[Hit, ...]]", **flags: Scalar) -> AgentMessage:
+    def to_message(self: "Attempt[tuple[Hit, ...]]", **flags: Scalar) -> AgentMessage:
         """Return the message about the outcome to the other agents."""
         return AgentMessage(
             hits=self.value or (), flags=flags, failed=self.failed, final=self.final
         )
 
 
-async def attempt(
+async def attempt_work(
     name: str, work: Callable[[RunContext], Awaitable[T]], context: RunContext
 ) -> Attempt[T]:
     """Let an agent work as one step of the run, in a branch of its own that cannot end the run.
 
     Raises:
-        FathomError: As from `RunContext.branches`.
+        FathomError: As from `RunContext.run_branches`.
     """
     # Refusals of its own show whether this agent failed for want of budget.
     branch = replace(context, refusals=[])
-    values = await branch.branches({name: work})
+    values = await branch.run_branches({name: work})
     context.refusals.extend(branch.refusals)
     return Attempt(value=values.get(name), failed=name not in values, final=bool(branch.refusals))
 
 
-def check_heard(messages: AgentMessages) -> None:
+def check_messages(messages: AgentMessages) -> None:
     """Accept messages of which at least one brought hits, or failed for want of budget.
 
     Raises:

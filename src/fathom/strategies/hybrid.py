@@ -14,14 +14,20 @@ from fathom.agents.complexity import ComplexityAnalyser
 from fathom.agents.finalizer import Finalizer
 from fathom.agents.keyword_filter import HitFilter
 from fathom.agents.reader.base import NullReader, Reader
-from fathom.agents.reorderer import Reorderer, ends_first
+from fathom.agents.reorderer import Reorderer, put_best_at_ends
 from fathom.assembly import Assembly
 from fathom.control.supervisor import BranchReport, Order, Supervisor
 from fathom.retrieval.search import Search
 from fathom.runs.context import RunContext
-from fathom.settings.hybrid import FIXED, HybridSettings
+from fathom.settings.hybrid import FIXED_WEIGHTS, HybridSettings
 from fathom.strategies.base import GraphStrategy
-from fathom.strategies.bus import AgentMessage, AgentMessages, attempt, check_heard, merged
+from fathom.strategies.bus import (
+    AgentMessage,
+    AgentMessages,
+    attempt_work,
+    check_messages,
+    merge_messages,
+)
 from fathom.text.language import detect
 from fathom.types import Answer, Draft, Hit, Query
 
@@ -42,7 +48,7 @@ class HybridState:
 
     query: Query
     weights: BranchWeights = field(default_factory=dict)
-    messages: Annotated[AgentMessages, merged] = field(default_factory=dict)
+    messages: Annotated[AgentMessages, merge_messages] = field(default_factory=dict)
     rounds: int = 0
     orders: Mapping[str, Order] = field(default_factory=dict)
     hits: tuple[Hit, ...] = ()
@@ -90,8 +96,8 @@ class Weighing:
     async def _pair(self, question: str, context: RunContext) -> tuple[float, float]:
         """Return the weights of the keyword branch and of the semantic branch."""
         if self.settings.weights != "complexity":
-            return FIXED[self.settings.weights]
-        outcome = await attempt("analyse", partial(self.analyser.analyse, question), context)
+            return FIXED_WEIGHTS[self.settings.weights]
+        outcome = await attempt_work("analyse", partial(self.analyser.analyse, question), context)
         # The embedder was not made for this language, whatever the complexity of the question.
         if detect(question) not in {"en", "und"}:
             return self.settings.foreign
@@ -132,13 +138,13 @@ class Hybrid(GraphStrategy):
         branches = [
             Branch(name=name, search=assembly.search(retriever), filter=hit_filter)
             for (name, retriever), hit_filter, weight in zip(
-                pairs, filters, settings.static, strict=True
+                pairs, filters, settings.fixed_weights, strict=True
             )
             if weight
         ]
         branches += [
             Branch(name=name, search=assembly.search(name), weight=weight)
-            for name, weight in settings.agents_weighed
+            for name, weight in settings.weighted_agents
         ]
         return cls(
             weighing=Weighing(analyser=assembly.complexity, settings=settings),
@@ -198,8 +204,8 @@ class Hybrid(GraphStrategy):
             return {}
         ask = partial(branch.search, state.query, k=self.candidates)
         name = f"search {branch.name}"
-        outcome = await attempt(name, lambda context: ask(context=context), runtime.context)
-        return {"messages": {name: outcome.message()}}
+        outcome = await attempt_work(name, lambda context: ask(context=context), runtime.context)
+        return {"messages": {name: outcome.to_message()}}
 
     async def filter(
         self, branch: Branch, state: HybridState, runtime: Runtime[RunContext]
@@ -212,8 +218,10 @@ class Hybrid(GraphStrategy):
         # Each round of the supervisor makes the filter laxer.
         strictness = self.supervisor.relax**state.rounds
         filter_hits = partial(branch.filter.keep, state.query.text, hits, strictness=strictness)
-        outcome = await attempt(name, lambda context: filter_hits(context=context), runtime.context)
-        message = outcome.message(strictness=strictness)
+        outcome = await attempt_work(
+            name, lambda context: filter_hits(context=context), runtime.context
+        )
+        message = outcome.to_message(strictness=strictness)
         return {"messages": {name: replace(message, hits=hits) if outcome.failed else message}}
 
     async def supervise(self, state: HybridState, runtime: Runtime[RunContext]) -> HybridState:
@@ -223,7 +231,9 @@ class Hybrid(GraphStrategy):
         verdict = self.supervisor([_report(name, state) for name in sent], idle, state.rounds)
         weights = {**state.weights, **verdict.weights}
         with runtime.context.step("supervise", agent="supervisor") as step:
-            step.done(outputs={"orders": verdict.orders, "weights": weights}, reason=verdict.reason)
+            step.set_outcome(
+                outputs={"orders": verdict.orders, "weights": weights}, reason=verdict.reason
+            )
         return replace(state, rounds=state.rounds + 1, orders=verdict.orders, weights=weights)
 
     async def goes_on(self, state: HybridState) -> list[str]:
@@ -234,7 +244,7 @@ class Hybrid(GraphStrategy):
     async def compare(self, state: HybridState, runtime: Runtime[RunContext]) -> HybridState:
         """Fuse the hits of all branches that were sent out, by their weights."""
         sent = self._list_sent_branches(state)
-        check_heard({branch.name: state.messages[f"search {branch.name}"] for branch in sent})
+        check_messages({branch.name: state.messages[f"search {branch.name}"] for branch in sent})
         lists = {branch.name: state.messages[f"filter {branch.name}"].hits for branch in sent}
         hits = await self.comparer.compare(lists, state.weights, runtime.context)
         return replace(state, hits=hits)
@@ -242,7 +252,7 @@ class Hybrid(GraphStrategy):
     async def reorder(self, state: HybridState, runtime: Runtime[RunContext]) -> HybridState:
         """Reorder the best hits, and put them in the order in which they are read."""
         hits = await self._reordered(state, runtime.context)
-        return replace(state, hits=ends_first(hits) if self.positions == "ends" else hits)
+        return replace(state, hits=put_best_at_ends(hits) if self.positions == "ends" else hits)
 
     async def read(self, state: HybridState, runtime: Runtime[RunContext]) -> HybridState:
         """Read the hits into a draft."""
@@ -255,7 +265,8 @@ class Hybrid(GraphStrategy):
         if self.reorderer is None or len(state.hits) < 2:
             return best
         reorder = partial(self.reorderer, state.query.text, state.hits, keep=self.k)
-        outcome = await attempt("reorder", lambda context: reorder(context=context), context)
+        # A failed reorderer costs the new order, not the answer.
+        outcome = await attempt_work("reorder", lambda context: reorder(context=context), context)
         return best if outcome.value is None else outcome.value
 
     def _list_sent_branches(self, state: HybridState) -> list[Branch]:

@@ -15,7 +15,7 @@ from fathom.agents.reader.base import Reader
 from fathom.agents.web.search import WebSearch
 from fathom.assembly import Assembly
 from fathom.control.cascade import Cascade, CascadeVerdict
-from fathom.retrieval.expansion import EnhancedScore, expanded
+from fathom.retrieval.expansion import EnhancedScore, expand_query
 from fathom.retrieval.search import Search
 from fathom.runs.context import RunContext
 from fathom.settings.maf import MafSettings, Phase
@@ -81,13 +81,13 @@ class Maf(GraphStrategy):
             search=assembly.search("vector"),
             foreign=assembly.search(settings.foreign_retriever),
             enhanced=EnhancedScore(
-                terms=assembly.terms, weight=settings.evr_weight, floor=settings.evr_floor
+                extract_terms=assembly.terms, weight=settings.evr_weight, floor=settings.evr_floor
             ),
             reader=assembly.reader,
             debate=assembly.debate,
             web=assembly.web,
             finalizer=assembly.finalizer(cls.name),
-            cascade=Cascade.of(settings, web=assembly.web is not None),
+            cascade=Cascade.from_settings(settings, web=assembly.web is not None),
             settings=settings,
         )
 
@@ -104,7 +104,7 @@ class Maf(GraphStrategy):
         for phase in self.cascade.phases:
             builder.add_node(phase, getattr(self, f"run_{phase}"))
             builder.add_conditional_edges(
-                phase, self.climbs, [*self.cascade.leads_to(phase), "finalize"]
+                phase, self.climbs, [*self.cascade.list_next_phases(phase), "finalize"]
             )
         builder.add_node("finalize", self.finalize)
         builder.add_edge("finalize", END)
@@ -117,7 +117,7 @@ class Maf(GraphStrategy):
     async def classify(self, state: MafState, runtime: Runtime[RunContext]) -> MafState:
         """Classify the question, and set the thresholds of its class."""
         question_class = await self.classifier.classify(state.query.text, runtime.context)
-        return replace(state, cascade=state.cascade.overridden(question_class.thresholds))
+        return replace(state, cascade=state.cascade.override_thresholds(question_class.thresholds))
 
     async def run_vor(self, state: MafState, runtime: Runtime[RunContext]) -> MafState:
         """Search by vectors and read the best hits."""
@@ -128,7 +128,7 @@ class Maf(GraphStrategy):
     async def run_evr(self, state: MafState, runtime: Runtime[RunContext]) -> MafState:
         """Search with the question's synonyms, score the hits anew and read the best."""
         with runtime.context.step("evr", agent="maf") as step:
-            text = expanded(state.query.text, self.classifier.domain.synonyms)
+            text = expand_query(state.query.text, self.classifier.domain.synonyms)
             query = replace(state.query, text=text)
             candidates = await self._search(query, self.settings.evr_k, step)
             hits = self.enhanced(text, candidates)
@@ -160,6 +160,7 @@ class Maf(GraphStrategy):
         verdict, finalizer, phase = state.verdict, self.finalizer, str(state.phase)
         withheld: AbstentionReason | None = None
         if verdict and verdict.action == "accept":
+            # The ladder has decided already; a second threshold could withhold what it accepted.
             finalizer = replace(finalizer, min_confidence=0.0)
             phase += ", low confidence" if verdict.low_confidence else ""
         else:
@@ -187,11 +188,12 @@ class Maf(GraphStrategy):
         draft = await self.reader.read(state.query.text, hits[:most], context)
         confidence = draft.confidence
         if self.settings.confidence == "top1":
+            # The paper's confidence: the similarity of the best hit.
             confidence = max(0.0, min(1.0, hits[0].score)) if hits else 0.0
         state = replace(state, hits=hits or state.hits)
         if state.cascade.looks_for_conflict(phase):
             agents = spoken_for(state.hits, self.settings.agents)
-            conflict = await self.debate.differ(state.query.text, agents, context)
+            conflict = await self.debate.answers_differ(state.query.text, agents, context)
             state = replace(state, conflict=conflict)
         return self._apply_verdict(state, phase, draft, confidence, context)
 
@@ -210,7 +212,7 @@ class Maf(GraphStrategy):
             known=bool(draft.evidence) and not is_unknown,
             conflict=state.conflict,
         )
-        context.done(
+        context.set_outcome(
             outputs={"confidence": confidence, "to": verdict.to},
             verdict=verdict.action,
             reason=verdict.reason,

@@ -1,4 +1,4 @@
-"""A planner composes executors into a workflow for each question and sub-question."""
+"""The strategy `mao`: a planner composes a workflow of executors for each (sub-)question."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -7,25 +7,34 @@ from typing import ClassVar, Self
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
+from typing_extensions import override
 
-from fathom.agents.decomposer import Decomposer, Manner, bridge, filled
+from fathom.agents.decomposer import Decomposer, Manner, fill_slots, find_bridge
 from fathom.agents.finalizer import Finalizer
 from fathom.agents.reader.base import Reader
 from fathom.agents.rewriter import Rewriter
 from fathom.agents.selector import Selector
 from fathom.agents.summarizer import SubAnswer, Summarizer
 from fathom.assembly import Assembly
-from fathom.planner.question_features import Observer
-from fathom.planner.workflows import DEFAULT, Executor, Planner, Tried, Workflow, is_legal, legal
-from fathom.question.anchors import anchors
+from fathom.planner.question_features import QuestionObserver
+from fathom.planner.workflows import (
+    DEFAULT,
+    Executor,
+    Planner,
+    TriedWorkflow,
+    Workflow,
+    is_legal_workflow,
+    list_legal_workflows,
+)
+from fathom.question.anchors import find_anchors
 from fathom.retrieval.fusion import ReciprocalRank, fuse_hits
 from fathom.retrieval.multihop import MultiHop
 from fathom.retrieval.search import Search
-from fathom.runs.concurrency import side_by_side
+from fathom.runs.concurrency import gather_all
 from fathom.runs.context import RunContext
 from fathom.runs.ledger import BudgetRefused
 from fathom.strategies.base import GraphStrategy
-from fathom.strategies.bus import attempt
+from fathom.strategies.bus import attempt_work
 from fathom.types import Answer, Draft, Hit, Query
 
 NODES: dict[Executor, str] = {
@@ -38,23 +47,24 @@ NODES: dict[Executor, str] = {
 }
 """The node of each executor."""
 _LATER = 0.01
+"""The bonus in weight of each later turn, too small to decide more than ties."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Turn:
-    """What is known of a turn so far.
+    """The state of a turn so far.
 
     Attributes:
-        number: 0 is the question itself.
-        question: As it stands now: slots filled, perhaps rewritten.
-        look: What the first look found; `None` before it.
+        number: The number of the turn; 0 is the question itself.
+        question: The question as it stands now: slots filled, perhaps rewritten.
+        look: The hits of the first look; `None` before it.
         look_question: The question of that look.
         coverage: Share of the question's terms that the best hit of the look holds.
         plan: The workflow that was chosen; empty before it.
-        todo: What remains of it.
-        questions: What QDS or QDP split the question into.
-        hits: What R found and DS kept.
-        draft: What AG made of it; `None` before it.
+        todo: The rest of the workflow.
+        questions: The sub-questions that QDS or QDP split the question into.
+        hits: The hits that R found and DS kept.
+        draft: The draft of AG; `None` before it.
     """
 
     number: int
@@ -70,24 +80,24 @@ class Turn:
 
     @property
     def name(self) -> str:
-        """Of its steps."""
+        """The name of the turn's steps."""
         return f"turn {self.number}"
 
     @property
     def next(self) -> Executor | None:
-        """The executor that comes next."""
+        """The executor that comes next; `None` after the last."""
         return self.todo[0] if self.todo else None
 
     @property
     def answer(self) -> str:
-        """What later questions get for it; see `bridge`."""
-        return bridge(self.question, self.draft or Draft(), self.hits)
+        """The answer that later questions get in place of a slot."""
+        return find_bridge(self.question, self.draft or Draft(), self.hits)
 
     @property
-    def tried(self) -> Tried:
-        """What a planner of later turns is told of it."""
+    def trial(self) -> TriedWorkflow:
+        """The turn as the planner of later turns sees it."""
         draft = self.draft or Draft()
-        return Tried(
+        return TriedWorkflow(
             question=self.question,
             workflow=self.plan,
             answer=draft.short_answer,
@@ -95,20 +105,20 @@ class Turn:
         )
 
     @property
-    def seen(self) -> tuple[Hit, ...]:
-        """What was found for it, what was kept of it first."""
-        kept = {hit.chunk.id for hit in self.hits}
-        rest = tuple(hit for hit in self.look or () if hit.chunk.id not in kept)
+    def all_hits(self) -> tuple[Hit, ...]:
+        """All hits of the turn, the kept ones first."""
+        kept_ids = {hit.chunk.id for hit in self.hits}
+        rest = tuple(hit for hit in self.look or () if hit.chunk.id not in kept_ids)
         return (*self.hits, *rest)
 
 
 @dataclass(frozen=True, kw_only=True)
 class MaoState:
-    """What is known of a question so far.
+    """The state of a question so far.
 
     Attributes:
-        turns: The first is the question itself; sub-questions follow in their order.
-        manner: How the question was split, if it was.
+        turns: The turns; the first is the question itself, and sub-questions follow in order.
+        manner: The manner in which the question was split, if it was.
         sub_questions: The sub-questions of the split, with slots.
     """
 
@@ -124,19 +134,19 @@ class MaoState:
         """The turns of sub-questions."""
         return self.turns[1:]
 
-    def waiting(self, most: int) -> tuple[str, ...]:
-        """The sub-questions that have no turn yet, as far as turns are left."""
+    def list_waiting(self, most: int) -> tuple[str, ...]:
+        """Return the sub-questions that have no turn yet, as far as turns are left."""
         return self.sub_questions[len(self.subs) : most - 1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnchoredSearch:
-    """MultiHop from the anchors that are strong enough; see `MultiHop`.
+    """The multi-hop search from the anchors that are strong enough.
 
     Attributes:
-        most: So many anchors are looked for.
-        workers: So many of them are followed.
-        min_score: Weaker ones are not.
+        most: The number of anchors that are looked for.
+        workers: The number of anchors that are followed.
+        min_score: The least score of an anchor that is followed.
     """
 
     multihop: MultiHop
@@ -146,19 +156,19 @@ class AnchoredSearch:
 
     @classmethod
     def of(cls, assembly: Assembly, search: Search) -> Self:
-        """Made of the settings that `anchor` has too."""
-        own = assembly.settings.anchor
+        """Build the search from the settings of `anchor`."""
+        settings = assembly.settings.anchor
         return cls(
             multihop=assembly.multihop(search),
-            most=own.anchors,
-            workers=own.workers,
-            min_score=own.min_score,
+            most=settings.anchors,
+            workers=settings.workers,
+            min_score=settings.min_score,
         )
 
     async def __call__(self, query: Query, *, k: int, context: RunContext) -> tuple[Hit, ...]:
-        """At most `k` hits, best first; see `MultiHop`."""
-        found = anchors(query.text, most=self.most)
-        strong = [each.text for each in found if each.score >= self.min_score]
+        """Return at most `k` hits, best first."""
+        candidates = find_anchors(query.text, most=self.most)
+        strong = [anchor.text for anchor in candidates if anchor.score >= self.min_score]
         return await self.multihop(query, strong[: self.workers], k=k, context=context)
 
 
@@ -167,15 +177,17 @@ class Mao(GraphStrategy):
     """MAO-ARAG (arXiv 2508.01005, section 3.1 and figure 2).
 
     Attributes:
-        following: R for the question itself, where the look does not cover it; `None` never.
-        coverage_threshold: From this share of its terms in the best hit on a question is covered.
-        hits: So many R gives.
-        turns: At most so many, the first included.
+        following: R for the question itself, where the look does not cover it; with `None` R is
+            always the plain search.
+        coverage_threshold: The least share of its terms in the best hit at which a question is
+            covered.
+        hits: The number of hits that R gives.
+        turns: The largest number of turns, the first included.
     """
 
     search: Search
     following: AnchoredSearch | None
-    observer: Observer
+    observer: QuestionObserver
     planner: Planner
     rewriter: Rewriter
     decomposer: Decomposer
@@ -190,12 +202,12 @@ class Mao(GraphStrategy):
 
     @classmethod
     def of(cls, assembly: Assembly) -> Self:
-        """Made of these parts."""
-        own = assembly.settings.mao
-        search = assembly.search(own.retriever)
+        """Build the strategy from the assembly."""
+        settings = assembly.settings.mao
+        search = assembly.search(settings.retriever)
         return cls(
             search=search,
-            following=AnchoredSearch.of(assembly, search) if own.coverage_threshold else None,
+            following=AnchoredSearch.of(assembly, search) if settings.coverage_threshold else None,
             observer=assembly.observer,
             planner=assembly.planner,
             rewriter=assembly.rewriter,
@@ -204,77 +216,88 @@ class Mao(GraphStrategy):
             reader=assembly.reader,
             summarizer=assembly.summarizer,
             finalizer=assembly.finalizer(cls.name),
-            hits=own.retrieve,
-            turns=own.turns,
-            coverage_threshold=own.coverage_threshold,
+            hits=settings.retrieve,
+            turns=settings.turns,
+            coverage_threshold=settings.coverage_threshold,
         )
 
     def start(self, query: Query) -> MaoState:
-        """See `Strategy.start`."""
+        """Return the state in which the graph begins."""
         return MaoState(query=query, turns=(Turn(number=0, question=query.text),))
 
     def graph(self) -> StateGraph[MaoState, RunContext, MaoState, MaoState]:
-        """See `Strategy.graph`.
+        """Build the graph.
 
-        It ends: every executor takes itself off its turn's workflow, no workflow is chosen
-        twice, and turns are bounded.
+        It ends: every executor takes itself off its turn's workflow, no workflow is chosen twice,
+        and turns are bounded.
         """
-        figure = StateGraph(MaoState, context_schema=RunContext)
+        builder = StateGraph(MaoState, context_schema=RunContext)
         executors = tuple(NODES.values())
         for node in ("look", "plan", *executors, "follow", "summarize", "finalize"):
-            figure.add_node(node, getattr(self, node))
-        figure.add_edge(START, "look")
-        figure.add_edge("look", "plan")
+            builder.add_node(node, getattr(self, node))
+        builder.add_edge(START, "look")
+        builder.add_edge("look", "plan")
         for node in ("plan", *executors):
-            figure.add_conditional_edges(node, self.goes_on, _after(node))
-        figure.add_edge("follow", "look")
-        figure.add_edge("summarize", "finalize")
-        figure.add_edge("finalize", END)
-        return figure
+            builder.add_conditional_edges(node, self.goes_on, _after(node))
+        builder.add_edge("follow", "look")
+        builder.add_edge("summarize", "finalize")
+        builder.add_edge("finalize", END)
+        return builder
 
     async def goes_on(self, state: MaoState) -> str:
-        """The next executor of any turn; else the next sub-question; else the end."""
-        wanted = {turn.next for turn in state.turns}
+        """Return the node of the next executor of any turn, else of the next turn, else the end."""
+        due = {turn.next for turn in state.turns}
+        # In the order of `NODES`, so that turns whose workflows meet at an executor share its node.
         for executor, node in NODES.items():
-            if executor in wanted:
+            if executor in due:
                 return node
-        if state.waiting(self.turns):
+        if state.list_waiting(self.turns):
             return "follow"
         return "summarize" if state.manner else "finalize"
 
     async def look(self, state: MaoState, runtime: Runtime[RunContext]) -> MaoState:
+        """Search for every turn that has had no look yet."""
         return await _each(state, lambda turn: turn.look is None, self._look, runtime.context)
 
     async def plan(self, state: MaoState, runtime: Runtime[RunContext]) -> MaoState:
-        work = partial(self._plan, [turn.tried for turn in state.turns if turn.plan])
+        """Choose a workflow for every turn that has none yet."""
+        work = partial(self._plan, [turn.trial for turn in state.turns if turn.plan])
         return await _each(state, lambda turn: not turn.plan, work, runtime.context)
 
     async def rewrite(self, state: MaoState, runtime: Runtime[RunContext]) -> MaoState:
+        """Rewrite the questions of the turns where QR comes next."""
         return await _execute("QR", state, self._rewrite, runtime.context)
 
     async def split_serially(self, state: MaoState, runtime: Runtime[RunContext]) -> MaoState:
+        """Split the question into sub-questions that need each other's answers."""
         return await self._split("QDS", "serial", state, runtime.context)
 
     async def split_in_parallel(self, state: MaoState, runtime: Runtime[RunContext]) -> MaoState:
+        """Split the question into independent sub-questions."""
         return await self._split("QDP", "parallel", state, runtime.context)
 
     async def retrieve(self, state: MaoState, runtime: Runtime[RunContext]) -> MaoState:
+        """Retrieve hits for the turns where R comes next."""
         return await _execute("R", state, self._retrieve, runtime.context)
 
     async def select(self, state: MaoState, runtime: Runtime[RunContext]) -> MaoState:
+        """Select the useful hits of the turns where DS comes next."""
         return await _execute("DS", state, self._select, runtime.context)
 
     async def read(self, state: MaoState, runtime: Runtime[RunContext]) -> MaoState:
+        """Read the hits of the turns where AG comes next."""
         state = await _execute("AG", state, self._read, runtime.context)
         return replace(state, draft=state.turns[0].draft or Draft())
 
     async def follow(self, state: MaoState, runtime: Runtime[RunContext]) -> MaoState:
-        waiting = state.waiting(self.turns)
+        """Open a turn for the next sub-question, or for all of them if they are independent."""
+        waiting = state.list_waiting(self.turns)
+        # A serial sub-question waits for the answer that fills its slot.
         opened = waiting[:1] if state.manner == "serial" else waiting
         earlier = [(turn.question, turn.answer) for turn in state.subs]
-        with runtime.context.step("follow", agent="decomposer") as here:
-            questions = [filled(question, earlier) for question in opened]
-            here.done(outputs={"questions": questions})
+        with runtime.context.step("follow", agent="decomposer") as step:
+            questions = [fill_slots(question, earlier) for question in opened]
+            step.set_outcome(outputs={"questions": questions})
         turns = tuple(
             Turn(number=number, question=question)
             for number, question in enumerate(questions, start=len(state.turns))
@@ -282,6 +305,7 @@ class Mao(GraphStrategy):
         return replace(state, turns=(*state.turns, *turns))
 
     async def summarize(self, state: MaoState, runtime: Runtime[RunContext]) -> MaoState:
+        """Draft an answer from the answers to the sub-questions."""
         draft = await self.summarizer.summarize(
             state.query.text,
             state.manner or "parallel",
@@ -291,45 +315,53 @@ class Mao(GraphStrategy):
         )
         return replace(state, draft=draft)
 
+    @override
     async def finish(self, state: MaoState, context: RunContext) -> Answer:
-        """See `Strategy.finish`."""
         phase = ",".join(state.turns[0].plan)
         hits = dict.fromkeys(hit for turn in state.turns for hit in turn.hits)
         return await self.finalizer(
             state.query.text, state.draft, phase=phase, context=context, hits=tuple(hits)
         )
 
-    # What is done to one turn.
+    # The work on one turn.
 
     async def _look(self, turn: Turn, query: Query, context: RunContext) -> Turn:
+        """Take the first look at a turn's question."""
         hits = await self._search(turn, query, context)
         return replace(turn, look=hits, look_question=turn.question)
 
     async def _plan(
-        self, tried: Sequence[Tried], turn: Turn, _: Query, context: RunContext
+        self, tried: Sequence[TriedWorkflow], turn: Turn, _: Query, context: RunContext
     ) -> Turn:
+        """Choose the workflow of a turn; the default replaces an illegal one."""
         first = turn.number == 0
         situation = self.observer(turn.question, turn.look or (), first=first)
         choose = partial(
-            self.planner.plan, turn.question, situation, legal(first=first), tried=tried
+            self.planner.plan,
+            turn.question,
+            situation,
+            list_legal_workflows(first=first),
+            tried=tried,
         )
         turn = replace(turn, coverage=situation.coverage)
-        done = await attempt("plan", choose, context)
-        workflow = done.value.workflow if done.value else ()
-        if is_legal(workflow, first=first):
+        outcome = await attempt_work("plan", choose, context)
+        workflow = outcome.value.workflow if outcome.value else ()
+        # A language model may plan outside of the grammar.
+        if is_legal_workflow(workflow, first=first):
             return replace(turn, plan=workflow, todo=workflow)
-        with context.step("refuse", agent="grammar") as here:
-            here.done(outputs={"workflow": DEFAULT}, verdict="illegal", reason="the default")
+        with context.step("refuse", agent="grammar") as step:
+            step.set_outcome(outputs={"workflow": DEFAULT}, verdict="illegal", reason="the default")
         return replace(turn, plan=DEFAULT, todo=DEFAULT)
 
     async def _rewrite(self, turn: Turn, _: Query, context: RunContext) -> Turn:
-        done = await attempt("QR", partial(self.rewriter.rewrite, turn.question), context)
-        return replace(turn, question=done.value or turn.question)
+        """Rewrite the question of a turn; it stays as it is if that fails."""
+        outcome = await attempt_work("QR", partial(self.rewriter.rewrite, turn.question), context)
+        return replace(turn, question=outcome.value or turn.question)
 
     async def _split(
         self, executor: Executor, manner: Manner, state: MaoState, context: RunContext
     ) -> MaoState:
-        """What cannot be split is answered as it is."""
+        """Split the question; a question that cannot be split is answered as it is."""
         state = await _execute(executor, state, partial(self._divide, executor, manner), context)
         questions = state.turns[0].questions
         return replace(state, manner=manner, sub_questions=questions) if questions else state
@@ -337,87 +369,95 @@ class Mao(GraphStrategy):
     async def _divide(
         self, executor: Executor, manner: Manner, turn: Turn, _: Query, context: RunContext
     ) -> Turn:
-        ask = partial(self.decomposer.split, turn.question, manner)
-        done = await attempt(executor, ask, context)
-        questions = tuple(done.value or ())
+        """Return the turn with its sub-questions, or with the default workflow without any."""
+        split_question = partial(self.decomposer.split, turn.question, manner)
+        outcome = await attempt_work(executor, split_question, context)
+        questions = tuple(outcome.value or ())
         if len(questions) > 1:
             return replace(turn, questions=questions)
+        # The executor itself is taken off right after its work.
         return replace(turn, todo=(executor, *DEFAULT))
 
     async def _retrieve(self, turn: Turn, query: Query, context: RunContext) -> Turn:
+        """Retrieve hits for a turn; the look's hits serve where the question is still the same."""
         if self.following and turn.number == 0 and turn.coverage < self.coverage_threshold:
-            asked = replace(query, text=turn.question)
-            return replace(turn, hits=await self.following(asked, k=self.hits, context=context))
+            turn_query = replace(query, text=turn.question)
+            return replace(
+                turn, hits=await self.following(turn_query, k=self.hits, context=context)
+            )
         if turn.look is not None and turn.look_question == turn.question:
             return replace(turn, hits=turn.look)
         return replace(turn, hits=await self._search(turn, query, context))
 
     async def _select(self, turn: Turn, _: Query, context: RunContext) -> Turn:
+        """Select the useful hits of a turn; all of them stay if that fails."""
         choose = partial(self.selector.select, turn.question, turn.hits)
-        done = await attempt("DS", choose, context)
-        return replace(turn, hits=turn.hits if done.value is None else done.value)
+        outcome = await attempt_work("DS", choose, context)
+        return replace(turn, hits=turn.hits if outcome.value is None else outcome.value)
 
     async def _read(self, turn: Turn, _: Query, context: RunContext) -> Turn:
+        """Read the hits of a turn into a draft."""
         return replace(turn, draft=await self.reader.read(turn.question, turn.hits, context))
 
     async def _search(self, turn: Turn, query: Query, context: RunContext) -> tuple[Hit, ...]:
-        """Nothing where the budget does not allow it: the others still count."""
-        asked = replace(query, text=turn.question)
+        """Search for a turn; no hits where the budget refuses, as the other turns still count."""
+        turn_query = replace(query, text=turn.question)
         try:
-            return await self.search(asked, k=self.hits, context=context)
+            return await self.search(turn_query, k=self.hits, context=context)
         except BudgetRefused:
             return ()
 
 
 Work = Callable[[Turn, Query, RunContext], Awaitable[Turn]]
+"""The work of an executor on one turn."""
 
 
 async def _each(
     state: MaoState, due: Callable[[Turn], bool], work: Work, context: RunContext
 ) -> MaoState:
-    """The state after the work on each turn that is due, all at the same time, each as one step.
+    """Return the state after the work on each due turn, all at the same time, each as one step.
 
-    What one of them raises is raised when all have ended.
+    An error in one of them is raised when all have ended.
     """
 
-    async def one(turn: Turn) -> Turn:
+    async def work_if_due(turn: Turn) -> Turn:
         if not due(turn):
             return turn
-        with context.step(turn.name) as here:
-            return await work(turn, state.query, here)
+        with context.step(turn.name) as step:
+            return await work(turn, state.query, step)
 
-    return replace(state, turns=tuple(await side_by_side(map(one, state.turns))))
+    return replace(state, turns=tuple(await gather_all(map(work_if_due, state.turns))))
 
 
 async def _execute(
     executor: Executor, state: MaoState, work: Work, context: RunContext
 ) -> MaoState:
-    """The state after an executor's work on every turn where it comes next."""
+    """Return the state after an executor's work on every turn where it comes next."""
 
     async def execute(turn: Turn, query: Query, here: RunContext) -> Turn:
-        done = await work(turn, query, here)
-        return replace(done, todo=done.todo[1:])
+        next_turn = await work(turn, query, here)
+        return replace(next_turn, todo=next_turn.todo[1:])
 
     return await _each(state, lambda turn: turn.next == executor, execute, context)
 
 
 def gathered(turns: Sequence[Turn]) -> tuple[Hit, ...]:
-    """What all turns found as one ranking: the best hit of each turn first, then the seconds.
+    """Return the hits of all turns in one ranking: the best of each turn first, then the seconds.
 
-    A chunk that several turns found counts for each of them. At equal rank later turns come
-    first, for their questions are the plainer ones.
+    A chunk that several turns found counts for each of them. At equal rank later turns come first,
+    for their questions are simpler.
     """
     weights = [1 + _LATER * turn.number for turn in turns]
-    return fuse_hits([turn.seen for turn in turns], weights, ReciprocalRank(0), "mao")
+    return fuse_hits([turn.all_hits for turn in turns], weights, ReciprocalRank(0), "mao")
 
 
 def _after(node: str) -> list[str]:
-    """Where the graph can go from a node: what comes last waits until nothing else is left."""
+    """Return the nodes that may follow a node; the last ones wait until nothing else is left."""
     splits = {NODES["QDS"], NODES["QDP"]}
     if node in splits:
         return ["follow", NODES["R"]]
     if node == NODES["AG"]:
         return ["follow", "summarize", "finalize"]
-    begins = splits if node == "plan" else set()
-    rest = {NODES["QR"], NODES["R"], NODES["DS"], NODES["AG"]}
-    return sorted((rest | begins) - {node})
+    split_nodes = splits if node == "plan" else set()
+    others = {NODES["QR"], NODES["R"], NODES["DS"], NODES["AG"]}
+    return sorted((others | split_nodes) - {node})

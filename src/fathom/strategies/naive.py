@@ -32,14 +32,14 @@ class Naive(GraphStrategy):
 
     Attributes:
         chunks: The number of hits to retrieve.
-        to_read: Selects the hits to read.
+        select_hits: Selects the hits to read.
     """
 
     search: Search
     reader: Reader
     finalizer: Finalizer
     chunks: int
-    to_read: Callable[[Sequence[Hit]], tuple[Hit, ...]] = tuple
+    select_hits: Callable[[Sequence[Hit]], tuple[Hit, ...]] = tuple
     name: ClassVar[str] = "naive"
 
     @classmethod
@@ -50,7 +50,7 @@ class Naive(GraphStrategy):
             reader=assembly.reader,
             finalizer=assembly.finalizer(cls.name),
             chunks=assembly.settings.ask.chunks,
-            to_read=assembly.to_read,
+            select_hits=assembly.select_hits,
         )
 
     def start(self, query: Query) -> NaiveState:
@@ -71,7 +71,7 @@ class Naive(GraphStrategy):
     async def retrieve(self, state: NaiveState, runtime: Runtime[RunContext]) -> NaiveState:
         """Retrieve hits for the question and select those to read."""
         hits = await self.search(state.query, k=self.chunks, context=runtime.context)
-        return replace(state, hits=self.to_read(hits))
+        return replace(state, hits=self.select_hits(hits))
 
     async def read(self, state: NaiveState, runtime: Runtime[RunContext]) -> NaiveState:
         """Read the hits into a draft."""

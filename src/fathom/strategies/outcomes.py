@@ -1,7 +1,8 @@
-"""What would have come of every choice: all that `adaptive` could do with one question.
+"""The outcomes of every choice that `adaptive` could make for one question.
 
-A planner that learns from records needs the outcome of what was not chosen too. The sequences of
-executors are a tree; each of its nodes is worked out once, from the state that its parent left.
+A planner that learns from records also needs the outcomes of the choices that were not made. The
+sequences of executors form a tree; each of them is worked on once, from the state that the sequence
+before it left.
 """
 
 import time
@@ -11,7 +12,7 @@ from dataclasses import dataclass, replace
 
 from langgraph.runtime import Runtime
 
-from fathom.planner.actions import ENDING, Action, legal
+from fathom.planner.actions import END_ACTIONS, Action, list_legal_actions
 from fathom.planner.features import Observation
 from fathom.runs.context import RunContext
 from fathom.runs.ledger import Ledger
@@ -24,14 +25,14 @@ from fathom.usage import Budget, Usage
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionOutcome:
-    """What came of a sequence of executors.
+    """The outcome of a sequence of executors.
 
     Attributes:
-        tried: The executors, in their order; empty for the first look alone.
-        observation: On which the next choice is made.
-        answer: Given if the next choice is `stop`.
-        usage: Of all of it, the first look included; its seconds are those of this machine, where
-            later sequences find what earlier ones have read.
+        tried: The executors, in order; empty for the first look alone.
+        observation: The observation on which the next choice is made.
+        answer: The answer if the next choice is `stop`.
+        usage: The usage of the whole sequence, including the first look. Its seconds are those of
+            this machine, where later sequences find in caches what earlier ones have read.
     """
 
     tried: tuple[Action, ...]
@@ -43,77 +44,90 @@ class ActionOutcome:
 async def outcomes(
     strategy: Adaptive, query: Query, executor: Executor, *, most: int | None = None
 ) -> AsyncIterator[ActionOutcome]:
-    """The outcomes of all legal sequences, short ones first; a sequence follows its beginning.
+    """Yield the outcomes of all legal sequences, short ones first, each after its beginning.
 
-    Nothing limits what they spend, and no trace is kept.
+    No budget limits the runs, and no trace is kept.
 
     Args:
-        strategy: Its policy is not asked.
-        query: What is asked.
-        executor: Where synchronous work is done.
-        most: So many executors in a row; by default as many as the strategy allows.
+        strategy: The strategy, whose policy is not asked.
+        query: The question.
+        executor: Runs synchronous work.
+        most: The largest number of executors in a row; by default as many as the strategy allows.
     """
     recorder, ledger = (
         Recorder(Origin(question=query.text, strategy=strategy.name)),
         Ledger(Budget()),
     )
     tree = _Tree(strategy, RunContext(ledger=ledger, scope=recorder, executor=executor))
-    waiting = [await tree.root(query)]
+    # Breadth first, so that a sequence comes after its beginning.
+    waiting = [await tree.start(query)]
     while waiting:
-        node = waiting.pop(0)
-        yield await tree.outcome(node)
-        waiting += [await tree.child(node, action) for action in tree.open(node, most)]
+        worked = waiting.pop(0)
+        yield await tree.build_outcome(worked)
+        waiting += [
+            await tree.extend(worked, action) for action in tree.list_next_actions(worked, most)
+        ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Node:
+    """A state of the graph, with the usage up to it."""
+
     state: AdaptiveState
     usage: Usage
 
 
 @dataclass(frozen=True, slots=True)
 class _Tree:
+    """The tree of the sequences of executors for one question."""
+
     strategy: Adaptive
     context: RunContext
 
-    async def root(self, query: Query) -> _Node:
-        return await self._after("look", self.strategy.start(query), Usage())
+    async def start(self, query: Query) -> _Node:
+        """Return the state after the first look."""
+        return await self._run_node("look", self.strategy.start(query), Usage())
 
-    async def child(self, node: _Node, action: Action) -> _Node:
-        worked = await self._after(action, node.state, node.usage)
-        return await self._after("gate", worked.state, worked.usage)
+    async def extend(self, reached: _Node, action: Action) -> _Node:
+        """Return the state after one more executor and the gate."""
+        worked = await self._run_node(action, reached.state, reached.usage)
+        return await self._run_node("gate", worked.state, worked.usage)
 
-    def open(self, node: _Node, most: int | None) -> list[Action]:
-        """The executors that may come next."""
-        own = self.strategy
-        limit = own.most if most is None else most
-        open_ = legal(node.state.tried, has_model=own.model_reader is not None, most=limit)
-        return [action for action in open_ if action not in ENDING]
+    def list_next_actions(self, reached: _Node, most: int | None) -> list[Action]:
+        """Return the executors that may come next."""
+        strategy = self.strategy
+        limit = strategy.most if most is None else most
+        actions = list_legal_actions(
+            reached.state.tried, has_model=strategy.model_reader is not None, most=limit
+        )
+        return [action for action in actions if action not in END_ACTIONS]
 
-    async def outcome(self, node: _Node) -> ActionOutcome:
-        answer = await self.strategy.finish(node.state, self.context)
+    async def build_outcome(self, reached: _Node) -> ActionOutcome:
+        """Return the outcome as if the question were answered in this state."""
+        answer = await self.strategy.finish(reached.state, self.context)
         return ActionOutcome(
-            tried=node.state.tried,
-            observation=self.strategy.observation(node.state, self.context),
-            answer=replace(answer, usage=node.usage),
-            usage=node.usage,
+            tried=reached.state.tried,
+            observation=self.strategy.observation(reached.state, self.context),
+            answer=replace(answer, usage=reached.usage),
+            usage=reached.usage,
         )
 
-    async def _after(self, name: str, state: AdaptiveState, usage: Usage) -> _Node:
-        """The state that a node of the graph leaves, and what was spent up to there."""
-        before, began = self.context.ledger.usage, time.monotonic()
-        left = await getattr(self.strategy, name)(state, Runtime(context=self.context))
-        seconds = round(time.monotonic() - began, 6)
-        own = _difference(self.context.ledger.usage, before)
-        return _Node(state=left, usage=usage + replace(own, seconds=seconds))
+    async def _run_node(self, name: str, state: AdaptiveState, usage: Usage) -> _Node:
+        """Return the state that a node of the graph leaves, and the usage up to it."""
+        before, start = self.context.ledger.usage, time.monotonic()
+        next_state = await getattr(self.strategy, name)(state, Runtime(context=self.context))
+        seconds = round(time.monotonic() - start, 6)
+        spent = _difference(self.context.ledger.usage, before)
+        return _Node(state=next_state, usage=usage + replace(spent, seconds=seconds))
 
 
 def _difference(after: Usage, before: Usage) -> Usage:
-    known = after.cost_usd is not None and before.cost_usd is not None
+    """Return the usage between two moments; seconds are measured apart."""
+    has_cost = after.cost_usd is not None and before.cost_usd is not None
     return Usage(
         llm_calls=after.llm_calls - before.llm_calls,
         prompt_tokens=after.prompt_tokens - before.prompt_tokens,
         completion_tokens=after.completion_tokens - before.completion_tokens,
         retrievals=after.retrievals - before.retrievals,
-        cost_usd=(after.cost_usd or 0.0) - (before.cost_usd or 0.0) if known else None,
+        cost_usd=(after.cost_usd or 0.0) - (before.cost_usd or 0.0) if has_cost else None,
     )

@@ -16,7 +16,7 @@ from fathom.retrieval.fusion import ReciprocalRank
 from fathom.retrieval.search import Search
 from fathom.runs.context import RunContext
 from fathom.strategies.base import GraphStrategy
-from fathom.strategies.bus import AgentMessages, attempt, check_heard, merged
+from fathom.strategies.bus import AgentMessages, attempt_work, check_messages, merge_messages
 from fathom.types import Answer, Draft, Hit, Query
 
 
@@ -25,7 +25,7 @@ class RrfState:
     """The state of a question so far; `messages` by retriever."""
 
     query: Query
-    messages: Annotated[AgentMessages, merged] = field(default_factory=dict)
+    messages: Annotated[AgentMessages, merge_messages] = field(default_factory=dict)
     hits: tuple[Hit, ...] = ()
     draft: Draft = field(default_factory=Draft)
     answer: Answer | None = None
@@ -90,12 +90,12 @@ class Rrf(GraphStrategy):
     ) -> dict[str, AgentMessages]:
         """Retrieve candidates with one retriever; a failure does not end the run."""
         search = partial(self.searches[name], state.query, k=self.k)
-        outcome = await attempt(name, lambda context: search(context=context), runtime.context)
-        return {"messages": {name: outcome.message()}}
+        outcome = await attempt_work(name, lambda context: search(context=context), runtime.context)
+        return {"messages": {name: outcome.to_message()}}
 
     async def fuse(self, state: RrfState, runtime: Runtime[RunContext]) -> RrfState:
         """Fuse the lists of all retrievers that answered."""
-        check_heard(state.messages)
+        check_messages(state.messages)
         lists = {name: message.hits for name, message in state.messages.items()}
         hits = await self.comparer.compare(lists, self.weights, runtime.context)
         return replace(state, hits=hits[: self.contexts])

@@ -1,4 +1,4 @@
-"""Runs a strategy, first and again from its record: the only place that invokes a graph."""
+"""Runs and replays of a strategy: the only place that invokes a graph."""
 
 import asyncio
 import time
@@ -13,35 +13,42 @@ from typing import Any
 from langgraph.errors import GraphRecursionError
 from langsmith import tracing_context
 
-from fathom.agents.question_cleaner import QuestionCleaner, says_the_same
+from fathom.agents.question_cleaner import QuestionCleaner, adds_no_words
 from fathom.agents.rewriter import Rewriter
 from fathom.calibration.law import Weigher
 from fathom.errors import FathomError
 from fathom.jsonable import Json
-from fathom.llm.faults import CallFailed
-from fathom.question.conversation import dialogue_of
-from fathom.retrieval.quotes import Quotes
+from fathom.llm.faults import CallFailure
+from fathom.question.conversation import parse_dialogue
+from fathom.retrieval.quotes import QuoteLookup
 from fathom.runs.context import DeadlineOver, Listener, RunContext, log_failure
 from fathom.runs.ledger import Account, BudgetRefused, Ledger
 from fathom.runs.recorder import Recorder
-from fathom.runs.replay import Difference, EventMissing, Recorded, first_difference, same_answer
+from fathom.runs.replay import (
+    Difference,
+    MissingEventError,
+    RecordedEvents,
+    find_difference,
+    is_same_answer,
+)
 from fathom.runs.reservation import CostBound, Reservation
-from fathom.runs.trace import Events, Origin, Trace
+from fathom.runs.trace import EventSource, Origin, Trace
 from fathom.strategies.base import CompiledGraph, Strategy
-from fathom.strategies.bus import attempt
+from fathom.strategies.bus import attempt_work
 from fathom.strategies.verified import again, filters_of
 from fathom.types import Answer, Query
 from fathom.usage import Budget, Usage
 
 LAST_S = 0.25
 LAST_SHARE = 0.2
-"""Kept for the last step, in which quotes are looked up: so long, or that share of all time."""
+"""Seconds held back for the last step, in which quotes are looked up; at most this share of all."""
 MOST_STEPS = 200
+"""The largest number of steps of a graph, against graphs that never end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOutcome:
-    """What a run came to."""
+    """The answer of a run, and its trace."""
 
     answer: Answer
     trace: Trace
@@ -49,14 +56,14 @@ class RunOutcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replay:
-    """What a replay came to.
+    """The outcome of a replay.
 
     Attributes:
-        answer: `None` where something was asked that is not in the record.
+        answer: The answer; `None` where the replay needed something that is not in the record.
         same: Whether the answer is the recorded one, byte for byte.
-        difference: The first difference, where it is another one.
-        missing: What the record has no answer to.
-        prompts: Which prompts are others than those of the run.
+        difference: The first difference, where the answer is another one.
+        missing: The calls that the record has no answer to.
+        prompts: The prompts that differ from those of the run.
     """
 
     trace: Trace
@@ -69,67 +76,68 @@ class Replay:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """What a run is given beside its question.
+    """The resources of a run besides its question.
 
     Attributes:
-        executor: Where synchronous work is done.
-        events: The record to replay; nothing is asked then.
-        secrets: What must not enter the trace.
-        quotes: Looks up what verified answers cite; without it none is given again.
-        cleaner: Reads a question as it was meant; without one it stays as it is typed.
-        rewriter: Makes a question that follows others stand alone; without one it stays as it is.
-        graph: The strategy's own, if it is compiled already.
-        account: Whose caps hold beside those of the run's own budget.
+        executor: Runs synchronous work.
+        events: The record to replay; no model and no index is asked then.
+        secrets: Texts that must not enter the trace.
+        quotes: Looks up the citations of verified answers; without it no verified answer is given
+            again.
+        cleaner: Corrects the slips in a question; without it the question stays as typed.
+        rewriter: Makes a follow-up question stand alone; without it the question stays as it is.
+        graph: The strategy's own graph, if it is compiled already.
+        account: The account whose caps hold besides those of the run's own budget.
     """
 
     executor: Executor
-    events: Events | None = None
+    events: EventSource | None = None
     secrets: tuple[str, ...] = ()
     cleaner: QuestionCleaner | None = None
     rewriter: Rewriter | None = None
-    quotes: Quotes | None = None
+    quotes: QuoteLookup | None = None
     listener: Listener = field(default_factory=Listener)
     graph: CompiledGraph | None = None
     account: Account | None = None
 
 
 async def run(
-    strategy: Strategy, query: Query, origin: Origin, surroundings: Surroundings
+    strategy: Strategy, query: Query, origin: Origin, resources: Surroundings
 ) -> RunOutcome:
     """Answer a question within its budget.
 
-    A budget that is spent, or a deadline that is over, is a normal end: the best draft so far is
-    answered if it is good enough, else the answer is an abstention with the reason `budget`.
-    An agent or a node that breaks off by an error nobody foresaw does not take the answer with
-    it either: the best draft so far counts, else the answer is `failed`. Class and place of the
-    error are why it stopped then; its traceback goes to the log `fathom.runs.context`.
-    A question that came after others is made to stand alone first, and one with slips of the
-    fingers read as it was meant, within the same budget.
-    The time of the budget starts now; what is slow and done once should be done before.
+    A spent budget or a passed deadline is a normal end: the best draft so far is the answer if it
+    is good enough; otherwise the answer is an abstention with the reason `budget`. An unforeseen
+    error of an agent or a node does not lose the answer either: the best draft so far counts,
+    otherwise the answer is `failed`. The stop reason then gives the class and place of the error;
+    its traceback goes to the log `fathom.runs.context`. Within the same budget, a follow-up
+    question is first made to stand alone, and slips in the question are corrected. The time of the
+    budget starts now: slow work that is done once should be done before.
 
     Raises:
-        RunError: If something broke that is no language model, such as the index.
-        EventMissing: In a replay, if something is asked that the record has no answer to.
+        RunError: If a part other than a language model is broken, such as the index.
+        EventMissing: In a replay, if the record has no answer to a call.
     """
-    recorder = Recorder(origin, events=surroundings.events, secrets=surroundings.secrets)
-    ledger = Ledger(origin.budget, account=surroundings.account)
+    recorder = Recorder(origin, events=resources.events, secrets=resources.secrets)
+    ledger = Ledger(origin.budget, account=resources.account)
     seconds = origin.budget.seconds
     last_s = LAST_S if seconds is None else min(LAST_S, LAST_SHARE * seconds)
     last, refusal = _hold_back(recorder, ledger, last_s)
-    opened = _opened(recorder, ledger, last_s, surroundings)
-    here = replace(opened, seed=origin.seed, weigh=_weigher(origin))
+    opened = _opened(recorder, ledger, last_s, resources)
+    context = replace(opened, seed=origin.seed, weigh=_weigher(origin))
     if refusal:
-        here.refusals.append(refusal)
-        answer = await _finished(strategy, strategy.start(query), here)
+        context.refusals.append(refusal)
+        answer = await _finished(strategy, strategy.start(query), context)
     else:
-        query = await _stand_alone(query, origin, here, surroundings)
-        query = await _cleaned(query, origin, here, surroundings)
-        verified = await _verified(query, origin, here, surroundings)
-        answer = verified or await _answer(strategy, query, here, surroundings)
+        query = await _stand_alone(query, origin, context, resources)
+        query = await _cleaned(query, origin, context, resources)
+        verified = await _verified(query, origin, context, resources)
+        answer = verified or await _answer(strategy, query, context, resources)
     if last is not None:
+        # The reservation has done its work: the last step was always affordable.
         last.release()
-    answer = replace(_closed(answer, here, origin.budget), question=origin.question)
-    if origin.arguments.get("history") or not says_the_same(origin.question, query.text):
+    answer = replace(_closed(answer, context, origin.budget), question=origin.question)
+    if origin.arguments.get("history") or not adds_no_words(origin.question, query.text):
         answer = replace(answer, standalone_question=query.text)
     return RunOutcome(answer=answer, trace=recorder.seal(answer))
 
@@ -138,68 +146,69 @@ async def replay(
     trace: Trace,
     strategy: Strategy,
     settings: Mapping[str, Json],
-    surroundings: Surroundings,
+    resources: Surroundings,
 ) -> Replay:
-    """Run a recorded question again; nothing is asked and no index is opened.
+    """Run a recorded question again; no model is asked and no index is opened.
 
     Args:
-        trace: What was recorded.
-        strategy: Made from the recorded settings, or from others.
-        settings: What a trace keeps of these.
-        surroundings: Made from the same settings as the strategy; the events are those recorded.
+        trace: The recorded run.
+        strategy: The strategy, built from the recorded settings or from others.
+        settings: The settings, as a trace records them.
+        resources: The resources, built from the same settings as the strategy; the events are
+            the recorded ones.
     """
-    events = Recorded(trace)
+    events = RecordedEvents(trace)
     query = Query(text=trace.origin.question, filters=filters_of(trace.origin))
     origin = replace(trace.origin, settings=settings)
     try:
-        outcome = await run(strategy, query, origin, replace(surroundings, events=events))
-    except EventMissing:
+        outcome = await run(strategy, query, origin, replace(resources, events=events))
+    except MissingEventError:
         return Replay(
             trace=trace, answer=None, same=False, difference=None, missing=tuple(events.missing)
         )
-    same = same_answer(trace, outcome.answer)
+    same = is_same_answer(trace, outcome.answer)
     return Replay(
         trace=trace,
         answer=outcome.answer,
         same=same,
-        difference=None if same else first_difference(trace, outcome.trace),
+        difference=None if same else find_difference(trace, outcome.trace),
         missing=tuple(events.missing),
     )
 
 
 async def _stand_alone(
-    query: Query, origin: Origin, context: RunContext, surroundings: Surroundings
+    query: Query, origin: Origin, context: RunContext, resources: Surroundings
 ) -> Query:
-    """The query as it reads without the conversation before it; unchanged where that fails."""
-    turns = dialogue_of(origin.arguments.get("history", ()))
-    if not turns or surroundings.rewriter is None:
+    """Return the query without its dependence on the conversation; unchanged if that fails."""
+    turns = parse_dialogue(origin.arguments.get("history", ()))
+    if not turns or resources.rewriter is None:
         return query
-    ask = partial(surroundings.rewriter.stand_alone, query.text, turns)
-    done = await attempt("stand alone", ask, context)
-    return replace(query, text=done.value or query.text)
+    rewrite = partial(resources.rewriter.make_standalone, query.text, turns)
+    outcome = await attempt_work("stand alone", rewrite, context)
+    return replace(query, text=outcome.value or query.text)
 
 
 async def _cleaned(
-    query: Query, origin: Origin, context: RunContext, surroundings: Surroundings
+    query: Query, origin: Origin, context: RunContext, resources: Surroundings
 ) -> Query:
-    """The query as it was meant; as it was typed where a run was recorded without that."""
-    if not origin.arguments.get("clean") or surroundings.cleaner is None:
+    """Return the query without slips; as typed where a run was recorded without cleaning."""
+    if not origin.arguments.get("clean") or resources.cleaner is None:
         return query
-    return replace(query, text=await surroundings.cleaner.clean(query.text, context))
+    return replace(query, text=await resources.cleaner.clean(query.text, context))
 
 
 async def _verified(
-    query: Query, origin: Origin, context: RunContext, surroundings: Surroundings
+    query: Query, origin: Origin, context: RunContext, resources: Surroundings
 ) -> Answer | None:
-    """What a person verified as the answer to this question, if it still stands."""
+    """Return the answer that a person verified for this question, if its quotes still stand."""
     given = origin.arguments.get("verified")
-    if given is None or surroundings.quotes is None:
+    if given is None or resources.quotes is None:
         return None
-    return await again(query.text, given, surroundings.quotes, context)
+    return await again(query.text, given, resources.quotes, context)
 
 
 def _weigher(origin: Origin) -> Weigher | None:
-    """What weighs answers; `None` where a run was recorded before there were calibrations.
+    """Return the weigher of a run; `None` for a run recorded before there were calibrations.
 
     A replay may set another `ask.min_probability`.
     """
@@ -207,88 +216,90 @@ def _weigher(origin: Origin) -> Weigher | None:
     if given is None:
         return None
     weigher = Weigher.from_json(given)
-    least = origin.settings.get("ask", {}).get("min_probability", weigher.min_probability)
-    if (
-        "least" not in given or least == weigher.min_probability
-    ):  # there was no such setting, or it is as then
+    min_probability = origin.settings.get("ask", {}).get("min_probability", weigher.min_probability)
+    # The run was recorded before there was this setting, or the setting is the same.
+    if "least" not in given or min_probability == weigher.min_probability:
         return weigher
     return replace(
         weigher,
-        min_probability=least,
-        replaces_confidence=weigher.replaces_confidence or least <= 0,
+        min_probability=min_probability,
+        replaces_confidence=weigher.replaces_confidence or min_probability <= 0,
     )
 
 
 def _hold_back(
     recorder: Recorder, ledger: Ledger, seconds: float
 ) -> tuple[Reservation | None, str]:
-    """The reservation of the last step, or why there can be none."""
-    held: list[Reservation] = []
+    """Return the reservation of the last step, or the reason why there can be none."""
+    reservations: list[Reservation] = []
 
     def hold() -> str:
         try:
-            held.append(ledger.hold_back(CostBound(seconds=seconds)))
+            reservations.append(ledger.hold_back(CostBound(seconds=seconds)))
         except BudgetRefused as refused:
             return str(refused)
         return ""
 
     refusal = recorder.observe("budget", "the last step", hold)
-    return (held[0] if held else None), refusal
+    return (reservations[0] if reservations else None), refusal
 
 
 def _opened(
-    recorder: Recorder, ledger: Ledger, last_s: float, surroundings: Surroundings
+    recorder: Recorder, ledger: Ledger, last_s: float, resources: Surroundings
 ) -> RunContext:
-    left = ledger.remaining().seconds
-    deadline = inf if left is None or surroundings.events else time.monotonic() + left
+    """Return the context of the run, whose deadline leaves time for the last step."""
+    left = ledger.get_remaining_budget().seconds
+    # A replay has no deadline: the record says where the run was cut.
+    deadline = inf if left is None or resources.events else time.monotonic() + left
     return RunContext(
         ledger=ledger,
         scope=recorder,
-        executor=surroundings.executor,
+        executor=resources.executor,
         deadline=deadline,
         end=deadline + last_s,
-        listener=surroundings.listener,
+        listener=resources.listener,
     )
 
 
 async def _answer(
-    strategy: Strategy, query: Query, context: RunContext, surroundings: Surroundings
+    strategy: Strategy, query: Query, context: RunContext, resources: Surroundings
 ) -> Answer:
-    """The answer of the graph, or of the state it was in when it had to end."""
-    way = _Way(strategy.start(query))
-    replaying = surroundings.events is not None
+    """Return the answer of the graph, or of the state in which it had to end."""
+    walk = _Way(strategy.start(query))
+    replaying = resources.events is not None
     if replaying:
-        way.end = _End(**context.scope.observe("cut", "after states", dict))
+        walk.end = _End(**context.scope.observe("cut", "after states", dict))
     failure = ""
     try:
-        await way.follow(strategy, surroundings.graph, context)
+        await walk.run_graph(strategy, resources.graph, context)
     except BudgetRefused:
-        pass  # noted in the run's refusals by whoever met it
-    except CallFailed as failed:
+        # The refusals of the run have it already.
+        pass
+    except CallFailure as failed:
         failure = str(failed)
     if not replaying:
-        context.scope.observe("cut", "after states", lambda: asdict(way.end))
+        context.scope.observe("cut", "after states", lambda: asdict(walk.end))
     if failure:
         return _failed(strategy, query, failure)
-    if way.end.states is not None and not way.end.broken:
+    if walk.end.states is not None and not walk.end.broken:
         context.refusals.append(str(DeadlineOver()))
-    best = await _finished(strategy, way.state, context)
-    return _noted(best, way.end.broken) if way.end.broken else best
+    answer = await _finished(strategy, walk.state, context)
+    return _noted(answer, walk.end.broken) if walk.end.broken else answer
 
 
 async def _finished(strategy: Strategy, state: Any, context: RunContext) -> Answer:  # noqa: ANN401
-    """The answer of a state, or the strategy's last word on it."""
+    """Return the answer of a state; a failed answer if the finalizer breaks."""
     try:
-        done: Answer = state.answer or await strategy.finish(state, context)
+        answer: Answer = state.answer or await strategy.finish(state, context)
     except FathomError:
         raise
     except Exception as error:  # noqa: BLE001 - the finalizer may be what is broken
         return _failed(strategy, state.query, log_failure(strategy.name, error))
-    return done
+    return answer
 
 
 def _noted(best: Answer, broken: str) -> Answer:
-    """The best draft so far if it is good enough, else a failed answer; both say what broke."""
+    """Return the best answer if it is good enough, else a failed one; both name the error."""
     if best.status == "answered":
         return replace(best, stop_reason=broken)
     return replace(best, status="failed", stop_reason=broken)
@@ -296,11 +307,11 @@ def _noted(best: Answer, broken: str) -> Answer:
 
 @dataclass(frozen=True, slots=True)
 class _End:
-    """Why the graph had to end before its own end.
+    """The reason why a graph had to end early.
 
     Attributes:
-        states: After so many states; `None` where it did not have to.
-        broken: What broke; empty where it was cut at the deadline.
+        states: The number of states before the end; `None` where it did not have to end early.
+        broken: The error; empty where the graph was cut at the deadline.
     """
 
     states: int | None = None
@@ -308,9 +319,9 @@ class _End:
 
 
 class _Way:
-    """The states that a graph goes through.
+    """The walk of a graph through its states.
 
-    Whatever a node waits for ends at the deadline by itself; a node that does not is cut soon
+    Each wait of a node ends at the deadline by itself; a node that ignores the deadline is cut soon
     after. A replay stops after the same number of states, without a clock.
     """
 
@@ -319,12 +330,13 @@ class _Way:
         self.end = _End()
         self._seen = 0
 
-    async def follow(
+    async def run_graph(
         self, strategy: Strategy, graph: CompiledGraph | None, context: RunContext
     ) -> None:
+        """Run the graph to its end, to the deadline, or to an error."""
         cut = asyncio.timeout(_patience(context))
         try:
-            # LangSmith off, whatever the environment says: no text leaves for another server.
+            # LangSmith stays off, whatever the environment says: no text goes to its server.
             with tracing_context(enabled=False):
                 async with cut:
                     await self._walk(graph or strategy.graph().compile(), context)
@@ -334,11 +346,15 @@ class _Way:
             self.end = _End(self._seen, "" if cut.expired() else _told(strategy, error))
 
     async def _walk(self, graph: CompiledGraph, context: RunContext) -> None:
+        """Run the graph, and keep its last state."""
+        # A recorded run that was cut before its first state has no state to replay.
         if self.end.states == 0:
             return
+        # Values after every node, so that the best draft survives a cut.
         states = graph.astream(
             self.state, {"recursion_limit": MOST_STEPS}, context=context, stream_mode="values"
         )
+        # Closed also when the deadline cuts it, or nodes would go on in the background.
         async with aclosing(states):
             async for values in states:
                 self.state = replace(self.state, **values)
@@ -348,19 +364,20 @@ class _Way:
 
 
 def _told(strategy: Strategy, error: Exception) -> str:
-    """What broke, in one line; the rest goes to the log."""
+    """Return the error in one line; the rest goes to the log."""
     if isinstance(error, GraphRecursionError):
-        return f"{strategy.name} came to no end in {MOST_STEPS} steps"
+        return f"{strategy.name} did not end within {MOST_STEPS} steps"
     return log_failure(strategy.name, error)
 
 
 def _patience(context: RunContext) -> float | None:
-    """Seconds until a node that overlooks the deadline is cut: half of the last step's time."""
+    """Return the seconds until a node that ignores the deadline is cut: half of the last step's."""
     left = context.seconds_left
     return None if left is None else left + (context.end - context.deadline) / 2
 
 
 def _failed(strategy: Strategy, query: Query, reason: str) -> Answer:
+    """Return a failed answer with this reason."""
     return Answer(
         question=query.text,
         status="failed",
@@ -373,11 +390,14 @@ def _failed(strategy: Strategy, query: Query, reason: str) -> Answer:
 
 
 def _closed(answer: Answer, context: RunContext, budget: Budget) -> Answer:
-    def spent() -> Json:
+    """Return the answer with the usage and budget of the run, and its final stop reason."""
+
+    def read_usage() -> Json:
         usage = context.ledger.usage
         return asdict(replace(usage, seconds=round(usage.seconds, 6)))
 
-    usage = Usage(**context.scope.observe("usage", "of the run", spent))
-    starved = answer.status == "abstained" and context.refusals
-    reason = "budget" if starved else answer.stop_reason
+    usage = Usage(**context.scope.observe("usage", "of the run", read_usage))
+    # A refused step may have held the evidence, so the budget is the reason of the abstention.
+    lacked_budget = answer.status == "abstained" and context.refusals
+    reason = "budget" if lacked_budget else answer.stop_reason
     return replace(answer, usage=usage, budget=budget, stop_reason=reason)

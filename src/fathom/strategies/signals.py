@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from math import inf
 
 from fathom.agents.judge import Judge
-from fathom.control.gate import GateProgress, Signals
-from fathom.question.form import form_of
-from fathom.question.requirements import Lacks, Requirements
+from fathom.control.gate import GateProgress, GateSignals
+from fathom.question.form import detect_form
+from fathom.question.requirements import EvidenceGap, Requirements
 from fathom.runs.context import RunContext
 from fathom.types import Draft, Hit
 
@@ -21,31 +21,33 @@ class TokenAllowance:
 
     Attributes:
         metered: Whether a language model reads.
-        count: Counts the tokens of a text.
+        count_tokens: Counts the tokens of a text.
         chunks: The number of hits that the baseline reads.
         overhead: Tokens of a call besides its chunks: prompt and reply.
         ceiling: The multiple of the baseline's tokens that may be spent on a question.
     """
 
     metered: bool
-    count: Callable[[str], int]
+    count_tokens: Callable[[str], int]
     chunks: int
     overhead: int
     ceiling: float
 
-    def baseline(self, hits: Sequence[Hit]) -> int:
+    def estimate_baseline(self, hits: Sequence[Hit]) -> int:
         """Return the tokens that the baseline spends on a question with these hits."""
         if not self.metered:
             return 0
-        return self.overhead + sum(self.count(hit.chunk.context) for hit in hits[: self.chunks])
+        return self.overhead + sum(
+            self.count_tokens(hit.chunk.context) for hit in hits[: self.chunks]
+        )
 
-    def spent(self, context: RunContext) -> int:
+    def count_spent(self, context: RunContext) -> int:
         """Return the tokens that this run has spent so far."""
         if not self.metered:
             return 0
         return int(context.scope.observe("spent", "tokens", lambda: context.ledger.usage.tokens))
 
-    def left(self, baseline: int, spent: int) -> float:
+    def compute_tokens_left(self, baseline: int, spent: int) -> float:
         """Return the tokens that the chunks of one more call may take."""
         if not self.metered:
             return inf
@@ -61,7 +63,7 @@ class RoundEvidence:
         hits: The hits that were read for the draft.
         read_ids: Ids of the chunks that had been read before.
         before: The signals of the round before; `None` in the first round.
-        baseline: Tokens that the baseline spends, as in `Signals`.
+        baseline: Tokens that the baseline spends, as in `GateSignals`.
         spent: Tokens of this question so far.
         left: Tokens that the chunks of one more call may take.
         context: Tokens that the chunks of the next round take at most.
@@ -71,7 +73,7 @@ class RoundEvidence:
     requirements: Requirements
     hits: Sequence[Hit]
     read_ids: frozenset[str]
-    before: Signals | None
+    before: GateSignals | None
     progress: GateProgress
     baseline: int = 0
     spent: int = 0
@@ -80,31 +82,31 @@ class RoundEvidence:
     overhead: int = 0
 
 
-def signals_of(
+def measure_signals(
     question: str, draft: Draft, evidence: RoundEvidence, *, like_weight: float
-) -> Signals:
+) -> GateSignals:
     """Return the signals of a draft that the judge has not been asked about yet.
 
     The support of a language model's draft is that of its sentences, where a dropped sentence
     counts 0. A draft of quotes cannot say more than its evidence does; its support is the
     probability that the best quote holds the answer.
     """
-    lacks = evidence.requirements.lacks(draft, evidence.hits)
-    coverage = _covered(evidence.requirements, lacks)
-    return Signals(
+    lacks = evidence.requirements.find_gap(draft, evidence.hits)
+    coverage = _compute_coverage(evidence.requirements, lacks)
+    return GateSignals(
         answered=bool(draft.evidence),
         support=draft.confidence,
         support_change=draft.confidence - (evidence.before.support if evidence.before else 0.0),
         coverage=coverage,
         coverage_change=coverage - (evidence.before.coverage if evidence.before else 0.0),
-        new_hits=_new(evidence),
-        conflict=_conflicting(draft, like_weight),
-        factoid=form_of(question) == "one",
+        new_hits=_compute_new_share(evidence),
+        conflict=_has_rival(draft, like_weight),
+        factoid=detect_form(question) == "one",
         contradicted=bool(lacks.contradicted),
         unit=not lacks.kind,
         whole=not lacks.items,
         quoting=not draft.claims,
-        mendable=_mendable(evidence, draft),
+        mendable=_is_mendable(evidence, draft),
         spent=evidence.spent,
         reserved=min(evidence.context, evidence.left) + evidence.overhead
         if evidence.baseline
@@ -115,20 +117,22 @@ def signals_of(
     )
 
 
-def _covered(requirements: Requirements, lacks: Lacks) -> float:
+def _compute_coverage(requirements: Requirements, lacks: EvidenceGap) -> float:
     """Return the share of the required anchors that are present; 1 without any."""
     required = len(requirements.anchors)
     return (required - len(lacks.missing)) / required if required else 1.0
 
 
-def _mendable(evidence: RoundEvidence, draft: Draft) -> bool:
+def _is_mendable(evidence: RoundEvidence, draft: Draft) -> bool:
     """Return whether a hit other than those cited holds everything that is required."""
     cited = {citation.hit.chunk.id for citation in draft.evidence}
     others = (hit for hit in evidence.hits if hit.chunk.id not in cited)
-    return any(map(evidence.requirements.held_by, others))
+    return any(map(evidence.requirements.can_be_met_by, others))
 
 
-async def judged(question: str, draft: Draft, judge: Judge, context: RunContext) -> float | None:
+async def judge_draft(
+    question: str, draft: Draft, judge: Judge, context: RunContext
+) -> float | None:
     """Return the judge's mean support for the content of a draft; `None` without any content.
 
     For sentences the judge is asked whether their quotes say so. For quotes it is asked whether the
@@ -143,17 +147,17 @@ async def judged(question: str, draft: Draft, judge: Judge, context: RunContext)
         pairs = [(f"{stripped} {draft.short_answer}", draft.evidence[0].hit.chunk.context)]
     if not pairs:
         return None
-    scores = await judge.support(pairs, context)
+    scores = await judge.score_support(pairs, context)
     return round(sum(scores) / len(scores), 6)
 
 
-def _new(evidence: RoundEvidence) -> float:
+def _compute_new_share(evidence: RoundEvidence) -> float:
     """Return the share of the hits that had not been read before; 0 without hits."""
     fresh = [hit for hit in evidence.hits if hit.chunk.id not in evidence.read_ids]
     return len(fresh) / len(evidence.hits) if evidence.hits else 0.0
 
 
-def _conflicting(draft: Draft, like_weight: float) -> bool:
+def _has_rival(draft: Draft, like_weight: float) -> bool:
     """Return whether another answer has nearly the support of the best."""
     best = max((evidence.support for evidence in draft.evidence), default=0.0)
     others = (

@@ -3,26 +3,26 @@
 from dataclasses import dataclass, replace
 from typing import Self
 
-from fathom.agents.decomposer import Decomposer, LocalDecomposer, Manner, bridge, filled
+from fathom.agents.decomposer import Decomposer, LocalDecomposer, Manner, fill_slots, find_bridge
 from fathom.agents.reader.base import Reader
 from fathom.agents.summarizer import SubAnswer, Summarizer
 from fathom.assembly import Assembly
-from fathom.question.comparison import comparison
+from fathom.question.comparison import parse_comparison
 from fathom.retrieval.fusion import ReciprocalRank, fuse_hits
 from fathom.retrieval.search import Search
-from fathom.runs.concurrency import side_by_side
+from fathom.runs.concurrency import gather_all
 from fathom.runs.context import RunContext
 from fathom.runs.ledger import BudgetRefused
 from fathom.types import Draft, Hit, Query
 
-_MOST = 4
+_MAX_COMPARED = 4
 """The largest number of things that a comparison may compare."""
-_LISTED = "; "
+_ANSWER_SEPARATOR = "; "
 """The separator of several answers in a summary."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SubAnswered:
+class SplitDraft:
     """The draft that the sub-answers lead to.
 
     Attributes:
@@ -62,45 +62,49 @@ class Splitter:
             hits=assembly.settings.mao.retrieve,
         )
 
-    async def __call__(self, query: Query, context: RunContext) -> SubAnswered | None:
+    async def __call__(self, query: Query, context: RunContext) -> SplitDraft | None:
         """Return the draft that the sub-answers lead to; `None` where the question cannot be split.
 
         Raises:
             BudgetRefused: If no time was left for it.
         """
-        is_parallel = len(self.rules.parts(query.text, "parallel")) > 1
+        is_parallel = len(self.rules.split_by_rules(query.text, "parallel")) > 1
         manner: Manner = "parallel" if is_parallel else "serial"
         questions = await self.decomposer.split(query.text, manner, context)
         if len(questions) < 2:
             return None
-        turns = await self._turns(query, questions, manner, context)
+        turns = await self._take_turns(query, questions, manner, context)
         sub_answers = [SubAnswer(question=turn.question, draft=turn.draft) for turn in turns]
+        # The hits of all turns, as the summary may cite any of them.
         hits = fuse_hits(
             [turn.hits for turn in turns], [1.0] * len(turns), ReciprocalRank(0), "split"
         )
         draft = await self.summarizer.summarize(query.text, manner, sub_answers, hits, context)
-        if manner == "serial" or comparison(query.text, _MOST) is None:
-            return SubAnswered(draft=draft)
+        if manner == "serial" or parse_comparison(query.text, _MAX_COMPARED) is None:
+            return SplitDraft(draft=draft)
         # A list means that the sides were found but not compared.
-        has_one_answer = bool(draft.short_answer) and _LISTED not in draft.short_answer
-        return SubAnswered(draft=draft, compared=has_one_answer)
+        has_one_answer = bool(draft.short_answer) and _ANSWER_SEPARATOR not in draft.short_answer
+        return SplitDraft(draft=draft, compared=has_one_answer)
 
-    async def _turns(
+    async def _take_turns(
         self, query: Query, questions: tuple[str, ...], manner: Manner, context: RunContext
     ) -> list["_Turn"]:
         """Return a turn for each sub-question; serial ones get the answers before them."""
         if manner == "parallel":
             jobs = (
-                self._turn(query, text, n, context) for n, text in enumerate(questions, start=1)
+                self._take_turn(query, text, n, context)
+                for n, text in enumerate(questions, start=1)
             )
-            return await side_by_side(jobs)
+            return await gather_all(jobs)
         turns: list[_Turn] = []
         for number, text in enumerate(questions, start=1):
             earlier = [(turn.question, turn.answer) for turn in turns]
-            turns.append(await self._turn(query, filled(text, earlier), number, context))
+            turns.append(await self._take_turn(query, fill_slots(text, earlier), number, context))
         return turns
 
-    async def _turn(self, query: Query, text: str, number: int, context: RunContext) -> "_Turn":
+    async def _take_turn(
+        self, query: Query, text: str, number: int, context: RunContext
+    ) -> "_Turn":
         """Search and read for one sub-question, as one step of the run."""
         with context.step(f"turn {number}", agent="decomposer") as step:
             try:
@@ -109,7 +113,7 @@ class Splitter:
                 # A refused search leaves this turn empty; the others still count.
                 hits = ()
             draft = await self.reader.read(text, hits, step)
-            step.done(outputs={"question": text, "answer": draft.short_answer})
+            step.set_outcome(outputs={"question": text, "answer": draft.short_answer})
         return _Turn(question=text, hits=hits, draft=draft)
 
 
@@ -124,4 +128,4 @@ class _Turn:
     @property
     def answer(self) -> str:
         """The answer that later questions get in place of a slot."""
-        return bridge(self.question, self.draft, self.hits)
+        return find_bridge(self.question, self.draft, self.hits)

@@ -1,4 +1,4 @@
-"""Answers that a person verified: given again to the same question while their quotes stand."""
+"""Answers that a person verified, given again to the same question while their quotes stand."""
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -10,7 +10,7 @@ from fathom.errors import UsageError
 from fathom.index.feedback import Feedback, key_of
 from fathom.index.trace_retention import Held
 from fathom.jsonable import Json
-from fathom.retrieval.quotes import QuotePlace, Quotes
+from fathom.retrieval.quotes import QuoteLookup, QuotePlace
 from fathom.runs.context import RunContext
 from fathom.runs.trace import Origin, Trace
 from fathom.text.answer_scores import is_right
@@ -19,15 +19,16 @@ from fathom.types import VERIFIED, Answer, Citation, Conflict, Document, Filter,
 from fathom.usage import Budget, Usage
 
 Fits: TypeAlias = Callable[[str, Document, Span], bool]
-"""Tells whether what stands at a place of a document answers a question."""
+"""Returns whether the text at a place of a document answers a question."""
 BY = "a person"
-"""What the confidence of such an answer rests on."""
+"""The calibration that a verified answer names."""
 MOST_PLACES = 20
-"""So many places are looked at for one where an answer that was told answers the question."""
+"""The largest number of places of a corrected answer that are tried for one that fits."""
 _EDGE = "[0-9A-Za-z\u00c0-\u024f]"
 _LETTER = re.compile(_EDGE)
-"""What words are made of where they stand apart; others are not set apart by anything."""
+"""The letters of scripts that separate words; other scripts do not separate them."""
 _SHOWN = 80
+"""Characters of an answer or question in an error message."""
 
 
 def feedback_on(
@@ -38,35 +39,42 @@ def feedback_on(
     lookup: Callable[[str], Document | None],
     fits: Fits,
 ) -> tuple[Feedback, frozenset[Held]]:
-    """What a person says of the answer of a run, and the texts of documents that it rests on.
+    """Return a person's feedback on a run's answer, and the texts of documents that it rests on.
 
     Args:
-        trace: Of the run.
+        trace: The trace of the run.
         right: Whether its answer was right.
-        answer: What the right answer is, instead.
-        sources: Documents that hold it; by default those that the run cited.
-        lookup: Gives a document by its id.
-        fits: Tells whether what stands at a place answers the question.
+        answer: The right answer, in place of `right`.
+        sources: The documents that hold the right answer; by default those that the run cited.
+        lookup: Returns a document by its id.
+        fits: Returns whether the text at a place answers the question.
 
     Raises:
-        UsageError: If neither or both are given, or there is no answer to call right or wrong, or
-            the documents hold the one that was told, but not as an answer to this question.
+        UsageError: If neither or both of `right` and `answer` are given, or there is no answer to
+            call right or wrong, or the documents hold the right answer, but not as an answer to
+            this question.
     """
-    given = trace.answer if isinstance(trace.answer, dict) else {}
-    answered = given.get("status") == "answered"
+    recorded_answer = trace.answer if isinstance(trace.answer, dict) else {}
+    answered = recorded_answer.get("status") == "answered"
     if (right is None) == (not answer):
-        raise UsageError("feedback: say one of right, wrong, or what the right answer is")
+        raise UsageError("feedback: give one of right, wrong, or the right answer")
     if right is not None and not answered:
-        raise UsageError("feedback: the run gave no answer; say what the right answer is")
-    cited = [each["document"] for each in given.get("citations") or ()]
+        raise UsageError("feedback: the run gave no answer; give the right answer")
+    cited_ids = [citation["document"] for citation in recorded_answer.get("citations") or ()]
     if answer:
-        near = sources or [found for each in dict.fromkeys(cited) if (found := lookup(each))]
-        # What is never given again needs to fit nothing: a follow-up does not stand for itself.
-        kept = told(trace, answer, near, _fit_any if has_history(trace.origin) else fits)
-        right = is_right(given["short_answer"] or given["answer"], [answer]) if answered else None
+        documents = sources or [
+            document for name in dict.fromkeys(cited_ids) if (document := lookup(name))
+        ]
+        # The answer to a follow-up is never given again, so it need not fit the question alone.
+        verified = told(trace, answer, documents, _fit_any if has_history(trace.origin) else fits)
+        right = (
+            is_right(recorded_answer["short_answer"] or recorded_answer["answer"], [answer])
+            if answered
+            else None
+        )
     else:
-        kept = recorded(trace) if right else None
-    made = Feedback(
+        verified = recorded(trace) if right else None
+    feedback = Feedback(
         trace_id=trace.id,
         key=key_of(trace.origin.question, filters_of(trace.origin)),
         question=trace.origin.question,
@@ -75,25 +83,35 @@ def feedback_on(
         answer=answer,
         right=right,
         signals=dict(trace.signals),
-        again=None if has_history(trace.origin) else kept,
+        again=None if has_history(trace.origin) else verified,
     )
-    quoted = [*(given.get("citations") or ()), *(kept["citations"] if kept else ())]
-    return made, frozenset(
-        Held.of(each["document"], each["title"], Span(each["start"], each["end"]), each["quote"])
-        for each in quoted
-        if each["source"] == "corpus"
+    citations = [
+        *(recorded_answer.get("citations") or ()),
+        *(verified["citations"] if verified else ()),
+    ]
+    return feedback, frozenset(
+        Held.of(
+            citation["document"],
+            citation["title"],
+            Span(citation["start"], citation["end"]),
+            citation["quote"],
+        )
+        for citation in citations
+        if citation["source"] == "corpus"
     )
 
 
 def has_history(origin: Origin) -> bool:
-    """Tell whether a run was asked in a conversation."""
+    """Return whether a run was asked in a conversation."""
     return bool(origin.arguments.get("history"))
 
 
 def filters_of(origin: Origin) -> tuple[Filter, ...]:
-    """The conditions that a run was held to."""
-    given = origin.arguments.get("filters", ())
-    values = ((each["key"], each["op"], each["value"]) for each in given)
+    """Return the filters of a run."""
+    recorded_filters = origin.arguments.get("filters", ())
+    values = (
+        (condition["key"], condition["op"], condition["value"]) for condition in recorded_filters
+    )
     return tuple(
         Filter(key, op, tuple(value) if isinstance(value, list) else value)
         for key, op, value in values
@@ -101,22 +119,25 @@ def filters_of(origin: Origin) -> tuple[Filter, ...]:
 
 
 def recorded(trace: Trace) -> Json:
-    """The answer of a run as it can be given again; `None` where it does not rest on documents."""
+    """Return a run's answer so that it can be given again; `None` if it rests on no documents."""
     answer = trace.answer if isinstance(trace.answer, dict) else {}
-    cited = answer.get("citations") or ()
-    stands = cited and all(each["verified"] and each["source"] == "corpus" for each in cited)
-    return _kept(answer) if answer.get("status") == "answered" and stands else None
+    citations = answer.get("citations") or ()
+    is_supported = citations and all(
+        citation["verified"] and citation["source"] == "corpus" for citation in citations
+    )
+    return _kept(answer) if answer.get("status") == "answered" and is_supported else None
 
 
 def told(trace: Trace, short: str, documents: Iterable[Document], fits: Fits) -> Json:
-    """The answer that a person told, with the first sentence of the documents in which it is one.
+    """Return a person's answer, with the first sentence of the documents in which it answers.
 
     Returns:
-        `None` where none of them holds it.
+        `None` where no document holds the answer.
 
     Raises:
-        UsageError: If it is held, but nowhere answers the question.
+        UsageError: If documents hold the answer, but nowhere as an answer to the question.
     """
+    # A number or a common word stands in very many places, each of which `fits` has to read.
     places = list(islice(_find_places(short, documents), MOST_PLACES))
     for document, place in places:
         if fits(trace.origin.question, document, place):
@@ -131,16 +152,18 @@ def told(trace: Trace, short: str, documents: Iterable[Document], fits: Fits) ->
 
 
 def _find_places(short: str, documents: Iterable[Document]) -> Iterator[tuple[Document, Span]]:
-    """Where the words stand, whole."""
+    """Yield the places where the words of an answer stand, as whole words."""
+    # `\b` sees no edge between these letters and those of scripts without spaces.
     before = f"(?<!{_EDGE})" if _LETTER.match(short[0]) else ""
     after = f"(?!{_EDGE})" if _LETTER.match(short[-1]) else ""
-    wanted = re.compile(f"{before}{re.escape(short)}{after}", re.IGNORECASE)
+    pattern = re.compile(f"{before}{re.escape(short)}{after}", re.IGNORECASE)
     for document in documents:
-        for found in wanted.finditer(document.text):
-            yield document, Span(*found.span())
+        for match in pattern.finditer(document.text):
+            yield document, Span(*match.span())
 
 
 def _make_answer(origin: Origin, document: Document, place: Span) -> Answer:
+    """Return the answer that quotes the sentence at a place."""
     quote = _around(document.text, place)
     return Answer(
         question=origin.question,
@@ -157,60 +180,75 @@ def _make_answer(origin: Origin, document: Document, place: Span) -> Answer:
 
 
 def _fit_any(question: str, document: Document, place: Span) -> bool:  # noqa: ARG001 - see `Fits`
+    """Return that any place fits."""
     return True
 
 
-async def again(question: str, given: Json, quotes: Quotes, context: RunContext) -> Answer | None:
-    """The verified answer, as one step of the run; `None` where a quote does not stand any more."""
+async def again(
+    question: str, given: Json, quotes: QuoteLookup, context: RunContext
+) -> Answer | None:
+    """Return the verified answer, as one step of the run; `None` where a quote no longer stands."""
     answer = _answer(question, given)
-    with context.step(VERIFIED, agent=BY) as here:
+    with context.step(VERIFIED, agent=BY) as step:
         places = [
-            QuotePlace(each.document, Span(each.start, each.end)) for each in answer.citations
+            QuotePlace(citation.document, Span(citation.start, citation.end))
+            for citation in answer.citations
         ]
-        found = await quotes(places, here)
-        pairs = zip(answer.citations, found, strict=True)
-        stands = all(now is not None and now.text == each.quote for each, now in pairs)
-        here.done(
-            outputs={"citations": len(answer.citations)},
-            verdict="answered" if stands else "left out",
-            reason="a person verified it" if stands else "what it cites does not stand any more",
+        quotes_now = await quotes(places, step)
+        pairs = zip(answer.citations, quotes_now, strict=True)
+        all_stand = all(
+            quote is not None and quote.text == citation.quote for citation, quote in pairs
         )
-    return answer if stands else None
+        step.set_outcome(
+            outputs={"citations": len(answer.citations)},
+            verdict="answered" if all_stand else "left out",
+            reason="a person verified it"
+            if all_stand
+            else "a quote that it cites no longer stands",
+        )
+    return answer if all_stand else None
 
 
-def _answer(question: str, given: Mapping[str, Any]) -> Answer:
+def _answer(question: str, record: Mapping[str, Any]) -> Answer:
+    """Return the verified answer of a record."""
     return Answer(
         question=question,
         status="answered",
-        answer=given["answer"],
-        short_answer=given["short_answer"],
+        answer=record["answer"],
+        short_answer=record["short_answer"],
         confidence=1.0,
         calibration=BY,
-        citations=tuple(Citation(**each) for each in given["citations"]),
+        citations=tuple(Citation(**citation) for citation in record["citations"]),
         conflicts=tuple(
-            Conflict(**{**each, "citations": tuple(each["citations"])})
-            for each in given["conflicts"]
+            Conflict(**{**conflict, "citations": tuple(conflict["citations"])})
+            for conflict in record["conflicts"]
         ),
-        strategy=given["strategy"],
+        strategy=record["strategy"],
         phase=VERIFIED,
-        stop_reason=given["stop_reason"],
+        stop_reason=record["stop_reason"],
         usage=Usage(),
         budget=Budget(),
     )
 
 
 def _kept(answer: Mapping[str, Any]) -> Json:
+    """Return the fields of an answer that are needed to give it again."""
     names = ("answer", "short_answer", "citations", "conflicts", "strategy", "stop_reason")
     return {name: answer[name] for name in names}
 
 
 def _around(text: str, span: Span) -> Span:
-    """The sentences that a span touches."""
-    touched = [each for each in split(text) if each.start < span.end and each.end > span.start]
+    """Return the span of the sentences that a span touches."""
+    touched = [
+        sentence
+        for sentence in split(text)
+        if sentence.start < span.end and sentence.end > span.start
+    ]
     return Span(touched[0].start, touched[-1].end) if touched else span
 
 
 def _citation(document: Document, quote: Span) -> Citation:
+    """Return the citation of a quote, with its place in the document."""
     place = document.place_at(quote.start)
     return Citation(
         n=1,

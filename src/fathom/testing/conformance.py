@@ -21,7 +21,7 @@ import pytest
 
 from fathom.agents.judge import Judge
 from fathom.agents.reader.base import Reader
-from fathom.documents.base import Parsed, ParseLimits, Refused
+from fathom.documents.base import ParsedDocument, ParseLimits, ParseRefusal
 from fathom.documents.sandbox.parent import Sandbox, read
 from fathom.engine import Engine
 from fathom.errors import UsageError
@@ -55,7 +55,7 @@ QUESTIONS = (
 QUERIES = ("when does the ferry sail", "bridge island winter", "berapa biaya izin", "zzz qqq", "!?")
 
 
-class _OverDocuments:
+class _EngineSuite:
     """The base of suites that ask an engine.
 
     Attributes:
@@ -77,7 +77,7 @@ class _OverDocuments:
             yield engine
 
 
-class StrategyConformance(_OverDocuments):
+class StrategyConformance(_EngineSuite):
     """The suite of `Strategy`. Subclasses give the fixture `strategy`, its name."""
 
     @pytest.fixture
@@ -104,7 +104,7 @@ class StrategyConformance(_OverDocuments):
 
     def test_equal_questions_have_equal_answers(self, engine: Engine, strategy: str) -> None:
         first, second = (engine.ask(QUESTION, strategy=strategy) for _ in range(2))
-        assert _said(first) == _said(second)
+        assert _strip_run_details(first) == _strip_run_details(second)
         traces = [engine.trace(str(answer.trace_id)) for answer in (first, second)]
         # Branches that run side by side end in any order, so the order of steps may differ.
         assert sorted(s.id for s in traces[0].steps) == sorted(s.id for s in traces[1].steps)
@@ -114,8 +114,10 @@ class StrategyConformance(_OverDocuments):
             pending = (engine.aask(question, strategy=strategy) for question in QUESTIONS)
             return await asyncio.gather(*pending)
 
-        alone = [_said(engine.ask(question, strategy=strategy)) for question in QUESTIONS]
-        assert [_said(answer) for answer in asyncio.run(at_once())] == alone
+        alone = [
+            _strip_run_details(engine.ask(question, strategy=strategy)) for question in QUESTIONS
+        ]
+        assert [_strip_run_details(answer) for answer in asyncio.run(at_once())] == alone
 
     def test_the_steps_account_for_the_usage(self, engine: Engine, strategy: str) -> None:
         for question in QUESTIONS:
@@ -140,13 +142,13 @@ class StrategyConformance(_OverDocuments):
         assert retrievals or answer.stop_reason == "budget"
 
 
-def _said(answer: Answer) -> Answer:
+def _strip_run_details(answer: Answer) -> Answer:
     """Return an answer without what differs between two runs: the time and the trace."""
     usage = replace(answer.usage, seconds=0.0)
     return replace(answer, usage=usage, trace_id=None)
 
 
-class RetrieverConformance(_OverDocuments):
+class RetrieverConformance(_EngineSuite):
     """The suite of `Retriever`. Subclasses give the fixture `retriever`, over `engine`."""
 
     @pytest.fixture
@@ -207,10 +209,10 @@ class FormatConformance:
     """
 
     ending: ClassVar[str]
-    parse: ClassVar[Callable[[bytes], Parsed]]
+    parse: ClassVar[Callable[[bytes], ParsedDocument]]
     examples: ClassVar[Mapping[str, bytes]]
 
-    def parsed(self, data: bytes) -> Parsed:
+    def parse_data(self, data: bytes) -> ParsedDocument:
         """Parse the contents of a file."""
         # A plain function as a class attribute would take `self` for its argument.
         return type(self).parse(data)
@@ -218,11 +220,11 @@ class FormatConformance:
     def test_every_example_gives_text(self) -> None:
         assert self.examples
         for name, data in self.examples.items():
-            assert self.parsed(data).text.strip(), name
+            assert self.parse_data(data).text.strip(), name
 
     def test_blocks_lie_in_the_text_in_order_and_do_not_overlap(self) -> None:
         for data in self.examples.values():
-            parsed, end = self.parsed(data), 0
+            parsed, end = self.parse_data(data), 0
             for block in parsed.blocks:
                 assert end <= block.span.start < block.span.end <= len(parsed.text)
                 assert block.span.cut(parsed.text).strip()
@@ -231,7 +233,7 @@ class FormatConformance:
 
     def test_line_numbers_grow_with_the_text(self) -> None:
         for data in self.examples.values():
-            parsed, before = self.parsed(data), (-1, 0)
+            parsed, before = self.parse_data(data), (-1, 0)
             for offset, line in parsed.lines:
                 assert before[0] < offset < len(parsed.text)
                 assert before[1] < line
@@ -239,13 +241,13 @@ class FormatConformance:
 
     def test_metadata_are_plain_values(self) -> None:
         for data in self.examples.values():
-            for key, value in self.parsed(data).metadata.items():
+            for key, value in self.parse_data(data).metadata.items():
                 assert isinstance(key, str)
                 assert isinstance(value, str | int | float | bool)
 
     def test_the_same_bytes_give_the_same_document(self) -> None:
         for data in self.examples.values():
-            assert self.parsed(data) == self.parsed(data)
+            assert self.parse_data(data) == self.parse_data(data)
 
     def test_the_sandbox_reads_it_too(self, tmp_path: Path) -> None:
         """The sandbox decides what a parser may do: no other file, no socket, no program."""
@@ -254,8 +256,8 @@ class FormatConformance:
                 file = tmp_path / f"{number}.{self.ending}"
                 file.write_bytes(data)
                 (sandboxed,) = read(file, sandbox)
-                assert isinstance(sandboxed, Parsed)
-                direct = self.parsed(data)
+                assert isinstance(sandboxed, ParsedDocument)
+                direct = self.parse_data(data)
                 assert (sandboxed.text, sandboxed.title) == (direct.text, direct.title)
                 assert (sandboxed.blocks, dict(sandboxed.metadata)) == (
                     direct.blocks,
@@ -267,10 +269,10 @@ class FormatConformance:
         for name, data in self.examples.items():
             for fragment in (b"", data[: len(data) // 2], data[1:], b"\x00\xff" * 40):
                 try:
-                    parsed = self.parsed(fragment)
-                except Refused:
+                    parsed = self.parse_data(fragment)
+                except ParseRefusal:
                     continue
-                assert isinstance(parsed, Parsed), name
+                assert isinstance(parsed, ParsedDocument), name
 
 
 class ReaderConformance:
@@ -282,7 +284,7 @@ class ReaderConformance:
         raise NotImplementedError("give the fixture `reader`")
 
     def test_evidence_lies_in_the_given_hits(self, reader: Reader) -> None:
-        hits = _hits()
+        hits = _make_hits()
         for question in QUESTIONS:
             with run_context() as context:
                 draft = asyncio.run(reader.read(question, hits, context))
@@ -296,7 +298,7 @@ class ReaderConformance:
 
     def test_the_answer_is_quoted(self, reader: Reader) -> None:
         with run_context() as context:
-            draft = asyncio.run(reader.read(QUESTION, _hits(), context))
+            draft = asyncio.run(reader.read(QUESTION, _make_hits(), context))
         assert "40 crowns" in " ".join(evidence.quote for evidence in draft.evidence)
 
     def test_no_hits_give_an_empty_draft(self, reader: Reader) -> None:
@@ -308,22 +310,22 @@ class ReaderConformance:
         drafts = []
         for _ in range(2):
             with run_context() as context:
-                drafts.append(asyncio.run(reader.read(QUESTION, _hits(), context)))
+                drafts.append(asyncio.run(reader.read(QUESTION, _make_hits(), context)))
         assert drafts[0] == drafts[1]
 
     def test_reading_is_a_step_of_the_run(self, reader: Reader) -> None:
         with run_context() as context:
-            asyncio.run(reader.read(QUESTION, _hits(), context))
+            asyncio.run(reader.read(QUESTION, _make_hits(), context))
             assert isinstance(context.scope, Recorder)
             steps = context.scope.seal(None).steps
         assert "reader" in {step.agent for step in steps}
 
     def test_work_after_the_deadline_is_refused(self, reader: Reader) -> None:
         with run_context(seconds=0) as context, pytest.raises(BudgetRefused):
-            asyncio.run(reader.read(QUESTION, _hits(), context))
+            asyncio.run(reader.read(QUESTION, _make_hits(), context))
 
 
-def _hits() -> tuple[Hit, ...]:
+def _make_hits() -> tuple[Hit, ...]:
     return tuple(
         Hit(
             chunk=Chunk(
@@ -361,23 +363,23 @@ class JudgeConformance:
 
     def test_scores_are_one_a_pair_from_0_to_1(self, judge: Judge) -> None:
         with run_context() as context:
-            scores = asyncio.run(judge.support(self.PAIRS, context))
+            scores = asyncio.run(judge.score_support(self.PAIRS, context))
         assert len(scores) == len(self.PAIRS)
         assert all(0 <= score <= 1 for score in scores)
 
     def test_equal_texts_support_and_other_numbers_do_not(self, judge: Judge) -> None:
         with run_context() as context:
-            same, other, *_ = asyncio.run(judge.support(self.PAIRS, context))
+            same, other, *_ = asyncio.run(judge.score_support(self.PAIRS, context))
         assert same > 0.9
         assert other == 0.0
 
     def test_no_pairs_give_no_scores(self, judge: Judge) -> None:
         with run_context() as context:
-            assert asyncio.run(judge.support([], context)) == ()
+            assert asyncio.run(judge.score_support([], context)) == ()
 
     def test_work_after_the_deadline_is_refused(self, judge: Judge) -> None:
         with run_context(seconds=0) as context, pytest.raises(BudgetRefused):
-            asyncio.run(judge.support(self.PAIRS, context))
+            asyncio.run(judge.score_support(self.PAIRS, context))
 
 
 class EmbedderConformance:

@@ -22,11 +22,11 @@ from fathom.engine import Engine
 from fathom.llm.base import Call, ChatModel, Completion
 from fathom.models.base import Matrix
 from fathom.models.reading import NOTHING, Reading, ReadSpan
-from fathom.question.answer_kind import asked_kind, tells
+from fathom.question.answer_kind import detect_expected_value, is_plausible
 from fathom.runs.context import RunContext
 from fathom.runs.ledger import Ledger
 from fathom.runs.recorder import Recorder
-from fathom.runs.trace import Events, Origin
+from fathom.runs.trace import EventSource, Origin
 from fathom.text.sentences import split
 from fathom.types import Chunk, Span
 from fathom.usage import Budget
@@ -69,7 +69,7 @@ class HashingEmbedder:
         """Return one unit vector a text, as a row."""
         vectors = np.zeros((len(texts), self._dimension), dtype=np.float32)
         for number, text in enumerate(texts):
-            for feature, weight in _features(text):
+            for feature, weight in _extract_features(text):
                 place, sign = self._hash_feature(feature)
                 vectors[number, place] += sign * weight
         vectors[~vectors.any(axis=1), 0] = 1.0  # texts without words, or whose features cancel out
@@ -87,7 +87,7 @@ class HashingEmbedder:
         return (number >> 1) % self._dimension, 1 - 2 * (number & 1)
 
 
-def _features(text: str) -> Iterator[tuple[str, float]]:
+def _extract_features(text: str) -> Iterator[tuple[str, float]]:
     words = _WORD.findall(text.lower())
     for word in words:
         yield word, 1.0
@@ -152,7 +152,7 @@ class ScriptedCrossReader:
 
     script: Script
 
-    def session(self, question: str, *, spans: int = 5) -> "ScriptedSession":
+    def open_session(self, question: str, *, spans: int = 5) -> "ScriptedSession":
         """Return a session on one question."""
         return ScriptedSession(self.script, question, spans)
 
@@ -179,26 +179,28 @@ class ScriptedSession:
         return max(scores, default=0.0)
 
 
-def overlap(question: str, chunk: Chunk) -> Reading:
+def read_by_overlap(question: str, chunk: Chunk) -> Reading:
     """Read by shared words alone: the answer is the first new word of the best sentence.
 
     A word that is surely of another kind than the question asks for, such as "ferry" for "when", is
     no answer.
     """
-    question_words, kind = _words(question), asked_kind(question)
+    question_words, kind = _extract_stems(question), detect_expected_value(question)
     best = max(
         split(chunk.text),
-        key=lambda sentence: len(question_words & _words(sentence.cut(chunk.text))),
+        key=lambda sentence: len(question_words & _extract_stems(sentence.cut(chunk.text))),
         default=None,
     )
     if best is None or not question_words:
         return NOTHING
-    shared = round(len(question_words & _words(best.cut(chunk.text))) / len(question_words), 6)
+    shared = round(
+        len(question_words & _extract_stems(best.cut(chunk.text))) / len(question_words), 6
+    )
     new = [
         Span(best.start + match.start(), best.start + match.end())
         for match in _LETTERS.finditer(best.cut(chunk.text))
-        if not _words(match.group()) & question_words
-        and (kind is None or tells(kind, match.group()))
+        if not _extract_stems(match.group()) & question_words
+        and (kind is None or is_plausible(kind, match.group()))
     ]
     sure = 0.99 if shared >= 0.5 else 0.01  # far from any threshold that a test might depend on
     return replace(
@@ -212,12 +214,12 @@ def overlap(question: str, chunk: Chunk) -> Reading:
     )
 
 
-def _words(text: str) -> frozenset[str]:
+def _extract_stems(text: str) -> frozenset[str]:
     """Return the first four letters of the longer words, as crude stems."""
     return frozenset(word[:4].lower() for word in _LETTERS.findall(text) if len(word) > 3)
 
 
-OVERLAP = ScriptedCrossReader(overlap)
+OVERLAP = ScriptedCrossReader(read_by_overlap)
 """A cross-reader that answers from the sentence with the most shared words; it loads nothing."""
 
 
@@ -240,7 +242,7 @@ def make_engine(
 
 @contextmanager
 def run_context(
-    budget: Budget | None = None, *, events: Events | None = None, seconds: float = inf
+    budget: Budget | None = None, *, events: EventSource | None = None, seconds: float = inf
 ) -> Iterator[RunContext]:
     """Open a run outside of any strategy, for tests of agents; its recorder is `context.scope`.
 

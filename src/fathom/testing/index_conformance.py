@@ -21,11 +21,11 @@ from fathom.testing.index_entries import (
     put,
     source,
 )
-from fathom.testing.late_vectors_conformance import LateVectors
+from fathom.testing.late_vectors_conformance import LateVectorsConformance
 from fathom.types import Filter, Scalar
 
 
-class IndexConformance(LateVectors):
+class IndexConformance(LateVectorsConformance):
     """The suite of indexes; subclasses give the methods `open_writer` and `open_reader`.
 
     It covers the protocols `index.base.IndexReader` and `IndexWriter`.

@@ -65,7 +65,7 @@ def put(writer: IndexWriter, *entries: Entry) -> None:
     writer.put(entries, [source(item) for item in entries])
 
 
-def vectors_of(item: Entry) -> Matrix:
+def get_vectors(item: Entry) -> Matrix:
     """Return the vectors that came with an entry."""
     if item.vectors is None:
         raise ValueError(f"{item.document.id} has no vectors yet; fill them first")

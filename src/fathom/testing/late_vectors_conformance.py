@@ -5,11 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from fathom.index.base import IndexReader, IndexWriter
-from fathom.testing.index_entries import CATS, IDENTITY, SHIPS, axis, entry, put, vectors_of
+from fathom.testing.index_entries import CATS, IDENTITY, SHIPS, axis, entry, get_vectors, put
 from fathom.types import Filter
 
 
-class LateVectors:
+class LateVectorsConformance:
     """The suite of late vectors, as a part of `IndexConformance`, which opens the index."""
 
     def open_writer(self, place: Path, identity: Mapping[str, str] | None) -> IndexWriter:
@@ -53,7 +53,7 @@ class LateVectors:
         put(writer, replace(CATS, vectors=None), replace(SHIPS, vectors=None))
         seen = {reader.revision()}
         vectors = {
-            c.id: v for e in (CATS, SHIPS) for c, v in zip(e.chunks, vectors_of(e), strict=True)
+            c.id: v for e in (CATS, SHIPS) for c, v in zip(e.chunks, get_vectors(e), strict=True)
         }
         after = ""
         while chunks := writer.lacking("", most=1, after=after):

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 from tests.making import hit_of
 
-from fathom.agents.debate.aggregator import LocalAggregator, draft_of, share_of
+from fathom.agents.debate.aggregator import LocalAggregator, compose_draft, compute_share
 from fathom.agents.debate.debater import Position
 from fathom.testing.doubles import run_context
 from fathom.types import Draft, Evidence, Span
@@ -97,5 +97,5 @@ def test_the_unknown_count_against_the_agreement() -> None:
 
 def test_when_all_are_unknown_so_is_the_aggregate() -> None:
     assert aggregated(position("", 1), position("", 2)) == Draft()
-    assert aggregated() == draft_of(WHO, (), ()) == Draft()
-    assert share_of("Ada Vale", WHO, ()) == 0.0
+    assert aggregated() == compose_draft(WHO, (), ()) == Draft()
+    assert compute_share("Ada Vale", WHO, ()) == 0.0

@@ -11,10 +11,10 @@ from fathom.agents.debate.aggregator import LocalAggregator
 from fathom.agents.debate.debate import (
     DEBATE_LAWS,
     Debate,
-    Debated,
     DebateFeedback,
     DebateLaw,
-    settled,
+    DebateOutcome,
+    is_settled,
 )
 from fathom.agents.debate.debater import LocalDebater, Position
 from fathom.models.reading import Reading
@@ -73,7 +73,7 @@ class NeverTheSame:
         return position(hit, f"Answer {next(self.numbers)}")
 
 
-def held(debate: Debate, hits: Sequence[Hit] = HITS) -> tuple[Debated, str]:
+def held(debate: Debate, hits: Sequence[Hit] = HITS) -> tuple[DebateOutcome, str]:
     """What came of it, and how it ended."""
     with run_context() as context:
         done = asyncio.run(debate.hold(WHO, hits, context))
@@ -142,7 +142,7 @@ def test_documents_differ_if_they_give_different_answers(
     scout = LocalDebater(pairs=ScriptedCrossReader(reads))
     debate = Debate(debaters=[scout], aggregator=LocalAggregator(), scout=scout)
     with run_context() as context:
-        assert asyncio.run(debate.differ(question, hits, context)) == differ
+        assert asyncio.run(debate.answers_differ(question, hits, context)) == differ
 
 
 def test_the_unknown_agree_with_nothing() -> None:
@@ -152,7 +152,7 @@ def test_the_unknown_agree_with_nothing() -> None:
     assert len(says.heard) == 3 * 3
     assert done.share < 1.0
     nothing = [Position(hit=HITS[0])]
-    assert not settled(nothing, nothing)
+    assert not is_settled(nothing, nothing)
 
 
 def test_one_that_never_converges_ends_with_the_last_round() -> None:

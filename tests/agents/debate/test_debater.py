@@ -39,7 +39,7 @@ def peer(answer: str, text: str, score: float = 0.9) -> Position:
 
 
 def said(hit: Hit, own: Position | None = None, *heard: Position) -> Position:
-    return agent().said(WHO, hit, own, heard)
+    return agent().take_position(WHO, hit, own, heard)
 
 
 def test_in_the_first_round_it_says_what_its_chunk_says() -> None:
@@ -51,7 +51,7 @@ def test_in_the_first_round_it_says_what_its_chunk_says() -> None:
 def test_what_it_does_not_know_it_does_not_say() -> None:
     position = said(hit_of("Nothing about it."))
     assert (position.answer, position.evidence, position.score) == ("", None, 0.0)
-    assert agent(min_score=0.7).said(WHO, OWN, None, []).answer == ""
+    assert agent(min_score=0.7).take_position(WHO, OWN, None, []).answer == ""
 
 
 def test_it_keeps_what_nobody_speaks_against() -> None:

@@ -3,7 +3,7 @@
 import pytest
 from tests.making import hit_of
 
-from fathom.agents.reader.local import attributed, source_of
+from fathom.agents.reader.local import extract_source, select_attributed
 
 
 @pytest.mark.parametrize(
@@ -17,12 +17,12 @@ from fathom.agents.reader.local import attributed, source_of
     ],
 )
 def test_the_question_names_who_is_to_say_it(question: str, source: str) -> None:
-    assert source_of(question) == source
+    assert extract_source(question) == source
 
 
 def test_hits_that_name_the_source_come_alone_where_there_are_any() -> None:
     asked = "What does a permit cost according to the Treasury?"
     old, new = hit_of("19 crowns."), hit_of("The Treasury asks 22 crowns.", document="new")
-    assert attributed(asked, [old, new]) == [new]
-    assert attributed(asked, [old]) == [old]
-    assert attributed("What does a permit cost?", [old, new]) == [old, new]
+    assert select_attributed(asked, [old, new]) == [new]
+    assert select_attributed(asked, [old]) == [old]
+    assert select_attributed("What does a permit cost?", [old, new]) == [old, new]

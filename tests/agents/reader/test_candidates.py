@@ -2,7 +2,7 @@ import pytest
 from tests.making import hit_of, hit_with
 
 from fathom.agents.reader.base import ReadHit
-from fathom.agents.reader.candidates import candidates_of, supporting
+from fathom.agents.reader.candidates import group_candidates, select_supporting
 from fathom.documents.base import Builder
 from fathom.testing.doubles import reading
 from fathom.types import Hit
@@ -13,7 +13,7 @@ def looked(hit: Hit, answer: str, score: float, trust: float = 1.0) -> ReadHit:
 
 
 def test_equal_answers_of_several_hits_count_together() -> None:
-    found = candidates_of([
+    found = group_candidates([
         looked(hit_of("It costs 55.", document="a"), "55", 0.6),
         looked(hit_of("The fee is 40 Crowns.", document="b"), "40 Crowns", 0.4),
         looked(hit_of("So 40 crowns, then.", document="c"), "40 crowns", 0.5),
@@ -25,36 +25,36 @@ def test_equal_answers_of_several_hits_count_together() -> None:
 
 
 def test_a_score_counts_as_far_as_its_hit_is_trusted() -> None:
-    (found,) = candidates_of([looked(hit_of(), "40 crowns", 0.5, trust=0.8)])
+    (found,) = group_candidates([looked(hit_of(), "40 crowns", 0.5, trust=0.8)])
     assert found.score == 0.4
     assert found.places[0].evidence.support == 0.5
 
 
 def test_what_overlapping_chunks_share_counts_once() -> None:
     one, other = hit_of("It costs 40."), hit_of("40. A year.", start=9, rank=2)
-    (found,) = candidates_of([looked(one, "40", 0.5), looked(other, "40", 0.5)])
+    (found,) = group_candidates([looked(one, "40", 0.5), looked(other, "40", 0.5)])
     assert found.score == 0.5
 
 
 def test_nothing_and_punctuation_are_no_answers() -> None:
-    assert candidates_of([]) == []
-    assert candidates_of([looked(hit_of("- ! -"), "!", 0.9)]) == []
+    assert group_candidates([]) == []
+    assert group_candidates([looked(hit_of("- ! -"), "!", 0.9)]) == []
 
 
 def test_ties_keep_the_order_of_the_hits() -> None:
     hits = [hit_of(f"No {word}.", document=word) for word in "cab"]
-    found = candidates_of([looked(hit, hit.chunk.document_id, 0.5) for hit in hits])
+    found = group_candidates([looked(hit, hit.chunk.document_id, 0.5) for hit in hits])
     assert [each.text for each in found] == ["c", "a", "b"]
 
 
 def test_the_heading_beside_an_answer_is_no_part_of_it() -> None:
     builder = Builder()
-    builder.heading("Pasal 11", 1)
-    builder.paragraph("It costs 40 crowns. It is paid here.")
+    builder.add_heading("Pasal 11", 1)
+    builder.add_paragraph("It costs 40 crowns. It is paid here.")
     hit = hit_with(builder)
-    (found,) = candidates_of([looked(hit, "Pasal 11\n\nIt costs 40", 0.5)])
+    (found,) = group_candidates([looked(hit, "Pasal 11\n\nIt costs 40", 0.5)])
     assert (found.text, found.places[0].evidence.quote) == ("It costs 40", "It costs 40 crowns.")
-    assert candidates_of([looked(hit, "Pasal 11", 0.9)]) == []
+    assert group_candidates([looked(hit, "Pasal 11", 0.9)]) == []
 
 
 def supported(*answers: str, score: float = 0.9) -> list[str]:
@@ -64,7 +64,9 @@ def supported(*answers: str, score: float = 0.9) -> list[str]:
         looked(hit, answer, 0.9 - at / 100)
         for at, (hit, answer) in enumerate(zip(hits, answers, strict=True))
     ]
-    found = supporting("What is it?", candidates_of(looks), 0.7, lambda pairs: [score] * len(pairs))
+    found = select_supporting(
+        "What is it?", group_candidates(looks), 0.7, lambda pairs: [score] * len(pairs)
+    )
     return [each.evidence.quote for each in found]
 
 

@@ -22,7 +22,7 @@ from fathom.agents.reader.citations import (
     shown,
 )
 from fathom.documents.base import Builder
-from fathom.llm.schema import schema_of
+from fathom.llm.schema import build_schema
 
 COSTS = "A mooring permit costs 40 crowns a year."
 DOGS = "Dogs are welcome."
@@ -51,16 +51,16 @@ def test_numbers_are_those_of_the_sentences_shown() -> None:
     lines = asked.messages[1].text.splitlines()
     assert lines[1:3] == ["[1] Fees", f"[2] {DOGS}"]
     assert lines[4:6] == ["[3] Fees", f"[4] {COSTS}"]
-    schema = json.dumps(schema_of(NumberedReply, asked.choices))
+    schema = json.dumps(build_schema(NumberedReply, asked.choices))
     assert '{"enum": [1, 2, 3, 4, 5]}' in schema
 
 
 def test_headings_heads_of_tables_rows_and_items_have_numbers() -> None:
     builder = Builder()
-    builder.heading("Harbour fees", 1)
-    builder.item("1. Mooring costs 40 crowns.")
-    builder.row(["Boat", "Fee"], head=True)
-    builder.row(["Yacht", "90"])
+    builder.add_heading("Harbour fees", 1)
+    builder.add_item("1. Mooring costs 40 crowns.")
+    builder.add_row(["Boat", "Fee"], head=True)
+    builder.add_row(["Yacht", "90"])
     hit = hit_with(builder)
     told = [item.quote for item in shown(hit)]
     assert told[:2] == ["Harbour fees", "Mooring costs 40 crowns."]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fathom.agents.reader.comparisons import SideValue, decided, value_of
+from fathom.agents.reader.comparisons import SideValue, decide_comparison, parse_value
 from fathom.question.comparison import Comparison, Want
 
 
@@ -26,7 +26,7 @@ from fathom.question.comparison import Comparison, Want
     ],
 )
 def test_a_value_is_read_from_an_answer(text: str, value: SideValue | None) -> None:
-    assert value_of(text) == value
+    assert parse_value(text) == value
 
 
 @pytest.mark.parametrize(
@@ -57,4 +57,4 @@ def test_what_overlaps_or_is_missing_decides_nothing(
     want: Want, answers: tuple[str, ...], said: str
 ) -> None:
     compared = Comparison(options=("Elm", "Oak"), questions=("a?", "b?"), want=want)
-    assert decided("Is it so?", compared, answers) == said
+    assert decide_comparison("Is it so?", compared, answers) == said

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from tests.making import QUESTION, fees, hit_of
 
-from fathom.agents.reader.confidence import FACTORS, LAWS, AnswerConfidence, agree
+from fathom.agents.reader.confidence import FACTORS, LAWS, AnswerConfidence, drafts_agree
 from fathom.models.reading import Reading
 from fathom.testing.doubles import ScriptedCrossReader, reading
 from fathom.types import Chunk, Draft, Evidence, Span
@@ -35,12 +35,12 @@ def test_the_local_readers_word_counts_for_and_against() -> None:
 
 
 def test_drafts_agree_by_answer_and_without_one_by_place() -> None:
-    assert agree(QUESTION, SAID, replace(SAID, short_answer="40"))
-    assert not agree(QUESTION, SAID, replace(SAID, short_answer="50 crowns"))
+    assert drafts_agree(QUESTION, SAID, replace(SAID, short_answer="40"))
+    assert not drafts_agree(QUESTION, SAID, replace(SAID, short_answer="50 crowns"))
     bare = replace(SAID, short_answer="")
-    assert agree(QUESTION, bare, SAID)
-    assert not agree(QUESTION, bare, replace(SAID, evidence=(OFF,)))
-    assert not agree(QUESTION, SAID, Draft())
+    assert drafts_agree(QUESTION, bare, SAID)
+    assert not drafts_agree(QUESTION, bare, replace(SAID, evidence=(OFF,)))
+    assert not drafts_agree(QUESTION, SAID, Draft())
 
 
 def test_a_yes_is_as_sure_as_the_sentence_that_decides_and_what_it_answers() -> None:

@@ -4,7 +4,7 @@ import pytest
 from tests.making import hit_with
 
 from fathom.agents.reader.lists import counted
-from fathom.agents.reader.local import Law, LocalReader
+from fathom.agents.reader.local import LocalReader, ReaderLaw
 from fathom.documents.base import Builder
 from fathom.models.reading import Reading
 from fathom.testing.doubles import ScriptedCrossReader, reading
@@ -37,16 +37,16 @@ def drafted(
 ) -> Draft:
     """A draft where a hit has a text, and then a list below a line."""
     builder = Builder()
-    builder.paragraph(text or "Welcome.")
-    builder.paragraph(lead)
+    builder.add_paragraph(text or "Welcome.")
+    builder.add_paragraph(lead)
     for item in items:
-        builder.item(item, "-")
-    builder.paragraph("They are open daily.")
+        builder.add_item(item, "-")
+    builder.add_paragraph("They are open daily.")
 
     def script(_: str, chunk: Chunk) -> Reading:
         return reading(chunk, answer or items[0], 0.8 if answer else 0.5)
 
-    law = Law(fall=0.15, sureness=(1.0, 0.0, 0.0))
+    law = ReaderLaw(fall=0.15, sureness=(1.0, 0.0, 0.0))
     reader = LocalReader(pairs=ScriptedCrossReader(script), laws={"en": law, "id": law})
     return reader.draft(ASKED, [hit_with(builder)])
 

@@ -3,7 +3,7 @@ from collections.abc import Sequence
 from tests.making import hit_of
 
 from fathom.agents.reader.base import ReadHit
-from fathom.agents.reader.local import look, trust
+from fathom.agents.reader.local import compute_trust, read_in_order
 from fathom.models.reading import Reading
 from fathom.testing.doubles import ScriptedCrossReader, reading
 from fathom.types import Chunk
@@ -13,7 +13,7 @@ HITS = [hit_of(f"Berth {number}", document=f"d{number}", rank=number) for number
 
 
 def at(place: int) -> float:
-    return trust(place, FALL)
+    return compute_trust(place, FALL)
 
 
 def seen(*scores: float) -> list[str]:
@@ -25,8 +25,8 @@ def seen(*scores: float) -> list[str]:
     def best(each: ReadHit) -> float:
         return each.trust * each.reading.spans[0].score
 
-    session = ScriptedCrossReader(script).session("?")
-    found = look(session, HITS[: len(scores)], best, fall=FALL)
+    session = ScriptedCrossReader(script).open_session("?")
+    found = read_in_order(session, HITS[: len(scores)], best, fall=FALL)
     assert [each.trust for each in found] == [at(place) for place in range(1, len(found) + 1)]
     return [each.hit.chunk.document_id for each in found]
 
@@ -61,6 +61,6 @@ def test_the_two_that_are_read_in_any_case_are_read_at_once() -> None:
         def score(self, chunk: Chunk, answer: str) -> float:
             raise AssertionError
 
-    look(Session(), HITS[:4], lambda _: 0.0, fall=FALL)
+    read_in_order(Session(), HITS[:4], lambda _: 0.0, fall=FALL)
 
     assert asked == [["d1", "d2"], ["d3"], ["d4"]]

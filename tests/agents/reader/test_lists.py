@@ -4,7 +4,7 @@ import pytest
 from tests.making import chunk_of, hit_with
 
 from fathom.agents.reader.base import ReadHit
-from fathom.agents.reader.candidates import candidates_of
+from fathom.agents.reader.candidates import group_candidates
 from fathom.agents.reader.lists import Steps, completed, list_around, steps_of
 from fathom.agents.reader.local import LocalReader
 from fathom.documents.base import Builder
@@ -17,10 +17,10 @@ ASKED = "How is a pothole filled?"
 
 def builder_of(*items: str, lead: str = "Do this:") -> Builder:
     builder = Builder()
-    builder.heading("Filling of potholes", 1)
-    builder.paragraph(lead)
+    builder.add_heading("Filling of potholes", 1)
+    builder.add_paragraph(lead)
     for number, item in enumerate(items, start=1):
-        builder.item(item, f"{number}.")
+        builder.add_item(item, f"{number}.")
     return builder
 
 
@@ -41,12 +41,12 @@ def test_each_item_of_the_list_that_holds_the_answer_is_a_quote_without_its_labe
 
 def test_a_list_within_a_list_is_taken_alone_where_its_own_item_leads_it_in() -> None:
     builder = Builder()
-    builder.heading("The council", 1)
-    builder.item("The council meets in May.", "(1)")
-    builder.item("The council fills a pothole so:", "(2)")
-    builder.item("it cuts it;", "a.")
-    builder.item("it brushes it.", "b.")
-    builder.item("The council reports.", "(3)")
+    builder.add_heading("The council", 1)
+    builder.add_item("The council meets in May.", "(1)")
+    builder.add_item("The council fills a pothole so:", "(2)")
+    builder.add_item("it cuts it;", "a.")
+    builder.add_item("it brushes it.", "b.")
+    builder.add_item("The council reports.", "(3)")
     hit = hit_with(builder)
     assert quotes_of(looked(hit, "brushes")) == ["it cuts it;", "it brushes it."]
     quote = Evidence(hit=hit, span=Span(*_found(hit, "it cuts it;")), support=0.9)
@@ -62,7 +62,7 @@ def test_a_list_within_a_list_is_taken_alone_where_its_own_item_leads_it_in() ->
 
 def test_an_item_of_a_list_within_another_one_is_no_item_of_that() -> None:
     builder = builder_of("Cut it.", "Brush it so:")
-    builder.item("gently;", "a.")  # and the rest in a chunk that is no hit
+    builder.add_item("gently;", "a.")  # and the rest in a chunk that is no hit
     hit = hit_with(builder)
 
     def around(text: str) -> Steps | None:
@@ -80,21 +80,21 @@ def _found(hit: Hit, text: str) -> tuple[int, int]:
 
 def test_a_list_that_does_not_hold_the_answer_is_none() -> None:
     builder = Builder()
-    builder.paragraph("It is done by Ann.")
+    builder.add_paragraph("It is done by Ann.")
     for item in ("Cut it.", "Fill it."):
-        builder.item(item, "-")
+        builder.add_item(item, "-")
     assert quotes_of(looked(hit_with(builder), "Ann")) == []
     assert quotes_of(looked(hit_with(builder_of("Cut it.")), "Cut")) == []
 
 
 def test_a_list_below_what_is_asked_answers_instead_of_the_text_beside_it() -> None:
     hit = hit_with(builder_of("Cut it.", "Fill it.", lead="It takes two hours."))
-    (other,) = candidates_of([looked(hit, "two hours")])
+    (other,) = group_candidates([looked(hit, "two hours")])
     (steps,) = steps_of(ASKED, [looked(hit, "two hours")], ContentTerms())
     assert steps.answers(other, 0.7)
     assert [each.quote for each in steps.evidence] == ["Cut it.", "Fill it."]
     elsewhere = hit_with(builder_of("Ash.", "Elm."), document="d2")
-    (other,) = candidates_of([looked(elsewhere, "Ash")])
+    (other,) = group_candidates([looked(elsewhere, "Ash")])
     assert not steps.answers(other, 0.7)
 
 
@@ -110,9 +110,9 @@ def test_an_item_of_a_list_below_what_is_asked_is_given_with_the_others(
     question: str, short: str
 ) -> None:
     builder = Builder()
-    builder.paragraph("For a permit these papers are needed:")
+    builder.add_paragraph("For a permit these papers are needed:")
     for item in ("a passport", "proof of insurance"):
-        builder.item(item, "-")
+        builder.add_item(item, "-")
     pairs = ScriptedCrossReader(lambda _, chunk: reading(chunk, "a passport", 0.8))
     draft = LocalReader(pairs=pairs).draft(question, [hit_with(builder)])
     assert draft.short_answer == short
@@ -128,10 +128,10 @@ def test_of_two_lists_the_likelier_answers() -> None:
 
 def test_text_and_code_between_numbered_items_belong_to_the_one_before() -> None:
     builder = builder_of("Install:")
-    builder.code("make install")
-    builder.item("Start it.", "2.")
-    builder.paragraph("It is done.")
-    builder.item("Another list.", "-")
+    builder.add_code("make install")
+    builder.add_item("Start it.", "2.")
+    builder.add_paragraph("It is done.")
+    builder.add_item("Another list.", "-")
     hit = hit_with(builder)
     assert quotes_of(looked(hit, "make")) == ["Install:\n\nmake install", "Start it."]
 
@@ -166,13 +166,13 @@ def test_a_sentence_that_leads_in_a_list_or_code_is_completed() -> None:
     found = completed([evidence(listed, "Do this:")])
     assert [each.quote for each in found] == ["Do this:", "Cut it.", "Fill it."]
     builder = builder_of()
-    builder.code("a\nb")
+    builder.add_code("a\nb")
     assert [each.quote for each in completed([evidence(hit_with(builder), "Do this:")])] == [
         "Do this:",
         "a\nb",
     ]
     builder = builder_of()
-    builder.paragraph("Nothing.")
+    builder.add_paragraph("Nothing.")
     plain = [evidence(hit_with(builder), "Do this:")]
     assert completed(plain) == tuple(plain)
 
@@ -180,9 +180,9 @@ def test_a_sentence_that_leads_in_a_list_or_code_is_completed() -> None:
 def test_of_rules_of_all_sorts_one_is_the_answer() -> None:
     def asked(*answers: tuple[str, float]) -> list[Steps]:
         builder = Builder()
-        builder.heading("Borrowing", 1)
+        builder.add_heading("Borrowing", 1)
         for item in ("A card is free.", "Up to twelve may be had.", "Films must be renewed."):
-            builder.item(item, "-")
+            builder.add_item(item, "-")
         hit = hit_with(builder)
         found = [reading(hit.chunk, answer, score).spans[0] for answer, score in answers]
         read = replace(reading(hit.chunk, answers[0][0]), spans=tuple(found))

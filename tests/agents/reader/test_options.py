@@ -1,7 +1,7 @@
 import pytest
 from tests.making import hit_of
 
-from fathom.agents.reader.candidates import options_of
+from fathom.agents.reader.candidates import rank_options
 from fathom.models.reading import Reading
 from fathom.testing.doubles import ScriptedCrossReader, reading
 from fathom.types import Chunk
@@ -14,8 +14,8 @@ def options(question: str, answer: str) -> list[tuple[str, float]]:
     def script(_: str, chunk: Chunk) -> Reading:
         return reading(chunk, answer, score=0.8)
 
-    session = ScriptedCrossReader(script).session(question)
-    return [(each.text, each.score) for each in options_of(question, CHUNK, session)]
+    session = ScriptedCrossReader(script).open_session(question)
+    return [(each.text, each.score) for each in rank_options(question, CHUNK, session)]
 
 
 def test_only_what_is_of_the_kind_that_is_asked_for() -> None:
@@ -36,7 +36,7 @@ def test_where_rules_see_nothing_the_spans_are_the_options() -> None:
 
 def test_the_fuller_of_two_takes_over_the_score() -> None:
     chunk = hit_of("The tract of 98 km: in all it is 98 long.").chunk
-    session = ScriptedCrossReader(lambda _, c: reading(c, "98", score=0.6)).session("?")
-    (option,) = options_of("What is the length of the tract?", chunk, session)
+    session = ScriptedCrossReader(lambda _, c: reading(c, "98", score=0.6)).open_session("?")
+    (option,) = rank_options("What is the length of the tract?", chunk, session)
     assert option.text == "98 km"
     assert option.score == pytest.approx(0.6 + 0.6 * 2 / 5)

@@ -49,9 +49,9 @@ def test_what_is_cut_out_of_a_denial_is_shown_with_it() -> None:
 
 def test_a_heading_stays_what_it_is_and_an_item_has_no_label() -> None:
     builder = Builder()
-    builder.heading("Harbour fees", 1)
-    builder.item("1. Mooring costs 40 crowns.")
-    builder.item("2. Landing is free.")
+    builder.add_heading("Harbour fees", 1)
+    builder.add_item("1. Mooring costs 40 crowns.")
+    builder.add_item("2. Landing is free.")
     hit = hit_with(builder)
     text = hit.chunk.text
     assert whole(hit, Span(0, len("Harbour"))) == Span(0, len("Harbour"))

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from tests.making import FEES, QUESTION, hit_of
 
-from fathom.agents.reader.local import Law, LocalReader
+from fathom.agents.reader.local import LocalReader, ReaderLaw
 from fathom.agents.reader.yes_no import VerdictLaw
 from fathom.models.reading import Reading
 from fathom.runs.recorder import Recorder
@@ -21,8 +21,8 @@ def reader(pairs: ScriptedCrossReader) -> LocalReader:
     return LocalReader(pairs=pairs, laws=laws(0.15, (1.0, 0.0, 0.0)))
 
 
-def laws(fall: float, sureness: tuple[float, float, float]) -> dict[str, Law]:
-    return dict.fromkeys(("en", "id"), Law(fall=fall, sureness=sureness))
+def laws(fall: float, sureness: tuple[float, float, float]) -> dict[str, ReaderLaw]:
+    return dict.fromkeys(("en", "id"), ReaderLaw(fall=fall, sureness=sureness))
 
 
 def drafted(
@@ -202,8 +202,8 @@ def test_confidence_is_a_law_of_the_score() -> None:
 def test_the_law_is_that_of_the_questions_language() -> None:
     pairs = ScriptedCrossReader(lambda _, chunk: reading(chunk, "40 crowns", 0.5, answerable=0.8))
     each = {
-        "en": Law(fall=0.8, sureness=(1.0, 0.0, 0.0)),
-        "id": Law(fall=0.8, sureness=(0.0, 1.0, 0.0)),
+        "en": ReaderLaw(fall=0.8, sureness=(1.0, 0.0, 0.0)),
+        "id": ReaderLaw(fall=0.8, sureness=(0.0, 1.0, 0.0)),
     }
     mind = LocalReader(pairs=pairs, laws=each)
     assert mind.draft("What does it cost?", [hit_of()]).confidence == pytest.approx(0.5, abs=1e-6)

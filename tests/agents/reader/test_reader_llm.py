@@ -195,7 +195,7 @@ def test_sentences_are_told_as_they_come_if_their_quote_is_true() -> None:
     class Ear(Listener):
         wants_text = True
 
-        def text(self, words: str) -> None:
+        def on_text(self, words: str) -> None:
             told.append(words)
 
     lies = (

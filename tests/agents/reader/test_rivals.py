@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 from tests.making import hit_of
 
-from fathom.agents.reader.rivals import Rivalry, disagree
+from fathom.agents.reader.rivals import RivalFinder, values_disagree
 from fathom.models.reading import Reading, ReadSpan
 from fathom.testing.doubles import ScriptedCrossReader, reading
 from fathom.types import Chunk, Hit, Span
@@ -27,8 +27,8 @@ ELSEWHERE = "In Tirtasari a mooring permit costs 90 crowns."
     ],
 )
 def test_two_values_disagree(question: str, one: str, other: str) -> None:
-    assert disagree(question, one, other)
-    assert disagree(question, other, one)
+    assert values_disagree(question, one, other)
+    assert values_disagree(question, other, one)
 
 
 @pytest.mark.parametrize(
@@ -47,8 +47,8 @@ def test_two_values_disagree(question: str, one: str, other: str) -> None:
     ],
 )
 def test_what_may_be_the_same_does_not(question: str, one: str, other: str) -> None:
-    assert not disagree(question, one, other)
-    assert not disagree(question, other, one)
+    assert not values_disagree(question, one, other)
+    assert not values_disagree(question, other, one)
 
 
 def rivals(*said: tuple[str, str, float], own: int = 0, question: str = FEE) -> list[str]:
@@ -59,8 +59,11 @@ def rivals(*said: tuple[str, str, float], own: int = 0, question: str = FEE) -> 
         answer, score = next((a, s) for text, a, s in said if text == chunk.text)
         return reading(chunk, answer, score)
 
-    session = ScriptedCrossReader(script).session(question)
-    return [each.text for each in Rivalry().of(question, said[own][1], hits[own], hits, session)]
+    session = ScriptedCrossReader(script).open_session(question)
+    return [
+        each.text
+        for each in RivalFinder().find_rivals(question, said[own][1], hits[own], hits, session)
+    ]
 
 
 def test_another_document_with_another_value_is_a_rival() -> None:
@@ -96,7 +99,7 @@ def test_the_same_value_is_told_once() -> None:
 def test_one_document_does_not_disagree_with_itself() -> None:
     hits = [hit_of(NEW, document="d"), hit_of(OLD, document="d", rank=2)]
     pairs = ScriptedCrossReader(lambda _, chunk: reading(chunk, "35 crowns", 0.9))
-    assert Rivalry().of(FEE, "40 crowns", hits[0], hits, pairs.session(FEE)) == []
+    assert RivalFinder().find_rivals(FEE, "40 crowns", hits[0], hits, pairs.open_session(FEE)) == []
 
 
 def test_so_many_other_documents_are_looked_at() -> None:
@@ -107,7 +110,9 @@ def test_so_many_other_documents_are_looked_at() -> None:
         return reading(chunk)
 
     hits: list[Hit] = [hit_of(NEW, document=f"d{rank}", rank=rank) for rank in range(1, 9)]
-    Rivalry(most=3).of(FEE, "40 crowns", hits[0], hits, ScriptedCrossReader(script).session(FEE))
+    RivalFinder(most=3).find_rivals(
+        FEE, "40 crowns", hits[0], hits, ScriptedCrossReader(script).open_session(FEE)
+    )
     assert looked == ["d2", "d3", "d4"]
 
 
@@ -126,8 +131,8 @@ def test_of_a_table_the_row_that_is_asked_for_counts() -> None:
         found = tuple(ReadSpan(span=Span(at, at + 2), score=score) for at, score in spans)
         return replace(reading(chunk), answerable=0.9, spans=found)
 
-    session = ScriptedCrossReader(script).session(FEE)
-    (rival,) = Rivalry().of(FEE, "40 crowns", hits[0], hits, session)
+    session = ScriptedCrossReader(script).open_session(FEE)
+    (rival,) = RivalFinder().find_rivals(FEE, "40 crowns", hits[0], hits, session)
     assert (rival.text, rival.evidence.quote) == ("35", ROWS.split("\n")[1])
     question = "How much does a winter berth for a fishing boat cost a year?"
-    assert Rivalry().of(question, "40 crowns", hits[0], hits, session) == []
+    assert RivalFinder().find_rivals(question, "40 crowns", hits[0], hits, session) == []

@@ -6,7 +6,7 @@ import pytest
 from tests.making import chunk_of
 
 from fathom.agents.reader.base import ReadHit
-from fathom.agents.reader.tables import Rows
+from fathom.agents.reader.tables import TableCorrector
 from fathom.documents.base import Builder
 from fathom.models.reading import Reading
 from fathom.testing.doubles import ScriptedCrossReader, reading
@@ -23,8 +23,8 @@ MATERIALS = (
 def hit_of(rows: tuple[tuple[str, ...], ...], after: str = "") -> Hit:
     builder = Builder()
     for at, row in enumerate(rows):
-        builder.row(list(row), head=at == 0)
-    builder.paragraph(after)
+        builder.add_row(list(row), head=at == 0)
+    builder.add_paragraph(after)
     return Hit(chunk=chunk_of(builder.build()), score=1.0, rank=1, retriever="hybrid")
 
 
@@ -35,8 +35,8 @@ def found(question: str, hit: Hit, answer: str, score: float = 0.6) -> tuple[str
         return reading(chunk, answer, score)
 
     look = ReadHit(hit=hit, reading=script(question, hit.chunk), trust=1.0)
-    session = ScriptedCrossReader(script).session(question)
-    best = Rows()(question, look, session).reading.spans[0]
+    session = ScriptedCrossReader(script).open_session(question)
+    best = TableCorrector()(question, look, session).reading.spans[0]
     return best.span.cut(hit.chunk.text), best.score
 
 
@@ -81,7 +81,7 @@ def test_the_head_of_a_table_that_began_before_is_known() -> None:
     start = len(" | ".join(MATERIALS[0])) + 1
     builder = Builder()
     for at, row in enumerate(MATERIALS):
-        builder.row(list(row), head=at == 0)
+        builder.add_row(list(row), head=at == 0)
     headings = ("Depots", " | ".join(MATERIALS[0]))
     chunk = replace(chunk_of(builder.build(), start=start), headings=headings)
     hit = Hit(chunk=chunk, score=1.0, rank=1, retriever="hybrid")

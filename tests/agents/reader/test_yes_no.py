@@ -8,9 +8,9 @@ import pytest
 from tests.making import hit_of
 
 from fathom.agents.reader.base import ReadHit
-from fathom.agents.reader.yes_no import Verdict, VerdictLaw, Verdicts
+from fathom.agents.reader.yes_no import Verdict, VerdictLaw, YesNoJudge
 from fathom.models.reading import NOTHING, Reading
-from fathom.question.statement import statement
+from fathom.question.statement import parse_statement
 from fathom.testing.doubles import ScriptedCrossReader, reading
 from fathom.types import Chunk, Hit
 
@@ -38,7 +38,7 @@ def decided(texts: Sequence[str], question: str = ASKED, sure: float = 0.8) -> V
     hits = [hit_of(text, document=f"d{rank}", rank=rank) for rank, text in enumerate(texts, 1)]
     seen = [ReadHit(hit=hit, reading=NOTHING, trust=1.0) for hit in hits]
     laws = {"en": LAW, "id": LAW}
-    return Verdicts(pairs=ScriptedCrossReader(script), laws=laws, sure=sure)(question, seen)
+    return YesNoJudge(pairs=ScriptedCrossReader(script), laws=laws, sure=sure)(question, seen)
 
 
 def test_the_sentence_that_supports_the_statement_says_yes() -> None:
@@ -70,10 +70,10 @@ def test_a_question_of_another_form_is_not_decided() -> None:
 
 def test_what_a_verdict_depends_on() -> None:
     hit: Hit = hit_of(YES)
-    asked = statement(ASKED)
+    asked = parse_statement(ASKED)
     assert asked is not None
     look = ReadHit(hit=hit, reading=NOTHING, trust=1.0)
-    (weighed,) = Verdicts(pairs=ScriptedCrossReader(script)).weigh(asked, look)
+    (weighed,) = YesNoJudge(pairs=ScriptedCrossReader(script)).weigh_sentences(asked, look)
     tells, decides, words, denial, answers, one = weighed.factors
     assert weighed.yes
     assert answers == 0
@@ -83,23 +83,25 @@ def test_what_a_verdict_depends_on() -> None:
 
 
 def test_a_sentence_that_decides_nothing_is_not_read_twice() -> None:
-    asked = statement(ASKED)
+    asked = parse_statement(ASKED)
     assert asked is not None
     look = ReadHit(hit=hit_of("Cats sleep in the library."), reading=NOTHING, trust=1.0)
-    verdicts = Verdicts(pairs=ScriptedCrossReader(script))
-    assert list(verdicts.weigh(asked, look)) == []
-    (weighed,) = verdicts.weigh(asked, look, every=True)
+    verdicts = YesNoJudge(pairs=ScriptedCrossReader(script))
+    assert list(verdicts.weigh_sentences(asked, look)) == []
+    (weighed,) = verdicts.weigh_sentences(asked, look, every=True)
     assert weighed.factors[1] < 0
 
 
 def test_what_the_hit_answers_to_the_question_counts_for_its_side() -> None:
-    asked = statement(ASKED)
+    asked = parse_statement(ASKED)
     assert asked is not None
-    verdicts = Verdicts(pairs=ScriptedCrossReader(script))
+    verdicts = YesNoJudge(pairs=ScriptedCrossReader(script))
 
     def answers(text: str, share: float) -> float:
         look = ReadHit(hit=hit_of(text), reading=replace(NOTHING, yes=share), trust=1.0)
-        return max(verdicts.weigh(asked, look), key=lambda each: each.factors[1]).factors[4]
+        return max(verdicts.weigh_sentences(asked, look), key=lambda each: each.factors[1]).factors[
+            4
+        ]
 
     assert answers(YES, 0.9) == pytest.approx(-answers(NO, 0.9)) == pytest.approx(2.197, abs=1e-3)
     assert answers(YES, 0.2) < 0 < answers(NO, 0.2)

@@ -18,8 +18,8 @@ from tests.scripted_server import (
     status,
 )
 
-from fathom.agents.web.engines import PROVIDERS, HttpEngine, load_web_engine, pages_in
-from fathom.agents.web.search import WebFailed, WebPage
+from fathom.agents.web.engines import PROVIDERS, HttpEngine, load_web_engine, parse_pages
+from fathom.agents.web.search import WebFailure, WebPage
 from fathom.errors import UsageError
 
 CANARY = "canary-web-7d1f"
@@ -47,7 +47,7 @@ def searched(name: str, *acts: Act, **more: Any) -> tuple[list[WebPage] | str, l
             try:
                 async with asyncio.timeout(5):
                     return await engine.search("what is it?", k=3), server.asked
-            except WebFailed as failed:
+            except WebFailure as failed:
                 return str(failed).replace(engine.base_url, "URL"), server.asked
             finally:
                 await asyncio.wait_for(server.idle(), 2)
@@ -105,7 +105,7 @@ def test_whatever_comes_is_pages_or_one_line(act: Act, why: str) -> None:
 def test_nobody_there_is_one_line_too() -> None:
     url = refused_url()
     engine = load_web_engine("searxng", base_url=url)
-    with pytest.raises(WebFailed, match="gave no reply"):
+    with pytest.raises(WebFailure, match="gave no reply"):
         asyncio.run(engine.search("q", k=1))
 
 
@@ -126,12 +126,12 @@ def test_who_walks_away_leaves_no_connection() -> None:
     [None, 7, [], {}, {"results": None}, {"results": "x"}, {"results": [1, None, "x"]}],
 )
 def test_replies_without_pages_have_none(reply: object) -> None:
-    assert pages_in(reply, PROVIDERS["searxng"]) == []
+    assert parse_pages(reply, PROVIDERS["searxng"]) == []
 
 
 def test_a_page_of_wrong_types_has_empty_ones() -> None:
     odd = {"results": [{"url": 7, "title": ["A"], "content": {"x": 1}}]}
-    assert pages_in(odd, PROVIDERS["tavily"]) == [WebPage(url="", title="A", text="")]
+    assert parse_pages(odd, PROVIDERS["tavily"]) == [WebPage(url="", title="A", text="")]
 
 
 @pytest.mark.parametrize(

@@ -7,11 +7,11 @@ import pytest
 from tests.making import FEES
 
 from fathom.agents.finalizer import Finalizer
-from fathom.agents.web.search import WebFailed, WebPage, WebSearch, hits_of, plain
-from fathom.retrieval.quotes import Quotes
+from fathom.agents.web.search import WebFailure, WebPage, WebSearch, clean_text, make_hits
+from fathom.retrieval.quotes import QuoteLookup
 from fathom.runs.ledger import BudgetRefused
 from fathom.runs.recorder import Recorder
-from fathom.runs.replay import Recorded
+from fathom.runs.replay import RecordedEvents
 from fathom.testing.doubles import run_context
 from fathom.types import Draft, Evidence, Hit, Span
 from fathom.usage import Budget
@@ -31,7 +31,7 @@ class Engine:
         if self.sleeps:
             await asyncio.Event().wait()
         if self.fails:
-            raise WebFailed("searxng at http://x said 500; try again later")
+            raise WebFailure("searxng at http://x said 500; try again later")
         return self.pages
 
 
@@ -40,7 +40,7 @@ def searching(engine: Engine | None, **more: Any) -> WebSearch:
         assert engine is not None, "a replay asked the web"
         return engine
 
-    return WebSearch(engine=made, identity={"provider": "searxng"}, **more)
+    return WebSearch(open_engine=made, identity={"provider": "searxng"}, **more)
 
 
 def found(search: WebSearch, question: str = "q?", **more: Any) -> tuple[tuple[Hit, ...], Any]:
@@ -58,7 +58,7 @@ def test_hits_are_marked_and_replayed_without_the_web() -> None:
     assert hit.chunk.document_id == "web:https://example.org/fees"
     assert hit.chunk.text == FEES
     assert trace.usage.retrievals == 1
-    again, _ = found(searching(None), events=Recorded(trace))
+    again, _ = found(searching(None), events=RecordedEvents(trace))
     assert again == hits
 
 
@@ -73,7 +73,7 @@ def test_what_fails_gives_nothing_and_says_why(engine: Engine, reason: str) -> N
     hits, trace = found(searching(engine, seconds=0.05))
     (step,) = trace.steps
     assert (hits, step.verdict, step.reason) == ((), "failed", reason)
-    assert found(searching(None), events=Recorded(trace))[0] == ()
+    assert found(searching(None), events=RecordedEvents(trace))[0] == ()
 
 
 def test_the_deadline_of_the_run_comes_first() -> None:
@@ -123,14 +123,14 @@ def test_a_long_question_is_cut() -> None:
     ],
 )
 def test_what_has_no_address_or_no_text_is_no_hit(page: WebPage) -> None:
-    assert hits_of([page, PAGE])[0].chunk.title == "Fees"
-    assert len(hits_of([page, PAGE, PAGE])) == 1
+    assert make_hits([page, PAGE])[0].chunk.title == "Fees"
+    assert len(make_hits([page, PAGE, PAGE])) == 1
 
 
 def test_texts_are_made_plain_and_bounded() -> None:
-    told = plain("<strong>40</strong>&nbsp;crowns\u202e &lt;b&gt; a <\n\t year\x00")
+    told = clean_text("<strong>40</strong>&nbsp;crowns\u202e &lt;b&gt; a <\n\t year\x00")
     assert told == "40 crowns <b> a < year"
-    (hit,) = hits_of([WebPage(url="https://a", title="", text="x " * 9_000)])
+    (hit,) = make_hits([WebPage(url="https://a", title="", text="x " * 9_000)])
     assert (len(hit.chunk.text), hit.chunk.title) == (4_000, "https://a")
     assert hit.chunk.span.cut(hit.chunk.text) == hit.chunk.text
 
@@ -139,9 +139,9 @@ def test_a_quote_from_the_web_is_verified_against_its_record_and_says_so() -> No
     def lookup(name: str) -> None:
         assert not name.startswith("web:")
 
-    (hit,) = hits_of([PAGE])
+    (hit,) = make_hits([PAGE])
     evidence = Evidence(hit=hit, span=Span(0, 40), support=0.9)
-    end = Finalizer(quotes=Quotes(lookup), strategy="maf", min_confidence=0.5)
+    end = Finalizer(quotes=QuoteLookup(lookup), strategy="maf", min_confidence=0.5)
     with run_context() as context:
         draft = Draft(evidence=(evidence,), confidence=0.9)
         answer = asyncio.run(end("q?", draft, phase="web", context=context))

@@ -28,8 +28,8 @@ def texts(chunks: tuple[Chunk, ...]) -> list[str]:
 
 def test_short_document_is_one_chunk() -> None:
     builder = Builder()
-    builder.paragraph("One two three.")
-    builder.paragraph("Four five.")
+    builder.add_paragraph("One two three.")
+    builder.add_paragraph("Four five.")
     (chunk,) = StructureChunker(words).split(document(builder))
     assert (chunk.id, chunk.ordinal, chunk.title) == ("d#0", 0, "T")
     assert chunk.text == "One two three.\n\nFour five."
@@ -38,8 +38,8 @@ def test_short_document_is_one_chunk() -> None:
 def test_sections_of_some_length_are_chunks_and_headings_stay_with_what_follows() -> None:
     builder = Builder()
     for name in ("Leave", "Pay"):
-        builder.heading(name, 1)
-        builder.paragraph("word " * 6)
+        builder.add_heading(name, 1)
+        builder.add_paragraph("word " * 6)
     chunks = StructureChunker(words, max_tokens=20, min_tokens=4).split(document(builder))
     assert [chunk.text.partition("\n")[0] for chunk in chunks] == ["Leave", "Pay"]
     assert [chunk.headings for chunk in chunks] == [("Leave",), ("Pay",)]
@@ -48,24 +48,24 @@ def test_sections_of_some_length_are_chunks_and_headings_stay_with_what_follows(
 def test_tiny_sections_share_a_chunk() -> None:
     builder = Builder()
     for name in ("A", "B", "C"):
-        builder.heading(name, 2)
-        builder.paragraph("few words")
+        builder.add_heading(name, 2)
+        builder.add_paragraph("few words")
     assert len(StructureChunker(words, 50, 10).split(document(builder))) == 1
 
 
 def test_heading_moves_along_when_the_chunk_before_it_is_full() -> None:
     builder = Builder()
-    builder.paragraph("a " * 8)
-    builder.heading("Next", 1)
-    builder.paragraph("b " * 8)
+    builder.add_paragraph("a " * 8)
+    builder.add_heading("Next", 1)
+    builder.add_paragraph("b " * 8)
     chunks = StructureChunker(words, 10, 10).split(document(builder))
     assert texts(chunks) == [("a " * 8).strip(), "Next\n\n" + ("b " * 8).strip()]
 
 
 def test_heading_stays_with_the_start_of_a_paragraph_that_must_be_cut() -> None:
     builder = Builder()
-    builder.heading("Rules", 1)
-    builder.paragraph("One two three four. Five six seven eight. Nine ten.")
+    builder.add_heading("Rules", 1)
+    builder.add_paragraph("One two three four. Five six seven eight. Nine ten.")
     chunks = StructureChunker(words, 8, 2).split(document(builder))
     assert texts(chunks) == ["Rules\n\nOne two three four.", "Five six seven eight. Nine ten."]
     assert chunks[1].headings == ("Rules",)
@@ -73,9 +73,9 @@ def test_heading_stays_with_the_start_of_a_paragraph_that_must_be_cut() -> None:
 
 def test_list_that_fits_is_not_torn() -> None:
     builder = Builder()
-    builder.paragraph("intro " * 6)
+    builder.add_paragraph("intro " * 6)
     for number in range(1, 5):
-        builder.item("do it", f"{number}.")
+        builder.add_item("do it", f"{number}.")
     chunks = StructureChunker(words, 14, 2).split(document(builder))
     assert texts(chunks)[1] == "1. do it\n2. do it\n3. do it\n4. do it"
 
@@ -83,7 +83,7 @@ def test_list_that_fits_is_not_torn() -> None:
 def test_later_rows_of_a_table_carry_its_header() -> None:
     builder = Builder()
     for cells in (["Name", "Age"], ["Ann", "30"], ["Bob", "31"], ["Cy", "32"]):
-        builder.row(cells)
+        builder.add_row(cells)
     chunks = StructureChunker(words, 6, 1).split(document(builder))
     assert texts(chunks) == ["Name | Age\nAnn | 30", "Bob | 31\nCy | 32"]
     assert [chunk.headings for chunk in chunks] == [(), ("Name | Age",)]
@@ -92,7 +92,7 @@ def test_later_rows_of_a_table_carry_its_header() -> None:
 def test_rows_that_name_their_columns_carry_no_header() -> None:
     builder = Builder()
     for cells in (["Name", "Age"], ["Name: Ann", "Age: 30"], ["Name: Bob", "Age: 31"]):
-        builder.row(cells)
+        builder.add_row(cells)
     chunks = StructureChunker(words, 6, 1).split(document(builder))
     assert all(chunk.headings == () for chunk in chunks)
 
@@ -100,8 +100,8 @@ def test_rows_that_name_their_columns_carry_no_header() -> None:
 def test_page_is_that_of_the_start() -> None:
     builder = Builder()
     for number in (1, 2):
-        builder.page(number)
-        builder.paragraph("w " * 9)
+        builder.set_page(number)
+        builder.add_paragraph("w " * 9)
     chunks = StructureChunker(words, 10, 5).split(document(builder))
     assert [chunk.page for chunk in chunks] == [1, 2]
 
@@ -117,7 +117,7 @@ def test_one_endless_word_gives_bounded_chunks(chunker: Chunker) -> None:
 
 def test_code_is_cut_at_line_ends() -> None:
     builder = Builder()
-    builder.code("a b c\nd e f\ng h i")
+    builder.add_code("a b c\nd e f\ng h i")
     assert texts(StructureChunker(words, 6, 1).split(document(builder))) == [
         "a b c\nd e f",
         "g h i",

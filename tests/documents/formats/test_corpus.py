@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from fathom.documents.base import Failure, Parsed, ParseLimits, Refused
+from fathom.documents.base import ParsedDocument, ParseLimits, ParseRefusal, RecordFailure
 from fathom.documents.formats.corpus import read, recognise
 
 ROWS = [
@@ -23,12 +23,12 @@ def test_one_document_per_line(packed: bool) -> None:
     data = gzip.compress(lines(*ROWS)) if packed else lines(*ROWS)
     assert recognise(io.BytesIO(data))
     values = list(read(io.BytesIO(data), ParseLimits()))
-    assert [(v.record, v.text, v.title) for v in values if isinstance(v, Parsed)] == [
+    assert [(v.record, v.text, v.title) for v in values if isinstance(v, ParsedDocument)] == [
         ("a", "First text.", "One"),
         ("7", "Second text.", ""),
         ("c", "Only a title", "Only a title"),
     ]
-    assert isinstance(values[0], Parsed)
+    assert isinstance(values[0], ParsedDocument)
     assert values[0].metadata == {"year": 1999}
 
 
@@ -36,7 +36,7 @@ def test_bad_lines_fail_alone() -> None:
     data = lines(ROWS[0]) + b"{broken\n\n" + lines({"_id": "x", "text": 3}, {"text": "y"}, 5)
     data += lines({"_id": "z", "text": " "}, ROWS[1])
     values = list(read(io.BytesIO(data), ParseLimits()))
-    failures = [(v.line, v.record, v.outcome) for v in values if isinstance(v, Failure)]
+    failures = [(v.line, v.record, v.outcome) for v in values if isinstance(v, RecordFailure)]
     assert failures == [
         (2, None, "failed"),
         (4, "x", "failed"),
@@ -44,7 +44,7 @@ def test_bad_lines_fail_alone() -> None:
         (6, None, "failed"),
         (7, "z", "empty"),
     ]
-    assert [v.record for v in values if isinstance(v, Parsed)] == ["a", "7"]
+    assert [v.record for v in values if isinstance(v, ParsedDocument)] == ["a", "7"]
 
 
 @pytest.mark.parametrize("data", [b"", b"text", b'{"a": 1}\n', b"\x1f\x8bbroken", b"[1]\n"])
@@ -57,23 +57,23 @@ def test_other_files_are_no_corpus(data: bytes) -> None:
 def test_packed_file_that_breaks_off_gives_what_came_before() -> None:
     data = gzip.compress(lines(*ROWS * 5_000), mtime=0)[:-200]
     values = read(io.BytesIO(data), ParseLimits())
-    assert isinstance(next(values), Parsed)
-    with pytest.raises(Refused, match="breaks off"):
+    assert isinstance(next(values), ParsedDocument)
+    with pytest.raises(ParseRefusal, match="breaks off"):
         list(values)
 
 
 def test_unpacked_size_and_record_size_are_capped() -> None:
-    with pytest.raises(Refused, match="unpacks to more"):
+    with pytest.raises(ParseRefusal, match="unpacks to more"):
         list(read(io.BytesIO(lines(*ROWS)), ParseLimits(corpus_bytes=100)))
     values = list(read(io.BytesIO(lines(*ROWS)), ParseLimits(text_chars=11)))
-    assert [type(value) for value in values] == [Parsed, Failure, Parsed]
+    assert [type(value) for value in values] == [ParsedDocument, RecordFailure, ParsedDocument]
 
 
 def test_a_record_whose_id_cannot_be_taken_fails_alone_and_is_named_by_its_line() -> None:
     data = lines({"_id": "x/../../keys.db", "text": "One."}, ROWS[0], {"_id": "a\0", "text": ""})
     values = list(read(io.BytesIO(data), ParseLimits()))
-    assert [v.record for v in values if isinstance(v, Parsed)] == ["a"]
-    failures = [v for v in values if isinstance(v, Failure)]
+    assert [v.record for v in values if isinstance(v, ParsedDocument)] == ["a"]
+    failures = [v for v in values if isinstance(v, RecordFailure)]
     assert [(v.line, v.record, v.outcome) for v in failures] == [
         (1, None, "failed"),
         (3, None, "failed"),

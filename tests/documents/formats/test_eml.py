@@ -2,7 +2,7 @@ from email.message import EmailMessage
 
 import pytest
 
-from fathom.documents.base import Refused
+from fathom.documents.base import ParseRefusal
 from fathom.documents.formats.eml import parse
 
 
@@ -70,7 +70,7 @@ def test_too_many_attachments_are_refused() -> None:
     mail = message("Many")
     for _ in range(101):
         mail.add_attachment("x", filename="x.txt")
-    with pytest.raises(Refused, match="more than 100 attachments"):
+    with pytest.raises(ParseRefusal, match="more than 100 attachments"):
         parse(mail.as_bytes())
 
 

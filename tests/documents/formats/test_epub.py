@@ -3,7 +3,7 @@ import zipfile
 
 import pytest
 
-from fathom.documents.base import Refused
+from fathom.documents.base import ParseRefusal
 from fathom.documents.formats.epub import parse
 
 CONTAINER = '<c xmlns="urn:c"><rootfiles><rootfile full-path="OPS/book.opf"/></rootfiles></c>'
@@ -51,7 +51,7 @@ def test_protected_chapters_are_refused_but_scrambled_fonts_are_not() -> None:
         return {"META-INF/encryption.xml": link}
 
     assert parse(book(rules("OPS/font.otf"))).title == "Bridges"
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(ParseRefusal) as refused:
         parse(book(rules("OPS/sub/c.xhtml")))
     assert refused.value.outcome == "encrypted"
 
@@ -60,5 +60,5 @@ def test_a_zip_without_package_file_is_refused() -> None:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         archive.writestr("mimetype", "application/epub+zip")
-    with pytest.raises(Refused, match=r"\.opf"):
+    with pytest.raises(ParseRefusal, match=r"\.opf"):
         parse(buffer.getvalue())

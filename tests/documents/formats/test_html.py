@@ -1,6 +1,6 @@
 import pytest
 
-from fathom.documents.base import Parsed, Refused
+from fathom.documents.base import ParsedDocument, ParseRefusal
 from fathom.documents.formats.html import parse
 
 
@@ -8,7 +8,7 @@ def shapes(html: str) -> list[tuple[str, str]]:
     return of(parse(html.encode()))
 
 
-def of(parsed: Parsed) -> list[tuple[str, str]]:
+def of(parsed: ParsedDocument) -> list[tuple[str, str]]:
     return [(block.kind, block.span.cut(parsed.text)) for block in parsed.blocks]
 
 
@@ -81,7 +81,7 @@ def test_small_print_is_seen() -> None:
 
 @pytest.mark.parametrize("page", ["<b>" * 3_000 + "x", "<i></i>" * 250_000, "<option>" * 500_000])
 def test_pages_built_to_exhaust_are_refused(page: str) -> None:
-    with pytest.raises(Refused, match="tags") as refusal:
+    with pytest.raises(ParseRefusal, match="tags") as refusal:
         parse(page.encode())
     assert refusal.value.outcome == "failed"
 
@@ -92,7 +92,7 @@ def test_deep_nesting_below_the_limit_is_read() -> None:
 
 @pytest.mark.parametrize("page", ["<html></html>", "<!-- only a comment -->", "<p> </p>"])
 def test_page_without_text_is_empty(page: str) -> None:
-    with pytest.raises(Refused) as refusal:
+    with pytest.raises(ParseRefusal) as refusal:
         parse(page.encode())
     assert refusal.value.outcome == "empty"
 

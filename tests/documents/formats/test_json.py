@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from fathom.documents.base import Refused
+from fathom.documents.base import ParseRefusal
 from fathom.documents.formats.json import parse, recognise
 
 
@@ -29,7 +29,7 @@ def test_json_lines() -> None:
 
 @pytest.mark.parametrize("data", [b"{nonsense", b'{"a": 1}\n{broken', b"[" * 100_000])
 def test_damaged_json_is_refused(data: bytes) -> None:
-    with pytest.raises(Refused) as refusal:
+    with pytest.raises(ParseRefusal) as refusal:
         parse(data)
     assert refusal.value.outcome == "failed"
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fathom.documents.base import Parsed
+from fathom.documents.base import ParsedDocument
 from fathom.documents.parse import parse_bytes
 
 PRINTED = """\
@@ -50,17 +50,17 @@ Only count.
 """
 
 
-def parsed_of(text: str, name: str) -> Parsed:
+def parsed_of(text: str, name: str) -> ParsedDocument:
     (parsed,) = parse_bytes(text.encode(), name)
-    assert isinstance(parsed, Parsed)
+    assert isinstance(parsed, ParsedDocument)
     return parsed
 
 
-def headings(parsed: Parsed) -> list[tuple[str, ...]]:
+def headings(parsed: ParsedDocument) -> list[tuple[str, ...]]:
     return [block.headings for block in parsed.blocks if block.kind == "heading"]
 
 
-def under(parsed: Parsed, words: str) -> tuple[str, ...]:
+def under(parsed: ParsedDocument, words: str) -> tuple[str, ...]:
     at = parsed.text.index(words)
     return next(b.headings for b in parsed.blocks if b.span.start <= at < b.span.end)
 

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from fathom.documents.base import Refused
+from fathom.documents.base import ParseRefusal
 from fathom.documents.formats.notebook import parse
 
 CELLS = [
@@ -33,6 +33,6 @@ def test_cells_in_order(notebook: dict[str, object]) -> None:
 
 @pytest.mark.parametrize("data", [b"{", b"[]", b"{}", b'{"cells": 3}'])
 def test_damaged_notebook_is_refused(data: bytes) -> None:
-    with pytest.raises(Refused) as refusal:
+    with pytest.raises(ParseRefusal) as refusal:
         parse(data)
     assert refusal.value.outcome == "failed"

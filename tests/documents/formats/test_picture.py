@@ -9,7 +9,7 @@ import pytest
 from PIL import Image, ImageDraw, ImageFont
 from tests.documents.formats.pdf.test_scans import Told
 
-from fathom.documents.base import NEEDS_OCR, Parsed, ParseLimits, Refused
+from fathom.documents.base import NEEDS_OCR, ParsedDocument, ParseLimits, ParseRefusal
 from fathom.documents.formats import picture
 from fathom.documents.formats.picture import parse
 from fathom.documents.ocr.extra import models
@@ -41,10 +41,10 @@ def sandbox() -> Iterator[Sandbox]:
         yield made
 
 
-def recognised(sandbox: Sandbox, file: Path, data: bytes) -> Parsed:
+def recognised(sandbox: Sandbox, file: Path, data: bytes) -> ParsedDocument:
     file.write_bytes(data)
     (parsed,) = read(file, sandbox)
-    assert isinstance(parsed, Parsed)
+    assert isinstance(parsed, ParsedDocument)
     return parsed
 
 
@@ -55,7 +55,7 @@ def test_pages_of_a_tiff_are_read_in_the_sandbox_and_say_how_surely(
     file, told = tmp_path / "scan.tif", []
     file.write_bytes(saved(page(*ENGLISH), "TIFF", page(*INDONESIAN)))
     (parsed,) = read(file, sandbox, lambda done, pages: told.append((done, pages)))
-    assert isinstance(parsed, Parsed)
+    assert isinstance(parsed, ParsedDocument)
     assert parsed.text.split() == " ".join(ENGLISH + INDONESIAN).split()
     assert told == [(0, 2), (1, 2), (2, 2)]
     assert {block.page for block in parsed.blocks} == {1, 2}
@@ -95,13 +95,13 @@ def test_a_skewed_photograph_with_the_wrong_ending_is_read(
 def test_what_cannot_be_read_has_a_reason(
     sandbox: Sandbox, tmp_path: Path, data: bytes, outcome: str, reason: str
 ) -> None:
-    with pytest.raises(Refused, match=reason) as refusal:
+    with pytest.raises(ParseRefusal, match=reason) as refusal:
         recognised(sandbox, tmp_path / "x.png", data)
     assert refusal.value.outcome == outcome
 
 
 def test_without_a_recogniser_the_extra_is_named() -> None:
-    with pytest.raises(Refused) as refusal:
+    with pytest.raises(ParseRefusal) as refusal:
         parse(saved(page("x"), "PNG"))
     assert refusal.value.outcome == "no_document"
     assert refusal.value.reason == f"is a picture; {NEEDS_OCR}"
@@ -109,7 +109,7 @@ def test_without_a_recogniser_the_extra_is_named() -> None:
 
 def test_an_animation_is_no_document() -> None:
     moving = saved(page("one"), "PNG", page("two"))
-    with pytest.raises(Refused, match="is an animation"):
+    with pytest.raises(ParseRefusal, match="is an animation"):
         parse(moving, Told())
 
 
@@ -117,7 +117,7 @@ def test_a_huge_picture_is_refused_before_it_is_unpacked(monkeypatch: pytest.Mon
     bomb = saved(Image.new("1", (20_000, 20_000)), "PNG")
     assert len(bomb) < 100_000
     monkeypatch.setattr(picture, "_plain", lambda _: pytest.fail("it was unpacked"))
-    with pytest.raises(Refused, match="claims 20000 x 20000 pixels, more than 80 million"):
+    with pytest.raises(ParseRefusal, match="claims 20000 x 20000 pixels, more than 80 million"):
         parse(bomb, Told())
 
 

@@ -1,10 +1,10 @@
 from pathlib import Path
 
-from fathom.documents.base import Parsed
+from fathom.documents.base import ParsedDocument
 from fathom.documents.formats.rst import parse
 
 
-def shapes(parsed: Parsed) -> list[tuple[str, str]]:
+def shapes(parsed: ParsedDocument) -> list[tuple[str, str]]:
     return [(block.kind, block.span.cut(parsed.text)) for block in parsed.blocks]
 
 

@@ -1,6 +1,6 @@
 import pytest
 
-from fathom.documents.base import Refused
+from fathom.documents.base import ParseRefusal
 from fathom.documents.formats.rtf import parse
 
 
@@ -25,6 +25,6 @@ def test_text(source: bytes, text: str) -> None:
 
 
 def test_endless_nesting_is_refused() -> None:
-    with pytest.raises(Refused, match="nested") as refusal:
+    with pytest.raises(ParseRefusal, match="nested") as refusal:
         parse(b"{\\rtf1 " + b"{" * 5_000)
     assert refusal.value.outcome == "failed"

@@ -4,7 +4,7 @@ import zipfile
 
 import pytest
 
-from fathom.documents.base import Refused
+from fathom.documents.base import ParseRefusal
 from fathom.documents.formats.sniff import sniff
 
 
@@ -79,7 +79,7 @@ OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
     ],
 )
 def test_refuses_with_a_reason(data: bytes, outcome: str, reason: str) -> None:
-    with pytest.raises(Refused, match=reason) as refusal:
+    with pytest.raises(ParseRefusal, match=reason) as refusal:
         sniff(data, "x.docx")
     assert refusal.value.outcome == outcome
 
@@ -88,6 +88,6 @@ def test_refuses_with_a_reason(data: bytes, outcome: str, reason: str) -> None:
     "data", [b"GIF89a", b"\x1f\x8b\x08\x00", bytes(range(256)) * 4, zipped("a.txt")]
 )
 def test_what_is_no_document_by_name_either_is_told_apart(data: bytes) -> None:
-    with pytest.raises(Refused) as refusal:
+    with pytest.raises(ParseRefusal) as refusal:
         sniff(data, "x.bin")
     assert refusal.value.outcome == "no_document"

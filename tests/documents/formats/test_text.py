@@ -1,10 +1,10 @@
 import pytest
 
-from fathom.documents.base import Parsed, Refused
+from fathom.documents.base import ParsedDocument, ParseRefusal
 from fathom.documents.formats.text import heading_level, parse
 
 
-def shapes(parsed: Parsed) -> list[tuple[str, str]]:
+def shapes(parsed: ParsedDocument) -> list[tuple[str, str]]:
     return [(block.kind, block.span.cut(parsed.text)) for block in parsed.blocks]
 
 
@@ -65,7 +65,7 @@ def test_a_deep_number_may_stand_right_above_its_text() -> None:
 
 
 def test_white_space_is_empty() -> None:
-    with pytest.raises(Refused) as refusal:
+    with pytest.raises(ParseRefusal) as refusal:
         parse(b" \n\t\n ")
     assert refusal.value.outcome == "empty"
 

@@ -1,6 +1,6 @@
 import pytest
 
-from fathom.documents.base import Refused
+from fathom.documents.base import ParseRefusal
 from fathom.documents.formats.xml import parse
 
 
@@ -37,5 +37,5 @@ def test_entities_stay_unread(source: bytes) -> None:
 
 
 def test_nonsense_is_refused() -> None:
-    with pytest.raises(Refused):
+    with pytest.raises(ParseRefusal):
         parse(b"<<<<")

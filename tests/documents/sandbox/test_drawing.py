@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from fathom.documents.base import ParseLimits, Refused
+from fathom.documents.base import ParseLimits, ParseRefusal
 from fathom.documents.sandbox.drawing import draw_page
 
 PDF = Path(__file__).parents[3] / "samples/corpus/flood-plan.pdf"
@@ -36,12 +36,12 @@ def test_spaces_and_hyphens_of_the_file_do_not_matter() -> None:
 
 def test_a_page_that_is_not_there_is_refused() -> None:
     for page in (0, 3):
-        with pytest.raises(Refused, match="there is no page"):
+        with pytest.raises(ParseRefusal, match="there is no page"):
             draw_page(PDF, page, width=200, limits=ParseLimits())
 
 
 def test_what_is_no_pdf_is_refused(tmp_path: Path) -> None:
     broken = tmp_path / "broken.pdf"
     broken.write_bytes(b"%PDF-1.4 nonsense")
-    with pytest.raises(Refused, match="cannot be drawn"):
+    with pytest.raises(ParseRefusal, match="cannot be drawn"):
         draw_page(broken, 1, width=200, limits=ParseLimits())

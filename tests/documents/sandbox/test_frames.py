@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathom.documents.base import Builder, Failure, Parsed, Refused
+from fathom.documents.base import Builder, ParsedDocument, ParseRefusal, RecordFailure
 from fathom.documents.sandbox.frames import LENGTHS, Frame, decode, encode
 
 
@@ -19,13 +19,13 @@ def crossed(frame: Frame) -> Frame:
 
 def test_values_come_out_as_they_went_in() -> None:
     builder = Builder()
-    builder.page(3)
-    builder.heading("Überschrift", 1)
-    builder.paragraph("Ein Satz \U0001f600.")
-    builder.recognised(0.875)
-    builder.paragraph("Read off a picture.")
+    builder.set_page(3)
+    builder.add_heading("Überschrift", 1)
+    builder.add_paragraph("Ein Satz \U0001f600.")
+    builder.set_sureness(0.875)
+    builder.add_paragraph("Read off a picture.")
     parsed = builder.build("Titel", {"year": 2020, "open": True, "rate": 0.5, "by": "A"})
-    failure = Failure(line=7, outcome="empty", reason="nothing", record="r")
+    failure = RecordFailure(line=7, outcome="empty", reason="nothing", record="r")
     parsed = replace(parsed, unread="page 3 of 4 without text")
     frame = crossed(Frame(values=(parsed, failure), page=2, pages=7))
     assert frame.values == (parsed, failure)
@@ -35,7 +35,7 @@ def test_values_come_out_as_they_went_in() -> None:
 
 
 def test_refusal_comes_out() -> None:
-    frame = crossed(Frame(done=True, refused=Refused("encrypted", "locked"), peak_bytes=5))
+    frame = crossed(Frame(done=True, refused=ParseRefusal("encrypted", "locked"), peak_bytes=5))
     assert frame.refused is not None
     assert (frame.refused.outcome, frame.refused.reason) == ("encrypted", "locked")
     assert (frame.done, frame.peak_bytes) == (True, 5)
@@ -43,14 +43,16 @@ def test_refusal_comes_out() -> None:
 
 @given(st.lists(st.text()))
 def test_any_texts_cross(texts: list[str]) -> None:
-    values = tuple(Parsed(text=text) for text in texts)
+    values = tuple(ParsedDocument(text=text) for text in texts)
     shown = [text.encode("utf-8", "replace").decode() for text in texts]
-    assert [v.text for v in crossed(Frame(values=values)).values if isinstance(v, Parsed)] == shown
+    assert [
+        v.text for v in crossed(Frame(values=values)).values if isinstance(v, ParsedDocument)
+    ] == shown
 
 
 def test_lone_surrogate_becomes_a_question_mark() -> None:
-    (value,) = crossed(Frame(values=(Parsed(text="a\ud800b", title="\udfff"),))).values
-    assert isinstance(value, Parsed)
+    (value,) = crossed(Frame(values=(ParsedDocument(text="a\ud800b", title="\udfff"),))).values
+    assert isinstance(value, ParsedDocument)
     assert (value.text, value.title) == ("a?b", "?")
 
 

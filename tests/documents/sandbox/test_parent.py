@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from fathom.documents.base import Failure, Parsed, ParseLimits, Refused
+from fathom.documents.base import ParsedDocument, ParseLimits, ParseRefusal, RecordFailure
 from fathom.documents.sandbox.parent import Sandbox, begin, read
 
 
 def text_of(path: Path, sandbox: Sandbox) -> str:
     (parsed,) = read(path, sandbox)
-    assert isinstance(parsed, Parsed)
+    assert isinstance(parsed, ParsedDocument)
     return parsed.text
 
 
@@ -77,7 +77,7 @@ def test_time_limit_names_itself_and_the_next_file_is_read(tmp_path: Path) -> No
         for _ in range(40):
             file.write(b"\n" * 1_000_000)
     with Sandbox(ParseLimits(wall_s=2)) as sandbox:
-        with pytest.raises(Refused, match=r"took longer than 2 s") as refusal:
+        with pytest.raises(ParseRefusal, match=r"took longer than 2 s") as refusal:
             list(read(endless, sandbox))
         assert refusal.value.outcome == "failed"
         assert text_of(written(tmp_path, "ok.txt", "fine"), sandbox) == "fine"
@@ -91,7 +91,7 @@ def test_processor_limit_names_itself(tmp_path: Path) -> None:
             file.write(b"\n" * 1_000_000)
     with (
         Sandbox(ParseLimits(cpu_s=1)) as sandbox,
-        pytest.raises(Refused, match="took more than 1 s of processor time"),
+        pytest.raises(ParseRefusal, match="took more than 1 s of processor time"),
     ):
         list(read(endless, sandbox))
 
@@ -99,7 +99,7 @@ def test_processor_limit_names_itself(tmp_path: Path) -> None:
 def test_memory_limit_names_itself_and_the_next_file_is_read(tmp_path: Path) -> None:
     big = written(tmp_path, "big.txt", "word " * 30_000_000)
     with Sandbox(ParseLimits(memory_bytes=256 << 20)) as sandbox:
-        with pytest.raises(Refused, match="needs more than 256 MiB of memory"):
+        with pytest.raises(ParseRefusal, match="needs more than 256 MiB of memory"):
             text_of(big, sandbox)
         assert text_of(written(tmp_path, "ok.txt", "fine"), sandbox) == "fine"
 
@@ -108,12 +108,12 @@ def test_file_and_text_sizes_are_capped(tmp_path: Path) -> None:
     path = written(tmp_path, "a.txt", "x" * 5_000)
     with (
         Sandbox(ParseLimits(file_bytes=4_000)) as sandbox,
-        pytest.raises(Refused, match="larger than"),
+        pytest.raises(ParseRefusal, match="larger than"),
     ):
         text_of(path, sandbox)
     with (
         Sandbox(ParseLimits(text_chars=4_000)) as sandbox,
-        pytest.raises(Refused, match="holds more than"),
+        pytest.raises(ParseRefusal, match="holds more than"),
     ):
         text_of(path, sandbox)
 
@@ -125,7 +125,7 @@ def test_crash_of_the_process_is_told_and_survived(tmp_path: Path) -> None:
         next(rows)
         assert sandbox._child is not None
         os.kill(sandbox._child.pid, signal.SIGSEGV)
-        with pytest.raises(Refused, match=r"the parser crashed \(signal 11\)"):
+        with pytest.raises(ParseRefusal, match=r"the parser crashed \(signal 11\)"):
             list(rows)
         assert text_of(written(tmp_path, "ok.txt", "fine"), sandbox) == "fine"
 
@@ -181,7 +181,7 @@ def test_child_dies_with_a_killed_parent() -> None:
     ("name", "reason"), [("missing.txt", "No such file"), (".", "not a regular file")]
 )
 def test_what_is_no_file_is_refused(tmp_path: Path, name: str, reason: str) -> None:
-    with Sandbox() as sandbox, pytest.raises(Refused, match=reason):
+    with Sandbox() as sandbox, pytest.raises(ParseRefusal, match=reason):
         list(read(tmp_path / name, sandbox))
 
 
@@ -202,9 +202,9 @@ def test_hundred_thousand_records_stream_with_bad_lines_between(tmp_path: Path) 
                 file.write("{broken\n")
     with Sandbox() as sandbox:
         values = list(read(path, sandbox))
-    failures = [value for value in values if isinstance(value, Failure)]
+    failures = [value for value in values if isinstance(value, RecordFailure)]
     assert [failure.line for failure in failures] == [502]
-    records = [value for value in values if isinstance(value, Parsed)]
+    records = [value for value in values if isinstance(value, ParsedDocument)]
     assert len(records) == 100_000
     assert (records[-1].record, records[-1].title, records[-1].text) == ("r99999", "T", "row 99999")
 
@@ -233,8 +233,10 @@ def test_one_of_the_begun_files_that_breaks_a_limit_is_blamed_alone(tmp_path: Pa
         found = []
         for file in order:
             try:
-                found += [part.text for part in sandbox.parse(file) if isinstance(part, Parsed)]
-            except Refused as refused:
+                found += [
+                    part.text for part in sandbox.parse(file) if isinstance(part, ParsedDocument)
+                ]
+            except ParseRefusal as refused:
                 found.append(refused.reason)
     texts = [f"number {number}" for number in range(6)]
     assert found == [*texts[:3], "took longer than 2 s", *texts[3:]]

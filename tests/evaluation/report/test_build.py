@@ -7,10 +7,10 @@ from html.parser import HTMLParser
 import pytest
 from tests.evaluation.making import abstained, failed, ranked, record
 
-from fathom.evaluation.gate import Baseline, gated
+from fathom.evaluation.gate import Baseline, compare_with_baseline
 from fathom.evaluation.harness import Evaluation
 from fathom.evaluation.records import Record
-from fathom.evaluation.report.build import UNLIKE
+from fathom.evaluation.report.build import UNEQUAL_QUESTIONS
 
 pytest.importorskip("matplotlib")
 
@@ -32,7 +32,7 @@ def made(answered: list[list[Record]], rankings: list[list[Record]]) -> Evaluati
     return Evaluation(
         ranked=rankings,
         answered=answered,
-        verdict=gated(Baseline.of(answered), answered),
+        verdict=compare_with_baseline(Baseline.of(answered), answered),
     )
 
 
@@ -178,8 +178,8 @@ def test_an_interval_is_shown_where_there_is_one(whole: str) -> None:
 
 
 def test_means_of_other_questions_are_not_compared(whole: str) -> None:
-    assert UNLIKE not in whole
-    assert UNLIKE in Evaluation(answered=[NAIVE, MAF[:2]]).to_html()
+    assert UNEQUAL_QUESTIONS not in whole
+    assert UNEQUAL_QUESTIONS in Evaluation(answered=[NAIVE, MAF[:2]]).to_html()
 
 
 def test_light_dark_and_paper_are_served(whole: str) -> None:

@@ -8,15 +8,15 @@ import pytest
 from fathom.errors import UsageError
 from fathom.evaluation.report.canvas import (
     COLOURS,
-    LONGEST,
+    MAX_LINE,
     check_drawing,
-    colour,
-    dashes,
-    drawing,
-    mark,
-    rows_high,
-    text_on,
-    wrapped,
+    compute_height,
+    open_plot,
+    pick_colour,
+    pick_dashes,
+    pick_mark,
+    pick_text_colour,
+    wrap_name,
 )
 
 pytest.importorskip("matplotlib")
@@ -24,12 +24,12 @@ pytest.importorskip("matplotlib")
 
 def places(names: list[str]) -> dict[str, str]:
     """Where the names of a legend stand."""
-    with drawing() as made:
+    with open_plot() as made:
         for name in names:
             made.axes.plot([0, 1], [0, 1], label=name)
         made.axes.set_xticks([])
         made.axes.set_yticks([])
-        made.legend()
+        made.add_legend()
     found = [each for each in ET.fromstring(made.svg).iter() if each.tag.endswith("text")]
     return {"".join(each.itertext()): each.attrib["y"] for each in found}
 
@@ -46,17 +46,17 @@ def test_names_stand_side_by_side_while_there_is_room() -> None:
 
 def test_long_names_go_on_in_the_next_line() -> None:
     name = "naive (generation.temperature=0.1, rrf.k=60)"
-    assert max(map(len, wrapped(name).splitlines())) <= LONGEST
-    assert wrapped(name).replace("\n", " ") == name
-    assert rows_high([name]) > rows_high(["naive"])
+    assert max(map(len, wrap_name(name).splitlines())) <= MAX_LINE
+    assert wrap_name(name).replace("\n", " ") == name
+    assert compute_height([name]) > compute_height(["naive"])
 
 
 def test_neighbours_differ_in_colour_in_mark_and_in_dashes() -> None:
     for place in range(20):
-        assert colour(place) != colour(place + 1)
-        assert mark(place) != mark(place + 1)
-        assert dashes(place) != dashes(place + 1)
-    assert len({(colour(place), mark(place)) for place in range(56)}) == 56
+        assert pick_colour(place) != pick_colour(place + 1)
+        assert pick_mark(place) != pick_mark(place + 1)
+        assert pick_dashes(place) != pick_dashes(place + 1)
+    assert len({(pick_colour(place), pick_mark(place)) for place in range(56)}) == 56
 
 
 def contrast(one: str, other: str) -> float:
@@ -73,7 +73,7 @@ def contrast(one: str, other: str) -> float:
 def test_colours_are_legible_on_light_and_dark_and_so_are_words_on_them(each: str) -> None:
     assert contrast(each, "#ffffff") > 3
     assert contrast(each, "#16181b") > 3
-    assert contrast(each, text_on(each)) > 4.5
+    assert contrast(each, pick_text_colour(each)) > 4.5
 
 
 def test_without_the_library_the_next_step_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

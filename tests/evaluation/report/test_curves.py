@@ -5,16 +5,16 @@ from tests.evaluation.making import abstained, failed, ranked, record
 
 from fathom.evaluation.records import Record
 from fathom.evaluation.report.curves import (
-    by_dataset,
-    front,
-    headline,
-    kinds,
-    phases,
-    recall_lines,
-    risk_lines,
-    seconds,
-    size_lines,
-    sweep_lines,
+    choose_headline,
+    compute_front,
+    compute_kind_means,
+    compute_phase_shares,
+    compute_recall_lines,
+    compute_risk_lines,
+    compute_size_lines,
+    compute_sweep_lines,
+    group_by_dataset,
+    list_seconds,
 )
 
 
@@ -32,16 +32,16 @@ def asked(
 
 
 def test_the_headline_is_what_the_data_set_asks_for() -> None:
-    assert headline([[record()]]) == "F1"
-    assert headline([[record(wrong=("50 crowns",))]]) == "RAMDocs-EM"
-    assert headline([[record(gold=())]]) == "R@10"
-    assert headline([[abstained(gold=(), answerable=False)]]) == "F1"
-    assert headline([[ranked(wrong=("50 crowns",))]]) == "nDCG@10"
+    assert choose_headline([[record()]]) == "F1"
+    assert choose_headline([[record(wrong=("50 crowns",))]]) == "RAMDocs-EM"
+    assert choose_headline([[record(gold=())]]) == "R@10"
+    assert choose_headline([[abstained(gold=(), answerable=False)]]) == "F1"
+    assert choose_headline([[ranked(wrong=("50 crowns",))]]) == "nDCG@10"
 
 
 def test_retrievers_have_a_front_over_time() -> None:
     quick = [ranked(seconds=0.01, usage={"retrievals": 1}, evidence=("d2", "d1"))]
-    found = front([quick, [ranked(strategy="hybrid", usage={"retrievals": 1})]])
+    found = compute_front([quick, [ranked(strategy="hybrid", usage={"retrievals": 1})]])
     assert found is not None
     assert (found.cost, found.measure) == ("seconds a question", "nDCG@10")
     assert [point.best for point in found.points] == [True, True]
@@ -49,13 +49,13 @@ def test_retrievers_have_a_front_over_time() -> None:
 
 def test_a_front_holds_what_nothing_beats() -> None:
     groups = [asked("cheap", 1, 10), asked("good", 4, 90), asked("bad", 1, 95), asked("mid", 2, 50)]
-    found = front(groups)
+    found = compute_front(groups)
     assert found is not None
     assert (found.cost, found.measure) == ("tokens a question", "F1")
     assert {point.name for point in found.points if point.best} == {"cheap", "good", "mid"}
     assert [point.x for point in found.points] == [10, 90, 95, 50]
-    assert front([[record(gold=(), relevant={})]]) is None
-    other = front(groups, "support")
+    assert compute_front([[record(gold=(), relevant={})]]) is None
+    other = compute_front(groups, "support")
     assert other is not None
     assert [(point.name, point.y) for point in other.points if point.best] == [("cheap", 0.8)]
 
@@ -67,13 +67,13 @@ def test_money_counts_before_tokens_and_time_where_nothing_else_is_spent() -> No
     units = [
         found.cost
         for usage in (paid, unknown, free)
-        if (found := front([[record(usage=usage)], [record(usage=usage, strategy="maf")]]))
+        if (found := compute_front([[record(usage=usage)], [record(usage=usage, strategy="maf")]]))
     ]
     assert units == ["US dollars a question", "tokens a question", "seconds a question"]
 
 
 def test_equal_points_are_both_on_the_front() -> None:
-    found = front([asked("a"), asked("b")])
+    found = compute_front([asked("a"), asked("b")])
     assert found is not None
     assert [point.best for point in found.points] == [True, True]
 
@@ -81,20 +81,24 @@ def test_equal_points_are_both_on_the_front() -> None:
 def test_risk_starts_with_the_surest_and_ends_where_nothing_is_answered() -> None:
     group = [record("q1", confidence=0.9), record("q2", confidence=0.5, short_answer="5"),
              failed("q3")]  # fmt: skip
-    (line,) = risk_lines([group])
+    (line,) = compute_risk_lines([group])
     flat = [value for point in line.points for value in point]
     assert flat == pytest.approx([1 / 3, 0.0, 2 / 3, 0.5])
-    assert risk_lines([[record(gold=())], [abstained()], [ranked()]]) == []
+    assert compute_risk_lines([[record(gold=())], [abstained()], [ranked()]]) == []
 
 
 def test_recall_grows_with_k() -> None:
-    (line,) = recall_lines([[record(evidence=("d2", "d1")), record("q2", relevant={"d9": 1})]])
+    (line,) = compute_recall_lines(
+        [[record(evidence=("d2", "d1")), record("q2", relevant={"d9": 1})]]
+    )
     assert line.points[:3] == ((1.0, 0.0), (2.0, 0.5), (3.0, 0.5))
-    assert recall_lines([[record(relevant={})]]) == []
+    assert compute_recall_lines([[record(relevant={})]]) == []
 
 
 def test_phases_are_shares_and_failures_are_seen() -> None:
-    heat = phases([[record(), record("q2", phase="debate"), failed("q3"), record("q4")]])
+    heat = compute_phase_shares(
+        [[record(), record("q2", phase="debate"), failed("q3"), record("q4")]]
+    )
     assert heat.columns == ("read", "debate", "failed")
     assert heat.cells == ((0.5, 0.25, 0.25),)
 
@@ -102,31 +106,31 @@ def test_phases_are_shares_and_failures_are_seen() -> None:
 def test_kinds_have_values_where_they_were_asked() -> None:
     groups = [[record(kind="list"), record("q2", kind="date", short_answer="5")],
               [record(kind="list", strategy="maf")]]  # fmt: skip
-    heat = kinds(groups)
+    heat = compute_kind_means(groups)
     assert heat is not None
     assert (heat.rows, heat.columns) == (("naive", "maf"), ("date", "list"))
     assert heat.cells == ((0.0, 1.0), (None, 1.0))
-    assert kinds([[record()]]) is None
+    assert compute_kind_means([[record()]]) is None
 
 
 def test_sizes_are_a_line_where_the_same_questions_were_asked() -> None:
     answered = [asked(right=4, documents=100, dataset="small"),
                 asked(right=2, documents=1000, dataset="large"),
                 [record("other", documents=50, dataset="third")]]  # fmt: skip
-    ((measure, (line,)),) = size_lines(answered).items()
+    ((measure, (line,)),) = compute_size_lines(answered).items()
     assert (measure, line.name) == ("F1", "naive")
     assert line.points == ((100.0, 1.0), (1000.0, 0.5))
     assert len(line.intervals) == 2
-    assert size_lines(answered[:1]) == {}
-    assert list(by_dataset(answered)) == ["small", "large", "third"]
+    assert compute_size_lines(answered[:1]) == {}
+    assert list(group_by_dataset(answered)) == ["small", "large", "third"]
 
 
 def test_what_was_varied_in_numbers_is_a_line() -> None:
     groups = [asked(right=n, varied={"rrf.k": str(n), "ask.seed": "0"}) for n in (3, 1, 2)]
     groups.append(asked(varied={"rrf.k": "all", "ask.seed": "0"}))
-    lines = sweep_lines(groups)
+    lines = compute_sweep_lines(groups)
     assert set(lines) == {"rrf.k"}
     (line,) = lines["rrf.k"]
     assert line.name == "naive (ask.seed=0)"
     assert line.points == ((1.0, 0.25), (2.0, 0.5), (3.0, 0.75))
-    assert set(seconds(groups)) >= {"naive (ask.seed=0, rrf.k=3)"}
+    assert set(list_seconds(groups)) >= {"naive (ask.seed=0, rrf.k=3)"}

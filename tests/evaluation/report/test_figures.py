@@ -4,18 +4,18 @@ import pytest
 from tests.evaluation.making import abstained, ranked, record
 
 from fathom.evaluation.records import Group
-from fathom.evaluation.report.curves import size_lines
-from fathom.evaluation.report.figures import of_sizes, of_systems
+from fathom.evaluation.report.curves import compute_size_lines
+from fathom.evaluation.report.figures import draw_sizes, draw_systems
 
 pytest.importorskip("matplotlib")
 
 
 def titles(*groups: Group) -> list[str]:
-    return [figure.title for figure in of_systems(groups)]
+    return [figure.title for figure in draw_systems(groups)]
 
 
 def test_nothing_is_drawn_of_nothing() -> None:
-    assert [*of_systems([]), *of_sizes([])] == []
+    assert [*draw_systems([]), *draw_sizes([])] == []
 
 
 def test_what_would_be_empty_or_flat_is_left_out() -> None:
@@ -42,12 +42,12 @@ def test_retrievers_have_quality_recall_and_time() -> None:
 
 def test_sizes_have_a_plot_for_each_measure() -> None:
     groups = [[ranked(dataset=str(size), documents=size)] for size in (10, 100)]
-    (made,) = of_sizes([*size_lines(groups).items()])
+    (made,) = draw_sizes([*compute_size_lines(groups).items()])
     assert made.title == "nDCG@10 and the size of the corpus"
     assert "documents in the corpus" in made.svg
 
 
 def test_figures_of_a_report_have_names_of_their_own() -> None:
     ranking, answering = [[ranked()], [ranked(strategy="vector")]], [[record()]]
-    names = [figure.name for groups in (ranking, answering) for figure in of_systems(groups)]
+    names = [figure.name for groups in (ranking, answering) for figure in draw_systems(groups)]
     assert len(names) == len({*names}) > 4

@@ -11,7 +11,13 @@ from fathom.evaluation.report.blocks import (
     ReportStatement,
     ReportTable,
 )
-from fathom.evaluation.report.kept import FOLDER, keep, kept, load, report_json
+from fathom.evaluation.report.kept import (
+    FOLDER,
+    list_reports,
+    load_report,
+    report_to_json,
+    save_report,
+)
 
 SVG = '<svg viewBox="0 0 4 2"><g id="a"/></svg>'
 TABLE = ReportTable(title="Answers", head=("", "naive"), rows=(("F1", "0.5 [0.4, 0.6]"),))
@@ -25,7 +31,7 @@ def report(title: str, *blocks: ReportBlock) -> EvaluationReport:
 
 def test_a_report_is_plain_json_with_its_plots_on_paper() -> None:
     figure = Figure(name="time", title="Time", caption="Less is better.", svg=SVG)
-    told = report_json(report("T", TABLE, ReportStatement(text="good", tone="good"), figure))
+    told = report_to_json(report("T", TABLE, ReportStatement(text="good", tone="good"), figure))
     table, said, drawn = told["sections"][0]["blocks"]
     assert table["kind"] == "ReportTable"
     assert [list(row) for row in table["rows"]] == [["F1", "0.5 [0.4, 0.6]"]]
@@ -35,13 +41,13 @@ def test_a_report_is_plain_json_with_its_plots_on_paper() -> None:
 
 
 def test_the_newest_report_is_listed_first(tmp_path: Path) -> None:
-    assert kept(tmp_path) == []
-    names = [keep(report(title, TABLE), tmp_path).stem for title in ("one", "two")]
-    assert [(each.name, each.title) for each in kept(tmp_path)] == [
+    assert list_reports(tmp_path) == []
+    names = [save_report(report(title, TABLE), tmp_path).stem for title in ("one", "two")]
+    assert [(each.name, each.title) for each in list_reports(tmp_path)] == [
         (names[1], "two"),
         (names[0], "one"),
     ]
-    opened = load(tmp_path, names[0])
+    opened = load_report(tmp_path, names[0])
     assert opened is not None
     assert opened["sections"][0]["title"] == "S"
     assert [path.suffix for path in (tmp_path / FOLDER).iterdir()] == [".json", ".json"]
@@ -49,9 +55,9 @@ def test_the_newest_report_is_listed_first(tmp_path: Path) -> None:
 
 def test_only_reports_can_be_opened(tmp_path: Path) -> None:
     (tmp_path / "secret.json").write_text("{}")
-    kept_as = keep(report("one"), tmp_path)
+    kept_as = save_report(report("one"), tmp_path)
     broken = kept_as.with_stem("20260101T000000.000000Z")
     broken.write_text("{")
     for name in ("../secret", "secret", "", "..", "20260101T000000.000001Z", broken.stem):
-        assert load(tmp_path, name) is None
-    assert [each.name for each in kept(tmp_path)] == [kept_as.stem]
+        assert load_report(tmp_path, name) is None
+    assert [each.name for each in list_reports(tmp_path)] == [kept_as.stem]

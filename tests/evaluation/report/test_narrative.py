@@ -2,20 +2,25 @@
 
 from tests.evaluation.making import failed, ranked, record
 
-from fathom.evaluation.report.narrative import failures, leaders, scope, standings
+from fathom.evaluation.report.narrative import (
+    compare_leaders,
+    describe_scope,
+    describe_standings,
+    list_failures,
+)
 
 
 def test_the_leader_is_held_against_each_other_one() -> None:
     good = [record(f"q{n}", strategy="maf") for n in range(30)]
     poor = [record(f"q{n}", short_answer="5") for n in range(30)]
     third = [record(f"q{n}", strategy="rrf") for n in range(30)]
-    found = leaders([poor, good, third])
+    found = compare_leaders([poor, good, third])
     assert [each.sentence.split(":")[0] for each in found] == [
         "maf is better than naive in F1 on toy",
         "maf and rrf cannot be told apart in F1 on toy",
     ]
-    assert leaders([good]) == leaders([]) == []
-    assert leaders([[record(gold=(), relevant={})]] * 2) == []
+    assert compare_leaders([good]) == compare_leaders([]) == []
+    assert compare_leaders([[record(gold=(), relevant={})]] * 2) == []
 
 
 def test_the_standings_are_one_sentence_a_data_set() -> None:
@@ -25,22 +30,22 @@ def test_the_standings_are_one_sentence_a_data_set() -> None:
         for name in ("naive", "mao")
     )
     third = [record(f"q{n}", strategy="rrf") for n in range(30)]
-    assert standings(leaders([poor, good, third, worse])) == [
+    assert describe_standings(compare_leaders([poor, good, third, worse])) == [
         "maf has the highest F1 on toy: it is better than naive and mao; "
         "rrf cannot be told apart from it."
     ]
-    assert standings(leaders([good, third])) == [
+    assert describe_standings(compare_leaders([good, third])) == [
         "maf has the highest F1 on toy: rrf cannot be told apart from it."
     ]
-    assert standings([]) == []
+    assert describe_standings([]) == []
 
 
 def test_the_scope_is_one_sentence() -> None:
     groups = [[record(), failed("q2")], [record(dataset="other")]]
-    assert scope(groups) == (
+    assert describe_scope(groups) == (
         "naive answered 2 questions of toy, 1 question of other; "
         "1 of 3 runs failed and count as wrong."
     )
-    assert scope([]) == ""
-    assert scope([[ranked()]]) == "keyword ranked the documents for 1 question of toy."
-    assert [each.question for each in failures(groups)] == ["q2"]
+    assert describe_scope([]) == ""
+    assert describe_scope([[ranked()]]) == "keyword ranked the documents for 1 question of toy."
+    assert [each.question for each in list_failures(groups)] == ["q2"]

@@ -6,16 +6,16 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from fathom.evaluation.report.canvas import COLOURS
-from fathom.evaluation.report.curves import Curve, Front, Heat, Point
+from fathom.evaluation.report.curves import Curve, Front, FrontPoint, Heat
 from fathom.evaluation.report.plots import (
-    FEWEST,
+    MIN_FOR_SHAPE,
     draw_front,
     draw_heat,
     draw_lines,
     draw_shares,
     draw_violins,
 )
-from fathom.evaluation.report.svg import INK, standalone
+from fathom.evaluation.report.svg import INK, make_standalone
 
 pytest.importorskip("matplotlib")
 
@@ -23,8 +23,8 @@ FRONT = Front(
     cost="tokens a question",
     measure="F1",
     points=(
-        Point(name="naive", x=40, y=0.5, interval=(0.4, 0.6), best=True),
-        Point(name="m$a$f_1 <b>", x=90, y=0.5, interval=(0.5, 0.5)),
+        FrontPoint(name="naive", x=40, y=0.5, interval=(0.4, 0.6), best=True),
+        FrontPoint(name="m$a$f_1 <b>", x=90, y=0.5, interval=(0.5, 0.5)),
     ),
 )
 LINES = [
@@ -33,7 +33,7 @@ LINES = [
 ]
 SIZES = Curve(name="naive", points=tuple((x, 0.5) for x in (1000.0, 1010.0, 25000.0, 100000.0)))
 HEAT = Heat(rows=("naive", "maf"), columns=("a" * 40, "b" * 40), cells=((0.5, 0.5), (1.0, None)))
-MANY = [0.01 * (n + 1) for n in range(FEWEST)]
+MANY = [0.01 * (n + 1) for n in range(MIN_FOR_SHAPE)]
 
 DRAWN = {
     "front": lambda: draw_front(FRONT),
@@ -71,7 +71,7 @@ def test_the_same_data_give_the_same_bytes(name: str) -> None:
 
 @pytest.mark.parametrize("name", DRAWN)
 def test_a_file_of_its_own_is_small(name: str) -> None:
-    assert len(standalone(DRAWN[name]()).encode()) < 60_000
+    assert len(make_standalone(DRAWN[name]()).encode()) < 60_000
 
 
 def test_names_are_text_and_no_formulas() -> None:
@@ -114,7 +114,7 @@ def test_the_longer_names_of_a_map_are_rows() -> None:
 
 
 def test_a_share_cannot_be_below_nothing() -> None:
-    point = Point(name="naive", x=1, y=0.0, interval=(0.0, 0.1), best=True)
+    point = FrontPoint(name="naive", x=1, y=0.0, interval=(0.0, 0.1), best=True)
     assert not [
         each
         for each in texts(draw_front(Front(cost="seconds", measure="F1", points=(point,))))

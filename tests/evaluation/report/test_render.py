@@ -15,9 +15,9 @@ from fathom.evaluation.report.blocks import (
     ReportTable,
     Sentences,
 )
-from fathom.evaluation.report.build import measured
-from fathom.evaluation.report.render import as_html, as_markdown, as_text, markdown
-from fathom.evaluation.rows import row_of
+from fathom.evaluation.report.build import build_measure_table
+from fathom.evaluation.report.render import render_block, render_html, render_markdown, render_text
+from fathom.evaluation.rows import score_system
 
 EVIL = '<b>"&'
 SAFE = "&lt;b&gt;&#34;&amp;"
@@ -37,7 +37,7 @@ def figure(name: str = "time", title: str = "Time") -> Figure:
 
 def test_nothing_makes_nothing() -> None:
     nothing = EvaluationReport(title="", sections=())
-    assert as_text(nothing) == as_markdown(nothing) == ""
+    assert render_text(nothing) == render_markdown(nothing) == ""
 
 
 def test_text_is_no_markup_anywhere_on_a_page() -> None:
@@ -49,10 +49,10 @@ def test_text_is_no_markup_anywhere_on_a_page() -> None:
         Figure(name=EVIL, title=EVIL, caption=EVIL, svg=SVG),
     ]
     for block in evil:
-        page = as_html(report(block))
+        page = render_html(report(block))
         assert SAFE in page
         assert EVIL not in page
-    assert EVIL not in as_html(
+    assert EVIL not in render_html(
         EvaluationReport(
             title=EVIL, sections=(ReportSection(title=EVIL, blocks=()),) * 4, foot=EVIL
         )
@@ -60,14 +60,14 @@ def test_text_is_no_markup_anywhere_on_a_page() -> None:
 
 
 def test_a_table_of_a_page_names_its_rows_and_columns() -> None:
-    page = as_html(report(TABLE))
+    page = render_html(report(TABLE))
     assert '<th scope="col">naive</th>' in page
     assert '<th scope="row">F1</th><td>0.5<small>[0.4, 0.6]</small></td>' in page
     assert 'role="region" aria-label="Answers" tabindex="0"' in page
 
 
 def test_figures_of_a_page_have_ids_of_their_own_and_stand_together() -> None:
-    page = as_html(report(figure("a"), figure("b"), ReportStatement(text="x"), figure("c")))
+    page = render_html(report(figure("a"), figure("b"), ReportStatement(text="x"), figure("c")))
     assert '<svg role="img" aria-label="Time. Less is better." viewBox' in page
     for number in (1, 2, 3):
         assert f'id="p{number}-a"' in page
@@ -78,36 +78,36 @@ def test_figures_of_a_page_have_ids_of_their_own_and_stand_together() -> None:
 def test_without_the_library_the_next_step_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "jinja2", None)
     with pytest.raises(UsageError, match=r"pip install 'fathom-qa\[eval\]'"):
-        as_html(report())
+        render_html(report())
 
 
 def test_the_same_as_markdown_and_as_text() -> None:
     made = report(
         ReportStatement(text="One."), Sentences(title="Two", lines=("a", "b")), TABLE, figure()
     )
-    assert as_markdown(made) == (
+    assert render_markdown(made) == (
         "## Section\n\nOne.\n\n**Two**\n\n- a\n- b\n\n**Answers**\n\n|  | naive |\n|---|---|\n"
         "| F1 | 0.5 [0.4, 0.6] |\n\n*Time*"
     )
-    assert as_text(made) == (
+    assert render_text(made) == (
         "SECTION\n\nOne.\n\nTwo\n- a\n- b\n\nAnswers\n    naive\n--  --------------\n"
         "F1  0.5 [0.4, 0.6]\n\n[Time]"
     )
 
 
 def test_a_bar_in_a_cell_ends_no_cell_of_markdown() -> None:
-    assert "| a\\|b |" in [*markdown(ReportTable(title="", head=("x",), rows=(("a|b",),)))][-1]
+    assert "| a\\|b |" in [*render_block(ReportTable(title="", head=("x",), rows=(("a|b",),)))][-1]
 
 
 def test_a_long_table_is_folded_in_markdown() -> None:
-    lines = [*markdown(ReportTable(title="Long", head=("x",), rows=(("1",),) * 61))]
+    lines = [*render_block(ReportTable(title="Long", head=("x",), rows=(("1",),) * 61))]
     assert lines[0] == "<details><summary>Long</summary>"
     assert lines[-1] == "</details>"
 
 
 def test_a_table_that_is_too_wide_for_a_terminal_is_turned() -> None:
     wide = ReportTable(title="", head=tuple(f"measure-{n}" for n in range(20)), rows=(("1",) * 20,))
-    lines = as_text(report(wide, title="")).splitlines()
+    lines = render_text(report(wide, title="")).splitlines()
     assert lines[0] == "measure-0   1"
     assert len(lines) == 21
 
@@ -116,8 +116,8 @@ RECORDS = [record("q1"), abstained("q2"), failed("q3", seconds=2.0)]
 
 
 def test_a_table_leaves_cells_empty() -> None:
-    rows = [row_of(RECORDS), row_of([record(gold=(), relevant={}, dataset="bare")])]
-    lines = [*markdown(measured(rows, ("F1", "RAMDocs-EM", "answered")))]
+    rows = [score_system(RECORDS), score_system([record(gold=(), relevant={}, dataset="bare")])]
+    lines = [*render_block(build_measure_table(rows, ("F1", "RAMDocs-EM", "answered")))]
     head = "| data set | system | queries | F1 | answered | retrievals | llm_calls | tokens | "
     assert lines[0] == head + "p50 ms | p95 ms |"
     assert lines[2].startswith("| toy | naive | 3 | 0.333 [")

@@ -3,7 +3,15 @@
 import re
 from xml.etree import ElementTree as ET
 
-from fathom.evaluation.report.svg import FONT, INK, ON_PAPER, PAPER, inline, standalone, told_apart
+from fathom.evaluation.report.svg import (
+    FONT,
+    INK,
+    ON_PAPER,
+    PAPER,
+    inline_svg,
+    make_standalone,
+    prefix_ids,
+)
 
 WRITTEN = f"""<?xml version="1.0" encoding="utf-8"?>
 <!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN" "http://www.w3.org/Graphics/SVG/1.1/DTD/svg11.dtd">
@@ -15,7 +23,7 @@ WRITTEN = f"""<?xml version="1.0" encoding="utf-8"?>
  <text style="font-size: 10px; font-family: 'DejaVu Sans', sans-serif; fill: {INK}">F1</text>
 </svg>
 """
-INLINE = inline(WRITTEN)
+INLINE = inline_svg(WRITTEN)
 
 
 def test_a_part_of_a_page_takes_the_size_the_ink_and_the_font_of_the_page() -> None:
@@ -29,14 +37,14 @@ def test_a_part_of_a_page_takes_the_size_the_ink_and_the_font_of_the_page() -> N
 
 
 def test_ids_are_told_apart_with_what_refers_to_them() -> None:
-    apart = told_apart(INLINE, "p7")
+    apart = prefix_ids(INLINE, "p7")
     ids = set(re.findall(r'\bid="([^"]+)"', apart))
     named = set(re.findall(r'(?:url\(|href=")#([^")]+)', apart))
     assert ids == named == {"p7-m1", "p7-c1"}
 
 
 def test_a_file_of_its_own_has_size_ink_font_and_paper() -> None:
-    written = standalone(INLINE)
+    written = make_standalone(INLINE)
     root = ET.fromstring(written)
     assert root.attrib == {
         "viewBox": "0 0 518.4 244.8", "width": "881", "height": "416",
@@ -44,4 +52,4 @@ def test_a_file_of_its_own_has_size_ink_font_and_paper() -> None:
     }  # fmt: skip
     assert (root[0].attrib["width"], root[0].attrib["height"]) == ("518.4", "244.8")
     assert root[0].attrib["fill"] == PAPER
-    assert standalone(INLINE) == written
+    assert make_standalone(INLINE) == written

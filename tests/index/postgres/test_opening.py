@@ -307,7 +307,7 @@ class Meddler(Listener):
     def __init__(self, meddle: Callable[[], object]) -> None:
         self.meddle, self.steps = meddle, 0
 
-    def step(self, name: str, news: str) -> None:
+    def on_step(self, name: str, news: str) -> None:
         self.steps += 1
         if self.steps == 1:
             with ThreadPoolExecutor(1) as another:

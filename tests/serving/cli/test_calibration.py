@@ -89,7 +89,7 @@ def test_feedback_says_what_comes_of_it(run: Run, corpus: Path) -> None:  # noqa
     other = run("ask", "When does the library open?", "--json").json["trace_id"]
     told = run("feedback", other, "--answer", "at nine", "--source", file, "--json").json
     assert [each["path"] for each in told["again"]["citations"]] == [file]
-    one_line(run("feedback", trace), 2, "say one of right, wrong")
+    one_line(run("feedback", trace), 2, "give one of right, wrong")
     one_line(run("calibrate", "--feedback"), 2, "at least 20")
 
 

@@ -9,7 +9,7 @@ from tests.evaluation.test_datasets import write
 from tests.serving.cli.test_app import Run, one_line, run
 from tests.serving.cli.test_evaluate import QUESTION, SURE, toy
 
-from fathom.evaluation.gate import Baseline, gated
+from fathom.evaluation.gate import Baseline, compare_with_baseline
 from fathom.evaluation.harness import Evaluation
 from fathom.serving.cli.evaluate import exit_code
 
@@ -116,7 +116,9 @@ def test_the_code_tells_a_fall_from_a_breakdown() -> None:
     wrong = [record(f"q{n}", short_answer="5", answer="5") for n in range(30)]
     broken = [failed(f"q{n}") for n in range(30)]
     codes = [
-        exit_code(Evaluation(answered=[now], verdict=gated(Baseline.of([good]), [now])))
+        exit_code(
+            Evaluation(answered=[now], verdict=compare_with_baseline(Baseline.of([good]), [now]))
+        )
         for now in (good, wrong, broken)
     ]
     assert codes == [0, 7, 5]
@@ -124,7 +126,7 @@ def test_the_code_tells_a_fall_from_a_breakdown() -> None:
 
 def test_the_verdict_is_in_tables_and_json() -> None:
     good = [record(f"q{n}") for n in range(30)]
-    verdict = gated(Baseline.of([good]), [good])
+    verdict = compare_with_baseline(Baseline.of([good]), [good])
     findings = Evaluation(answered=[good], verdict=verdict)
     assert "Gate passed" in findings.to_markdown()
     assert "- naive and its baseline cannot be told apart in F1 on toy" in findings.to_markdown()

@@ -15,15 +15,15 @@ def test_steps_are_shown_live_in_a_terminal_only(monkeypatch: pytest.MonkeyPatch
     err = io.StringIO()
     monkeypatch.setattr(sys, "stderr", err)
     quiet = steps_shown()
-    quiet.step("read", "done")
+    quiet.on_step("read", "done")
     assert (quiet.wants_text, err.getvalue()) == (False, "")
 
     err = Terminal()
     monkeypatch.setattr(sys, "stderr", err)
     shown = steps_shown()
-    shown.step("read", "")
-    shown.step("read", "confidence\n0.9\x1b[2J")
-    shown.text("It costs 4.")
+    shown.on_step("read", "")
+    shown.on_step("read", "confidence\n0.9\x1b[2J")
+    shown.on_text("It costs 4.")
     assert shown.wants_text
     assert err.getvalue() == "  read: confidence 0.9\ufffd[2J\n  > It costs 4.\n"
 
@@ -33,9 +33,9 @@ def test_a_step_that_is_repeated_has_one_line(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(sys, "stderr", err)
     shown = steps_shown()
     for news in ("", "43 hits", "", "10 hits", "", "9 hits"):
-        shown.step("search", news)
-    shown.step("read", "done")
-    shown.step("search", "3 hits")
+        shown.on_step("search", news)
+    shown.on_step("read", "done")
+    shown.on_step("search", "3 hits")
     lines = err.getvalue().split("\n")
     assert lines == [
         "  search: 43 hits",

@@ -3,7 +3,7 @@ from pathlib import Path
 
 from tests.making import engine_at
 
-from fathom.documents.discover import snapshot
+from fathom.documents.discover import take_snapshot
 from fathom.serving.cli.watch import watch
 
 
@@ -62,10 +62,10 @@ def test_a_folder_is_followed(tmp_path: Path) -> None:
         nothing,
     )
     with engine_at(tmp_path) as engine:
-        watch(lambda: snapshot([docs]), lambda: engine.ingest([docs], prune=True), sleep=sleep)
+        watch(lambda: take_snapshot([docs]), lambda: engine.ingest([docs], prune=True), sleep=sleep)
         found = [engine.documents.get(each.id).text for each in engine.documents.list()]
     assert found == ["First, and more."]
 
 
 def test_a_folder_that_is_gone_is_an_empty_one(tmp_path: Path) -> None:
-    assert snapshot([tmp_path / "gone"]) == {}
+    assert take_snapshot([tmp_path / "gone"]) == {}

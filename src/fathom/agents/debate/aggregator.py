@@ -8,10 +8,10 @@ from typing import Annotated, Protocol
 from pydantic import BaseModel, Field
 
 from fathom.agents.debate.debater import Position
-from fathom.agents.prompt_delimiters import fence_for, fenced, rule_of
+from fathom.agents.prompt_delimiters import fence_texts, format_rule, make_fence
 from fathom.llm.call import RoleModel, ask_model
-from fathom.llm.prompt import Asked, Prompt
-from fathom.llm.schema import AtMost, OneOf, numbers
+from fathom.llm.prompt import ModelRequest, Prompt
+from fathom.llm.schema import AtMost, OneOf, number_items
 from fathom.runs.context import RunContext
 from fathom.text.answer_match import answers_match, cluster_answers
 from fathom.text.answer_type import WHOLE, answer_type
@@ -22,11 +22,11 @@ _DIGITS = 6
 _MOST_AGENTS = 20
 
 # Each pair holds the claim of one chunk and that of several chunks.
-_SAYS = {
+_CLAIMS = {
     "en": ("1 of {total} chunks says: {answer}.", "{count} of {total} chunks say: {answer}."),
     "id": ("{count} dari {total} kutipan menyatakan: {answer}.",) * 2,
 }
-_REFUTED = {
+_REFUTED_CLAIMS = {
     "en": (
         "1 of {total} chunks says {answer}, which others contradict.",
         "{count} of {total} chunks say {answer}, which others contradict.",
@@ -90,40 +90,46 @@ class LocalAggregator:
     ) -> Draft:
         """Merge the positions by rules."""
         with context.step("aggregate", agent="aggregator") as step:
-            readings = self.readings(question, positions)
-            draft = draft_of(question, readings, positions)
-            step.done(
+            readings = self.find_readings(question, positions)
+            draft = compose_draft(question, readings, positions)
+            step.set_outcome(
                 outputs={"readings": [[reading.answer, reading.agents] for reading in readings]},
                 reason=draft.short_answer or "unknown",
             )
         return draft
 
-    def readings(self, question: str, positions: Sequence[Position]) -> tuple[DebateReading, ...]:
+    def find_readings(
+        self, question: str, positions: Sequence[Position]
+    ) -> tuple[DebateReading, ...]:
         """Return all readings, those that hold before refuted ones, the best backed first."""
         answers = [position.answer for position in positions]
         all_readings = [
-            _reading(question, places, positions) for places in cluster_answers(question, answers)
+            _make_reading(question, places, positions)
+            for places in cluster_answers(question, answers)
         ]
         all_readings.sort(key=lambda reading: (-reading.backing, reading.agents[0]))
         upheld: list[DebateReading] = []
         overruled: list[DebateReading] = []
         # Best backed first, so that only a better backed reading can refute another one.
         for reading in all_readings:
-            is_refuted = any(_disagree(question, reading, other, positions) for other in upheld)
-            is_weak = bool(upheld) and _score(reading, positions) < self.min_share * _score(
-                upheld[0], positions
+            is_refuted = any(
+                _readings_disagree(question, reading, other, positions) for other in upheld
             )
+            is_weak = bool(upheld) and _sum_scores(
+                reading, positions
+            ) < self.min_share * _sum_scores(upheld[0], positions)
             if is_refuted:
-                overruled.append(_refuted(reading))
+                overruled.append(_mark_refuted(reading))
             elif not is_weak:
                 upheld.append(reading)
         return (*upheld, *overruled)
 
 
-def draft_of(
+def compose_draft(
     question: str, readings: Sequence[DebateReading], positions: Sequence[Position]
 ) -> Draft:
     """Return the draft that states each reading with its agents, and whether it was refuted."""
+    # True without readings too: then nobody knows an answer.
     if all(reading.refuted for reading in readings):
         return Draft()
     leading, *other_readings = sorted(readings, key=lambda reading: reading.refuted)
@@ -137,7 +143,7 @@ def draft_of(
         evidence=tuple(e for place in places if (e := positions[place].evidence)),
         claims=tuple(
             Claim(
-                text=_said(reading, total, language),
+                text=_compose_claim(reading, total, language),
                 evidence=tuple(number[place] for place in reading.agents if place in number),
             )
             for reading in readings
@@ -151,11 +157,11 @@ def draft_of(
             )
             for reading in other_readings
         ),
-        confidence=share_of(leading.answer, question, positions),
+        confidence=compute_share(leading.answer, question, positions),
     )
 
 
-def share_of(answer: str, question: str, positions: Sequence[Position]) -> float:
+def compute_share(answer: str, question: str, positions: Sequence[Position]) -> float:
     """Return the share of the agents that give an answer, each weighted by its hit's score.
 
     Agents that do not know count too. If scores are not all positive, the agents count alike.
@@ -170,7 +176,9 @@ def share_of(answer: str, question: str, positions: Sequence[Position]) -> float
     return round(fsum(agree) / total, _DIGITS) if (total := fsum(weights)) else 0.0
 
 
-def _reading(question: str, places: Sequence[int], positions: Sequence[Position]) -> DebateReading:
+def _make_reading(
+    question: str, places: Sequence[int], positions: Sequence[Position]
+) -> DebateReading:
     """Return a group of positions as a reading.
 
     The answer is that of the surest agent, or the longest one if longer answers of this kind say
@@ -190,7 +198,7 @@ def _reading(question: str, places: Sequence[int], positions: Sequence[Position]
     return DebateReading(answer=answer, agents=tuple(ranked), backing=round(backing, _DIGITS))
 
 
-def _disagree(
+def _readings_disagree(
     question: str, one: DebateReading, other: DebateReading, positions: Sequence[Position]
 ) -> bool:
     """Return whether an agent of one reading contradicts the answer of the other."""
@@ -202,26 +210,26 @@ def _disagree(
     )
 
 
-def _score(reading: DebateReading, positions: Sequence[Position]) -> float:
+def _sum_scores(reading: DebateReading, positions: Sequence[Position]) -> float:
     """Return the sum of the scores of a reading's agents."""
     return fsum(positions[place].score for place in reading.agents)
 
 
-def _refuted(reading: DebateReading) -> DebateReading:
+def _mark_refuted(reading: DebateReading) -> DebateReading:
     """Return the reading marked as refuted."""
     return DebateReading(
         answer=reading.answer, agents=reading.agents, backing=reading.backing, refuted=True
     )
 
 
-def _said(reading: DebateReading, total: int, language: str) -> str:
+def _compose_claim(reading: DebateReading, total: int, language: str) -> str:
     """Return the sentence that states a reading and the number of its chunks."""
-    texts = (_REFUTED if reading.refuted else _SAYS)[language]
+    texts = (_REFUTED_CLAIMS if reading.refuted else _CLAIMS)[language]
     count = len(reading.agents)
     return texts[count > 1].format(count=count, total=total, answer=reading.answer.rstrip("."))
 
 
-PROMPT = Prompt.of(
+PROMPT = Prompt.compose(
     "aggregator",
     task="""\
 You merge what several agents answer to one question; each speaks for one chunk of a document.
@@ -276,18 +284,18 @@ class LLMAggregator:
         self, question: str, positions: Sequence[Position], context: RunContext
     ) -> Draft:
         """Merge the positions as the model replies."""
-        if len(self.local.readings(question, positions)) < 2:
+        if len(self.local.find_readings(question, positions)) < 2:
             return await self.local.aggregate(question, positions, context)
         with context.step("aggregate", agent="aggregator") as step:
-            request = _asked(self.prompt, question, positions)
+            request = _build_request(self.prompt, question, positions)
             reply = await ask_model(self.model, AggregatorReply, request, step)
-            readings = _readings(reply.value, question, positions) if reply.value else ()
+            readings = _parse_readings(reply.value, question, positions) if reply.value else ()
             if all(reading.refuted for reading in readings):
                 reason = reply.reason or "no reading of the model could be verified"
-                step.done(verdict="local", reason=reason)
+                step.set_outcome(verdict="local", reason=reason)
                 return await self.local.aggregate(question, positions, step)
-            draft = draft_of(question, readings, positions)
-            step.done(
+            draft = compose_draft(question, readings, positions)
+            step.set_outcome(
                 outputs={"readings": [[reading.answer, reading.agents] for reading in readings]},
                 verdict="model",
                 reason=reply.reason or draft.short_answer,
@@ -295,7 +303,7 @@ class LLMAggregator:
         return draft
 
 
-def _readings(
+def _parse_readings(
     reply: AggregatorReply, question: str, positions: Sequence[Position]
 ) -> tuple[DebateReading, ...]:
     """Return the readings that an agent gives; each agent counts for the first that names it."""
@@ -323,15 +331,15 @@ def _readings(
     return tuple(sorted(readings, key=lambda reading: reading.refuted))
 
 
-def _asked(prompt: Prompt, question: str, positions: Sequence[Position]) -> Asked:
+def _build_request(prompt: Prompt, question: str, positions: Sequence[Position]) -> ModelRequest:
     """Build the request with the numbered answers and quotes of the agents."""
     texts = [
         f"answer: {position.answer or 'unknown'}\nquote: {position.quote}" for position in positions
     ]
-    fence = fence_for(question, texts)
-    body = fenced(fence, texts, label="agent")
-    return prompt.asking(
+    fence = make_fence(question, texts)
+    body = fence_texts(fence, texts, label="agent")
+    return prompt.build_request(
         f"What the agents say, one a chunk:\n{body}\n\nQuestion: {question}",
-        rule=rule_of(fence),
-        choices={"agent": numbers(len(texts))},
+        rule=format_rule(fence),
+        choices={"agent": number_items(len(texts))},
     )

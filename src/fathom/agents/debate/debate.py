@@ -6,10 +6,10 @@ from functools import partial
 from math import exp, prod
 from typing import Literal
 
-from fathom.agents.debate.aggregator import Aggregator, share_of
+from fathom.agents.debate.aggregator import Aggregator, compute_share
 from fathom.agents.debate.debater import Debater, LocalDebater, Position
-from fathom.agents.reader.base import logit_of
-from fathom.question.form import asks_steps, form_of
+from fathom.agents.reader.base import compute_logit
+from fathom.question.form import asks_steps, detect_form
 from fathom.runs.context import RunContext
 from fathom.text.answer_match import answers_match, cluster_answers, normalize_answer
 from fathom.text.language import question_language
@@ -38,7 +38,7 @@ class DebateLaw:
 
     def __call__(self, sure: float, share: float, margin: float) -> float:
         """Return the probability that the reading is right, in [0, 1]."""
-        logit = self.sure * logit_of(sure) + self.share * share + self.margin * margin
+        logit = self.sure * compute_logit(sure) + self.share * share + self.margin * margin
         return round(1 / (1 + exp(-logit - self.offset)), _DIGITS)
 
 
@@ -50,7 +50,7 @@ DEBATE_LAWS: Mapping[str, DebateLaw] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Debated:
+class DebateOutcome:
     """The outcome of a debate.
 
     Attributes:
@@ -98,7 +98,7 @@ class Debate:
     feedback: DebateFeedback = "peers"
     laws: Mapping[str, DebateLaw] = field(default_factory=lambda: DEBATE_LAWS)
 
-    async def hold(self, question: str, hits: Sequence[Hit], context: RunContext) -> Debated:
+    async def hold(self, question: str, hits: Sequence[Hit], context: RunContext) -> DebateOutcome:
         """Hold the debate and return its outcome, as one step of the run; unknown without hits.
 
         Raises:
@@ -109,14 +109,14 @@ class Debate:
             reason = "last round"
             for number in range(1, self.rounds + 1):
                 previous = positions
-                positions = await self._round(question, previous, number, step)
+                positions = await self._run_round(question, previous, number, step)
                 # In the first round nobody has an earlier answer to keep.
-                if number > 1 and settled(previous, positions):
+                if number > 1 and is_settled(previous, positions):
                     reason = f"settled in round {number}"
                     break
             draft = await self.aggregator.aggregate(question, positions, step)
-            outcome = self.weighed(question, draft, positions)
-            step.done(
+            outcome = self.weigh_draft(question, draft, positions)
+            step.set_outcome(
                 outputs={
                     "share": outcome.share,
                     "margin": outcome.margin,
@@ -128,19 +128,22 @@ class Debate:
             )
         return outcome
 
-    def weighed(self, question: str, draft: Draft, positions: Sequence[Position]) -> Debated:
+    def weigh_draft(
+        self, question: str, draft: Draft, positions: Sequence[Position]
+    ) -> DebateOutcome:
         """Return the outcome for the leading reading of a draft, given the agents' positions."""
         if not draft.evidence:
-            return Debated(draft=draft)
-        share = share_of(draft.short_answer, question, positions)
+            return DebateOutcome(draft=draft)
+        share = compute_share(draft.short_answer, question, positions)
         other_shares = [
-            share_of(alternative.text, question, positions) for alternative in draft.alternatives
+            compute_share(alternative.text, question, positions)
+            for alternative in draft.alternatives
         ]
         next_share = max(other_shares, default=0.0)
         margin = round(share - next_share, _DIGITS)
-        sureness = _sure(question, draft, positions)
+        sureness = _combine_scores(question, draft, positions)
         confidence = self.laws[question_language(question)](sureness, share, margin)
-        return Debated(
+        return DebateOutcome(
             draft=draft,
             share=share,
             margin=margin,
@@ -149,7 +152,7 @@ class Debate:
             verdict=round(confidence * share / (share + next_share), _DIGITS),
         )
 
-    async def differ(self, question: str, hits: Sequence[Hit], context: RunContext) -> bool:
+    async def answers_differ(self, question: str, hits: Sequence[Hit], context: RunContext) -> bool:
         """Return whether hits give different answers at first look, as one step of the run.
 
         Only a question for one thing can have different answers: lists, steps and yes or no are
@@ -159,22 +162,24 @@ class Debate:
             BudgetRefused: If there was no time for the step.
         """
         with context.step("differ", agent="debate", inputs={"agents": len(hits)}) as step:
-            answers = await step.compute("differ", lambda: self._openings(question, hits))
+            answers = await step.compute("differ", lambda: self._collect_openings(question, hits))
             is_conflict = len(cluster_answers(question, answers)) > 1
-            step.done(outputs={"answers": answers}, verdict="conflict" if is_conflict else "none")
+            step.set_outcome(
+                outputs={"answers": answers}, verdict="conflict" if is_conflict else "none"
+            )
         return is_conflict
 
-    def _openings(self, question: str, hits: Sequence[Hit]) -> list[str]:
+    def _collect_openings(self, question: str, hits: Sequence[Hit]) -> list[str]:
         """Return the scout's first answer for each hit; none unless one thing is asked for."""
-        if form_of(question) != "one" or asks_steps(question):
+        if detect_form(question) != "one" or asks_steps(question):
             return []
-        return [self.scout.said(question, hit, None, ()).answer for hit in hits]
+        return [self.scout.take_position(question, hit, None, ()).answer for hit in hits]
 
-    async def _round(
+    async def _run_round(
         self, question: str, previous: Sequence[Position], number: int, context: RunContext
     ) -> list[Position]:
         """Let every agent speak once, all at the same time."""
-        feedback = await self._told(question, previous, number, context)
+        feedback = await self._list_feedback(question, previous, number, context)
         with context.step(f"round {number}", agent="debate") as step:
             jobs = {
                 f"agent {place + 1}": partial(
@@ -188,11 +193,11 @@ class Debate:
                 )
                 for place, position in enumerate(previous)
             }
-            spoken = await step.branches(jobs, agent="debater")
+            spoken = await step.run_branches(jobs, agent="debater")
         # An agent without a result keeps the position that it had.
         return [spoken.get(name, position) for name, position in zip(jobs, previous, strict=True)]
 
-    async def _told(
+    async def _list_feedback(
         self, question: str, previous: Sequence[Position], number: int, context: RunContext
     ) -> list[Position]:
         """Return the positions that agents are told in a round; none in the first."""
@@ -201,10 +206,10 @@ class Debate:
         if self.feedback == "peers":
             return list(previous)
         draft = await self.aggregator.aggregate(question, previous, context)
-        return heard_of(draft)
+        return list_readings(draft)
 
 
-def settled(previous: Sequence[Position], after: Sequence[Position]) -> bool:
+def is_settled(previous: Sequence[Position], after: Sequence[Position]) -> bool:
     """Return whether every agent has an answer that equals its previous one."""
     return all(
         current.answer and normalize_answer(current.answer) == normalize_answer(earlier.answer)
@@ -212,7 +217,7 @@ def settled(previous: Sequence[Position], after: Sequence[Position]) -> bool:
     )
 
 
-def heard_of(draft: Draft) -> list[Position]:
+def list_readings(draft: Draft) -> list[Position]:
     """Return the readings of an aggregate, in the form of positions."""
     first = [(draft.short_answer, (0,))] if draft.short_answer else []
     readings = [
@@ -230,7 +235,7 @@ def heard_of(draft: Draft) -> list[Position]:
     ]
 
 
-def _sure(question: str, draft: Draft, positions: Sequence[Position]) -> float:
+def _combine_scores(question: str, draft: Draft, positions: Sequence[Position]) -> float:
     """Return the probability that one of the agents of the leading reading is right."""
     doubts = (
         1 - position.score

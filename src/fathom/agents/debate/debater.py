@@ -8,12 +8,12 @@ from typing import Annotated, Literal, Protocol
 
 from pydantic import BaseModel, Field
 
-from fathom.agents.prompt_delimiters import fence_for, fenced, rule_of
-from fathom.agents.reader.candidates import Option, options_of
+from fathom.agents.prompt_delimiters import fence_texts, format_rule, make_fence
+from fathom.agents.reader.candidates import AnswerOption, rank_options
 from fathom.agents.reader.citations import numbered
 from fathom.llm.call import RoleModel, ask_model
-from fathom.llm.prompt import Asked, Prompt
-from fathom.llm.schema import AtMost, OneOf, numbers
+from fathom.llm.prompt import ModelRequest, Prompt
+from fathom.llm.schema import AtMost, OneOf, number_items
 from fathom.models.reading import CrossReader
 from fathom.runs.context import RunContext
 from fathom.settings.maf import MafSettings
@@ -24,16 +24,16 @@ from fathom.types import Evidence, Hit
 
 Move = Literal["opens", "keeps", "adopts", "drops"]
 
-_RUN = 3
+_RUN_WORDS = 3
 """The words of a run, by which two texts are compared."""
-_FEWEST = 3
+_FEWEST_RUNS = 3
 """The runs that a quote needs to be compared."""
-_FEWEST_TELLING = 2
+_FEWEST_SPECIFIC = 2
 """The names and numbers that a quote needs to be compared."""
-_TELLING = re.compile(r"\b(?:[^\W\d_a-z]\w+|\d\w*)")
+_SPECIFIC_WORD = re.compile(r"\b(?:[^\W\d_a-z]\w+|\d\w*)")
 _WORD = re.compile(r"\w+")
 _SPANS = 12
-_SECONDED = 0.6
+_SUPPORTED_SHARE = 0.6
 """The share of an answer's words that a chunk must hold to support it."""
 
 
@@ -119,26 +119,30 @@ class LocalDebater:
         """Take a position by the pair reader."""
         inputs = {"chunk": hit.chunk.id, "heard": [peer.answer for peer in heard]}
         with context.step("speak", agent="debater", inputs=inputs) as step:
-            position = await step.compute("speak", lambda: self.said(question, hit, own, heard))
-            step.done(
-                outputs=outline(position),
+            position = await step.compute(
+                "speak", lambda: self.take_position(question, hit, own, heard)
+            )
+            step.set_outcome(
+                outputs=outline_position(position),
                 verdict=position.move,
                 reason=position.answer or "unknown",
             )
         return position
 
-    def said(
+    def take_position(
         self, question: str, hit: Hit, own: Position | None, heard: Sequence[Position]
     ) -> Position:
         """Return the position of the agent of this chunk, outside of any step."""
-        session = self.pairs.session(question, spans=_SPANS)
+        session = self.pairs.open_session(question, spans=_SPANS)
         options = [
             option
-            for option in options_of(question, hit.chunk, session)
+            for option in rank_options(question, hit.chunk, session)
             if option.score > self.settings.min_score
         ]
         peers = [peer for peer in heard if peer.answer]
-        best = max(options, key=lambda option: self._weight(question, option, peers), default=None)
+        best = max(
+            options, key=lambda option: self._weigh_option(question, option, peers), default=None
+        )
         answer = best.text if best else ""
         opponents = [
             peer
@@ -148,20 +152,22 @@ class LocalDebater:
         ]
         position = Position(
             hit=hit,
-            supports=_supported(hit, peers),
+            supports=_list_supported(hit, peers),
             contradicts=tuple(dict.fromkeys(peer.answer for peer in opponents)),
         )
-        if best is None or _outnumbered(question, answer, opponents, peers):
+        if best is None or _is_outnumbered(question, answer, opponents, peers):
             return replace(position, move="drops" if own and own.answer else position.move)
         return replace(
             position,
             answer=answer,
-            evidence=_evidence(hit, best),
+            evidence=_make_evidence(hit, best),
             score=best.score,
-            move=_move(question, own, answer),
+            move=_choose_move(question, own, answer),
         )
 
-    def _weight(self, question: str, option: Option, peers: Sequence[Position]) -> float:
+    def _weigh_option(
+        self, question: str, option: AnswerOption, peers: Sequence[Position]
+    ) -> float:
         """Return the score of an option with the backing of the peers that give it."""
         backing = sum(
             peer.score for peer in peers if answers_match(question, option.text, peer.answer)
@@ -175,20 +181,25 @@ class LocalDebater:
         """
         if not answer:
             return False
-        ignored = _small() | set(_WORD.findall(f"{question} {peer.answer} {answer}".casefold()))
-        specific = {word.casefold() for word in _TELLING.findall(peer.quote)} - ignored
-        runs = [run for run in _runs(peer.quote) if not _touches(run, peer.answer)]
+        ignored = _load_stop_words() | set(
+            _WORD.findall(f"{question} {peer.answer} {answer}".casefold())
+        )
+        specific = {word.casefold() for word in _SPECIFIC_WORD.findall(peer.quote)} - ignored
+        runs = [run for run in _list_runs(peer.quote) if not _shares_word(run, peer.answer)]
         # So short a quote could stand in any text.
-        if len(runs) < _FEWEST or len(specific) < _FEWEST_TELLING:
+        if len(runs) < _FEWEST_RUNS or len(specific) < _FEWEST_SPECIFIC:
             return False
-        own_runs, words = set(_runs(hit.chunk.text)), set(_WORD.findall(hit.chunk.text.casefold()))
+        own_runs, words = (
+            set(_list_runs(hit.chunk.text)),
+            set(_WORD.findall(hit.chunk.text.casefold())),
+        )
         shared = len(specific & words) / len(specific)
         return shared >= self.settings.ngram_overlap and sum(
             run in own_runs for run in runs
         ) >= self.settings.ngram_overlap * len(runs)
 
 
-def outline(position: Position) -> dict[str, object]:
+def outline_position(position: Position) -> dict[str, object]:
     """Return the outputs that a trace keeps of a position."""
     return {
         "answer": position.answer,
@@ -198,14 +209,18 @@ def outline(position: Position) -> dict[str, object]:
     }
 
 
-def _supported(hit: Hit, peers: Sequence[Position]) -> tuple[str, ...]:
+def _list_supported(hit: Hit, peers: Sequence[Position]) -> tuple[str, ...]:
     """Return the peers' answers of which the agent's own chunk holds most words."""
     chunk_words = set(_WORD.findall(hit.chunk.text.casefold()))
-    answers = (peer.answer for peer in peers if _held(peer.answer, chunk_words) >= _SECONDED)
+    answers = (
+        peer.answer
+        for peer in peers
+        if _measure_coverage(peer.answer, chunk_words) >= _SUPPORTED_SHARE
+    )
     return tuple(dict.fromkeys(answers))
 
 
-def _held(answer: str, words: Set[str]) -> float:
+def _measure_coverage(answer: str, words: Set[str]) -> float:
     """Return the share of an answer's words that a chunk holds, in [0, 1].
 
     Short words count only if they are numbers.
@@ -214,10 +229,11 @@ def _held(answer: str, words: Set[str]) -> float:
     counted = {word for word in answer_words if len(word) > 2 or word.isdigit()} or set(
         answer_words
     )
+    # `counted` is never empty: an answer of short words alone is compared by these.
     return len(counted & words) / len(counted)
 
 
-def _outnumbered(
+def _is_outnumbered(
     question: str, answer: str, opponents: Sequence[Position], peers: Sequence[Position]
 ) -> bool:
     """Return whether a contradicting answer has more agents behind it than the agent's own."""
@@ -229,7 +245,7 @@ def _outnumbered(
     )
 
 
-def _evidence(hit: Hit, option: Option) -> Evidence:
+def _make_evidence(hit: Hit, option: AnswerOption) -> Evidence:
     """Return the sentences around an option as evidence."""
     return Evidence(
         hit=hit, span=around(hit.chunk, option.span) or option.span, support=option.score
@@ -237,23 +253,23 @@ def _evidence(hit: Hit, option: Option) -> Evidence:
 
 
 @cache
-def _small() -> frozenset[str]:
+def _load_stop_words() -> frozenset[str]:
     """Return the stop words of both languages."""
     return stop_words("en") | stop_words("id")
 
 
-def _runs(text: str) -> list[tuple[str, ...]]:
+def _list_runs(text: str) -> list[tuple[str, ...]]:
     """Return all runs of a few words in a text."""
     words = _WORD.findall(text.casefold())
-    return [tuple(words[at : at + _RUN]) for at in range(len(words) - _RUN + 1)]
+    return [tuple(words[at : at + _RUN_WORDS]) for at in range(len(words) - _RUN_WORDS + 1)]
 
 
-def _touches(run: Sequence[str], answer: str) -> bool:
+def _shares_word(run: Sequence[str], answer: str) -> bool:
     """Return whether a run shares a word with the answer."""
     return bool(set(run) & set(_WORD.findall(answer.casefold())))
 
 
-PROMPT = Prompt.of(
+PROMPT = Prompt.compose(
     "debater",
     task="""\
 You are one of several agents who debate a question. You speak for one chunk of a document, its \
@@ -278,7 +294,7 @@ Question: When does the ferry to Sandholm leave?""",
 )
 
 _MOST_AGENTS = 20
-_UNQUOTED = 0.5
+_UNQUOTED_FACTOR = 0.5
 """The factor for an answer whose sentence does not hold it word for word."""
 
 
@@ -289,15 +305,15 @@ class DebaterAnswer(BaseModel):
     text: Annotated[str, Field(min_length=1, max_length=300), AtMost(120)]
 
 
-Agents = Annotated[list[Annotated[int, OneOf("agent")]], AtMost(_MOST_AGENTS)]
+AgentNumbers = Annotated[list[Annotated[int, OneOf("agent")]], AtMost(_MOST_AGENTS)]
 
 
 class DebaterReply(BaseModel):
     """The reply that a language model is asked for; no answer if the chunk does not hold one."""
 
     answer: DebaterAnswer | None
-    supports: Agents = Field(default_factory=list)
-    contradicts: Agents = Field(default_factory=list)
+    supports: AgentNumbers = Field(default_factory=list)
+    contradicts: AgentNumbers = Field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -328,49 +344,56 @@ class LLMDebater:
         """Take the position of the model's reply, if its sentence exists."""
         inputs = {"chunk": hit.chunk.id, "heard": [peer.answer for peer in heard]}
         with context.step("speak", agent="debater", inputs=inputs) as step:
-            request = _asked(self.prompt, question, hit, own, heard)
+            request = _build_request(self.prompt, question, hit, own, heard)
             reply = await ask_model(self.model, DebaterReply, request, step)
-            position = _position(reply.value, question, hit, own, heard) if reply.value else None
+            position = (
+                _parse_position(reply.value, question, hit, own, heard) if reply.value else None
+            )
             if position is None:
                 reason = reply.reason or "the chunk has no such sentence"
-                step.done(verdict="local", reason=reason)
+                step.set_outcome(verdict="local", reason=reason)
                 return await self.local.speak(question, hit, own, heard, step)
-            position = await step.compute("weigh", partial(self._weighed, question, position))
+            position = await step.compute(
+                "weigh", partial(self._weigh_position, question, position)
+            )
             reason = reply.reason or position.answer or "unknown"
-            step.done(outputs=outline(position), verdict=position.move, reason=reason)
+            step.set_outcome(
+                outputs=outline_position(position), verdict=position.move, reason=reason
+            )
         return position
 
-    def _weighed(self, question: str, position: Position) -> Position:
+    def _weigh_position(self, question: str, position: Position) -> Position:
         """Return the position with the score that its chunk gives it."""
         if position.evidence is None:
             return position
-        (reading,) = self.pairs.session(question, spans=1).read([position.hit.chunk])
+        (reading,) = self.pairs.open_session(question, spans=1).read([position.hit.chunk])
         is_quoted = normalize_answer(position.answer) in normalize_answer(position.quote)
-        score = round(reading.answerable * (1.0 if is_quoted else _UNQUOTED), 6)
+        score = round(reading.answerable * (1.0 if is_quoted else _UNQUOTED_FACTOR), 6)
         return replace(position, evidence=replace(position.evidence, support=score), score=score)
 
 
-def _position(
+def _parse_position(
     reply: DebaterReply, question: str, hit: Hit, own: Position | None, heard: Sequence[Position]
 ) -> Position | None:
     """Return the position of a reply, not yet weighed; `None` if its sentence does not exist."""
     answer = " ".join(reply.answer.text.split()) if reply.answer else ""
-    move = _move(question, own, answer)
+    move = _choose_move(question, own, answer)
     position = Position(
         hit=hit,
-        supports=_named(reply.supports, heard),
-        contradicts=_named(reply.contradicts, heard),
+        supports=_list_answers(reply.supports, heard),
+        contradicts=_list_answers(reply.contradicts, heard),
         move=move,
     )
     if reply.answer is None or not answer:
         return position
     _, places = numbered([hit])
+    # A number without a sentence would leave the answer without evidence.
     if not 1 <= reply.answer.sentence <= len(places):
         return None
     return replace(position, answer=answer, evidence=places[reply.answer.sentence - 1])
 
 
-def _move(question: str, own: Position | None, answer: str) -> Move:
+def _choose_move(question: str, own: Position | None, answer: str) -> Move:
     """Return the move from the agent's own last answer to the new one."""
     if own is None:
         return "opens"
@@ -380,27 +403,29 @@ def _move(question: str, own: Position | None, answer: str) -> Move:
     return "keeps" if is_same else "adopts"
 
 
-def _named(numbers: Sequence[int], heard: Sequence[Position]) -> tuple[str, ...]:
+def _list_answers(numbers: Sequence[int], heard: Sequence[Position]) -> tuple[str, ...]:
     """Return the answers of the agents with these numbers, each once."""
     answers = [heard[number - 1].answer for number in numbers if 1 <= number <= len(heard)]
     return tuple(dict.fromkeys(answer for answer in answers if answer))
 
 
-def _asked(
+def _build_request(
     prompt: Prompt, question: str, hit: Hit, own: Position | None, heard: Sequence[Position]
-) -> Asked:
+) -> ModelRequest:
     """Build the request with the agent's chunk, its last answer and the other agents' answers."""
     chunks, places = numbered([hit])
     answers = [f"answer: {peer.answer or 'unknown'}\nquote: {peer.quote}" for peer in heard]
     last_answer = [] if own is None else [own.answer or "unknown"]
-    fence = fence_for(question, [*chunks, *answers, *last_answer])
-    sections = [f"Your chunk:\n{fenced(fence, chunks)}"]
+    fence = make_fence(question, [*chunks, *answers, *last_answer])
+    sections = [f"Your chunk:\n{fence_texts(fence, chunks)}"]
     if last_answer:
         sections.append(
-            f"Your answer in the round before:\n{fenced(fence, last_answer, label='answer')}"
+            f"Your answer in the round before:\n{fence_texts(fence, last_answer, label='answer')}"
         )
     if answers:
-        sections.append(f"The other agents, one a chunk:\n{fenced(fence, answers, label='agent')}")
+        sections.append(
+            f"The other agents, one a chunk:\n{fence_texts(fence, answers, label='agent')}"
+        )
     sections.append(f"Question: {question}")
-    choices = {"sentence": numbers(len(places)), "agent": numbers(len(answers))}
-    return prompt.asking("\n\n".join(sections), rule=rule_of(fence), choices=choices)
+    choices = {"sentence": number_items(len(places)), "agent": number_items(len(answers))}
+    return prompt.build_request("\n\n".join(sections), rule=format_rule(fence), choices=choices)

@@ -9,7 +9,7 @@ from fathom.models.reading import Reading
 from fathom.runs.context import RunContext
 from fathom.types import Draft, Hit
 
-_LOGIT = 10.0
+_LARGEST_LOGIT = 10.0
 """The bound of a logit either way, so that a certain share stays finite."""
 
 
@@ -36,7 +36,7 @@ class NullReader:
         """Record the hits and return an empty draft."""
         inputs = {"question": question, "chunks": [hit.chunk.id for hit in hits]}
         with context.step("list", agent="reader", inputs=inputs) as step:
-            step.done(reason=f"{len(hits)} chunks, none read")
+            step.set_outcome(reason=f"{len(hits)} chunks, none read")
         return Draft()
 
 
@@ -54,7 +54,7 @@ class ReadHit:
     trust: float
 
 
-def outline(draft: Draft) -> dict[str, object]:
+def outline_draft(draft: Draft) -> dict[str, object]:
     """Return the outputs that a trace keeps of a draft: places and numbers instead of texts."""
     return {
         "evidence": [
@@ -65,8 +65,8 @@ def outline(draft: Draft) -> dict[str, object]:
     }
 
 
-def logit_of(share: float) -> float:
+def compute_logit(share: float) -> float:
     """Return the logit of a probability, bounded to 10 either way."""
     if not 0 < share < 1:
-        return _LOGIT if share >= 1 else -_LOGIT
-    return max(-_LOGIT, min(_LOGIT, math.log(share / (1 - share))))
+        return _LARGEST_LOGIT if share >= 1 else -_LARGEST_LOGIT
+    return max(-_LARGEST_LOGIT, min(_LARGEST_LOGIT, math.log(share / (1 - share))))

@@ -6,21 +6,21 @@ from math import prod
 
 from fathom.agents.judge import Pair
 from fathom.agents.reader.base import ReadHit
-from fathom.agents.reader.rivals import disagree
+from fathom.agents.reader.rivals import values_disagree
 from fathom.models.reading import ReadingSession, ReadSpan
 from fathom.text.answer_match import contains_answer, normalize_answer
 from fathom.text.answer_type import WHOLE, answer_type, spans_of
 from fathom.text.quotable import around
 from fathom.types import Chunk, Evidence, Span
 
-Judging = Callable[[Sequence[Pair]], Sequence[float]]
+ScorePairs = Callable[[Sequence[Pair]], Sequence[float]]
 """A function that returns how well quotes support claims, in [0, 1]."""
 
 _SUPPORTED = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class AnswerSpan:
     """A span that may be the answer.
 
     Attributes:
@@ -49,16 +49,16 @@ class Candidate:
 
     text: str
     score: float
-    places: tuple[Found, ...]
+    places: tuple[AnswerSpan, ...]
 
 
-def candidates_of(read_hits: Sequence[ReadHit]) -> list[Candidate]:
+def group_candidates(read_hits: Sequence[ReadHit]) -> list[Candidate]:
     """Return the answers of the hits, best first; ties in the order of hits, then of reading."""
-    groups: dict[str, list[Found]] = {}
+    groups: dict[str, list[AnswerSpan]] = {}
     places: set[tuple[str, int]] = set()
     for read_hit in read_hits:
         for span in read_hit.reading.spans:
-            answer_span = _found(read_hit, span)
+            answer_span = _make_answer_span(read_hit, span)
             chunk = read_hit.hit.chunk
             place = (chunk.document_id, chunk.span.start + span.span.start)
             if answer_span and place not in places and any(map(str.isalnum, answer_span.text)):
@@ -66,21 +66,21 @@ def candidates_of(read_hits: Sequence[ReadHit]) -> list[Candidate]:
                 places.add(place)
                 groups.setdefault(normalize_answer(answer_span.text), []).append(answer_span)
     candidates = [
-        _candidate(sorted(group, key=lambda answer_span: -answer_span.score))
+        _make_candidate(sorted(group, key=lambda answer_span: -answer_span.score))
         for group in groups.values()
     ]
     return sorted(candidates, key=lambda candidate: -candidate.score)
 
 
-def _candidate(places: Sequence[Found]) -> Candidate:
+def _make_candidate(places: Sequence[AnswerSpan]) -> Candidate:
     """Return the places of one answer as a candidate."""
     score = 1 - prod(1 - place.score for place in places)
     return Candidate(text=places[0].text, score=round(score, 6), places=tuple(places))
 
 
-def supporting(
-    question: str, candidates: Sequence[Candidate], share: float, judge: Judging
-) -> list[Found]:
+def select_supporting(
+    question: str, candidates: Sequence[Candidate], share: float, judge: ScorePairs
+) -> list[AnswerSpan]:
     """Return the places that may be quoted for the best answer, best first; each sentence once.
 
     They are those that give the same answer, and others that the judge finds to support it; never
@@ -93,42 +93,42 @@ def supporting(
         judge: The function that scores how well a quote supports a claim.
     """
     best, *others = candidates
-    same = quotes(nearly(best.places, share))
+    same = drop_repeated_quotes(select_likely(best.places, share))
     floor = share * best.places[0].evidence.support
-    agreeing = [other for other in others if not disagree(question, other.text, best.text)]
+    agreeing = [other for other in others if not values_disagree(question, other.text, best.text)]
     rest = [
         place for other in agreeing for place in other.places if place.evidence.support >= floor
     ]
     # Together with the same answers first, so that a sentence they quote is not judged again.
-    rest = quotes([*same, *rest])[len(same) :]
+    rest = drop_repeated_quotes([*same, *rest])[len(same) :]
     scores = judge([(f"{question} {best.text}", place.evidence.quote) for place in rest])
     judged = zip(rest, scores, strict=True)
     return [*same, *(place for place, score in judged if score >= _SUPPORTED)]
 
 
-def nearly(places: Sequence[Found], share: float) -> list[Found]:
+def select_likely(places: Sequence[AnswerSpan], share: float) -> list[AnswerSpan]:
     """Return the places at least `share` times as likely as the first, in whatever hit."""
     floor = share * places[0].evidence.support if places else 0.0
     return [place for place in places if place.evidence.support >= floor]
 
 
-def quotes(places: Sequence[Found]) -> list[Found]:
+def drop_repeated_quotes(places: Sequence[AnswerSpan]) -> list[AnswerSpan]:
     """Return the first of the places that would quote the same sentence."""
-    first: dict[tuple[str, int], Found] = {}
+    first: dict[tuple[str, int], AnswerSpan] = {}
     for place in places:
         chunk = place.evidence.hit.chunk
         first.setdefault((chunk.document_id, chunk.span.start + place.evidence.span.start), place)
     return list(first.values())
 
 
-def _found(read_hit: ReadHit, span: ReadSpan) -> Found | None:
+def _make_answer_span(read_hit: ReadHit, span: ReadSpan) -> AnswerSpan | None:
     """Return the text at a span with its quote; `None` if the span is in a heading."""
     chunk = read_hit.hit.chunk
     quoted = around(chunk, span.span)
     if quoted is None:
         return None
     inner = Span(max(span.span.start, quoted.start), min(span.span.end, quoted.end))
-    return Found(
+    return AnswerSpan(
         text=" ".join(inner.cut(chunk.text).split()),
         score=round(span.score * read_hit.trust, 6),
         answerable=read_hit.reading.answerable,
@@ -136,12 +136,12 @@ def _found(read_hit: ReadHit, span: ReadSpan) -> Found | None:
     )
 
 
-_MOST = 12
+_MOST_OPTIONS = 12
 _DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Option:
+class AnswerOption:
     """A possible answer of a chunk.
 
     Attributes:
@@ -154,7 +154,7 @@ class Option:
     score: float
 
 
-def options_of(question: str, chunk: Chunk, session: ReadingSession) -> tuple[Option, ...]:
+def rank_options(question: str, chunk: Chunk, session: ReadingSession) -> tuple[AnswerOption, ...]:
     """Return possible answers, best first; each text once.
 
     If the question tells the kind of its answer, only spans of that kind count, and the pair
@@ -166,26 +166,27 @@ def options_of(question: str, chunk: Chunk, session: ReadingSession) -> tuple[Op
     typed = spans_of(kind, chunk.text, question)
     if typed is None:
         all_options = [
-            Option(text=_line(s.span, chunk), span=s.span, score=s.score) for s in reading.spans
+            AnswerOption(text=_join_line(s.span, chunk), span=s.span, score=s.score)
+            for s in reading.spans
         ]
     else:
         # A heading answers nothing: no sentence stands around it.
         quotable = [span for span in typed if around(chunk, span)]
-        all_options = [_typed(span, chunk, session, reading.spans) for span in quotable]
-    best: dict[str, Option] = {}
-    for option in sorted(all_options, key=_falling):
+        all_options = [_score_typed_span(span, chunk, session, reading.spans) for span in quotable]
+    best: dict[str, AnswerOption] = {}
+    for option in sorted(all_options, key=_rank_key):
         if any(map(str.isalnum, option.text)):
             best.setdefault(normalize_answer(option.text), option)
     options = list(best.values())
-    return tuple(_whole(options) if kind in WHOLE else options)[:_MOST]
+    return tuple(_merge_options(options) if kind in WHOLE else options)[:_MOST_OPTIONS]
 
 
-def _whole(options: Sequence[Option]) -> list[Option]:
+def _merge_options(options: Sequence[AnswerOption]) -> list[AnswerOption]:
     """Merge options into the longer ones that hold them; the longer ones take over their scores.
 
     "about 1835" holds "1835", "98 km" holds "98", and "Lyon, France" holds "Lyon".
     """
-    merged: list[Option] = []
+    merged: list[AnswerOption] = []
     # Longest first, so that every option meets the fuller ones before it.
     for option in sorted(options, key=lambda item: (-len(item.text), item.span.start)):
         home = next(
@@ -197,32 +198,36 @@ def _whole(options: Sequence[Option]) -> list[Option]:
         else:
             score = min(1.0, merged[home].score + option.score)
             merged[home] = replace(merged[home], score=round(score, _DIGITS))
-    return sorted(merged, key=_falling)
+    return sorted(merged, key=_rank_key)
 
 
-def _falling(option: Option) -> tuple[float, int]:
+def _rank_key(option: AnswerOption) -> tuple[float, int]:
     """Return the key that sorts options by falling score, then by place."""
     return -option.score, option.span.start
 
 
-def _typed(span: Span, chunk: Chunk, session: ReadingSession, read: tuple[ReadSpan, ...]) -> Option:
+def _score_typed_span(
+    span: Span, chunk: Chunk, session: ReadingSession, read: tuple[ReadSpan, ...]
+) -> AnswerOption:
     """Return a span of the expected kind as an option.
 
     Its score is that of its text, and a share of the scores of the pair reader's spans that overlap
     it.
     """
     text = span.cut(chunk.text)
-    borrowed = sum(other.score * _common(span, other.span) for other in read if other.span != span)
+    borrowed = sum(
+        other.score * _measure_overlap(span, other.span) for other in read if other.span != span
+    )
     score = min(1.0, session.score(chunk, text) + borrowed)
-    return Option(text=" ".join(text.split()), span=span, score=round(score, _DIGITS))
+    return AnswerOption(text=" ".join(text.split()), span=span, score=round(score, _DIGITS))
 
 
-def _common(one: Span, other: Span) -> float:
+def _measure_overlap(one: Span, other: Span) -> float:
     """Return the share of the longer span that both have in common."""
     both = min(one.end, other.end) - max(one.start, other.start)
     return max(0, both) / max(one.end - one.start, other.end - other.start, 1)
 
 
-def _line(span: Span, chunk: Chunk) -> str:
+def _join_line(span: Span, chunk: Chunk) -> str:
     """Return the text of a span in one line."""
     return " ".join(span.cut(chunk.text).split())

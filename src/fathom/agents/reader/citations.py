@@ -15,9 +15,14 @@ from typing import Annotated, Any, Literal, Protocol
 
 from pydantic import BaseModel, Field, ValidationError
 
-from fathom.agents.prompt_delimiters import about_chunks, fence_for, fenced, rule_of
-from fathom.llm.prompt import Asked, Prompt
-from fathom.llm.schema import AtMost, OneOf, numbers
+from fathom.agents.prompt_delimiters import (
+    build_chunk_request,
+    fence_texts,
+    format_rule,
+    make_fence,
+)
+from fathom.llm.prompt import ModelRequest, Prompt
+from fathom.llm.schema import AtMost, OneOf, number_items
 from fathom.text.quotable import blocks_of, units
 from fathom.text.quote_match import find
 from fathom.types import HEADS, Evidence, Hit, Span
@@ -34,7 +39,7 @@ _FERRY = """\
 Question: When does the boat to Sandholm go?"""
 _GOES = '"text": "The boat to Sandholm goes at 9:15."}], "short_answer": "9:15"}}'
 
-QUOTES_PROMPT = Prompt.of(
+QUOTES_PROMPT = Prompt.compose(
     "reader",
     task=f"""\
 You answer a question from numbered chunks of documents, and from nothing else.
@@ -47,7 +52,7 @@ the part that says it, word for word, and then say it in your own sentence.
     reply='{"answer": {"sentences": [{"quotes": [{"chunk": 1, "quote": "The ferry to Sandholm '
     'leaves at 9:15"}], ' + _GOES,
 )
-NUMBERS_PROMPT = Prompt.of(
+NUMBERS_PROMPT = Prompt.compose(
     "reader_numbers",
     agent="reader",
     task=f"""\
@@ -144,7 +149,7 @@ class CitedForm(Protocol):
     @property
     def prompt(self) -> Prompt: ...  # noqa: D102
 
-    def asked(self, question: str, hits: Sequence[Hit]) -> Asked:
+    def asked(self, question: str, hits: Sequence[Hit]) -> ModelRequest:
         """Build the request with the question about the hits."""
         ...
 
@@ -160,9 +165,9 @@ class ByQuote:
     prompt: Prompt = QUOTES_PROMPT
     kind: type[ReaderReply] = ReaderReply
 
-    def asked(self, question: str, hits: Sequence[Hit]) -> Asked:
+    def asked(self, question: str, hits: Sequence[Hit]) -> ModelRequest:
         """Build the request with numbered chunks."""
-        return about_chunks(self.prompt, question, hits, longest=_LONGEST_CHUNK)
+        return build_chunk_request(self.prompt, question, hits, longest=_LONGEST_CHUNK)
 
     def cited(self, sentence: QuotingSentence, hits: Sequence[Hit]) -> CitedSentence:
         """Return a sentence with the places of its quotes."""
@@ -177,14 +182,14 @@ class ByNumber:
     prompt: Prompt = NUMBERS_PROMPT
     kind: type[NumberedReply] = NumberedReply
 
-    def asked(self, question: str, hits: Sequence[Hit]) -> Asked:
+    def asked(self, question: str, hits: Sequence[Hit]) -> ModelRequest:
         """Build the request with numbered sentences."""
         texts, places = numbered(hits)
-        fence = fence_for(question, texts)
-        return self.prompt.asking(
-            f"{fenced(fence, texts)}\n\nQuestion: {question}",
-            rule=rule_of(fence),
-            choices={"sentence": numbers(len(places))},
+        fence = make_fence(question, texts)
+        return self.prompt.build_request(
+            f"{fence_texts(fence, texts)}\n\nQuestion: {question}",
+            rule=format_rule(fence),
+            choices={"sentence": number_items(len(places))},
         )
 
     def cited(self, sentence: NumberingSentence, hits: Sequence[Hit]) -> CitedSentence:
@@ -215,6 +220,7 @@ def numbered(hits: Sequence[Hit]) -> tuple[list[str], list[Evidence]]:
     places: list[Evidence] = []
     for hit in hits:
         head = hit.chunk.context.removesuffix(hit.chunk.text).rstrip("\n")
+        # The title of a web page is shown without a number: it can be read, but not cited.
         lines = [head] if head and hit.chunk.source == "web" else []
         for item in shown(hit):
             places.append(item)
@@ -270,6 +276,7 @@ def located(quote: str, hits: Sequence[Hit], *, chunk: int) -> Evidence | None:
         evidence = _within(quote, hits[chunk - 1]) or above(quote, hits[chunk - 1])
         if evidence is not None:
             return evidence
+    # A few words stand in many chunks.
     if len(quote.split()) < _FEWEST:
         return None
     others = (_within(quote, hit, exact=True) for hit in hits)
@@ -355,4 +362,5 @@ class SentenceStream:
         try:
             return kind.model_validate(value)
         except ValidationError as error:
+            # `_next` goes on after a `ValueError`; a pydantic error would mean the same.
             raise ValueError(str(error)) from None

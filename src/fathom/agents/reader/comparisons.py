@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from fathom.question.comparison import Comparison
-from fathom.question.form import word_for
+from fathom.question.form import choose_yes_no_word
 from fathom.text.answer_match import contains_answer
 from fathom.text.dates import Date, dates_of
 from fathom.text.numbers import quantities
@@ -42,15 +42,18 @@ class SideValue(NamedTuple):
     high: tuple[float, ...]
 
 
-def value_of(text: str) -> SideValue | None:
+def parse_value(text: str) -> SideValue | None:
     """Return the value of a short answer; `None` if it gives none or several."""
     eras = list(_ERA.finditer(text))
     if eras:
-        return _years(eras[0]) if len(eras) == 1 else None
+        return _parse_era(eras[0]) if len(eras) == 1 else None
     dates, _ = dates_of(text)
     if dates:
         is_one_value = len(dates) == 1 or _RANGE.search(text)
-        lows, highs = [_first(date) for date in dates], [_last(date) for date in dates]
+        lows, highs = (
+            [_fill_earliest(date) for date in dates],
+            [_fill_latest(date) for date in dates],
+        )
         return SideValue("date", min(lows), max(highs)) if is_one_value else None
     amounts = quantities(text)
     kinds = {amount.kind for amount in amounts if amount.kind}
@@ -62,7 +65,7 @@ def value_of(text: str) -> SideValue | None:
     return SideValue(kind, (min(values),), (max(values),))
 
 
-def _years(era: re.Match[str]) -> SideValue:
+def _parse_era(era: re.Match[str]) -> SideValue:
     """Return a century or a decade, from its first to its last day."""
     century = era["century"] or era["abad"]
     last_year = int(century) * 100 if century else int(era["decade"]) + 9
@@ -70,7 +73,7 @@ def _years(era: re.Match[str]) -> SideValue:
     return SideValue("date", (first_year, 1, 1), (last_year, 12, 31))
 
 
-def decided(question: str, compared: Comparison, answers: Sequence[str]) -> str:
+def decide_comparison(question: str, compared: Comparison, answers: Sequence[str]) -> str:
     """Return the short answer to a comparison; empty if it cannot be told.
 
     Args:
@@ -79,45 +82,49 @@ def decided(question: str, compared: Comparison, answers: Sequence[str]) -> str:
         answers: The answers to its questions, in their order; empty if nothing was found.
     """
     if compared.want == "every":
-        return _every(question, answers)
+        return _decide_every(question, answers)
     if not all(answers) or len(answers) != len(compared.options):
         return ""
     if compared.want == "same":
-        return _same(question, answers)
+        return _decide_same(question, answers)
     if compared.want in {"least", "most"}:
-        place = _extreme(answers, most=compared.want == "most")
+        place = _find_extreme(answers, most=compared.want == "most")
         return "" if place is None else compared.options[place]
     if compared.want in {"less", "more"}:
-        place = _extreme(answers, most=compared.want == "more")
-        return "" if place is None else word_for(question, yes=place == 0)
+        place = _find_extreme(answers, most=compared.want == "more")
+        return "" if place is None else choose_yes_no_word(question, yes=place == 0)
     return ""
 
 
-def _every(question: str, answers: Sequence[str]) -> str:
+def _decide_every(question: str, answers: Sequence[str]) -> str:
     """Return yes if every answer is yes, no if any is no, else empty."""
     folded = [answer.casefold() for answer in answers]
     if any(word in _NO for word in folded):
-        return word_for(question, yes=False)
-    return word_for(question, yes=True) if folded and all(word in _YES for word in folded) else ""
+        return choose_yes_no_word(question, yes=False)
+    return (
+        choose_yes_no_word(question, yes=True)
+        if folded and all(word in _YES for word in folded)
+        else ""
+    )
 
 
-def _same(question: str, answers: Sequence[str]) -> str:
+def _decide_same(question: str, answers: Sequence[str]) -> str:
     """Return whether all answers give the same, as yes or no; empty if that cannot be told."""
-    values = [value_of(answer) for answer in answers]
+    values = [parse_value(answer) for answer in answers]
     first, others = values[0], values[1:]
     # Without values on all sides the answers are compared as texts.
     if first is None or None in others:
-        return word_for(
+        return choose_yes_no_word(
             question, yes=all(contains_answer(answers[0], other) for other in answers[1:])
         )
     if any(value is not None and value.kind != first.kind for value in others):
         return ""
-    return word_for(question, yes=all(value == first for value in others))
+    return choose_yes_no_word(question, yes=all(value == first for value in others))
 
 
-def _extreme(answers: Sequence[str], *, most: bool) -> int | None:
+def _find_extreme(answers: Sequence[str], *, most: bool) -> int | None:
     """Return the place of the one value beyond all others; `None` if they overlap or differ."""
-    values = [value for value in map(value_of, answers) if value is not None]
+    values = [value for value in map(parse_value, answers) if value is not None]
     if len(values) != len(answers) or len({value.kind for value in values}) > 1:
         return None
     choose = max if most else min
@@ -131,11 +138,11 @@ def _extreme(answers: Sequence[str], *, most: bool) -> int | None:
     return place if is_beyond else None
 
 
-def _first(date: Date) -> Date:
+def _fill_earliest(date: Date) -> Date:
     """Return the first day that a date can mean."""
     return date[0], date[1] or 1, date[2] or 1
 
 
-def _last(date: Date) -> Date:
+def _fill_latest(date: Date) -> Date:
     """Return the last day that a date can mean."""
     return date[0], date[1] or 12, date[2] or 31

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from fathom.agents.reader.base import ReadHit
-from fathom.agents.reader.yes_no import Verdicts
+from fathom.agents.reader.yes_no import YesNoJudge
 from fathom.models.reading import CrossReader, Reading
-from fathom.question.form import form_of, word_for
-from fathom.question.statement import statement
+from fathom.question.form import choose_yes_no_word, detect_form
+from fathom.question.statement import parse_statement
 from fathom.text.answer_match import answers_match
 from fathom.text.language import question_language
 from fathom.text.quotable import cut_out
@@ -54,16 +54,16 @@ class AnswerConfidence:
         """
         if not draft.evidence:
             return 0.0
-        verdict_confidence = self._decided(question, draft)
+        verdict_confidence = self._judge_verdict(question, draft)
         # Yes and no have a law of their own.
         if verdict_confidence is not None:
             return verdict_confidence
         law = self.laws[question_language(question)]
-        factors = self.factors(question, draft, first)
+        factors = self.compute_factors(question, draft, first)
         logit = math.fsum(slope * factor for slope, factor in zip(law, factors, strict=True))
         return round(1 / (1 + math.exp(-logit)), _DIGITS)
 
-    def factors(self, question: str, draft: Draft, first: Draft) -> tuple[float, ...]:
+    def compute_factors(self, question: str, draft: Draft, first: Draft) -> tuple[float, ...]:
         """Return the factors that the law weighs, in the order of `FACTORS`.
 
         They are: the log-odds that the best quote is about the question; that it answers the
@@ -71,57 +71,64 @@ class AnswerConfidence:
         whether the local reader gives the same answer, 1 or 0; the log-odds of its confidence then;
         the logarithm of its doubt if it gives another answer; and 1.
         """
-        quotes = [_alone(item) for item in draft.evidence]
-        readings = self.pairs.session(question).read(quotes)
+        quotes = [_cut_quote(item) for item in draft.evidence]
+        readings = self.pairs.open_session(question).read(quotes)
         best_place = max(range(len(quotes)), key=lambda place: (readings[place].answerable, -place))
-        says = self._says(question, draft.short_answer, quotes[best_place], readings[best_place])
+        says = self._score_short_answer(
+            question, draft.short_answer, quotes[best_place], readings[best_place]
+        )
         claim = f"{question} {draft.short_answer}".strip()
-        (support,) = self.pairs.session(claim, spans=0).read([quotes[best_place]])
-        does_agree = agree(question, draft, first)
+        (support,) = self.pairs.open_session(claim, spans=0).read([quotes[best_place]])
+        does_agree = drafts_agree(question, draft, first)
         return (
-            _logit(readings[best_place].relevance),
-            _logit(readings[best_place].answerable),
-            _logit(says),
+            _compute_logit(readings[best_place].relevance),
+            _compute_logit(readings[best_place].answerable),
+            _compute_logit(says),
             math.log(max(support.supported, _LEAST) / max(support.unrelated, _LEAST)),
             float(does_agree),
-            _logit(first.confidence) if does_agree else 0.0,
+            _compute_logit(first.confidence) if does_agree else 0.0,
             0.0 if does_agree else math.log(max(1 - first.confidence, _LEAST)),
             1.0,
         )
 
-    def _says(self, question: str, short: str, quote: Chunk, reading: Reading) -> float:
+    def _score_short_answer(
+        self, question: str, short: str, quote: Chunk, reading: Reading
+    ) -> float:
         """Return the probability that a quote gives the short answer, in [0, 1].
 
         If the answer does not stand in the quote, the best span of the quote counts instead.
         """
         best = max((span.score for span in reading.spans), default=0.0)
+        # A derived answer does not stand in the quote, so it cannot be scored there.
         if short and short.casefold() in quote.text.casefold():
-            return self.pairs.session(question).score(quote, short)
+            return self.pairs.open_session(question).score(quote, short)
         return best
 
-    def _decided(self, question: str, draft: Draft) -> float | None:
+    def _judge_verdict(self, question: str, draft: Draft) -> float | None:
         """Return the confidence in a yes or no by the law of verdicts; `None` for other answers."""
-        parsed = statement(question) if form_of(question) == "yes or no" else None
+        parsed = parse_statement(question) if detect_form(question) == "yes or no" else None
         answer = draft.short_answer.casefold()
-        words = {word_for(question, yes=yes): yes for yes in (True, False)}
+        words = {choose_yes_no_word(question, yes=yes): yes for yes in (True, False)}
         if parsed is None or answer not in words:
             return None
-        verdicts = Verdicts(pairs=self.pairs)
+        verdicts = YesNoJudge(pairs=self.pairs)
         sides = [
             verdict.confidence if verdict.yes == words[answer] else 1 - verdict.confidence
             for item in draft.evidence
-            for verdict in verdicts.of(question, parsed, self._look(question, item))
+            for verdict in verdicts.judge_sentences(
+                question, parsed, self._read_quote(question, item)
+            )
         ]
         return max(sides, default=0.0)
 
-    def _look(self, question: str, item: Evidence) -> ReadHit:
+    def _read_quote(self, question: str, item: Evidence) -> ReadHit:
         """Return the quote, read as if it were all of its hit."""
-        quote = _alone(item)
-        (reading,) = self.pairs.session(question, spans=0).read([quote])
+        quote = _cut_quote(item)
+        (reading,) = self.pairs.open_session(question, spans=0).read([quote])
         return ReadHit(hit=replace(item.hit, chunk=quote), reading=reading, trust=1.0)
 
 
-def agree(question: str, draft: Draft, first: Draft) -> bool:
+def drafts_agree(question: str, draft: Draft, first: Draft) -> bool:
     """Return whether two drafts give the same answer; the same place if one has no short answer."""
     if draft.short_answer and first.short_answer:
         return answers_match(question, draft.short_answer, first.short_answer)
@@ -129,13 +136,13 @@ def agree(question: str, draft: Draft, first: Draft) -> bool:
     return any((item.hit.chunk.id, item.span, item.heading) in places for item in draft.evidence)
 
 
-def _alone(item: Evidence) -> Chunk:
+def _cut_quote(item: Evidence) -> Chunk:
     """Return the quote as a chunk of its own."""
     chunk = cut_out(item.hit.chunk, item.span)
     return replace(chunk, text=item.heading, headings=()) if item.heading else chunk
 
 
-def _logit(share: float) -> float:
+def _compute_logit(share: float) -> float:
     """Return the logit of a probability, bounded."""
     bounded = min(1 - _LEAST, max(_LEAST, share))
     return math.log(bounded / (1 - bounded))

@@ -12,7 +12,7 @@ from math import fsum, isclose
 from typing import Literal
 
 from fathom.agents.reader.lists import counted, stated
-from fathom.question.form import form_of, word_for
+from fathom.question.form import choose_yes_no_word, detect_form
 from fathom.text.dates import YEAR, date_of
 from fathom.text.numbers import Quantity, quantities
 from fathom.text.quote_match import find
@@ -60,8 +60,8 @@ def backed(question: str, short: str, quotes: Sequence[str]) -> str:
         return ""
     if bare.casefold() in _YES:
         # No quote says "yes", so it is accepted only if the question can be answered by it.
-        is_yes_no = form_of(question) == "yes or no"
-        return word_for(question, yes=_YES[bare.casefold()]) if is_yes_no else ""
+        is_yes_no = detect_form(question) == "yes or no"
+        return choose_yes_no_word(question, yes=_YES[bare.casefold()]) if is_yes_no else ""
     quoted = _standing(bare, quotes)
     if quoted:
         return quoted
@@ -92,6 +92,7 @@ def _counts(question: str, short: str, quotes: Sequence[str]) -> bool:
     if number is None or not counted(question):
         return False
     lengths = (len(_PARTS.split(run)) for quote in quotes for run in _ITEMS.findall(quote))
+    # Either every quote is one thing, or one quote lists them all.
     return number in {float(len(set(quotes))), *map(float, lengths)}
 
 

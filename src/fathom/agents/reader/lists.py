@@ -7,7 +7,7 @@ from itertools import takewhile
 from math import fsum
 
 from fathom.agents.reader.base import ReadHit
-from fathom.agents.reader.candidates import Candidate, Found
+from fathom.agents.reader.candidates import AnswerSpan, Candidate
 from fathom.models.reading import ReadSpan
 from fathom.text.content_words import Terms
 from fathom.text.numbers import numbers
@@ -193,6 +193,7 @@ def _lists(
         spans = [s for s in read_hit.reading.spans if first <= s.span.start and s.span.end <= last]
         items = [(read_hit.hit, span) for span in _items(chunk, run)]
         items_in_hit = len(items)
+        # A list that ends with its chunk may go on in the next one.
         if run[-1] == len(blocks) - 1:
             items += _goes_on(
                 read_hit.hit, hits, "" if run in outer else _label(chunk, blocks[run[0]])
@@ -207,8 +208,9 @@ def _lists(
         evidence = tuple(Evidence(hit=h, span=span, support=support) for h, span in items[:_MOST])
         score = round(read_hit.trust * support, 6)
         answerable = read_hit.reading.answerable
-        place = Found(text="", score=score, answerable=answerable, evidence=evidence[0])
+        place = AnswerSpan(text="", score=score, answerable=answerable, evidence=evidence[0])
         best = Candidate(text="", score=score, places=(place,))
+        # A list at the end of its chunk may have been cut off there.
         is_ended = run[-1] < len(blocks) - 1 or len(items) > items_in_hit
         yield Steps(
             evidence=evidence,
@@ -341,6 +343,7 @@ def _items(chunk: Chunk, run: range) -> list[Span]:
     """Return the items of a list without labels, each with the text or code that belongs to it."""
     blocks = blocks_of(chunk)
     starts = [at for at in run if blocks[at].kind == "list_item"]
+    # Text or code between two items belongs to the item before it.
     ends = [*(start - 1 for start in starts[1:]), *run[-1:]]
     return [
         Span(unlabelled(chunk.text, blocks[start]).start, blocks[end].end)
@@ -361,6 +364,7 @@ def listed(
 
     The heading of the list, or the line above it, holds all words of what is counted.
     """
+    # Only a complete list counts: one that was cut off would give too small a number.
     noun_terms = terms(counted(question))
     lists = steps_of(question, read_hits, terms) if noun_terms else []
     return next(

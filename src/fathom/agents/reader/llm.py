@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from fathom.agents.judge import Judge
-from fathom.agents.reader.base import Reader, outline
+from fathom.agents.reader.base import Reader, outline_draft
 from fathom.agents.reader.citations import (
     ByQuote,
     CitedForm,
@@ -19,12 +19,12 @@ from fathom.agents.reader.citations import (
 from fathom.agents.reader.confidence import AnswerConfidence
 from fathom.agents.reader.derived import backed
 from fathom.llm.call import RoleModel, ask_model
-from fathom.llm.faults import CallFailed
+from fathom.llm.faults import CallFailure
 from fathom.runs.context import RunContext
 from fathom.runs.ledger import BudgetRefused
 from fathom.types import Claim, Draft, Evidence, Hit, Span
 
-_REJECTED = "An earlier answer was rejected: {fault} Mend that, or say that nothing answers."
+_FAULT_NOTE = "An earlier answer was rejected: {fault} Mend that, or say that nothing answers."
 """The note behind the question that tells a model the fault of an earlier answer."""
 _MOST_SENTENCES = 12
 """The sentences of a reply that are verified; each one costs a judgement."""
@@ -75,30 +75,30 @@ class LLMReader:
         with context.step("read", agent="reader", inputs=inputs) as step:
             local_draft = await self.local.read(question, hits, step)
             if local_draft.confidence >= self.skip_above_confidence or not hits:
-                step.done(
-                    outputs=outline(local_draft),
+                step.set_outcome(
+                    outputs=outline_draft(local_draft),
                     verdict="local",
                     reason="the local implementation is sure",
                 )
                 return local_draft
-            draft, verdict, reason = await self._or_local(local_draft, question, hits, step)
-            step.done(outputs=outline(draft), verdict=verdict, reason=reason)
+            draft, verdict, reason = await self._ask_or_fall_back(local_draft, question, hits, step)
+            step.set_outcome(outputs=outline_draft(draft), verdict=verdict, reason=reason)
         return draft
 
-    async def _or_local(
+    async def _ask_or_fall_back(
         self, local_draft: Draft, question: str, hits: Sequence[Hit], context: RunContext
     ) -> tuple[Draft, str, str]:
         """Return the draft that counts, whose it is, and why."""
         try:
-            reply = await self._ask(question, hits, context)
+            reply = await self._ask_model(question, hits, context)
             if reply.answer is None:
                 return Draft(), "model", "the model finds no answer in the chunks"
-            draft = await self._checked(question, reply.answer, hits, context)
-            draft = await self._weighed(question, draft, local_draft, context)
+            draft = await self._verify(question, reply.answer, hits, context)
+            draft = await self._weigh(question, draft, local_draft, context)
         except BudgetRefused as error:
             # A spent budget is no fault of the model: the local draft counts with any fallback.
             return local_draft, "local", str(error)
-        except CallFailed as error:
+        except CallFailure as error:
             if self.fallback == "abstain":
                 raise
             return local_draft, "local", str(error)
@@ -111,21 +111,21 @@ class LLMReader:
         reason = f"{len(draft.claims)} sentences hold" if draft.evidence else _UNVERIFIED
         return draft, "model", reason
 
-    def _asked(self, question: str) -> str:
+    def _add_fault(self, question: str) -> str:
         """Return the question with the fault of an earlier answer, if there is one."""
-        return f"{question}\n\n{_REJECTED.format(fault=self.fault)}" if self.fault else question
+        return f"{question}\n\n{_FAULT_NOTE.format(fault=self.fault)}" if self.fault else question
 
-    async def _ask(
+    async def _ask_model(
         self, question: str, hits: Sequence[Hit], context: RunContext
     ) -> ReaderReply | NumberedReply:
         """Ask the model, and stream its sentences to a listener that wants text."""
         listener = context.listener
-        stream = SentenceStream(self.form, hits, listener.text) if listener.wants_text else None
-        request = self.form.asked(self._asked(question), hits)
+        stream = SentenceStream(self.form, hits, listener.on_text) if listener.wants_text else None
+        request = self.form.asked(self._add_fault(question), hits)
         kind: type[ReaderReply | NumberedReply] = self.form.kind
-        return (await ask_model(self.model, kind, request, context, on_text=stream)).required()
+        return (await ask_model(self.model, kind, request, context, on_text=stream)).require_value()
 
-    async def _checked(
+    async def _verify(
         self,
         question: str,
         reply: QuotingAnswer | NumberingAnswer,
@@ -139,7 +139,7 @@ class LLMReader:
             (sentence.text, " ".join(item.quote for item in sentence.evidence))
             for sentence in with_evidence
         ]
-        scores = await self.judge.support(pairs, context)
+        scores = await self.judge.score_support(pairs, context)
         supported = [
             replace(
                 sentence, evidence=tuple(replace(item, support=score) for item in sentence.evidence)
@@ -147,15 +147,15 @@ class LLMReader:
             for sentence, score in zip(with_evidence, scores, strict=True)
             if sentence.text and score >= self.min_support
         ]
-        draft = _claiming(supported)
+        draft = _compose_draft(supported)
         short = backed(question, reply.short_answer, [item.quote for item in draft.evidence])
         if supported:
             return replace(draft, short_answer=short)
-        quoting = replace(_claiming(with_evidence), claims=())
+        quoting = replace(_compose_draft(with_evidence), claims=())
         short = backed(question, reply.short_answer, [item.quote for item in quoting.evidence])
         return replace(quoting, short_answer=short) if short else Draft()
 
-    async def _weighed(
+    async def _weigh(
         self, question: str, draft: Draft, local_draft: Draft, context: RunContext
     ) -> Draft:
         """Return the draft with the confidence that its quotes earn."""
@@ -163,19 +163,19 @@ class LLMReader:
             confidence = await step.compute(
                 "weigh", lambda: self.confidence(question, draft, local_draft)
             )
-            step.done(outputs={"confidence": confidence})
+            step.set_outcome(outputs={"confidence": confidence})
         return replace(draft, confidence=confidence)
 
 
 _UNVERIFIED = "no sentence of the model could be verified"
 
 
-def _claiming(sentences: Sequence[CitedSentence]) -> Draft:
+def _compose_draft(sentences: Sequence[CitedSentence]) -> Draft:
     """Return a draft of sentences with their evidence, each place once."""
     places: dict[tuple[str, Span, str], Evidence] = {}
     for sentence in sentences:
         for item in sentence.evidence:
-            key = _key(item)
+            key = _identify(item)
             # A place that several sentences name has the support of the one that it supports best.
             support = max(item.support, places[key].support if key in places else 0.0)
             places[key] = replace(item, support=support)
@@ -183,13 +183,13 @@ def _claiming(sentences: Sequence[CitedSentence]) -> Draft:
     claims = [
         Claim(
             text=sentence.text,
-            evidence=tuple(numbers[_key(item)] for item in sentence.evidence),
+            evidence=tuple(numbers[_identify(item)] for item in sentence.evidence),
         )
         for sentence in sentences
     ]
     return Draft(evidence=tuple(places.values()), claims=tuple(claims))
 
 
-def _key(item: Evidence) -> tuple[str, Span, str]:
+def _identify(item: Evidence) -> tuple[str, Span, str]:
     """Return what identifies the place of evidence: chunk, span and heading."""
     return item.hit.chunk.id, item.span, item.heading

@@ -6,17 +6,23 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from fathom.agents.judge import LocalJudge
-from fathom.agents.reader.base import ReadHit, logit_of, outline
-from fathom.agents.reader.candidates import Candidate, candidates_of, nearly, quotes, supporting
-from fathom.agents.reader.comparisons import decided, value_of
+from fathom.agents.reader.base import ReadHit, compute_logit, outline_draft
+from fathom.agents.reader.candidates import (
+    Candidate,
+    drop_repeated_quotes,
+    group_candidates,
+    select_likely,
+    select_supporting,
+)
+from fathom.agents.reader.comparisons import decide_comparison, parse_value
 from fathom.agents.reader.lists import Steps, completed, list_around, listed, stated, steps_of
-from fathom.agents.reader.rivals import LIKELY, Rival, Rivalry
-from fathom.agents.reader.tables import Rows
-from fathom.agents.reader.yes_no import VERDICTS, VerdictLaw, Verdicts
+from fathom.agents.reader.rivals import LEAST_ANSWERABLE, Rival, RivalFinder
+from fathom.agents.reader.tables import TableCorrector
+from fathom.agents.reader.yes_no import VERDICTS, VerdictLaw, YesNoJudge
 from fathom.models.reading import CrossReader, Reading, ReadingSession
-from fathom.question.answer_kind import asked_kind, tells
-from fathom.question.comparison import Comparison, apart, comparison, offered
-from fathom.question.form import asks_items, asks_steps, form_of, word_for
+from fathom.question.answer_kind import detect_expected_value, is_plausible
+from fathom.question.comparison import Comparison, drop_shared_words, list_options, parse_comparison
+from fathom.question.form import asks_items, asks_steps, choose_yes_no_word, detect_form
 from fathom.runs.context import RunContext
 from fathom.text.answer_type import fits
 from fathom.text.entities import names
@@ -25,7 +31,7 @@ from fathom.types import Alternative, Draft, Evidence, Hit, Span
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Law:
+class ReaderLaw:
     """The trust in the cross-reader's numbers.
 
     Attributes:
@@ -39,23 +45,23 @@ class Law:
 
     fall: float
     sureness: tuple[float, float, float]
-    rival: float = LIKELY
+    rival: float = LEAST_ANSWERABLE
 
 
 # `training/fit_span_reader.py` fits these laws; the figures are in docs/answers.md. No Indonesian
 # question of the samples has a rival, and one chunk with 0.95 is none, hence the higher bound.
-LAWS: Mapping[str, Law] = {
-    "en": Law(fall=1.2, sureness=(0.12, 0.51, -0.80)),
-    "id": Law(fall=1.2, sureness=(0.52, 0.25, 0.70), rival=0.97),
+LAWS: Mapping[str, ReaderLaw] = {
+    "en": ReaderLaw(fall=1.2, sureness=(0.12, 0.51, -0.80)),
+    "id": ReaderLaw(fall=1.2, sureness=(0.52, 0.25, 0.70), rival=0.97),
 }
 
 _LONGEST_LIST = 8
 """The largest number of answers that are listed together."""
-_SIDES = 2
+_MOST_SIDES = 2
 """The largest number of sides of a comparison that are read, each in a pass of its own."""
-SPANS = 8
+MOST_SPANS = 8
 """The possible answers of a chunk that the reader considers."""
-_AT_LEAST = 2
+_ALWAYS_READ = 2
 """The first hits that are read in any case: the second may contradict the first."""
 _ACCORDING = re.compile(
     r"\b(?:according to|as stated by|as reported by|menurut)\s+(?:the\s+)?", re.IGNORECASE
@@ -89,39 +95,39 @@ class LocalReader:
     pairs: CrossReader
     sentences: int = 2
     keep: float = 0.7
-    known: float = 0.3
-    laws: Mapping[str, Law] = field(default_factory=lambda: LAWS)
-    rivalry: Rivalry = field(default_factory=Rivalry)
-    rows: Rows = field(default_factory=Rows)
+    min_side_confidence: float = 0.3
+    laws: Mapping[str, ReaderLaw] = field(default_factory=lambda: LAWS)
+    rivalry: RivalFinder = field(default_factory=RivalFinder)
+    tables: TableCorrector = field(default_factory=TableCorrector)
     verdicts: Mapping[str, VerdictLaw] = field(default_factory=lambda: VERDICTS)
 
     async def read(self, question: str, hits: Sequence[Hit], context: RunContext) -> Draft:
         """Read the hits with the pair reader and draft an answer."""
         inputs = {"chunks": [hit.chunk.id for hit in hits]}
         with context.step("read", agent="reader", inputs=inputs) as step:
-            read_hits, draft = await step.compute("read", lambda: self.looked(question, hits))
+            read_hits, draft = await step.compute("read", lambda: self.read_hits(question, hits))
             reason = (
                 f"confidence {draft.confidence:.2f}, {len(read_hits)} of {len(hits)} chunks read"
             )
-            step.done(outputs=outline(draft), reason=reason)
+            step.set_outcome(outputs=outline_draft(draft), reason=reason)
         return draft
 
     def draft(self, question: str, hits: Sequence[Hit]) -> Draft:
         """Return the draft of the hits, outside of any step."""
-        return self.looked(question, hits)[1]
+        return self.read_hits(question, hits)[1]
 
-    def looked(self, question: str, hits: Sequence[Hit]) -> tuple[tuple[ReadHit, ...], Draft]:
+    def read_hits(self, question: str, hits: Sequence[Hit]) -> tuple[tuple[ReadHit, ...], Draft]:
         """Return the hits that were read, and the draft."""
-        hits = attributed(question, hits)
-        parsed = comparison(question, _SIDES)
+        hits = select_attributed(question, hits)
+        parsed = parse_comparison(question, _MOST_SIDES)
         # `decide_comparison` has no rule for these two, so the usual reading answers them.
         if parsed and parsed.want not in {"one", "each"}:
-            read_hits, draft = self._sides(question, parsed, hits)
+            read_hits, draft = self._draft_comparison(question, parsed, hits)
             if draft.short_answer:
                 return read_hits, draft
-        return self._looked(question, hits)
+        return self._read_question(question, hits)
 
-    def _looked(
+    def _read_question(
         self, question: str, hits: Sequence[Hit], *, comparable: bool = False
     ) -> tuple[tuple[ReadHit, ...], Draft]:
         """Return the hits that were read, and the draft by the form of the question.
@@ -131,63 +137,70 @@ class LocalReader:
             hits: The hits, best first.
             comparable: Consider only dates and amounts.
         """
-        session = self.pairs.session(question, spans=SPANS)
-        form = form_of(question)
-        fall = self._law(question).fall
+        session = self.pairs.open_session(question, spans=MOST_SPANS)
+        form = detect_form(question)
+        fall = self._get_law(question).fall
         if form == "yes or no":
-            read_hits = look(session, hits, _decides, fall=fall)
-            return read_hits, self._decided(question, read_hits)
+            read_hits = read_in_order(session, hits, _score_decision, fall=fall)
+            return read_hits, self._draft_verdict(question, read_hits)
         if form == "several" or asks_steps(question):
             # A best score of 0 never ends the reading: a list may go on in any hit.
-            read_hits = look(session, hits, lambda _: 0.0, fall=fall)
-            return read_hits, self._listed(question, read_hits, several=form == "several")
+            read_hits = read_in_order(session, hits, lambda _: 0.0, fall=fall)
+            return read_hits, self._draft_list(question, read_hits, several=form == "several")
         read_hits = tuple(
-            self._fitting(question, self.rows(question, read_hit, session), comparable=comparable)
-            for read_hit in look(session, hits, _best, fall=fall)
+            self._drop_misfits(
+                question, self.tables(question, read_hit, session), comparable=comparable
+            )
+            for read_hit in read_in_order(session, hits, _compute_best_score, fall=fall)
         )
-        draft = self._answered(question, candidates_of(read_hits))
-        counted_list = listed(question, read_hits, self.rows.terms)
+        draft = self._draft_answer(question, group_candidates(read_hits))
+        counted_list = listed(question, read_hits, self.tables.extract_terms)
         if counted_list:
-            return read_hits, self._counted(question, draft, counted_list)
+            return read_hits, self._draft_count(question, draft, counted_list)
         if not draft.evidence:
             return read_hits, draft
         if asks_items(question) and (
-            surrounding := list_around(question, draft.evidence[0], read_hits, self.rows.terms)
+            surrounding := list_around(
+                question, draft.evidence[0], read_hits, self.tables.extract_terms
+            )
         ):
             return read_hits, replace(
                 draft, evidence=surrounding.evidence, short_answer=surrounding.short
             )
         answer_hit = draft.evidence[0].hit
         # The bound belongs to the language of the question, not to the reader.
-        rivalry = replace(self.rivalry, likely=self._law(question).rival)
-        rivals = rivalry.of(question, draft.short_answer, answer_hit, hits, session)
-        return read_hits, _beside(draft, rivals)
+        rivalry = replace(self.rivalry, likely=self._get_law(question).rival)
+        rivals = rivalry.find_rivals(question, draft.short_answer, answer_hit, hits, session)
+        return read_hits, _add_rivals(draft, rivals)
 
-    def _fitting(self, question: str, read_hit: ReadHit, *, comparable: bool) -> ReadHit:
+    def _drop_misfits(self, question: str, read_hit: ReadHit, *, comparable: bool) -> ReadHit:
         """Return a hit that was read, without spans that cannot be the answer."""
-        text, kind = read_hit.hit.chunk.text, asked_kind(question)
+        text, kind = read_hit.hit.chunk.text, detect_expected_value(question)
         # Words that all options share would let any span pass.
-        options = apart([self.rows.terms(option) for option in offered(question)])
+        options = drop_shared_words(
+            [self.tables.extract_terms(option) for option in list_options(question)]
+        )
 
         def may_be(span: Span) -> bool:
             text_of_span = span.cut(text)
             return (
                 fits(question, text, span)
-                and (kind is None or tells(kind, text_of_span))
-                and not (comparable and value_of(text_of_span) is None)
+                and (kind is None or is_plausible(kind, text_of_span))
+                and not (comparable and parse_value(text_of_span) is None)
                 and (
-                    not options or any(self.rows.terms(text_of_span) & option for option in options)
+                    not options
+                    or any(self.tables.extract_terms(text_of_span) & option for option in options)
                 )
             )
 
         spans = tuple(span for span in read_hit.reading.spans if may_be(span.span))
         return replace(read_hit, reading=replace(read_hit.reading, spans=spans))
 
-    def _counted(self, question: str, draft: Draft, counted_list: Steps) -> Draft:
+    def _draft_count(self, question: str, draft: Draft, counted_list: Steps) -> Draft:
         """Return the number as stated or as listed; no short answer if the two differ."""
         count = len(counted_list.evidence)
-        if draft.confidence < self.known or stated(draft.short_answer) is None:
-            confidence = self._confidence(question, counted_list.best)
+        if draft.confidence < self.min_side_confidence or stated(draft.short_answer) is None:
+            confidence = self._compute_confidence(question, counted_list.best)
             return Draft(
                 evidence=counted_list.evidence, short_answer=str(count), confidence=confidence
             )
@@ -195,7 +208,7 @@ class LocalReader:
             return draft
         return replace(draft, evidence=(*draft.evidence, *counted_list.evidence), short_answer="")
 
-    def _sides(
+    def _draft_comparison(
         self, question: str, compared: Comparison, hits: Sequence[Hit]
     ) -> tuple[tuple[ReadHit, ...], Draft]:
         """Return a comparison decided by the answers for each side; no short answer if undecided.
@@ -208,16 +221,18 @@ class LocalReader:
         is_order = compared.want in {"least", "most", "less", "more"}
         for option, side_question in zip(compared.options, compared.questions, strict=True):
             # Only dates and amounts can be put in order.
-            side_hits, draft = self._looked(
-                side_question, naming(option, hits), comparable=is_order
+            side_hits, draft = self._read_question(
+                side_question, select_naming(option, hits), comparable=is_order
             )
             read_hits += side_hits
             drafts.append(draft)
         answers = [
-            side.short_answer if side.confidence >= self.known and not side.alternatives else ""
+            side.short_answer
+            if side.confidence >= self.min_side_confidence and not side.alternatives
+            else ""
             for side in drafts
         ]
-        short = decided(question, compared, answers)
+        short = decide_comparison(question, compared, answers)
         sure_drafts = [draft for draft, answer in zip(drafts, answers, strict=True) if answer]
         evidence = dict.fromkeys(item for draft in sure_drafts for item in draft.evidence[:1])
         confidence = min((draft.confidence for draft in sure_drafts), default=0.0)
@@ -225,91 +240,96 @@ class LocalReader:
         # Both sides may have read the same hit.
         return tuple(dict.fromkeys(read_hits)), draft
 
-    def _answered(self, question: str, candidates: Sequence[Candidate]) -> Draft:
+    def _draft_answer(self, question: str, candidates: Sequence[Candidate]) -> Draft:
         """Return the draft of the best answer with the sentences that support it."""
         if not candidates:
             return Draft()
         judge = LocalJudge(pairs=self.pairs)
-        places = supporting(question, candidates, self.keep, judge.scores)[: self.sentences]
+        places = select_supporting(question, candidates, self.keep, judge.score_pairs)[
+            : self.sentences
+        ]
         return Draft(
             evidence=completed([place.evidence for place in places]),
             short_answer=candidates[0].text,
-            confidence=self._confidence(question, candidates[0]),
+            confidence=self._compute_confidence(question, candidates[0]),
         )
 
-    def _listed(self, question: str, read_hits: Sequence[ReadHit], *, several: bool) -> Draft:
+    def _draft_list(self, question: str, read_hits: Sequence[ReadHit], *, several: bool) -> Draft:
         """Return the draft of a question for a list or for steps.
 
         A list of a document comes before the single answers that are nearly as likely as the best.
         """
-        candidates = candidates_of(read_hits)
-        lists = steps_of(question, read_hits, self.rows.terms) if candidates else []
+        candidates = group_candidates(read_hits)
+        lists = steps_of(question, read_hits, self.tables.extract_terms) if candidates else []
         answer = next((item for item in lists if item.answers(candidates[0], self.keep)), None)
         if answer:
             best = max(answer.best, candidates[0], key=lambda candidate: candidate.score)
             return Draft(
                 evidence=answer.evidence,
                 short_answer=answer.short if several else "",
-                confidence=self._confidence(question, best),
+                confidence=self._compute_confidence(question, best),
             )
-        likely_spans = nearly([candidate.places[0] for candidate in candidates], self.keep)[
+        likely_spans = select_likely([candidate.places[0] for candidate in candidates], self.keep)[
             :_LONGEST_LIST
         ]
         if not several or len(likely_spans) < 2:
-            return self._answered(question, candidates)
+            return self._draft_answer(question, candidates)
         return Draft(
-            evidence=tuple(span.evidence for span in quotes(likely_spans)),
+            evidence=tuple(span.evidence for span in drop_repeated_quotes(likely_spans)),
             short_answer=", ".join(span.text for span in likely_spans),
-            confidence=self._confidence(question, candidates[0]),
+            confidence=self._compute_confidence(question, candidates[0]),
         )
 
-    def _law(self, question: str) -> Law:
+    def _get_law(self, question: str) -> ReaderLaw:
         """Return the law of the question's language."""
         return self.laws[question_language(question)]
 
-    def _confidence(self, question: str, best: Candidate) -> float:
+    def _compute_confidence(self, question: str, best: Candidate) -> float:
         """Return the probability that the best answer is right, in [0, 1]."""
-        score, answerable, offset = self._law(question).sureness
-        logit = score * logit_of(best.score) + answerable * logit_of(best.places[0].answerable)
+        score, answerable, offset = self._get_law(question).sureness
+        logit = score * compute_logit(best.score) + answerable * compute_logit(
+            best.places[0].answerable
+        )
         logit += offset
         return round(1 / (1 + math.exp(-logit)), 6)
 
-    def _decided(self, question: str, read_hits: Sequence[ReadHit]) -> Draft:
+    def _draft_verdict(self, question: str, read_hits: Sequence[ReadHit]) -> Draft:
         """Return yes or no with the sentence that decides, else only a quote.
 
         The quote of an undecided question is from the hit that most probably decides it.
         """
-        verdict = Verdicts(pairs=self.pairs, laws=self.verdicts)(question, read_hits)
+        verdict = YesNoJudge(pairs=self.pairs, laws=self.verdicts)(question, read_hits)
         if verdict is not None:
             return Draft(
                 evidence=(verdict.evidence,),
-                short_answer=word_for(question, yes=verdict.yes),
+                short_answer=choose_yes_no_word(question, yes=verdict.yes),
                 confidence=verdict.confidence,
             )
-        best_hit = max(read_hits, key=_decides, default=None)
-        draft = self._answered(question, candidates_of([best_hit] if best_hit else []))
+        best_hit = max(read_hits, key=_score_decision, default=None)
+        draft = self._draft_answer(question, group_candidates([best_hit] if best_hit else []))
+        # No short answer: the quote is shown, and the reader of the answer decides.
         return Draft(evidence=draft.evidence[:1], confidence=draft.confidence)
 
 
-def _best(read_hit: ReadHit) -> float:
+def _compute_best_score(read_hit: ReadHit) -> float:
     """Return the score of the best span of a hit, times the trust in it."""
     return read_hit.trust * max((span.score for span in read_hit.reading.spans), default=0.0)
 
 
-def _decides(read_hit: ReadHit) -> float:
+def _score_decision(read_hit: ReadHit) -> float:
     """Return the probability that a hit decides the question, times the trust in it."""
     reading = read_hit.reading
     probability = reading.relevance * reading.decided * max(reading.yes, 1 - reading.yes)
     return round(read_hit.trust * probability, 6)
 
 
-def _beside(draft: Draft, rivals: Sequence[Rival]) -> Draft:
+def _add_rivals(draft: Draft, rivals: Sequence[Rival]) -> Draft:
     """Return the draft with the answers of other documents, each with its quote."""
     evidence = list(draft.evidence)
     alternatives = []
     for rival in rivals:
         # A quote that is there already keeps its one place, so that it has one number.
-        place = next((at for at, item in enumerate(evidence) if _quoted_alike(item, rival)), None)
+        place = next((at for at, item in enumerate(evidence) if _quotes_match(item, rival)), None)
         if place is None:
             place = len(evidence)
             evidence.append(rival.evidence)
@@ -317,22 +337,22 @@ def _beside(draft: Draft, rivals: Sequence[Rival]) -> Draft:
     return replace(draft, evidence=tuple(evidence), alternatives=tuple(alternatives))
 
 
-def _quoted_alike(item: Evidence, rival: Rival) -> bool:
+def _quotes_match(item: Evidence, rival: Rival) -> bool:
     """Return whether an item and a rival quote the same place."""
     return (item.hit.chunk.id, item.span) == (rival.evidence.hit.chunk.id, rival.evidence.span)
 
 
-Best = Callable[[ReadHit], float]
+BestScore = Callable[[ReadHit], float]
 """A function that returns the highest score in a hit, at most the trust in the hit."""
 
 
-def trust(place: int, fall: float) -> float:
+def compute_trust(place: int, fall: float) -> float:
     """Return the trust in the hit at `place`, from 1: 1 / place ** `fall`."""
     return float(place**-fall)
 
 
-def look(
-    session: ReadingSession, hits: Sequence[Hit], best: Best, *, fall: float
+def read_in_order(
+    session: ReadingSession, hits: Sequence[Hit], best: BestScore, *, fall: float
 ) -> tuple[ReadHit, ...]:
     """Read the hits in order until the rest cannot change the best answer; at least two.
 
@@ -346,27 +366,27 @@ def look(
         best: The highest score in a hit.
         fall: The exponent by which trust falls with the place.
     """
-    readings = _in_turn(session, hits)
+    readings = _iterate_readings(session, hits)
     read_hits: list[ReadHit] = []
     highest = 0.0
     for place, hit in enumerate(hits, start=1):
-        hit_trust = trust(place, fall)
-        if place > _AT_LEAST and highest >= hit_trust:
+        hit_trust = compute_trust(place, fall)
+        if place > _ALWAYS_READ and highest >= hit_trust:
             break
         read_hits.append(ReadHit(hit=hit, reading=next(readings), trust=hit_trust))
         highest = max(highest, best(read_hits[-1]))
     return tuple(read_hits)
 
 
-def _in_turn(session: ReadingSession, hits: Sequence[Hit]) -> Iterator[Reading]:
+def _iterate_readings(session: ReadingSession, hits: Sequence[Hit]) -> Iterator[Reading]:
     """Yield the reading of each hit; those that are read in any case are read in one batch."""
     # One batch of two is faster than two of one, and neither read is wasted.
-    yield from session.read([hit.chunk for hit in hits[:_AT_LEAST]])
-    for hit in hits[_AT_LEAST:]:
+    yield from session.read([hit.chunk for hit in hits[:_ALWAYS_READ]])
+    for hit in hits[_ALWAYS_READ:]:
         yield from session.read([hit.chunk])
 
 
-def source_of(question: str) -> str:
+def extract_source(question: str) -> str:
     """Return the source that a question names: "according to the Treasury"; else empty."""
     match = _ACCORDING.search(question)
     if match is None:
@@ -377,15 +397,15 @@ def source_of(question: str) -> str:
     return question[match.end() : name.end] if name is not None and follows else ""
 
 
-def attributed(question: str, hits: Sequence[Hit]) -> Sequence[Hit]:
+def select_attributed(question: str, hits: Sequence[Hit]) -> Sequence[Hit]:
     """Return the hits that name the question's source in text, title or headings; else all hits."""
-    source = source_of(question)
+    source = extract_source(question)
     if not source:
         return hits
-    return naming(source, hits) or hits
+    return select_naming(source, hits) or hits
 
 
-def naming(name: str, hits: Sequence[Hit]) -> Sequence[Hit]:
+def select_naming(name: str, hits: Sequence[Hit]) -> Sequence[Hit]:
     """Return the hits that hold a name in text, title or headings."""
     bare_name = re.sub(r"^(?:the|a|an)\s+", "", name, flags=re.IGNORECASE)
     pattern = re.compile(rf"(?<!\w){re.escape(bare_name)}(?!\w)", re.IGNORECASE)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from fathom.models.reading import Reading, ReadingSession, ReadSpan
-from fathom.question.anchors import TIMES, anchors, contradicted, missing
+from fathom.question.anchors import TIMES, find_anchors, find_contradicted, find_missing
 from fathom.text.answer_match import Amount, agree, amounts_of, answers_match
 from fathom.text.answer_type import answer_type, spans_of
 from fathom.text.content_words import ContentTerms
@@ -24,12 +24,12 @@ _MEASURED = re.compile(
 )
 
 # Of the English samples, chunks with 0.77 and more are conflicts, one with 0.69 is none.
-LIKELY = 0.73
+LEAST_ANSWERABLE = 0.73
 """The least probability with which a rival's chunk answers the question."""
 _MEASURES = {"any", "time", "number"}
 """The kinds of questions whose answers are compared by their amounts."""
-_CELLS = re.compile(r"\S \| \S")
-_OFTEN_UNSAID = {"unit", "category"}
+_CELL_BORDER = re.compile(r"\S \| \S")
+_OPTIONAL_KINDS = {"unit", "category"}
 """The kinds of anchors that a text often leaves out although it is about them."""
 
 
@@ -48,7 +48,7 @@ class Rival:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rivalry:
+class RivalFinder:
     """A search for the rivals of an answer.
 
     Attributes:
@@ -58,12 +58,12 @@ class Rivalry:
         most: The largest number of hits of other documents that are considered.
     """
 
-    likely: float = LIKELY
+    likely: float = LEAST_ANSWERABLE
     share: float = 0.3
     most: int = 3
-    terms: Callable[[str], frozenset[str]] = field(default_factory=ContentTerms)
+    extract_terms: Callable[[str], frozenset[str]] = field(default_factory=ContentTerms)
 
-    def of(
+    def find_rivals(
         self, question: str, answer: str, own: Hit, hits: Sequence[Hit], session: ReadingSession
     ) -> list[Rival]:
         """Return the rivals of an answer, the best-ranked first; of equal ones the first.
@@ -77,35 +77,35 @@ class Rivalry:
             hits: All hits, best first.
             session: The question, put to the pair reader.
         """
-        if not _is_telling(question, answer):
+        if not _is_comparable(question, answer):
             return []
-        all_anchors = anchors(question)
-        required = [anchor for anchor in all_anchors if anchor.kind not in _OFTEN_UNSAID]
+        all_anchors = find_anchors(question)
+        required = [anchor for anchor in all_anchors if anchor.kind not in _OPTIONAL_KINDS]
         times = [anchor for anchor in all_anchors if anchor.kind in TIMES]
-        own_gaps = missing(required, _context(own))
+        own_gaps = find_missing(required, _get_context(own))
         rivals: list[Rival] = []
-        for hit in _others(own, hits)[: self.most]:
+        for hit in _list_other_documents(own, hits)[: self.most]:
             # A hit that lacks more of the question than the answer's own may be about another case.
-            if set(missing(required, _context(hit))) <= set(own_gaps):
-                rivals += self._said(
+            if set(find_missing(required, _get_context(hit))) <= set(own_gaps):
+                rivals += self._iterate_rivals(
                     question, [answer, *(rival.text for rival in rivals)], hit, session
                 )
-        return [rival for rival in rivals if not contradicted(times, rival.evidence.quote)]
+        return [rival for rival in rivals if not find_contradicted(times, rival.evidence.quote)]
 
-    def _said(
+    def _iterate_rivals(
         self, question: str, earlier: Sequence[str], hit: Hit, session: ReadingSession
     ) -> Iterator[Rival]:
         """Yield the answer of a hit, if the hit answers and disagrees with all before it."""
         (reading,) = session.read([hit.chunk])
-        best = self._best(question, hit, reading)
+        best = self._choose_span(question, hit, reading)
         if reading.answerable < self.likely or best is None:
             return
         text = " ".join(best.span.cut(hit.chunk.text).split())
-        if all(disagree(question, text, other) for other in earlier):
-            evidence = Evidence(hit=hit, span=_quoted(hit, best), support=best.score)
+        if all(values_disagree(question, text, other) for other in earlier):
+            evidence = Evidence(hit=hit, span=_find_quote(hit, best), support=best.score)
             yield Rival(text=text, answerable=reading.answerable, evidence=evidence)
 
-    def _best(self, question: str, hit: Hit, reading: Reading) -> ReadSpan | None:
+    def _choose_span(self, question: str, hit: Hit, reading: Reading) -> ReadSpan | None:
         """Return the span with the answer of a hit; `None` if that is not clear.
 
         A row of a table stands for itself: of several, the one that holds most of the question's
@@ -113,40 +113,41 @@ class Rivalry:
         """
         if not reading.spans:
             return None
-        quotes = [_quoted(hit, span).cut(hit.chunk.text) for span in reading.spans]
-        if not _CELLS.search(quotes[0]):
+        quotes = [_find_quote(hit, span).cut(hit.chunk.text) for span in reading.spans]
+        if not _CELL_BORDER.search(quotes[0]):
+            # In running text the pair reader's first span is clear enough.
             best = reading.spans[0]
             return best if best.score >= self.share * reading.answerable else None
-        question_terms = self.terms(question)
-        shared = [len(question_terms & self.terms(quote)) for quote in quotes]
+        question_terms = self.extract_terms(question)
+        shared = [len(question_terms & self.extract_terms(quote)) for quote in quotes]
         # A row with less than half of the question's words answers something else.
         if 2 * max(shared) < len(question_terms):
             return None
         return reading.spans[shared.index(max(shared))]
 
 
-def _quoted(hit: Hit, span: ReadSpan) -> Span:
+def _find_quote(hit: Hit, span: ReadSpan) -> Span:
     """Return the sentences around a span, or the span itself in a heading."""
     return around(hit.chunk, span.span) or span.span
 
 
-def disagree(question: str, one: str, other: str) -> bool:
+def values_disagree(question: str, one: str, other: str) -> bool:
     """Return whether two answers to a question cannot both be the same value."""
     if answers_match(question, one, other):
         return False
     kind = answer_type(question)
     if kind in _MEASURES:
-        return _apart(amounts_of(one), amounts_of(other))
+        return _amounts_differ(amounts_of(one), amounts_of(other))
     return all(spans_of(kind, text, question) for text in (one, other))
 
 
-def _apart(first: Sequence[Amount], second: Sequence[Amount]) -> bool:
+def _amounts_differ(first: Sequence[Amount], second: Sequence[Amount]) -> bool:
     """Return whether both hold amounts of the same sort, but none in common."""
     pairs = [(one, other) for one in first for other in second if len(one) == len(other)]
     return bool(pairs) and not any(agree(one, other) for one, other in pairs)
 
 
-def _is_telling(question: str, answer: str) -> bool:
+def _is_comparable(question: str, answer: str) -> bool:
     """Return whether answers such as this one can be told to differ."""
     kind = answer_type(question)
     if kind in _MEASURES:
@@ -155,7 +156,7 @@ def _is_telling(question: str, answer: str) -> bool:
     return bool(spans_of(kind, answer, question))
 
 
-def _others(own: Hit, hits: Sequence[Hit]) -> list[Hit]:
+def _list_other_documents(own: Hit, hits: Sequence[Hit]) -> list[Hit]:
     """Return the best hit of each other document."""
     best_hits: dict[str, Hit] = {}
     for hit in hits:
@@ -164,6 +165,6 @@ def _others(own: Hit, hits: Sequence[Hit]) -> list[Hit]:
     return list(best_hits.values())
 
 
-def _context(hit: Hit) -> str:
+def _get_context(hit: Hit) -> str:
     """Return the text of a hit with its title and headings."""
     return hit.chunk.context

@@ -8,9 +8,9 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from fathom.agents.reader.base import logit_of
+from fathom.agents.reader.base import compute_logit
 from fathom.models.reading import CrossReader, Reading
-from fathom.question.form import form_of
+from fathom.question.form import detect_form
 from fathom.question.requirements import Requirements
 from fathom.text.answer_match import answers_match
 from fathom.text.answer_type import answer_type
@@ -103,19 +103,19 @@ class AnswerSignals:
     def _read(self, question: str, draft: Draft, hits: Sequence[Hit]) -> dict[str, float]:
         """Return what the cross-reader finds in the cited chunk, the quote and other hits."""
         best, short = draft.evidence[0], draft.short_answer
-        session = self.pairs.session(question)
+        session = self.pairs.open_session(question)
         (reading,) = session.read([best.hit.chunk])
-        claim_session = self.pairs.session(f"{question} {short}".strip(), spans=0)
+        claim_session = self.pairs.open_session(f"{question} {short}".strip(), spans=0)
         quote = cut_out(best.hit.chunk, best.span)
         (quote_reading,) = claim_session.read([quote])
-        spans = [logit_of(span.score) for span in reading.spans[:2]]
+        spans = [compute_logit(span.score) for span in reading.spans[:2]]
         signals = {
-            "relevance": logit_of(reading.relevance),
-            "answerable": logit_of(reading.answerable),
+            "relevance": compute_logit(reading.relevance),
+            "answerable": compute_logit(reading.answerable),
             "no_answer": max(-_FAR, min(_FAR, reading.no_answer)),
-            "span": logit_of(session.score(best.hit.chunk, short)) if short else 0.0,
+            "span": compute_logit(session.score(best.hit.chunk, short)) if short else 0.0,
             "lead": spans[0] - spans[1] if len(spans) > 1 else _FAR,
-            "entailed": logit_of(quote_reading.supported),
+            "entailed": compute_logit(quote_reading.supported),
         }
         others = [hit.chunk for hit in hits[:_READ] if hit.chunk.id != best.hit.chunk.id]
         readings = zip(others, session.read(others), strict=True)
@@ -137,7 +137,7 @@ class AnswerSignals:
 
 def _of_question(question: str) -> dict[str, float]:
     """Return the signals of the question alone."""
-    form = form_of(question)
+    form = detect_form(question)
     return {
         "indonesian": question_language(question) == "id",
         "words": math.log1p(len(question.split())),
@@ -151,14 +151,15 @@ def _of_draft(question: str, draft: Draft, hits: Sequence[Hit]) -> dict[str, flo
     """Return the signals of the draft and of the order of its hits."""
     best = draft.evidence[0]
     requirements = Requirements.of(question, least=_REQUIRED)
-    gap = requirements.lacks(draft, hits)
+    gap = requirements.find_gap(draft, hits)
     ids = [hit.chunk.id for hit in hits]
+    # A cited chunk that is not among the hits counts as behind the last of them.
     place = ids.index(best.hit.chunk.id) if best.hit.chunk.id in ids else len(ids)
     same_document = [hit for hit in hits if hit.chunk.document_id == best.hit.chunk.document_id]
     anchor_count = len(requirements.anchors)
     return {
-        "sure": logit_of(draft.confidence),
-        "support": logit_of(best.support),
+        "sure": compute_logit(draft.confidence),
+        "support": compute_logit(best.support),
         "short": bool(draft.short_answer),
         "length": math.log1p(len(draft.short_answer.split())),
         "quotes": math.log(len(draft.evidence)),
@@ -178,7 +179,7 @@ def _beside(question: str, short: str, readings: Sequence[tuple[str, Reading]]) 
     signals = {"others": -_FAR, "agreeing": 0.0, "disagreeing": -_FAR}
     if not readings:
         return signals
-    signals["others"] = max(logit_of(reading.answerable) for _, reading in readings)
+    signals["others"] = max(compute_logit(reading.answerable) for _, reading in readings)
     firsts = [
         (reading.spans[0].span.cut(text), reading.spans[0].score)
         for text, reading in readings
@@ -189,7 +190,7 @@ def _beside(question: str, short: str, readings: Sequence[tuple[str, Reading]]) 
     other_scores = [
         score for (_, score), does_agree in zip(firsts, agreements, strict=True) if not does_agree
     ]
-    signals["disagreeing"] = logit_of(max(other_scores)) if other_scores else -_FAR
+    signals["disagreeing"] = compute_logit(max(other_scores)) if other_scores else -_FAR
     return signals
 
 

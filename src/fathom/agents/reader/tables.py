@@ -16,7 +16,7 @@ from fathom.types import Chunk, Span
 
 _CELLS = " | "
 _LABEL = ": "
-_NAMED = 0.5
+_NAMED_SHARE = 0.5
 """The share of a cell's words that must stand in the question for it to name the cell."""
 _DIGITS = 6
 
@@ -36,14 +36,14 @@ class NamedCell(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rows:
+class TableCorrector:
     """A corrector of the spans that a reader finds in tables.
 
     Attributes:
         extract_terms: A function that returns the content words of a text.
     """
 
-    terms: Callable[[str], frozenset[str]] = field(default_factory=ContentTerms)
+    extract_terms: Callable[[str], frozenset[str]] = field(default_factory=ContentTerms)
 
     def __call__(self, question: str, read_hit: ReadHit, session: ReadingSession) -> ReadHit:
         """Return a hit that was read, its spans in tables moved to the cell asked for.
@@ -53,9 +53,9 @@ class Rows:
         finds likeliest. Other spans, and tables without a named row, stay as they are.
         """
         spans = list(read_hit.reading.spans)
-        for table in tables_of(read_hit.hit.chunk):
-            inside = [span for span in spans if _stands(span.span, table)]
-            cell = self._cell(question, table, read_hit.hit.chunk, session) if inside else None
+        for table in iterate_tables(read_hit.hit.chunk):
+            inside = [span for span in spans if _is_in_table(span.span, table)]
+            cell = self._find_cell(question, table, read_hit.hit.chunk, session) if inside else None
             if cell is not None:
                 # The sum can exceed what the reader believes of the whole chunk.
                 score = min(read_hit.reading.answerable, fsum(span.score for span in inside))
@@ -64,7 +64,7 @@ class Rows:
         spans.sort(key=lambda span: -span.score)
         return replace(read_hit, reading=replace(read_hit.reading, spans=tuple(spans)))
 
-    def _cell(
+    def _find_cell(
         self,
         question: str,
         table: Sequence[Sequence[NamedCell]],
@@ -72,39 +72,43 @@ class Rows:
         session: ReadingSession,
     ) -> NamedCell | None:
         """Return the cell that the question asks for; `None` if it names no single row."""
-        question_terms = self.terms(question)
-        row = self._row(question_terms, table)
+        question_terms = self.extract_terms(question)
+        row = self._find_row(question_terms, table)
         if row is None:
             return None
         named_cells = {cell for cell in row if self._is_named(question_terms, cell)}
         # A cell that the question names is known to the user, so it is not the answer.
         others = [cell for cell in row if cell not in named_cells and cell.text]
-        columns = [len(question_terms & self.terms(cell.name)) for cell in others]
+        columns = [len(question_terms & self.extract_terms(cell.name)) for cell in others]
         best = max(columns, default=0)
+        # Equally good columns leave open which one is meant.
         if best and columns.count(best) == 1:
             return others[columns.index(best)]
         return max(others, key=lambda cell: session.score(chunk, cell.text), default=None)
 
-    def _row(
+    def _find_row(
         self, question_terms: frozenset[str], table: Sequence[Sequence[NamedCell]]
     ) -> Sequence[NamedCell] | None:
         """Return the one row that the question names; `None` if it names none or several."""
         counts = [
-            len(frozenset().union(*(question_terms & self.terms(cell.text) for cell in row)))
+            len(
+                frozenset().union(*(question_terms & self.extract_terms(cell.text) for cell in row))
+            )
             if any(self._is_named(question_terms, cell) for cell in row)
             else 0
             for row in table
         ]
         best = max(counts, default=0)
+        # Equally good rows leave open which one is meant.
         return table[counts.index(best)] if best and counts.count(best) == 1 else None
 
     def _is_named(self, question_terms: frozenset[str], cell: NamedCell) -> bool:
         """Return whether the question holds enough of a cell's words to name it."""
-        words = self.terms(cell.text)
-        return bool(words) and len(words & question_terms) >= _NAMED * len(words)
+        words = self.extract_terms(cell.text)
+        return bool(words) and len(words & question_terms) >= _NAMED_SHARE * len(words)
 
 
-def tables_of(chunk: Chunk) -> Iterator[list[list[NamedCell]]]:
+def iterate_tables(chunk: Chunk) -> Iterator[list[list[NamedCell]]]:
     """Yield the tables of a chunk that have two rows or more, without their heads."""
     # A chunk that begins within a table has the table's head as its last heading.
     head = chunk.headings[-1] if chunk.headings and _CELLS in chunk.headings[-1] else ""
@@ -113,7 +117,7 @@ def tables_of(chunk: Chunk) -> Iterator[list[list[NamedCell]]]:
     for block in chunk.blocks:
         text = chunk.text[block.start : block.end]
         if block.kind == "table_row":
-            table.append(_cells(text, block.start, names))
+            table.append(_split_cells(text, block.start, names))
             continue
         if len(table) > 1:
             yield table
@@ -122,7 +126,7 @@ def tables_of(chunk: Chunk) -> Iterator[list[list[NamedCell]]]:
         yield table
 
 
-def _cells(row: str, start: int, names: Sequence[str]) -> list[NamedCell]:
+def _split_cells(row: str, start: int, names: Sequence[str]) -> list[NamedCell]:
     """Return the cells of a row with the names of their columns."""
     cells = []
     for at, text in enumerate(row.split(_CELLS)):
@@ -135,7 +139,7 @@ def _cells(row: str, start: int, names: Sequence[str]) -> list[NamedCell]:
     return cells
 
 
-def _stands(span: Span, table: Sequence[Sequence[NamedCell]]) -> bool:
+def _is_in_table(span: Span, table: Sequence[Sequence[NamedCell]]) -> bool:
     """Return whether a span stands within a table."""
     first, last = table[0][0].span, table[-1][-1].span
     return first.start <= span.end and span.start <= last.end

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from fathom.agents.reader.base import ReadHit
 from fathom.models.reading import CrossReader, Reading
-from fathom.question.statement import Statement, statement
+from fathom.question.statement import Statement, parse_statement
 from fathom.text.content_words import ContentTerms
 from fathom.text.language import question_language
 from fathom.text.quotable import cut_out, units
@@ -54,7 +54,7 @@ VERDICTS: Mapping[str, VerdictLaw] = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Weighed:
+class SentenceStance:
     """The stance of one sentence towards a statement.
 
     Attributes:
@@ -86,7 +86,7 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Verdicts:
+class YesNoJudge:
     """A judge of questions for yes or no.
 
     Attributes:
@@ -98,7 +98,7 @@ class Verdicts:
     pairs: CrossReader
     sure: float = 0.75
     laws: Mapping[str, VerdictLaw] = field(default_factory=lambda: VERDICTS)
-    terms: Callable[[str], frozenset[str]] = field(default_factory=ContentTerms)
+    extract_terms: Callable[[str], frozenset[str]] = field(default_factory=ContentTerms)
 
     def __call__(self, question: str, read_hits: Sequence[ReadHit]) -> Verdict | None:
         """Return the surest verdict of the hits that were read.
@@ -106,11 +106,13 @@ class Verdicts:
         `None` if the form of the question is unknown, if nothing is sure, or if some sentence
         surely says yes and another one no.
         """
-        parsed = statement(question)
+        parsed = parse_statement(question)
         if parsed is None:
             return None
         verdicts = [
-            verdict for read_hit in read_hits for verdict in self.of(question, parsed, read_hit)
+            verdict
+            for read_hit in read_hits
+            for verdict in self.judge_sentences(question, parsed, read_hit)
         ]
         sure = [verdict for verdict in verdicts if verdict.confidence >= self.sure]
         # None is sure, or sure ones disagree: either way nothing is decided.
@@ -118,40 +120,43 @@ class Verdicts:
             return None
         return max(sure, key=lambda verdict: verdict.confidence)
 
-    def of(self, question: str, parsed: Statement, read_hit: ReadHit) -> list[Verdict]:
+    def judge_sentences(self, question: str, parsed: Statement, read_hit: ReadHit) -> list[Verdict]:
         """Return the verdict of each sentence of a hit that decides at all."""
         law = self.laws[question_language(question)]
-        return [self._verdict(law, stance) for stance in self.weigh(parsed, read_hit)]
+        return [
+            self._make_verdict(law, stance) for stance in self.weigh_sentences(parsed, read_hit)
+        ]
 
-    def weigh(
+    def weigh_sentences(
         self, parsed: Statement, read_hit: ReadHit, *, every: bool = False
-    ) -> Iterator[Weighed]:
+    ) -> Iterator[SentenceStance]:
         """Yield the stances of the sentences of a hit that share most words with a statement.
 
         Sentences that most likely decide nothing are left out, unless `every` one is wanted.
         """
-        words = self.terms(parsed.says)
+        words = self.extract_terms(parsed.says)
         chunk = read_hit.hit.chunk
         spans = [unit.span for unit in units(chunk)]
-        shared = [len(words & self.terms(span.cut(chunk.text))) for span in spans]
+        shared = [len(words & self.extract_terms(span.cut(chunk.text))) for span in spans]
         best_places = sorted(range(len(spans)), key=lambda at: (-shared[at], at))[:_SENTENCES]
         # In reading order, whatever their rank; a sentence without shared words is about something
         # else.
         for span in [spans[at] for at in sorted(best_places) if shared[at]]:
+            # With the headings of its chunk, which often name what the sentence is about.
             sentence = cut_out(chunk, span)
-            (says,) = self.pairs.session(parsed.says, spans=0).read([sentence])
+            (says,) = self.pairs.open_session(parsed.says, spans=0).read([sentence])
             if not every and says.unrelated >= max(says.supported, says.contradicted):
                 continue
-            (denies,) = self.pairs.session(parsed.denies, spans=0).read([sentence])
-            sentence_terms = self.terms(sentence.context)
+            (denies,) = self.pairs.open_session(parsed.denies, spans=0).read([sentence])
+            sentence_terms = self.extract_terms(sentence.context)
             share = len(words & sentence_terms) / max(1, len(words))
-            yes, factors = _factors(says, denies, read_hit.reading, share)
+            yes, factors = _compute_factors(says, denies, read_hit.reading, share)
             evidence = Evidence(
                 hit=read_hit.hit, span=span, support=max(says.supported, says.contradicted)
             )
-            yield Weighed(yes=yes, factors=factors, evidence=evidence)
+            yield SentenceStance(yes=yes, factors=factors, evidence=evidence)
 
-    def _verdict(self, law: VerdictLaw, stance: Weighed) -> Verdict:
+    def _make_verdict(self, law: VerdictLaw, stance: SentenceStance) -> Verdict:
         """Return the verdict of a sentence by the law."""
         slopes = law.yes if stance.yes else law.no
         logit = math.fsum(
@@ -161,19 +166,26 @@ class Verdicts:
         return Verdict(yes=stance.yes, confidence=confidence, evidence=stance.evidence)
 
 
-def _factors(
+def _compute_factors(
     says: Reading, denies: Reading, asked: Reading, words: float
 ) -> tuple[bool, tuple[float, ...]]:
     """Return the side that a sentence takes, and the factors of the confidence in it."""
-    tells = _odds(says.supported, says.contradicted)
+    tells = _compute_log_odds(says.supported, says.contradicted)
     # Every factor favours the side taken, whichever it is, so that more always means surer.
     yes = tells >= 0
-    decides = _odds(says.supported if yes else says.contradicted, says.unrelated)
+    decides = _compute_log_odds(says.supported if yes else says.contradicted, says.unrelated)
     sign = 1 if yes else -1
-    denial = sign * _odds(says.supported, denies.supported)
-    return yes, (abs(tells), decides, words, denial, sign * _odds(asked.yes, 1 - asked.yes), 1.0)
+    denial = sign * _compute_log_odds(says.supported, denies.supported)
+    return yes, (
+        abs(tells),
+        decides,
+        words,
+        denial,
+        sign * _compute_log_odds(asked.yes, 1 - asked.yes),
+        1.0,
+    )
 
 
-def _odds(one: float, other: float) -> float:
+def _compute_log_odds(one: float, other: float) -> float:
     """Return the logarithm of the odds of one probability over another."""
     return math.log(max(one, _LEAST) / max(other, _LEAST))

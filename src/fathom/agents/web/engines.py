@@ -9,12 +9,12 @@ from typing import Any
 import httpx2
 from pydantic import SecretStr
 
-from fathom.agents.web.search import WebFailed, WebPage
+from fathom.agents.web.search import WebFailure, WebPage
 from fathom.errors import UsageError
-from fathom.llm.endpoint import check_url, key_in
-from fathom.llm.providers.http_limits import ReplyTooLarge, byte_limit
+from fathom.llm.endpoint import check_url, read_key
+from fathom.llm.providers.http_limits import ReplyTooLarge, limit_bytes
 
-Ask = Callable[[str, int], Mapping[str, Any]]
+BuildRequest = Callable[[str, int], Mapping[str, Any]]
 """A function that builds a request for a query and a number of results, in httpx's names."""
 
 
@@ -34,7 +34,7 @@ class WebProvider:
     base_url: str
     key_env: str
     path: str
-    ask: Ask
+    build_request: BuildRequest
     header: tuple[str, str] = ("Authorization", "Bearer ")
     pages: tuple[str, ...] = ("results",)
     texts: tuple[str, ...] = ("content",)
@@ -45,19 +45,22 @@ PROVIDERS: Mapping[str, WebProvider] = {
         base_url="",
         key_env="",
         path="/search",
-        ask=lambda query, _: {"method": "GET", "params": {"q": query, "format": "json"}},
+        build_request=lambda query, _: {"method": "GET", "params": {"q": query, "format": "json"}},
     ),
     "tavily": WebProvider(
         base_url="https://api.tavily.com",
         key_env="TAVILY_API_KEY",
         path="/search",
-        ask=lambda query, k: {"method": "POST", "json": {"query": query, "max_results": k}},
+        build_request=lambda query, k: {
+            "method": "POST",
+            "json": {"query": query, "max_results": k},
+        },
     ),
     "brave": WebProvider(
         base_url="https://api.search.brave.com",
         key_env="BRAVE_API_KEY",
         path="/res/v1/web/search",
-        ask=lambda query, k: {"method": "GET", "params": {"q": query, "count": k}},
+        build_request=lambda query, k: {"method": "GET", "params": {"q": query, "count": k}},
         header=("X-Subscription-Token", ""),
         pages=("web", "results"),
         texts=("description", "extra_snippets"),
@@ -83,27 +86,30 @@ class HttpEngine:
     async def search(self, query: str, *, k: int) -> list[WebPage]:
         """Ask the engine, and parse the pages of its reply."""
         try:
-            status, body = await self._reply(query, k)
+            status, body = await self._fetch_reply(query, k)
         except (httpx2.HTTPError, httpx2.InvalidURL, ReplyTooLarge) as error:
             kind = type(error).__name__
-            raise WebFailed(f"{self.name} at {self.base_url} gave no reply ({kind})") from None
+            raise WebFailure(f"{self.name} at {self.base_url} gave no reply ({kind})") from None
         if status != httpx2.codes.OK:
-            raise WebFailed(f"{self.name} at {self.base_url} said {status}; {self._hint(status)}")
+            raise WebFailure(
+                f"{self.name} at {self.base_url} said {status}; {self._choose_hint(status)}"
+            )
         try:
-            return pages_in(json.loads(body), self.provider)
+            return parse_pages(json.loads(body), self.provider)
+        # Deeply nested JSON ends in a `RecursionError`.
         except (ValueError, RecursionError):
-            raise WebFailed(
+            raise WebFailure(
                 f"{self.name} at {self.base_url} sent something other than JSON"
             ) from None
 
-    async def _reply(self, query: str, k: int) -> tuple[int, bytes]:
+    async def _fetch_reply(self, query: str, k: int) -> tuple[int, bytes]:
         """Return the status and the body of the reply to a query."""
         prefix = self.provider.header
         headers = {"Accept": "application/json", "User-Agent": "fathom"}
         if self.key is not None:
             headers[prefix[0]] = prefix[1] + self.key.get_secret_value()
         # No timeout per operation: `WebSearch` bounds the time of the whole search.
-        client = httpx2.AsyncClient(event_hooks=byte_limit(self.most_bytes), timeout=None)
+        client = httpx2.AsyncClient(event_hooks=limit_bytes(self.most_bytes), timeout=None)
         async with client:
             url = self.base_url.rstrip("/") + self.provider.path
             reply = await client.request(
@@ -111,11 +117,11 @@ class HttpEngine:
                 url=url,
                 headers=headers,
                 follow_redirects=False,
-                **self.provider.ask(query, k),
+                **self.provider.build_request(query, k),
             )
             return reply.status_code, reply.content
 
-    def _hint(self, status: int) -> str:
+    def _choose_hint(self, status: int) -> str:
         """Return the next step for a user whose engine refused."""
         # SearXNG refuses its JSON format with 403 until its settings allow it.
         if status in {401, 403} and self.name == "searxng":
@@ -162,28 +168,28 @@ def load_web_engine(
         name=name,
         provider=provider,
         base_url=base_url or provider.base_url,
-        key=key_in(variable, name, environment) if variable else None,
+        key=read_key(variable, name, environment) if variable else None,
         most_bytes=most_bytes,
     )
 
 
-def pages_in(reply: object, provider: WebProvider) -> list[WebPage]:
+def parse_pages(reply: object, provider: WebProvider) -> list[WebPage]:
     """Return the pages of a reply; entries that do not look like pages are left out."""
     value = reply
     for name in provider.pages:
         value = value.get(name) if isinstance(value, dict) else None
     entries = value if isinstance(value, list) else []
-    return [_page(entry, provider) for entry in entries if isinstance(entry, dict)]
+    return [_parse_page(entry, provider) for entry in entries if isinstance(entry, dict)]
 
 
-def _page(entry: Mapping[str, object], provider: WebProvider) -> WebPage:
+def _parse_page(entry: Mapping[str, object], provider: WebProvider) -> WebPage:
     """Return an entry of a reply as a page; what is missing becomes empty."""
-    texts = [text for name in provider.texts for text in _lines(entry.get(name))]
-    url, title = (next(iter(_lines(entry.get(name))), "") for name in ("url", "title"))
+    texts = [text for name in provider.texts for text in _list_texts(entry.get(name))]
+    url, title = (next(iter(_list_texts(entry.get(name))), "") for name in ("url", "title"))
     return WebPage(url=url, title=title, text=" ".join(texts))
 
 
-def _lines(value: object) -> list[str]:
+def _list_texts(value: object) -> list[str]:
     """Return the texts of a value that is a text or a list of texts."""
     values = value if isinstance(value, list) else [value]
     return [text for text in values if isinstance(text, str)]

@@ -29,7 +29,7 @@ _TAG = re.compile(r"</?[a-zA-Z][^<>]{0,200}>")
 _HIDDEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]")
 
 
-class WebFailed(RunError):
+class WebFailure(RunError):
     """A web search without a usable reply; the message names the engine and holds no key."""
 
 
@@ -69,7 +69,7 @@ class WebSearch:
         fee_usd: The price of one search in USD; `None` is unknown, and refused if money is limited.
     """
 
-    engine: Callable[[], WebEngine]
+    open_engine: Callable[[], WebEngine]
     identity: Mapping[str, Json]
     results: int = 5
     seconds: float = 10.0
@@ -85,9 +85,9 @@ class WebSearch:
         with context.step("web", agent="web search", inputs={"query": query}) as step:
             worst = CostBound(retrievals=1, fee_usd=self.fee_usd)
             request = {"query": query, "k": self.results, **self.identity}
-            record, usage = await step.spend(NAME, request, worst, lambda: self._ask(query))
-            hits = hits_of([WebPage(**page) for page in record["pages"]])[: self.results]
-            step.done(
+            record, usage = await step.spend(NAME, request, worst, lambda: self._ask_engine(query))
+            hits = make_hits([WebPage(**page) for page in record["pages"]])[: self.results]
+            step.set_outcome(
                 outputs={"hits": [hit.chunk.document_id for hit in hits]},
                 usage=usage,
                 verdict="failed" if record["failed"] else "found" if hits else "nothing",
@@ -95,38 +95,39 @@ class WebSearch:
             )
         return hits
 
-    async def _ask(self, query: str) -> Json:
+    async def _ask_engine(self, query: str) -> Json:
         """Ask the engine; a failure is recorded like a reply, so that a replay repeats it."""
         try:
             async with asyncio.timeout(self.seconds):
-                pages = await self.engine().search(query, k=self.results)
+                pages = await self.open_engine().search(query, k=self.results)
         except TimeoutError:
             return {"pages": [], "failed": f"the web search took more than {self.seconds:g} s"}
-        except WebFailed as error:
+        except WebFailure as error:
             return {"pages": [], "failed": str(error)}
         return {"pages": [asdict(page) for page in pages], "failed": ""}
 
 
-def hits_of(pages: Sequence[WebPage]) -> tuple[Hit, ...]:
+def make_hits(pages: Sequence[WebPage]) -> tuple[Hit, ...]:
     """Return hits of the pages that have an address and a text; each address comes once."""
     chunks: dict[str, Chunk] = {}
     for page in pages:
-        text = plain(page.text)[:_LONGEST_TEXT]
+        text = clean_text(page.text)[:_LONGEST_TEXT]
+        # The address becomes the id of the document and a link, so nothing else may stand there.
         if text and _is_address(page.url) and page.url not in chunks:
-            chunks[page.url] = _chunk(page, text)
+            chunks[page.url] = _make_chunk(page, text)
     return tuple(
         Hit(chunk=chunk, score=1 / rank, rank=rank, retriever=NAME)
         for rank, chunk in enumerate(chunks.values(), start=1)
     )
 
 
-def plain(text: str) -> str:
+def clean_text(text: str) -> str:
     """Return a text without markup and invisible characters, in one line."""
     # Tags go before entities are decoded, so that "&lt;" stays a character of the text.
     return " ".join(_HIDDEN.sub(" ", html.unescape(_TAG.sub(" ", text))).split())
 
 
-def _chunk(page: WebPage, text: str) -> Chunk:
+def _make_chunk(page: WebPage, text: str) -> Chunk:
     """Return the text of a page as a chunk of its own document."""
     document = f"{NAME}:{page.url}"
     return Chunk(
@@ -135,7 +136,7 @@ def _chunk(page: WebPage, text: str) -> Chunk:
         text=text,
         span=Span(0, len(text)),
         ordinal=0,
-        title=plain(page.title)[:200] or page.url,
+        title=clean_text(page.title)[:200] or page.url,
         source="web",
     )
 
@@ -146,6 +147,7 @@ def _is_address(url: str) -> bool:
         return False
     try:
         parts = urlsplit(url)
+    # `urlsplit` refuses a malformed IPv6 address.
     except ValueError:
         return False
     return parts.scheme in {"http", "https"} and bool(parts.hostname)

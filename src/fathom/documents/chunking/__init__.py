@@ -1,1 +1,1 @@
-"""Documents become chunks."""
+"""Chunking: documents are cut into chunks."""

@@ -1,14 +1,14 @@
-"""What every chunker does."""
+"""The protocol of chunkers."""
 
 from collections.abc import Mapping
 from typing import Protocol
 
-from fathom.documents.blocks import within
+from fathom.documents.blocks import select_blocks
 from fathom.types import Chunk, Document, Span
 
 
 class Chunker(Protocol):
-    """Cuts documents into chunks.
+    """A cutter of documents into chunks.
 
     `document.text[chunk.span] == chunk.text`, chunks come in order with ids
     `<document id>#<ordinal>`, and every character but white space is in at least one.
@@ -16,11 +16,11 @@ class Chunker(Protocol):
 
     @property
     def identity(self) -> Mapping[str, str]:
-        """What must agree between two runs for their chunks to be the same."""
+        """The properties that must agree between two runs for their chunks to be the same."""
         ...
 
     def split(self, document: Document) -> tuple[Chunk, ...]:
-        """The chunks of `document`; none if it holds only white space."""
+        """Return the chunks of `document`; none if it holds only white space."""
         ...
 
 
@@ -32,7 +32,7 @@ def chunk_of(
     headings: tuple[str, ...] = (),
     page: int | None = None,
 ) -> Chunk:
-    """The chunk of `document` at `span`."""
+    """Build the chunk of `document` at `span`."""
     return Chunk(
         id=f"{document.id}#{ordinal}",
         document_id=document.id,
@@ -43,5 +43,5 @@ def chunk_of(
         path=document.path,
         headings=headings,
         page=page,
-        blocks=within(document.blocks, span),
+        blocks=select_blocks(document.blocks, span),
     )

@@ -11,7 +11,7 @@ _WORD = re.compile(r"\S+")
 
 
 class FixedCharacters:
-    """Windows of `size` characters, each starting `size - overlap` after the one before."""
+    """A chunker into windows of `size` characters, each `size - overlap` after the one before."""
 
     def __init__(self, size: int = 1200, overlap: int = 200) -> None:
         if not 0 <= overlap < size:
@@ -25,7 +25,7 @@ class FixedCharacters:
         return {"chunker": "characters/2", "size": f"{self._size}/{self._overlap}"}
 
     def split(self, document: Document) -> tuple[Chunk, ...]:
-        """The windows that hold more than white space, which is trimmed at their ends."""
+        """Return the windows that hold more than white space, which is trimmed at their ends."""
         return _chunks(document, self._windows(document.text))
 
     def _windows(self, text: str) -> Iterator[Span]:
@@ -39,7 +39,7 @@ class FixedCharacters:
 
 
 class FixedTokens:
-    """Runs of whole words of at most `size` tokens, the last `overlap` tokens repeated.
+    """A chunker into runs of whole words of at most `size` tokens, the last `overlap` repeated.
 
     Args:
         count: Counts the tokens of a text; words are counted one by one.
@@ -60,7 +60,7 @@ class FixedTokens:
         return {"chunker": "tokens/2", "size": f"{self._size}/{self._overlap}"}
 
     def split(self, document: Document) -> tuple[Chunk, ...]:
-        """The runs, in order."""
+        """Return the runs, in order."""
         return _chunks(document, self._runs(document.text))
 
     def _runs(self, text: str) -> Iterator[Span]:
@@ -77,19 +77,20 @@ class FixedTokens:
             yield Span(run[0][0].start, run[-1][0].end)
 
     def _words(self, text: str) -> Iterator[tuple[Span, int]]:
-        known: dict[str, int] = {}
-        for found in _WORD.finditer(text):
-            word = found[0]
-            if word not in known:
-                known[word] = self._cutter.size(word) if len(word) < 50 else self._size + 1
-            span = Span(found.start(), found.end())
-            if known[word] <= self._size:
-                yield span, known[word]
+        sizes: dict[str, int] = {}
+        for match in _WORD.finditer(text):
+            word = match[0]
+            # Most words of a text repeat, and counting is slow.
+            if word not in sizes:
+                sizes[word] = self._cutter.size(word) if len(word) < 50 else self._size + 1
+            span = Span(match.start(), match.end())
+            if sizes[word] <= self._size:
+                yield span, sizes[word]
             else:
                 yield from self._cutter.cut(text, span, "paragraph", self._size)
 
     def _shared(self, run: list[tuple[Span, int]], coming: int) -> list[tuple[Span, int]]:
-        """The words at the end of `run` that the next one repeats, leaving room for `coming`."""
+        """Return the words at the end of `run` that the next repeats, with room for `coming`."""
         room = min(self._overlap, self._size - coming)
         at = len(run)
         while at and run[at - 1][1] <= room:

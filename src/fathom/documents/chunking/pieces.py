@@ -1,10 +1,10 @@
-"""Cutting a document into the pieces that chunks are packed from."""
+"""Cutting of a document into the pieces from which chunks are packed."""
 
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from fathom.documents.base import TABLE
+from fathom.documents.base import TABLE_KINDS
 from fathom.text import sentences
 from fathom.types import Block, BlockKind, Document, Span
 
@@ -15,7 +15,7 @@ _CHARS_PER_TOKEN = 10
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Piece:
-    """A block, or a part of one that is too long.
+    """A block, or a segment of a block that is too long.
 
     Attributes:
         tokens: Size; never more than the limit it was cut for.
@@ -33,7 +33,7 @@ class Piece:
 
 
 class Cutter:
-    """Cuts blocks at sentence ends, then at white space, then anywhere.
+    """A cutter of blocks at sentence ends, then at white space, then anywhere.
 
     A text counts as at least a tenth of its characters, so that an endless "word" which a
     tokenizer takes for one unknown token is cut too.
@@ -44,22 +44,23 @@ class Cutter:
         self._most = most
 
     def size(self, text: str) -> int:
-        """Tokens of `text`, at least one for every ten characters."""
+        """Count the tokens of `text`, at least one for every ten characters."""
         return max(self._count(text), -(-len(text) // _CHARS_PER_TOKEN))
 
     def pieces(self, document: Document) -> list[Piece]:
-        """All of `document` in order; every character but white space is in one piece."""
+        """Return all of `document` in order; every character but white space is in one piece."""
         pieces: list[Piece] = []
         run = 0
         lead = 0  # tokens of the headings right before, which must fit together with the block
-        before: BlockKind | None = None
+        last_kind: BlockKind | None = None
         for block in complete(document):
-            if block.kind != before and not {block.kind, before} <= TABLE:
+            if block.kind != last_kind and not {block.kind, last_kind} <= TABLE_KINDS:
                 run += 1
-            before = block.kind
-            found = list(self._of_block(document.text, block, run, lead))
-            pieces.extend(found)
-            lead = lead + sum(piece.tokens for piece in found) if block.kind == "heading" else 0
+            last_kind = block.kind
+            block_pieces = list(self._of_block(document.text, block, run, lead))
+            pieces.extend(block_pieces)
+            size = sum(piece.tokens for piece in block_pieces)
+            lead = lead + size if block.kind == "heading" else 0
         return pieces
 
     def _of_block(self, text: str, block: Block, run: int, lead: int) -> Iterator[Piece]:
@@ -72,37 +73,37 @@ class Cutter:
                 headings=block.headings,
                 page=block.page,
                 level=max(len(block.headings), 1) if block.kind == "heading" else 0,
-                run=run if block.kind in {"list_item", *TABLE} else None,
+                run=run if block.kind in {"list_item", *TABLE_KINDS} else None,
             )
 
     def cut(self, text: str, span: Span, kind: BlockKind, most: int) -> list[tuple[Span, int]]:
-        """Parts of `span` with their sizes, none above `most` (a lone character may be)."""
+        """Return segments of `span` with their sizes, none above `most` but a lone character."""
         if span.end - span.start <= most * _CHARS_PER_TOKEN:
             tokens = self.size(span.cut(text))
             if tokens <= most:
                 return [(span, tokens)]
         packed: list[tuple[Span, int]] = []
-        for part in _parts(span.cut(text), kind):
-            _pack(packed, self._halved(text, part.shifted(span.start), most), most)
+        for segment in _parts(span.cut(text), kind):
+            _pack(packed, self._halved(text, segment.shifted(span.start), most), most)
         return packed
 
     def _halved(self, text: str, span: Span, most: int) -> list[tuple[Span, int]]:
-        """Cut in the middle until each part fits; counts nothing that is surely too long."""
+        """Cut in the middle until each segment fits; texts surely too long are not counted."""
         todo, done = [span], []
         while todo:
-            part = todo.pop()
-            length = part.end - part.start
+            segment = todo.pop()
+            length = segment.end - segment.start
             if length <= most * _CHARS_PER_TOKEN:
-                tokens = self.size(part.cut(text))
+                tokens = self.size(segment.cut(text))
                 if tokens <= most or length == 1:
-                    done.append((part, tokens))
+                    done.append((segment, tokens))
                     continue
-            todo.extend(reversed(_halves(text, part)))
+            todo.extend(reversed(_halves(text, segment)))
         return done
 
 
 def _pack(packed: list[tuple[Span, int]], more: list[tuple[Span, int]], most: int) -> None:
-    """Append `more`, joining with the last part where both fit."""
+    """Append `more`, joined with the last segment if both fit."""
     for span, tokens in more:
         if packed and packed[-1][1] + tokens <= most:
             last, size = packed[-1]
@@ -112,7 +113,7 @@ def _pack(packed: list[tuple[Span, int]], more: list[tuple[Span, int]], most: in
 
 
 def complete(document: Document) -> Iterator[Block]:
-    """The blocks, with text that no block covers as paragraphs between them."""
+    """Yield the blocks, with text that no block covers as paragraphs between them."""
     at = 0
     headings: tuple[str, ...] = ()
     page: int | None = None
@@ -133,7 +134,7 @@ def _uncovered(
 
 
 def trimmed(text: str, span: Span) -> Span:
-    """`span` without the white space at its ends; empty if there is nothing else."""
+    """Return `span` without the white space at its ends; empty if there is nothing else."""
     piece = span.cut(text)
     start = span.start + len(piece) - len(piece.lstrip())
     return Span(start, max(start, span.start + len(piece.rstrip())))
@@ -142,12 +143,12 @@ def trimmed(text: str, span: Span) -> Span:
 def _parts(text: str, kind: BlockKind) -> list[Span]:
     if kind == "code":
         return [Span(line.start(), line.end()) for line in _LINES.finditer(text)]
-    # Where chunks end is part of what an index was made with: marks of notes came later.
+    # Old indexes depend on where chunks end, so the later rule for marks of notes is off here.
     return list(sentences.split(text, notes=False))
 
 
 def _halves(text: str, span: Span) -> list[Span]:
-    """Two parts, cut at the line end or white space before the middle if it is not far."""
+    """Split a span before its middle at a line end or white space, if there is one near it."""
     middle = (span.start + span.end) // 2
     floor = span.start + (span.end - span.start) // 4
     places = (text.rfind(mark, floor, middle) for mark in ("\n", " ", "\t"))

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from fathom.documents.base import TABLE
+from fathom.documents.base import TABLE_KINDS
 from fathom.documents.chunking.base import chunk_of
 from fathom.documents.chunking.pieces import Count, Cutter, Piece
 from fathom.types import Chunk, Document, Span
@@ -11,17 +11,17 @@ _HEADER_CHARS = 300
 
 
 class StructureChunker:
-    """Chunks that follow blocks and sections.
+    """A chunker whose chunks follow blocks and sections.
 
-    A section that is long enough starts its own chunk; short neighbours share one. A heading
-    stays with what follows it, a list or table in one piece as far as it fits. What is longer
+    A section that is long enough starts its own chunk; short neighbours share one. A heading stays
+    with the text that follows it, a list or table in one piece as far as it fits. A block longer
     than a chunk is cut at sentence ends, then at white space, then anywhere.
 
     Args:
         count: Counts the tokens of a text.
         max_tokens: Most tokens of a chunk.
-        min_tokens: A chunk of at least this size is closed by a heading of its own level or
-            above; below it, it goes on.
+        min_tokens: A chunk of at least this size is closed by a heading of its own level or above;
+            a smaller chunk continues.
     """
 
     def __init__(self, count: Count, max_tokens: int = 200, min_tokens: int = 40) -> None:
@@ -37,7 +37,7 @@ class StructureChunker:
         return {"chunker": "structure/2", "size": f"{self._min}-{self._max}"}
 
     def split(self, document: Document) -> tuple[Chunk, ...]:
-        """The chunks of `document`; none if it holds only white space."""
+        """Return the chunks of `document`; none if it holds only white space."""
         pieces = self._cutter.pieces(document)
         headers = _header_rows(document.text, pieces)
         return tuple(
@@ -58,18 +58,18 @@ class StructureChunker:
         size = 0
         for at, piece in enumerate(pieces):
             if group and self._closes(group, size, piece, ahead[at]):
-                kept = _trailing_headings(group)
-                kept = kept if _fits(kept, piece, self._max) else []
-                group = group[: len(group) - len(kept)]
+                headings = _trailing_headings(group)
+                headings = headings if _fits(headings, piece, self._max) else []
+                group = group[: len(group) - len(headings)]
                 if group:
                     groups.append(group)
-                group, size = kept, sum(p.tokens for p in kept)
+                group, size = headings, sum(heading.tokens for heading in headings)
             group.append(piece)
             size += piece.tokens
         return [*groups, group] if group else groups
 
     def _closes(self, group: list[Piece], size: int, piece: Piece, ahead: int) -> bool:
-        """Whether the chunk ends before `piece`."""
+        """Return whether the chunk ends before `piece`."""
         if size + piece.tokens > self._max:
             return True
         if group[-1].kind == "heading":
@@ -77,12 +77,12 @@ class StructureChunker:
         if piece.level:
             deeper = piece.level > len(group[0].headings)
             return size >= (self._max // 2 if deeper else self._min)
-        # A list or table that fits into a chunk of its own is not torn for this one's sake.
+        # A list or table that fits into its own chunk is not split to fill this one.
         return size + ahead > self._max >= ahead and size >= self._min
 
 
 def _run_sizes(pieces: list[Piece]) -> list[int]:
-    """For the first piece of a list or table the size of the whole, else the piece's own."""
+    """Return each piece's size; for the first piece of a list or table the size of the whole."""
     sizes = [piece.tokens for piece in pieces]
     totals: dict[int, int] = {}
     for piece in pieces:
@@ -96,23 +96,23 @@ def _run_sizes(pieces: list[Piece]) -> list[int]:
 
 
 def _trailing_headings(group: list[Piece]) -> list[Piece]:
-    """The headings at the end: they belong to what follows."""
+    """Return the headings at the end, which belong to the text that follows."""
     at = len(group)
     while at and group[at - 1].kind == "heading":
         at -= 1
     return group[at:]
 
 
-def _fits(kept: list[Piece], piece: Piece, most: int) -> bool:
-    return sum(p.tokens for p in kept) + piece.tokens <= most
+def _fits(headings: list[Piece], piece: Piece, most: int) -> bool:
+    return sum(heading.tokens for heading in headings) + piece.tokens <= most
 
 
 def _header_rows(text: str, pieces: list[Piece]) -> dict[int, tuple[str, ...]]:
-    """By the start of each later row of a table: its first row, unless the row repeats it."""
+    """Map the start of each later row of a table to its first row, unless the row repeats it."""
     headers: dict[int, tuple[str, ...]] = {}
     first: Piece | None = None
     for piece in pieces:
-        if piece.kind not in TABLE:
+        if piece.kind not in TABLE_KINDS:
             continue
         if first is None or first.run != piece.run:
             first = piece

@@ -1,1 +1,1 @@
-"""One module per format with `parse(data) -> Parsed`; a large format has a folder."""
+"""One module per format with `parse(data) -> ParsedDocument`; a large format has a folder."""

@@ -8,7 +8,13 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import Any, BinaryIO, cast
 
-from fathom.documents.base import Failure, Parsed, ParseLimits, Refused, clean
+from fathom.documents.base import (
+    ParsedDocument,
+    ParseLimits,
+    ParseRefusal,
+    RecordFailure,
+    clean_text,
+)
 from fathom.documents.record_ids import check_record_id, name_record
 from fathom.types import Block, Scalar, Span
 
@@ -32,11 +38,11 @@ def recognise(file: BinaryIO) -> bool:
     return any(_is_record(line) for line in lines)
 
 
-def read(file: BinaryIO, limits: ParseLimits) -> Iterator[Parsed | Failure]:
+def read(file: BinaryIO, limits: ParseLimits) -> Iterator[ParsedDocument | RecordFailure]:
     """Yield one value per line, in file order; blank lines are skipped.
 
     Raises:
-        Refused: `failed` when the file itself breaks off or unpacks to too much.
+        ParseRefusal: `failed` when the file itself breaks off or unpacks to too much.
     """
     source = _opened(file)
     number, read_bytes = 0, 0
@@ -45,13 +51,15 @@ def read(file: BinaryIO, limits: ParseLimits) -> Iterator[Parsed | Failure]:
             number += 1
             read_bytes += len(line)
             if read_bytes > limits.corpus_bytes:
-                raise Refused("failed", f"unpacks to more than {limits.corpus_bytes} bytes")
+                raise ParseRefusal("failed", f"unpacks to more than {limits.corpus_bytes} bytes")
             if len(line) == _LINE_BYTES and not line.endswith(b"\n"):
-                raise Refused("failed", f"line {number} is longer than {_LINE_BYTES} bytes")
+                raise ParseRefusal("failed", f"line {number} is longer than {_LINE_BYTES} bytes")
             if line.strip():
                 yield _value(line, number, limits)
     except _BROKEN as error:
-        raise Refused("failed", f"the packed file breaks off or is damaged: {error}") from error
+        raise ParseRefusal(
+            "failed", f"the packed file breaks off or is damaged: {error}"
+        ) from error
 
 
 def _opened(file: BinaryIO) -> BinaryIO:
@@ -71,39 +79,43 @@ def _is_record(line: bytes) -> bool:
     return isinstance(row, dict) and "_id" in row and "text" in row
 
 
-def _value(line: bytes, number: int, limits: ParseLimits) -> Parsed | Failure:
+def _value(line: bytes, number: int, limits: ParseLimits) -> ParsedDocument | RecordFailure:
     try:
         row = json.loads(line)
     except (ValueError, RecursionError) as error:
         reason = " ".join(str(error).split())
-        return Failure(line=number, outcome="failed", reason=f"line {number} is no JSON: {reason}")
+        return RecordFailure(
+            line=number, outcome="failed", reason=f"line {number} is no JSON: {reason}"
+        )
     if not isinstance(row, dict) or not isinstance(row.get("_id"), str | int):
         reason = f'line {number} is no record with an "_id"'
-        return Failure(line=number, outcome="failed", reason=reason)
+        return RecordFailure(line=number, outcome="failed", reason=reason)
     try:
         check_record_id(name := name_record(str(row["_id"])))
     except ValueError as error:  # the failure has no id: the id would become part of a place
-        return Failure(line=number, outcome="failed", reason=f"line {number}: {error}")
+        return RecordFailure(line=number, outcome="failed", reason=f"line {number}: {error}")
     return _record(row, name, number, limits)
 
 
-def _record(row: dict[str, Any], name: str, number: int, limits: ParseLimits) -> Parsed | Failure:
+def _record(
+    row: dict[str, Any], name: str, number: int, limits: ParseLimits
+) -> ParsedDocument | RecordFailure:
     title = row["title"] if isinstance(row.get("title"), str) else ""
     text = row.get("text")
     if not isinstance(text, str):
         reason = f'line {number} has no "text"'
-        return Failure(line=number, record=name, outcome="failed", reason=reason)
+        return RecordFailure(line=number, record=name, outcome="failed", reason=reason)
     if len(text) > limits.text_chars:
         reason = f"line {number} holds more than {limits.text_chars} characters"
-        return Failure(line=number, record=name, outcome="failed", reason=reason)
-    body = clean(text if text.strip() else title)
+        return RecordFailure(line=number, record=name, outcome="failed", reason=reason)
+    body = clean_text(text if text.strip() else title)
     if not body.strip():
-        return Failure(
+        return RecordFailure(
             line=number, record=name, outcome="empty", reason=f"line {number} holds no text"
         )
-    return Parsed(
+    return ParsedDocument(
         text=body,
-        title=" ".join(clean(title).split()),
+        title=" ".join(clean_text(title).split()),
         blocks=tuple(_paragraphs(body)),
         metadata=_metadata(row.get("metadata")),
         record=name,

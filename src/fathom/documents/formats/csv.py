@@ -3,33 +3,33 @@
 import csv
 import io
 
-from fathom.documents.base import Builder, Parsed
-from fathom.documents.decode import decode
+from fathom.documents.base import Builder, ParsedDocument
+from fathom.documents.decode import decode_text
 
 _DELIMITERS = ",;\t|"
 _SAMPLE_ROWS = 50
 _FIELD_BYTES = 10_000_000
 
 
-def parse(data: bytes) -> Parsed:
+def parse(data: bytes) -> ParsedDocument:
     """Parse CSV, TSV and similar files; the first row names the columns if it holds no numbers.
 
     Raises:
-        Refused: For binary data, unknown encodings and tables without text.
+        ParseRefusal: For binary data, unknown encodings and tables without text.
     """
     # The library's own limit, 131,072 characters, refuses long texts.
     csv.field_size_limit(_FIELD_BYTES)
     builder = Builder()
     headers: list[str] | None = None
-    for cells in _rows(decode(data)):
+    for cells in _rows(decode_text(data)):
         if headers is None:
             headers = [cell.strip() for cell in cells]
             has_names = _names_columns(headers)
-            builder.row(cells, head=has_names)
+            builder.add_row(cells, head=has_names)
             if not has_names:
                 headers = []
         else:
-            builder.row(labelled(cells, headers))
+            builder.add_row(labelled(cells, headers))
     return builder.build()
 
 
@@ -73,7 +73,7 @@ def _delimiter(text: str) -> str:
 
 
 def _names_columns(cells: list[str]) -> bool:
-    def number(cell: str) -> bool:
+    def is_number(cell: str) -> bool:
         return cell.replace(".", "").replace(",", "").replace("-", "").isdigit()
 
-    return len(cells) > 1 and not any(number(cell) for cell in cells if cell)
+    return len(cells) > 1 and not any(is_number(cell) for cell in cells if cell)

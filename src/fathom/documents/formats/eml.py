@@ -9,7 +9,7 @@ from email.policy import default
 from email.utils import parsedate_to_datetime
 from typing import cast
 
-from fathom.documents.base import Builder, Parsed, Refused, add_parsed
+from fathom.documents.base import Builder, ParsedDocument, ParseRefusal, add_blocks
 from fathom.types import Scalar
 
 _DEEPEST = 2
@@ -18,11 +18,11 @@ _SHOWN = ("From", "To", "Cc", "Date")
 _PARAGRAPHS = re.compile(r"\n[ \t]*\n")
 
 
-def parse(data: bytes) -> Parsed:
+def parse(data: bytes) -> ParsedDocument:
     """Parse an EML file; attached messages are read down to depth 2.
 
     Raises:
-        Refused: `empty`, or `failed` for more than 100 attachments.
+        ParseRefusal: `empty`, or `failed` for more than 100 attachments.
     """
     message = message_from_bytes(data, policy=default)
     builder = Builder()
@@ -37,9 +37,9 @@ def parse(data: bytes) -> Parsed:
 
 def _add_message(builder: Builder, message: EmailMessage, depth: int) -> None:
     """Add a message; `depth` is 1 for the file itself, 2 for a message attached to it."""
-    builder.heading(_header(message, "Subject"), depth)
+    builder.add_heading(_header(message, "Subject"), depth)
     headers = [(name, _header(message, name)) for name in _SHOWN]
-    builder.paragraph("\n".join(f"{name}: {value}" for name, value in headers if value))
+    builder.add_paragraph("\n".join(f"{name}: {value}" for name, value in headers if value))
     body = message.get_body(("plain", "html"))
     if body is None and message.get_content_maintype() == "text":
         body = message  # RFC 2046, 4.1.4: text of an unknown kind, such as asciidoc, is plain
@@ -47,7 +47,9 @@ def _add_message(builder: Builder, message: EmailMessage, depth: int) -> None:
         _add_body(builder, cast("EmailMessage", body), depth)
     for count, attachment in enumerate(_attachments(message), start=1):
         if count > _MOST_ATTACHMENTS:
-            raise Refused("failed", f"more than {_MOST_ATTACHMENTS} attachments; save them alone")
+            raise ParseRefusal(
+                "failed", f"more than {_MOST_ATTACHMENTS} attachments; save them alone"
+            )
         _add_attachment(builder, attachment, depth)
 
 
@@ -55,12 +57,12 @@ def _add_body(builder: Builder, body: EmailMessage, depth: int) -> None:
     if body.get_content_subtype() == "html":
         try:
             _add_file(builder, _payload(body), "body.html", depth)
-        except Refused as refusal:
+        except ParseRefusal as refusal:
             if refusal.outcome != "empty":  # a message may consist of attachments only
-                builder.paragraph(f"The message's text is not read: {refusal}")
+                builder.add_paragraph(f"The message's text is not read: {refusal}")
         return
     for paragraph in _PARAGRAPHS.split(_text(body)):
-        builder.paragraph(paragraph)
+        builder.add_paragraph(paragraph)
 
 
 def _attachments(message: EmailMessage) -> Iterator[EmailMessage]:
@@ -71,22 +73,22 @@ def _attachments(message: EmailMessage) -> Iterator[EmailMessage]:
 def _add_attachment(builder: Builder, attachment: EmailMessage, depth: int) -> None:
     kind = attachment.get_content_type()
     name = attachment.get_filename() or kind
-    builder.heading(f"Attachment: {name}", depth + 1)
+    builder.add_heading(f"Attachment: {name}", depth + 1)
     inner = attachment.get_payload()
     if kind == "message/rfc822" and isinstance(inner, list) and inner:
         _add_inner(builder, cast("EmailMessage", inner[0]), depth)
         return
     try:
         _add_file(builder, _payload(attachment), name, depth + 1)
-    except Refused as refusal:
-        builder.paragraph(f"{name} ({kind}) is not read: {refusal}")
+    except ParseRefusal as refusal:
+        builder.add_paragraph(f"{name} ({kind}) is not read: {refusal}")
 
 
 def _add_file(builder: Builder, data: bytes, name: str, depth: int) -> None:
     """Add a file of any other format.
 
     Raises:
-        Refused: When it gives no text.
+        ParseRefusal: When it gives no text.
     """
     from fathom.documents.formats.sniff import parser, sniff
 
@@ -94,7 +96,7 @@ def _add_file(builder: Builder, data: bytes, name: str, depth: int) -> None:
     if kind == "eml":
         _add_inner(builder, message_from_bytes(data, policy=default), depth - 1)
     else:
-        add_parsed(builder, parser(kind)(data), depth)
+        add_blocks(builder, parser(kind)(data), depth)
 
 
 def _add_inner(builder: Builder, message: EmailMessage, depth: int) -> None:
@@ -102,7 +104,7 @@ def _add_inner(builder: Builder, message: EmailMessage, depth: int) -> None:
         _add_message(builder, message, depth + 1)
     else:
         subject = _header(message, "Subject")
-        builder.paragraph(f"Attached message, too deep to be read: {subject}")
+        builder.add_paragraph(f"Attached message, too deep to be read: {subject}")
 
 
 def _header(message: EmailMessage, name: str) -> str:
@@ -129,5 +131,5 @@ def _text(part: EmailMessage) -> str:
     charset = part.get_content_charset() or "utf-8"
     with suppress(LookupError, UnicodeDecodeError):
         return _payload(part).decode(charset).replace("\r\n", "\n")
-    # Mail with a wrong charset is mostly from Windows programs.
+    # cp1252 is what most Western mail with a wrong charset uses.
     return _payload(part).decode("cp1252", errors="replace").replace("\r\n", "\n")

@@ -6,17 +6,17 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from urllib.parse import unquote
 
-from fathom.documents.base import Builder, Parsed, Refused, add_parsed
+from fathom.documents.base import Builder, ParsedDocument, ParseRefusal, add_blocks
 from fathom.documents.formats.html import parse as parse_html
 from fathom.documents.xml_members import (
     Element,
-    child,
-    children,
-    descendants,
-    local,
-    member_xml,
+    find_child,
+    get_local_name,
+    get_text,
+    iter_children,
+    iter_descendants,
     read_member,
-    text_of,
+    read_xml_member,
 )
 from fathom.documents.zipguard import open_zip
 from fathom.types import Scalar
@@ -25,11 +25,11 @@ _PAGES = (".xhtml", ".html", ".htm")
 _METADATA = {"creator": "author", "date": "created", "publisher": "publisher"}
 
 
-def parse(data: bytes) -> Parsed:
+def parse(data: bytes) -> ParsedDocument:
     """Parse an EPUB file.
 
     Raises:
-        Refused: `encrypted` for protected chapters, `failed`, `empty`.
+        ParseRefusal: `encrypted` for protected chapters, `failed`, `empty`.
     """
     archive = open_zip(data)
     _refuse_protected(archive)
@@ -39,7 +39,7 @@ def parse(data: bytes) -> Parsed:
         page = read_member(archive, chapter)
         if page is not None:
             with suppress(_Blank):
-                add_parsed(builder, _parse_page(page))
+                add_blocks(builder, _parse_page(page))
     title, metadata = _properties(package)
     return builder.build(title, metadata)
 
@@ -48,41 +48,43 @@ class _Blank(Exception):
     """Raised for a page that holds no text."""
 
 
-def _parse_page(page: bytes) -> Parsed:
+def _parse_page(page: bytes) -> ParsedDocument:
     try:
         return parse_html(page)
-    except Refused as refusal:
+    except ParseRefusal as refusal:
         if refusal.outcome in {"empty", "no_text_layer"}:
             raise _Blank from refusal
         raise
 
 
 def _refuse_protected(archive: zipfile.ZipFile) -> None:
-    rules = member_xml(archive, "META-INF/encryption.xml")
-    references = [] if rules is None else list(descendants(rules, "CipherReference"))
+    rules = read_xml_member(archive, "META-INF/encryption.xml")
+    references = [] if rules is None else list(iter_descendants(rules, "CipherReference"))
     # Fonts are often scrambled in books that anyone may read.
     if any((link.get("URI") or "").lower().endswith(_PAGES) for link in references):
-        raise Refused("encrypted", "chapters are protected (DRM); use an unprotected copy")
+        raise ParseRefusal("encrypted", "chapters are protected (DRM); use an unprotected copy")
 
 
 def _package(archive: zipfile.ZipFile) -> tuple[str, Element]:
-    container = member_xml(archive, "META-INF/container.xml")
-    files = [] if container is None else list(descendants(container, "rootfile"))
+    container = read_xml_member(archive, "META-INF/container.xml")
+    files = [] if container is None else list(iter_descendants(container, "rootfile"))
     declared = [file.get("full-path") or "" for file in files]
     candidates = [name for name in archive.namelist() if name.endswith(".opf")]
     for name in (*declared, *candidates):
-        root = member_xml(archive, name)
+        root = read_xml_member(archive, name)
         if root is not None:
             return name, root
-    raise Refused("failed", "no package file (.opf); not a complete EPUB")
+    raise ParseRefusal("failed", "no package file (.opf); not a complete EPUB")
 
 
 def _chapters(package: Element, folder: str) -> Iterator[str]:
-    manifest, spine = child(package, "manifest"), child(package, "spine")
+    manifest, spine = find_child(package, "manifest"), find_child(package, "spine")
     items = (
-        {} if manifest is None else {entry.get("id"): entry for entry in children(manifest, "item")}
+        {}
+        if manifest is None
+        else {entry.get("id"): entry for entry in iter_children(manifest, "item")}
     )
-    for reference in [] if spine is None else children(spine, "itemref"):
+    for reference in [] if spine is None else iter_children(spine, "itemref"):
         item = items.get(reference.get("idref"))
         # The contents page repeats every heading.
         if item is not None and "nav" not in (item.get("properties") or "").split():
@@ -91,9 +93,9 @@ def _chapters(package: Element, folder: str) -> Iterator[str]:
 
 
 def _properties(package: Element) -> tuple[str, Mapping[str, Scalar]]:
-    metadata = child(package, "metadata")
+    metadata = find_child(package, "metadata")
     values: dict[str, str] = {}
     for item in [] if metadata is None else metadata:
-        values.setdefault(local(item), text_of(item).strip())
+        values.setdefault(get_local_name(item), get_text(item).strip())
     facts = {key: values[name] for name, key in _METADATA.items() if values.get(name)}
     return values.get("title", ""), facts

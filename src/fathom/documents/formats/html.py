@@ -8,7 +8,7 @@ from typing import Any
 from lxml import html
 from lxml.etree import ParserError
 
-from fathom.documents.base import Builder, Parsed, Refused
+from fathom.documents.base import Builder, ParsedDocument, ParseRefusal
 from fathom.documents.decode import decode_markup
 from fathom.types import Scalar
 
@@ -72,10 +72,10 @@ class Page:
         tag = element.tag
         if len(tag) == 2 and tag[0] == "h" and tag[1] in "123456":
             self._flush()
-            self.builder.heading(seen_text(element), int(tag[1]))
+            self.builder.add_heading(seen_text(element), int(tag[1]))
         elif tag == "pre":
             self._flush()
-            self.builder.code(seen_text(element, keep=True))
+            self.builder.add_code(seen_text(element, keep=True))
         elif tag == "tr":
             self._flush()
             self._row(element)
@@ -127,7 +127,7 @@ class Page:
                 Page(self.builder).add(cell)
         else:
             head = all(cell.tag == "th" for cell in cells)
-            self.builder.row([seen_text(cell) for cell in cells if is_seen(cell)], head=head)
+            self.builder.add_row([seen_text(cell) for cell in cells if is_seen(cell)], head=head)
 
     def _flush(self) -> None:
         text = _tidy("".join(self._words))
@@ -137,18 +137,18 @@ class Page:
         if self._terms:
             self._explain(text)
         elif self._label is not None:
-            self.builder.item(text, self._label)
+            self.builder.add_item(text, self._label)
             self._label = None
         elif self._lists:
-            self.builder.item(text)
+            self.builder.add_item(text)
         else:
-            self.builder.paragraph(text)
+            self.builder.add_paragraph(text)
 
     def _explain(self, text: str) -> None:
         """Add a text with the terms that it explains, as an item of a list."""
         terms = ", ".join(filter(None, self._terms))
         self._terms.clear()
-        self.builder.item(": ".join(filter(None, (terms, text))))
+        self.builder.add_item(": ".join(filter(None, (terms, text))))
 
 
 def is_seen(element: Any) -> bool:  # noqa: ANN401
@@ -210,11 +210,11 @@ _ENCODING = re.compile(r"^\s*<\?xml[^>]*\?>")
 _FACTS = {"author": "author", "description": "description", "keywords": "keywords", "date": "date"}
 
 
-def parse(data: bytes) -> Parsed:
+def parse(data: bytes) -> ParsedDocument:
     """Parse an HTML page or fragment in any detectable encoding.
 
     Raises:
-        Refused: `failed` for pages built to exhaust a parser, `empty` for those without text.
+        ParseRefusal: `failed` for pages built to exhaust a parser, `empty` for those without text.
     """
     text = decode_markup(data)
     builder = Builder()
@@ -229,14 +229,14 @@ def add_html(builder: Builder, text: str) -> tuple[str, dict[str, Scalar]]:
         The page's title and its author, date, description and key words.
 
     Raises:
-        Refused: `failed` for pages built to exhaust a parser.
+        ParseRefusal: `failed` for pages built to exhaust a parser.
     """
     _check_size(text)
     try:
         # lxml refuses a decoded text that still declares an encoding.
         root = html.document_fromstring(_ENCODING.sub("", text).replace("\x00", ""))
     except (ParserError, ValueError) as error:
-        raise Refused("empty", f"holds no readable HTML: {error}") from error
+        raise ParseRefusal("empty", f"holds no readable HTML: {error}") from error
     Page(builder).add(root)
     return " ".join((root.findtext(".//title") or "").split()), _facts(root)
 
@@ -245,12 +245,12 @@ def _check_size(text: str) -> None:
     depth = deepest = 0
     for number, tag in enumerate(_TAG.finditer(text)):
         if number > _MOST_TAGS:
-            raise Refused("failed", f"holds more than {_MOST_TAGS} tags")
+            raise ParseRefusal("failed", f"holds more than {_MOST_TAGS} tags")
         if tag[2].lower() not in _EMPTY_TAGS:
             depth = max(depth - 1, 0) if tag[1] else depth + 1
             deepest = max(deepest, depth)
     if deepest > _MOST_DEEP:
-        raise Refused("failed", f"nests tags more than {_MOST_DEEP} deep")
+        raise ParseRefusal("failed", f"nests tags more than {_MOST_DEEP} deep")
 
 
 def _facts(root: html.HtmlElement) -> dict[str, Scalar]:

@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from fathom.documents.base import Builder, Parsed, Refused
-from fathom.documents.decode import decode
+from fathom.documents.base import Builder, ParsedDocument, ParseRefusal
+from fathom.documents.decode import decode_text
 
 _LOOKED_AT = 3
 _DEEPEST = 60
@@ -13,13 +13,13 @@ _LONG = 80
 _TITLES = ("title", "name", "judul", "nama", "heading", "subject", "id")
 
 
-def parse(data: bytes) -> Parsed:
+def parse(data: bytes) -> ParsedDocument:
     """Parse a JSON document, or one JSON value per line.
 
     Raises:
-        Refused: `failed` when it is neither.
+        ParseRefusal: `failed` when it is neither.
     """
-    text = decode(data)
+    text = decode_text(data)
     builder = Builder()
     try:
         _add(builder, json.loads(text), 1)
@@ -28,7 +28,7 @@ def parse(data: bytes) -> Parsed:
         for number, value in enumerate(lines, 1):
             _add_element(builder, value, number, 1)
     except RecursionError:
-        raise Refused("failed", "JSON is nested too deeply") from None
+        raise ParseRefusal("failed", "JSON is nested too deeply") from None
     return builder.build(opening=False)
 
 
@@ -54,24 +54,24 @@ def _lines(text: str, error: json.JSONDecodeError) -> Iterator[Any]:
         try:
             yield json.loads(line)
         except (ValueError, RecursionError):
-            raise Refused(
+            raise ParseRefusal(
                 "failed", f"neither JSON ({error}) nor JSON lines (line {number})"
             ) from None
 
 
 def _add(builder: Builder, value: object, level: int) -> None:
     if level > _DEEPEST:
-        raise Refused("failed", f"JSON is nested more than {_DEEPEST} deep")
+        raise ParseRefusal("failed", f"JSON is nested more than {_DEEPEST} deep")
     if isinstance(value, dict):
         _add_object(builder, value, level)
     elif isinstance(value, list):
         if all(not isinstance(item, dict | list) for item in value):
-            builder.paragraph(", ".join(filter(None, map(_word, value))))
+            builder.add_paragraph(", ".join(filter(None, map(_word, value))))
         else:
             for number, item in enumerate(value, 1):
                 _add_element(builder, item, number, level)
     else:
-        builder.paragraph(_word(value))
+        builder.add_paragraph(_word(value))
 
 
 def _add_object(builder: Builder, value: dict[str, Any], level: int) -> None:
@@ -81,13 +81,13 @@ def _add_object(builder: Builder, value: dict[str, Any], level: int) -> None:
         if isinstance(item, dict | list) and not _is_short_list(item):
             nested.append((key, item))
         elif isinstance(item, str) and ("\n" in item.strip() or len(item) > 10 * _LONG):
-            builder.paragraph(f"{key}: {item}")
+            builder.add_paragraph(f"{key}: {item}")
         else:
             word = ", ".join(map(_word, item)) if isinstance(item, list) else _word(item)
             if word.strip():
-                builder.row([f"{key}: {word}"])
+                builder.add_row([f"{key}: {word}"])
     for key, item in nested:
-        builder.heading(key, level)
+        builder.add_heading(key, level)
         _add(builder, item, level + 1)
 
 
@@ -98,7 +98,7 @@ def _add_element(builder: Builder, value: object, number: int, level: int) -> No
         ):
             _add_record(builder, value)
             return
-        builder.heading(_title(value) or str(number), level)
+        builder.add_heading(_title(value) or str(number), level)
         _add(builder, value, level + 1)
     else:
         _add(builder, value, level)
@@ -110,7 +110,7 @@ def _add_record(builder: Builder, value: dict[str, Any]) -> None:
         word = ", ".join(map(_word, item)) if isinstance(item, list) else _word(item)
         if word.strip():
             cells.append(f"{key}: {word}")
-    builder.row(cells)
+    builder.add_row(cells)
 
 
 def _title(value: dict[str, Any]) -> str:

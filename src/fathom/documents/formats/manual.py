@@ -2,8 +2,8 @@
 
 import re
 
-from fathom.documents.base import Builder, Parsed
-from fathom.documents.decode import decode
+from fathom.documents.base import Builder, ParsedDocument
+from fathom.documents.decode import decode_text
 from fathom.documents.formats import running_heads
 from fathom.documents.formats.text import add_text
 
@@ -38,13 +38,13 @@ _ESCAPES = (
 )
 
 
-def parse(data: bytes) -> Parsed:
+def parse(data: bytes) -> ParsedDocument:
     """Parse a manual page; its title is its description under NAME.
 
     Raises:
-        Refused: For binary data, unknown encodings and mere white space.
+        ParseRefusal: For binary data, unknown encodings and mere white space.
     """
-    text = without_overstrikes(decode(data)).replace("\r\n", "\n").replace("\r", "\n")
+    text = without_overstrikes(decode_text(data)).replace("\r\n", "\n").replace("\r", "\n")
     builder = Builder()
     add = add_source if is_source(text) else add_printed
     return builder.build(add(builder, text), opening=False)
@@ -95,7 +95,7 @@ def add_printed(builder: Builder, text: str) -> str:
             continue
         add_text(builder, "\n".join(body))
         body.clear()
-        builder.heading(line, level)
+        builder.add_heading(line, level)
         at_name = line.strip() in {"NAME", "NAMA"}
     add_text(builder, "\n".join(body))
     return title
@@ -133,7 +133,7 @@ def add_source(builder: Builder, text: str) -> str:
             body.clear()
             heading = _said(line)
             at_name = heading.upper() in {"NAME", "NAMA"}
-            builder.heading(heading, _HEADINGS[macro])
+            builder.add_heading(heading, _HEADINGS[macro])
         elif macro in _BREAKS:
             body += ["", "" if macro in _MUTE else _WIDTH.sub("", _said(line))]
         elif macro not in _SILENT:

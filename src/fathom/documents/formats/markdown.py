@@ -6,9 +6,9 @@ from functools import cache
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode as Node
 
-from fathom.documents.base import Builder, Parsed, Refused
-from fathom.documents.decode import decode
-from fathom.documents.scalars import typed
+from fathom.documents.base import Builder, ParsedDocument, ParseRefusal
+from fathom.documents.decode import decode_text
+from fathom.documents.scalars import parse_scalar
 
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(?P<lines>.*?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _FRONT_LINE = re.compile(r"(?P<key>[A-Za-z][\w-]{0,63}):[ \t]+(?P<value>\S.*)")
@@ -16,13 +16,13 @@ _COMMENT = re.compile(r"\s+# .*(?<![\"'])$")
 _MOST_NESTED = 60
 
 
-def parse(data: bytes) -> Parsed:
+def parse(data: bytes) -> ParsedDocument:
     """Parse a Markdown file: CommonMark, tables, and a block of `key: value` lines at its head.
 
     Raises:
-        Refused: For binary data, unknown encodings and files without text.
+        ParseRefusal: For binary data, unknown encodings and files without text.
     """
-    text = decode(data).replace("\r\n", "\n").replace("\r", "\n")
+    text = decode_text(data).replace("\r\n", "\n").replace("\r", "\n")
     facts: dict[str, str] = {}
     front = _FRONT_MATTER.match(text)
     if front:
@@ -31,7 +31,7 @@ def parse(data: bytes) -> Parsed:
     title = facts.pop("title", "").strip("\"'")
     builder = Builder()
     add_markdown(builder, text)
-    return builder.build(title, {key: typed(value) for key, value in facts.items()})
+    return builder.build(title, {key: parse_scalar(value) for key, value in facts.items()})
 
 
 def add_markdown(builder: Builder, text: str) -> None:
@@ -64,20 +64,20 @@ def _add_all(builder: Builder, node: Node, label: str = "") -> None:
 def _add(builder: Builder, node: Node, label: str) -> None:
     match node.type:
         case "heading":
-            builder.heading(_inline(node), int(node.tag[1:]))
+            builder.add_heading(_inline(node), int(node.tag[1:]))
         case "paragraph" if label:
-            builder.item(_inline(node), label)
+            builder.add_item(_inline(node), label)
         case "paragraph":
-            builder.paragraph(_inline(node))
+            builder.add_paragraph(_inline(node))
         case "fence" | "code_block":
-            builder.code(node.content)
+            builder.add_code(node.content)
         case "html_block":
             _add_html(builder, node.content)
         case "bullet_list" | "ordered_list":
             _add_list(builder, node)
         case "tr":
             head = node.parent is not None and node.parent.type == "thead"
-            builder.row([_inline(cell) for cell in node.children], head=head)
+            builder.add_row([_inline(cell) for cell in node.children], head=head)
         case _:
             _add_all(builder, node, label)
 
@@ -96,7 +96,7 @@ def _add_html(builder: Builder, content: str) -> None:
 
     try:
         add_html(builder, content)
-    except Refused as refusal:
+    except ParseRefusal as refusal:
         if refusal.outcome != "empty":
             raise
 

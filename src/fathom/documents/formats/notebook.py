@@ -3,26 +3,26 @@
 import json
 from typing import Any
 
-from fathom.documents.base import Builder, Parsed, Refused
-from fathom.documents.decode import decode
+from fathom.documents.base import Builder, ParsedDocument, ParseRefusal
+from fathom.documents.decode import decode_text
 from fathom.documents.formats.markdown import add_markdown
 
 _LONGEST_OUTPUT = 20_000
 
 
-def parse(data: bytes) -> Parsed:
+def parse(data: bytes) -> ParsedDocument:
     """Parse a notebook of format 3 or 4.
 
     Raises:
-        Refused: `failed` when it is no notebook, `empty` when no cell holds text.
+        ParseRefusal: `failed` when it is no notebook, `empty` when no cell holds text.
     """
     try:
-        notebook = json.loads(decode(data))
+        notebook = json.loads(decode_text(data))
         # Format 3 has its cells in worksheets, format 4 at the top.
         sheets = notebook.get("worksheets") or [notebook]
         cells = [cell for sheet in sheets for cell in sheet["cells"]]
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise Refused("failed", f"damaged notebook: {error!r}"[:200]) from error
+        raise ParseRefusal("failed", f"damaged notebook: {error!r}"[:200]) from error
     builder = Builder()
     for cell in cells:
         if isinstance(cell, dict):
@@ -36,14 +36,14 @@ def _add_cell(builder: Builder, cell: dict[str, Any]) -> None:
         case "markdown":
             add_markdown(builder, source)
         case "heading":
-            builder.heading(source, int(cell.get("level", 1)))
+            builder.add_heading(source, int(cell.get("level", 1)))
         case "raw":
-            builder.paragraph(source)
+            builder.add_paragraph(source)
         case _:
-            builder.code(source)
+            builder.add_code(source)
             for output in cell.get("outputs") or []:
                 if isinstance(output, dict):
-                    builder.code(_output(output)[:_LONGEST_OUTPUT])
+                    builder.add_code(_output(output)[:_LONGEST_OUTPUT])
 
 
 def _output(output: dict[str, Any]) -> str:

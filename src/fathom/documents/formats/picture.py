@@ -4,7 +4,7 @@ import io
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from fathom.documents.base import NEEDS_OCR, Builder, Parsed, Refused
+from fathom.documents.base import NEEDS_OCR, Builder, ParsedDocument, ParseRefusal
 from fathom.documents.formats.pdf.layout import add_pages, opening_title
 from fathom.documents.formats.pdf.lines import Line, PageLines, Recogniser, recognised_facts
 
@@ -21,15 +21,15 @@ _ORIENTATION = 0x0112  # the EXIF tag for how the camera was held
 _FEWEST_LETTERS = 12  # fewer are a sign or a logo
 
 
-def parse(data: bytes, recogniser: Recogniser | None = None) -> Parsed:
+def parse(data: bytes, recogniser: Recogniser | None = None) -> ParsedDocument:
     """Parse a picture; without a recogniser every picture is refused.
 
     Raises:
-        Refused: `no_document` without recogniser and for pictures without text, `failed` for a
+        ParseRefusal: `no_document` without recogniser and for pictures without text, `failed` for a
             damaged or huge one.
     """
     if recogniser is None:
-        raise Refused("no_document", f"is a picture; {NEEDS_OCR}")
+        raise ParseRefusal("no_document", f"is a picture; {NEEDS_OCR}")
     from PIL import Image
 
     Image.MAX_IMAGE_PIXELS = None  # `_pixels` checks the size before anything is unpacked
@@ -38,13 +38,17 @@ def parse(data: bytes, recogniser: Recogniser | None = None) -> Parsed:
             frames = _frames(picture)
             recogniser.begin(frames)
             pages = list(_pages(picture, frames, recogniser))
-    except (Refused, MemoryError):
+    except (ParseRefusal, MemoryError):
         raise
     except Exception as error:  # Pillow passes on the errors of all its decoders
         words = " ".join(str(error).split())[:200]
-        raise Refused("failed", f"damaged picture ({type(error).__name__}: {words})") from error
+        raise ParseRefusal(
+            "failed", f"damaged picture ({type(error).__name__}: {words})"
+        ) from error
     if sum(_letters(page.lines) for page in pages) < _FEWEST_LETTERS:
-        raise Refused("no_document", "is a picture with hardly any text that could be recognised")
+        raise ParseRefusal(
+            "no_document", "is a picture with hardly any text that could be recognised"
+        )
     builder = Builder()
     add_pages(builder, pages)
     return builder.build(opening_title(pages[0]), recognised_facts(pages), opening=False)
@@ -54,7 +58,7 @@ def lines_on(data: bytes, recogniser: Recogniser) -> tuple[Line, ...]:
     """Return the lines on one picture, after `Recogniser.begin`; none with hardly any text.
 
     Raises:
-        Refused: `failed` for a damaged or huge one.
+        ParseRefusal: `failed` for a damaged or huge one.
     """
     from PIL import Image
 
@@ -62,10 +66,10 @@ def lines_on(data: bytes, recogniser: Recogniser) -> tuple[Line, ...]:
     try:
         with Image.open(io.BytesIO(data), formats=KINDS) as picture:
             lines = recogniser.read(_pixels(picture))
-    except (Refused, MemoryError):
+    except (ParseRefusal, MemoryError):
         raise
     except Exception as error:  # Pillow passes on the errors of all its decoders
-        raise Refused("failed", f"damaged picture ({type(error).__name__})") from error
+        raise ParseRefusal("failed", f"damaged picture ({type(error).__name__})") from error
     return lines if _letters(lines) >= _FEWEST_LETTERS else ()
 
 
@@ -77,11 +81,13 @@ def _frames(picture: "Image") -> int:
     """Return how many pages a file has; a photograph may carry others, such as its depth.
 
     Raises:
-        Refused: If the picture is an animation.
+        ParseRefusal: If the picture is an animation.
     """
     frames = int(getattr(picture, "n_frames", 1))
     if picture.format == "PNG" and frames > 1:
-        raise Refused("no_document", "is an animation; only pictures that stand still are read")
+        raise ParseRefusal(
+            "no_document", "is an animation; only pictures that stand still are read"
+        )
     return frames if picture.format == "TIFF" else 1
 
 
@@ -95,14 +101,14 @@ def _pixels(picture: "Image") -> Any:  # noqa: ANN401 - an array; numpy is impor
     """Return the pixels upright, on white, and no larger than `READ_PIXELS`.
 
     Raises:
-        Refused: If the picture claims to be larger than any page.
+        ParseRefusal: If the picture claims to be larger than any page.
     """
     import numpy as np
     from PIL import Image, ImageOps
 
     width, height = picture.size
     if width * height > MOST_PIXELS:
-        raise Refused(
+        raise ParseRefusal(
             "failed",
             f"claims {width} x {height} pixels, more than {MOST_PIXELS // 1_000_000} million",
         )

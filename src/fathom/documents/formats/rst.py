@@ -6,8 +6,8 @@ from docutils import nodes
 from docutils.core import publish_doctree
 from docutils.utils import SystemMessage
 
-from fathom.documents.base import Builder, Parsed, Refused
-from fathom.documents.decode import decode
+from fathom.documents.base import Builder, ParsedDocument, ParseRefusal
+from fathom.documents.decode import decode_text
 
 _SILENT = 5
 _UNSEEN = (
@@ -18,11 +18,11 @@ _UNSEEN = (
 )
 
 
-def parse(data: bytes) -> Parsed:
+def parse(data: bytes) -> ParsedDocument:
     """Parse a reStructuredText file; unknown roles and directives keep their text.
 
     Raises:
-        Refused: `failed` when it cannot be read at all.
+        ParseRefusal: `failed` when it cannot be read at all.
     """
     settings = {
         "file_insertion_enabled": False,
@@ -37,9 +37,9 @@ def parse(data: bytes) -> Parsed:
         "syntax_highlight": "none",
     }
     try:
-        tree = publish_doctree(decode(data), settings_overrides=settings)
+        tree = publish_doctree(decode_text(data), settings_overrides=settings)
     except SystemMessage as error:
-        raise Refused("failed", f"damaged reStructuredText: {error}"[:200]) from error
+        raise ParseRefusal("failed", f"damaged reStructuredText: {error}"[:200]) from error
     for complaint in list(tree.findall(nodes.system_message)):
         complaint.parent.remove(complaint)  # some stand inside a block that is read as one text
     builder = Builder()
@@ -77,18 +77,18 @@ def _add_leaf(builder: Builder, node: nodes.Node, level: int) -> bool:
     """Add a block without further blocks in it; return whether `node` was one."""
     match node:
         case nodes.title() | nodes.rubric():
-            builder.heading(node.astext(), max(level, 1))
+            builder.add_heading(node.astext(), max(level, 1))
         case nodes.row():
             head = isinstance(node.parent, nodes.thead)
-            builder.row([cell.astext() for cell in node.children], head=head)
+            builder.add_row([cell.astext() for cell in node.children], head=head)
         case nodes.literal_block() | nodes.doctest_block() | nodes.math_block():
-            builder.code(node.astext())
+            builder.add_code(node.astext())
         case nodes.field() | nodes.option_list_item():
-            builder.paragraph(": ".join(part.astext() for part in node.children))
+            builder.add_paragraph(": ".join(part.astext() for part in node.children))
         case nodes.footnote() | nodes.citation():
-            builder.footnote(*_footnote(node))
+            builder.add_footnote(*_footnote(node))
         case nodes.TextElement():
-            builder.paragraph(_joined(node.astext()))
+            builder.add_paragraph(_joined(node.astext()))
         case _:
             return False
     return True
@@ -100,7 +100,7 @@ def _add_list(builder: Builder, node: nodes.Element, level: int) -> None:
         label = f"{next(numbers)}." if isinstance(node, nodes.enumerated_list) else "-"
         for child in item.children:
             if isinstance(child, nodes.paragraph) and label:
-                builder.item(_joined(child.astext()), label)
+                builder.add_item(_joined(child.astext()), label)
             else:
                 _add(builder, child, level)
             label = ""

@@ -4,7 +4,7 @@ import codecs
 import re
 from dataclasses import dataclass, replace
 
-from fathom.documents.base import Builder, Parsed, Refused
+from fathom.documents.base import Builder, ParsedDocument, ParseRefusal
 
 _TOKEN = re.compile(
     rb"\\([a-zA-Z]{1,32})(-?\d{1,10})? ?|\\'([0-9a-fA-F]{2})|\\([^a-zA-Z])|([{}])"
@@ -33,18 +33,18 @@ class _Group:
     stand_ins: int = 1  # bytes that follow each \\u for readers without Unicode
 
 
-def parse(data: bytes) -> Parsed:
+def parse(data: bytes) -> ParsedDocument:
     """Parse an RTF file.
 
     Raises:
-        Refused: `failed` when it nests too deeply, `empty` without text.
+        ParseRefusal: `failed` when it nests too deeply, `empty` without text.
     """
     builder = Builder()
     for paragraph in _Reader(data).text().split("\n\n"):
         if " | " in paragraph:
-            builder.row(paragraph.removesuffix(" | ").split(" | "))
+            builder.add_row(paragraph.removesuffix(" | ").split(" | "))
         else:
-            builder.paragraph(paragraph)
+            builder.add_paragraph(paragraph)
     return builder.build()
 
 
@@ -77,7 +77,7 @@ class _Reader:
     def _brace(self, brace: bytes) -> None:
         if brace == b"{":
             if len(self._groups) > _DEEPEST:
-                raise Refused("failed", f"RTF groups are nested more than {_DEEPEST} deep")
+                raise ParseRefusal("failed", f"RTF groups are nested more than {_DEEPEST} deep")
             self._groups.append(replace(self._groups[-1]))
         elif len(self._groups) > 1:
             self._groups.pop()

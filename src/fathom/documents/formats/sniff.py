@@ -6,18 +6,18 @@ import zipfile
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Literal, cast
 
-from fathom.documents.base import Parser, Refused
+from fathom.documents.base import Parser, ParseRefusal
 from fathom.documents.decode import decode_markup
-from fathom.documents.zipguard import open_zip, unpack
+from fathom.documents.zipguard import open_zip, unpack_member
 from fathom.extensions import FORMATS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from fathom.documents.base import Parsed
+    from fathom.documents.base import ParsedDocument
     from fathom.documents.formats.pdf.lines import Recogniser
 
-    PicturingParser = Callable[[bytes, Recogniser], Parsed]
+    PicturingParser = Callable[[bytes, Recogniser], ParsedDocument]
 
 Format = Literal[
     "csv", "docx", "eml", "epub", "html", "json", "manual", "markdown", "notebook", "odt",
@@ -114,24 +114,25 @@ def sniff(data: bytes, name: str) -> Format:
         name: The file's name.
 
     Raises:
-        Refused: `empty`, `encrypted`, `unsupported` or `no_document`; `failed` for a damaged zip.
+        ParseRefusal: `empty`, `encrypted`, `unsupported` or `no_document`; `failed` for a damaged
+            zip.
     """
     if not data:
-        raise Refused("empty", "the file has no bytes")
+        raise ParseRefusal("empty", "the file has no bytes")
     suffix = PurePath(name).suffix.lower()
     try:
         return _binary(data) or _text(data, suffix)
-    except Refused as refusal:
+    except ParseRefusal as refusal:
         raise by_name(refusal, name) from None
 
 
-def by_name(refusal: Refused, name: str) -> Refused:
+def by_name(refusal: ParseRefusal, name: str) -> ParseRefusal:
     """Return the refusal as `unsupported` if the file's name says that it should be a document.
 
     Other refusals are returned unchanged.
     """
     if refusal.outcome == "no_document" and PurePath(name).suffix[1:].lower() in FORMATS:
-        return Refused("unsupported", refusal.reason)
+        return ParseRefusal("unsupported", refusal.reason)
     return refusal
 
 
@@ -150,18 +151,20 @@ def _binary(data: bytes) -> Format | None:
         return "picture"
     for magic, description in _KNOWN_BINARY:
         if data.startswith(magic):
-            raise Refused("no_document", f"is {description}")
+            raise ParseRefusal("no_document", f"is {description}")
     return None
 
 
-def _ole(data: bytes) -> Refused:
+def _ole(data: bytes) -> ParseRefusal:
     if "EncryptedPackage".encode("utf-16-le") in data:
-        return Refused("encrypted", "protected by a password; save it without one")
+        return ParseRefusal("encrypted", "protected by a password; save it without one")
     kinds = {"WordDocument": ".docx", "Workbook": ".xlsx", "PowerPoint Document": ".pptx"}
     for stream, modern in kinds.items():
         if stream.encode("utf-16-le") in data:
-            return Refused("unsupported", f"is in an old Office format; save it as {modern}")
-    return Refused("unsupported", "is in an old Office format; save it as .docx, .xlsx or .pptx")
+            return ParseRefusal("unsupported", f"is in an old Office format; save it as {modern}")
+    return ParseRefusal(
+        "unsupported", "is in an old Office format; save it as .docx, .xlsx or .pptx"
+    )
 
 
 def _zip(data: bytes) -> Format:
@@ -176,16 +179,16 @@ def _zip(data: bytes) -> Format:
                 return office
         if "META-INF/container.xml" in names:
             return "epub"
-    raise Refused("no_document", "is a zip archive; unpack it and name the folder")
+    raise ParseRefusal("no_document", "is a zip archive; unpack it and name the folder")
 
 
 def _mimetype(archive: zipfile.ZipFile) -> Format | None:
     try:
-        declared = unpack(archive, "mimetype", 200).strip()
+        declared = unpack_member(archive, "mimetype", 200).strip()
     except zipfile.BadZipFile:
         return None
     if declared.startswith(b"application/vnd.oasis") and declared not in _MIMETYPES:
-        raise Refused("unsupported", "is an OpenDocument file but no text; save it as .odt")
+        raise ParseRefusal("unsupported", "is an OpenDocument file but no text; save it as .odt")
     return _MIMETYPES.get(declared)
 
 

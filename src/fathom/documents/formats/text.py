@@ -2,8 +2,8 @@
 
 import re
 
-from fathom.documents.base import Builder, Parsed
-from fathom.documents.decode import decode
+from fathom.documents.base import Builder, ParsedDocument
+from fathom.documents.decode import decode_text
 from fathom.documents.formats.running_heads import bare
 
 _PARAGRAPHS = re.compile(r"\n[ \t]*\n\s*")
@@ -25,14 +25,14 @@ _SHORT = 50  # characters; a wrapped line is longer
 _SENTENCE_END = (".", ",", ";", ":", "?", "!")
 
 
-def parse(data: bytes) -> Parsed:
+def parse(data: bytes) -> ParsedDocument:
     """Parse plain text in any detectable encoding.
 
     Raises:
-        Refused: For binary data, unknown encodings and mere white space.
+        ParseRefusal: For binary data, unknown encodings and mere white space.
     """
     builder = Builder()
-    add_text(builder, bare(decode(data).replace("\r\n", "\n")))
+    add_text(builder, bare(decode_text(data).replace("\r\n", "\n")))
     return builder.build(opening=False)
 
 
@@ -66,17 +66,17 @@ def _runs_in(first: str, rest: str) -> bool:
 
 def _add_paragraph(builder: Builder, paragraph: str) -> None:
     if _PROMPT.match(paragraph):
-        builder.code(paragraph)
+        builder.add_code(paragraph)
         return
     first, _, rest = paragraph.partition("\n")
     # A numbered line may be a list item, unless its number has several levels (`1.2`).
     level = heading_level(first)
     if level and (not rest.strip() or _CHAPTER.fullmatch(first.strip()) or _runs_in(first, rest)):
-        builder.heading(first, level)
+        builder.add_heading(first, level)
         paragraph = rest
     for piece in _STARTSITEM.split(paragraph):
         item = ITEM.fullmatch(piece.strip())
         if item:
-            builder.item(item["text"], item["label"])
+            builder.add_item(item["text"], item["label"])
         else:
-            builder.paragraph(piece)
+            builder.add_paragraph(piece)

@@ -5,7 +5,7 @@ from typing import Any
 
 from lxml import etree
 
-from fathom.documents.base import Builder, Parsed, Refused
+from fathom.documents.base import Builder, ParsedDocument, ParseRefusal
 from fathom.documents.formats.html import add_html
 
 _ENTRIES = frozenset({"item", "entry"})
@@ -13,18 +13,18 @@ _TITLES = frozenset({"title", "heading", "head", "subject", "name"})
 _MARKUP = re.compile(r"</?[a-zA-Z][^>]{0,500}>")
 
 
-def parse(data: bytes) -> Parsed:
+def parse(data: bytes) -> ParsedDocument:
     """Parse an XML file; entities, document type definitions and the network are never used.
 
     Raises:
-        Refused: `failed` when it is no XML, `empty` when no element holds text.
+        ParseRefusal: `failed` when it is no XML, `empty` when no element holds text.
     """
     reader = etree.XMLParser(
         resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, recover=True
     )
     root = etree.fromstring(data, reader)
     if root is None:
-        raise Refused("failed", "damaged XML")
+        raise ParseRefusal("failed", "damaged XML")
     builder = Builder()
     _add(builder, root)
     title = next(
@@ -46,18 +46,18 @@ def _add(builder: Builder, root: Any) -> None:  # noqa: ANN401 - lxml has no typ
             continue
         text = _text(element)
         if _name(element) in _TITLES:
-            builder.heading(text, _level(element))
+            builder.add_heading(text, _level(element))
         elif _MARKUP.search(text):
             _add_escaped(builder, text)
         else:
-            builder.paragraph(text)
+            builder.add_paragraph(text)
 
 
 def _add_escaped(builder: Builder, text: str) -> None:
     """Add HTML that a feed carries as text."""
     try:
         add_html(builder, text)
-    except Refused as refusal:
+    except ParseRefusal as refusal:
         if refusal.outcome != "empty":
             raise
 

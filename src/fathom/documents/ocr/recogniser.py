@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fathom.documents.base import NEEDS_OCR, Refused
+from fathom.documents.base import NEEDS_OCR, ParseRefusal
 from fathom.documents.formats.pdf.lines import Line
 from fathom.documents.ocr.extra import models
 from fathom.documents.ocr.reading_order import Segment, lines_of
@@ -40,7 +40,7 @@ class RapidRecogniser:
     def begin(self, pages: int) -> None:
         """Begin a file with this number of pictures."""
         if pages > self._most:
-            raise Refused(
+            raise ParseRefusal(
                 "failed",
                 f"has {pages} pages to recognise, more than limits.ocr_pages = {self._most}",
             )
@@ -135,7 +135,7 @@ def _straight(boxes: Sequence[_Found]) -> list[Segment]:
 def _engine() -> Any:  # noqa: ANN401 - rapidocr is not typed
     files = models()
     if files is None:
-        raise Refused("no_text_layer", f"holds pictures; {NEEDS_OCR}")
+        raise ParseRefusal("no_text_layer", f"holds pictures; {NEEDS_OCR}")
     import cv2
     from rapidocr import RapidOCR
 

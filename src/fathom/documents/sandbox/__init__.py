@@ -1,1 +1,1 @@
-"""Files are read in a process of their own, under limits."""
+"""The sandbox: files are read in a separate process, under limits."""

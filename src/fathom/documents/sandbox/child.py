@@ -1,4 +1,4 @@
-"""The reading process: takes one path after the other, sends back what the files hold."""
+"""The reading process: it receives one path after the other and sends back the files' contents."""
 
 import json
 import mimetypes
@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from fathom.documents.base import Failure, Parsed, ParseLimits, Refused
+from fathom.documents.base import ParsedDocument, ParseLimits, ParseRefusal, RecordFailure
 from fathom.documents.parse import parse_stream
 from fathom.documents.sandbox import jail
 from fathom.documents.sandbox.frames import MEMORY_EXIT, Frame, encode
@@ -28,11 +28,11 @@ def main() -> None:
     limits = ParseLimits(**json.loads(sys.argv[1]))
     commands = os.fdopen(os.dup(0), "rb")
     replies = os.fdopen(os.dup(1), "wb")
-    # Native libraries print what they like; none of it may reach the frames or the terminal.
+    # Native libraries print messages; none of them may reach the frames or the terminal.
     silence = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(silence, descriptor)
-    mimetypes.init([])  # else the first parser that asks for a type opens files of the system
+    mimetypes.init([])  # otherwise the first look-up of a type would open files of the system
     gate = jail.enter(limits, int(sys.argv[2]))
     try:
         Server(replies, limits, recognises="ocr" in sys.argv[3:]).serve(commands, gate)
@@ -43,17 +43,18 @@ def main() -> None:
 
 
 class Server:
-    """Answers each command line with the file's frames.
+    """A loop that answers each command line with the frames of a file.
 
-    A line is the path of a file, and what reads it where Fathom itself does not, in hexadecimal.
+    A line is the path of a file, and the extension that reads it if Fathom itself does not, in
+    hexadecimal.
     """
 
     def __init__(self, replies: BinaryIO, limits: ParseLimits, *, recognises: bool = False) -> None:
-        """Nothing is read yet.
+        """Create the server without reading anything.
 
         Args:
-            replies: Where the frames go.
-            limits: What one file may cost, of one that is recognised each page.
+            replies: Receives the frames.
+            limits: The most for one file; for a file that is recognised, the most for each page.
             recognises: Read the text of pictures too.
         """
         self._replies = replies
@@ -67,10 +68,10 @@ class Server:
             )
 
     def serve(self, commands: BinaryIO, gate: jail.Gate) -> None:
-        """Until there are no more commands."""
+        """Answer commands until there are no more."""
         for command in commands:
-            path, *added = (bytes.fromhex(part) for part in command.decode("ascii").split())
-            extension = _admitted(json.loads(added[0]), gate) if added else None
+            path, *encoded = (bytes.fromhex(field) for field in command.decode("ascii").split())
+            extension = _admitted(json.loads(encoded[0]), gate) if encoded else None
             gate.give(path)
             jail.renew_cpu(self._limits.cpu_s)
             self._answer(path, extension)
@@ -82,7 +83,7 @@ class Server:
         jail.renew_cpu(self._limits.cpu_s)
 
     def _answer(self, path: bytes, extension: Extension | None) -> None:
-        refused: Refused | None = None
+        final_refusal: ParseRefusal | None = None
         batch = _Values()
         try:
             with Path(os.fsdecode(path)).open("rb") as file:
@@ -91,48 +92,50 @@ class Server:
                     batch.add(value)
                     if batch.is_full:
                         self._send(Frame(values=batch.taken()))
-        except Refused as refusal:
-            refused = refusal
+        except ParseRefusal as refusal:
+            final_refusal = refusal
         except MemoryError:
             raise
         except Exception as error:  # noqa: BLE001 - parsers of hostile input raise anything
-            refused = Refused("failed", _told(error))
+            final_refusal = ParseRefusal("failed", _told(error))
         try:
-            self._end(batch.taken(), refused)
-        except Refused as refusal:  # too much for a frame
+            self._end(batch.taken(), final_refusal)
+        except ParseRefusal as refusal:  # the batch is too much for a frame
             self._end((), refusal)
 
-    def _end(self, values: tuple[Parsed | Failure, ...], refused: Refused | None) -> None:
+    def _end(
+        self, values: tuple[ParsedDocument | RecordFailure, ...], refusal: ParseRefusal | None
+    ) -> None:
         peak = jail.peak_bytes()
-        self._send(Frame(values=values, done=True, refused=refused, peak_bytes=peak))
+        self._send(Frame(values=values, done=True, refused=refusal, peak_bytes=peak))
 
 
 class _Values:
-    """What a file gave and is not sent yet."""
+    """A batch of a file's values that are not sent yet."""
 
     def __init__(self) -> None:
-        self._values: list[Parsed | Failure] = []
+        self._values: list[ParsedDocument | RecordFailure] = []
         self._chars = 0
 
     @property
     def is_full(self) -> bool:
         return self._chars >= _BATCH_CHARS or len(self._values) >= _BATCH_VALUES
 
-    def add(self, value: Parsed | Failure) -> None:
+    def add(self, value: ParsedDocument | RecordFailure) -> None:
         self._values.append(value)
-        self._chars += len(value.text) if isinstance(value, Parsed) else 0
+        self._chars += len(value.text) if isinstance(value, ParsedDocument) else 0
 
-    def taken(self) -> tuple[Parsed | Failure, ...]:
-        taken = tuple(self._values)
+    def taken(self) -> tuple[ParsedDocument | RecordFailure, ...]:
+        values = tuple(self._values)
         self._values.clear()
         self._chars = 0
-        return taken
+        return values
 
 
-def _admitted(added: dict[str, Any], gate: jail.Gate) -> Extension:
-    """What reads the next file; its module may be imported from now on, wherever it lies."""
-    folder = added.pop("folder")
-    extension = Extension(**added)
+def _admitted(fields: dict[str, Any], gate: jail.Gate) -> Extension:
+    """Return the extension that reads the next file, after allowing the import of its module."""
+    folder = fields.pop("folder")
+    extension = Extension(**fields)
     if folder and folder not in sys.path:
         sys.path.append(folder)
         gate.admit(folder, extension.module.partition(".")[0])

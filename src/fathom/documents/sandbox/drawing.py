@@ -1,4 +1,4 @@
-"""A page of a PDF drawn as it looks, in a process of its own under the limits of the sandbox."""
+"""Drawing of a PDF page as it looks, in a separate process under the limits of the sandbox."""
 
 import json
 import os
@@ -11,38 +11,38 @@ from pathlib import Path
 from struct import pack
 from typing import Any
 
-from fathom.documents.base import ParseLimits, Refused
+from fathom.documents.base import ParseLimits, ParseRefusal
 from fathom.documents.sandbox import jail
 from fathom.documents.sandbox.frames import MEMORY_EXIT
 from fathom.documents.sandbox.parent import import_path
 
 MOST_PIXELS = 4_000_000
-"""Of a page; a larger one is drawn smaller."""
+"""Most pixels of a page; a larger page is scaled down."""
 PixelBox = tuple[int, int, int, int]
-"""Left, top, right, bottom in a picture."""
+"""Left, top, right and bottom in a picture, in pixels."""
 _BOOT = (
     "import sys; sys.path[:] = sys.argv.pop().split('\\n'); "
     "from fathom.documents.sandbox.drawing import main; main()"
 )
 _NO_PAGE, _DAMAGED = 3, 4
 MOST_QUOTED = 4_000
-"""So many characters of a quote are looked for."""
+"""The number of characters of a quote to search for."""
 INK = (1.0, 0.93, 0.5)
-"""What is left of red, green and blue below the marker."""
+"""The shares of red, green and blue that the marker lets through."""
 
 
 def draw_page(path: Path, page: int, *, width: int, limits: ParseLimits, quote: str = "") -> bytes:
-    """A page as a PNG.
+    """Draw a page as a PNG.
 
     Args:
         path: A PDF file.
         page: From 1.
         width: In pixels.
-        limits: What it may cost.
-        quote: Marked where it stands on the page, as with a text marker.
+        limits: The most that the process may use.
+        quote: Text to mark on the page, as with a text marker.
 
     Raises:
-        Refused: If there is no such page, or it cannot be drawn within the limits.
+        ParseRefusal: If there is no such page, or it cannot be drawn within the limits.
     """
     command = [
         *(sys.executable, "-I", "-S", "-X", "utf8", "-c", _BOOT),
@@ -61,22 +61,22 @@ def draw_page(path: Path, page: int, *, width: int, limits: ParseLimits, quote: 
             check=False,
         )
     except subprocess.TimeoutExpired:
-        raise Refused("failed", f"took longer than {limits.wall_s:g} s") from None
+        raise ParseRefusal("failed", f"took longer than {limits.wall_s:g} s") from None
     if done.returncode == _NO_PAGE:
-        raise Refused("no_document", f"there is no page {page}")
+        raise ParseRefusal("no_document", f"there is no page {page}")
     if done.returncode or not done.stdout.startswith(b"\x89PNG"):
-        raise Refused("failed", "the page cannot be drawn")
+        raise ParseRefusal("failed", "the page cannot be drawn")
     return done.stdout
 
 
 def main() -> None:
-    """The process: draws one page to its standard output."""
+    """Draw one page to the standard output; this is the entry point of the process."""
     import pypdfium2
 
     limits = ParseLimits(**json.loads(sys.argv[1]))
     path, page, width = Path(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5])
     reply = os.fdopen(os.dup(1), "wb")
-    # Native libraries print what they like; none of it may reach the picture.
+    # Native libraries print messages; none of them may reach the picture.
     silence = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(silence, descriptor)
@@ -98,8 +98,8 @@ def main() -> None:
 
 
 def _drawn(page: Any, width: int, quote: str) -> bytes:  # noqa: ANN401 - of pypdfium2
-    wide, high = max(page.get_width(), 1.0), max(page.get_height(), 1.0)
-    scale = min(width / wide, (MOST_PIXELS / (wide * high)) ** 0.5)
+    page_width, page_height = max(page.get_width(), 1.0), max(page.get_height(), 1.0)
+    scale = min(width / page_width, (MOST_PIXELS / (page_width * page_height)) ** 0.5)
     bitmap = page.render(scale=scale, rev_byteorder=True, no_smoothpath=False)
     rows = bitmap.to_numpy()
     pixel = bitmap.get_posconv(page).to_bitmap
@@ -112,18 +112,18 @@ def _drawn(page: Any, width: int, quote: str) -> bytes:  # noqa: ANN401 - of pyp
 
 
 def _boxes(page: Any, quote: str) -> list[tuple[float, float, float, float]]:  # noqa: ANN401
-    """Where a quote stands on a page: left, bottom, right, top, a line each."""
+    """Return where a quote stands on a page, as (left, bottom, right, top), one box a line."""
     from pypdfium2 import raw
 
     words = page.get_textpage()
-    signs = [chr(raw.FPDFText_GetUnicode(words.raw, at)) for at in range(words.count_chars())]
-    # Of a text and its copy in the index only letters and digits are sure to be the same.
-    held = [at for at, sign in enumerate(signs) if sign.isalnum()]
-    wanted = "".join(sign.casefold()[:1] for sign in quote if sign.isalnum())
-    found = "".join(signs[at].casefold()[:1] for at in held).find(wanted) if wanted else -1
-    if found < 0:
+    chars = [chr(raw.FPDFText_GetUnicode(words.raw, at)) for at in range(words.count_chars())]
+    # Only letters and digits are sure to be the same in a text and its copy in the index.
+    letters = [at for at, char in enumerate(chars) if char.isalnum()]
+    needle = "".join(char.casefold()[:1] for char in quote if char.isalnum())
+    start = "".join(chars[at].casefold()[:1] for at in letters).find(needle) if needle else -1
+    if start < 0:
         return []
-    first, last = held[found], held[found + len(wanted) - 1]
+    first, last = letters[start], letters[start + len(needle) - 1]
     return [words.get_rect(at) for at in range(words.count_rects(first, last - first + 1))]
 
 
@@ -145,12 +145,12 @@ def _in_picture(
 
 
 def png(pixels: bytes, width: int, height: int) -> bytes:
-    """A picture of red, green and blue bytes as a PNG file."""
+    """Encode red, green and blue bytes as a PNG file."""
     row = 3 * width
     lines = b"".join(b"\0" + pixels[row * at : row * (at + 1)] for at in range(height))
     head = pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    parts = ((b"IHDR", head), (b"IDAT", zlib.compress(lines, 6)), (b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(_part(*part) for part in parts)
+    sections = ((b"IHDR", head), (b"IDAT", zlib.compress(lines, 6)), (b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(_part(*section) for section in sections)
 
 
 def _part(name: bytes, data: bytes) -> bytes:

@@ -1,8 +1,8 @@
-"""The bytes that cross from the reading process to its parent.
+"""The frames of bytes that cross from the reading process to its parent.
 
 A frame is two lengths, a JSON head with the structure, and the texts as UTF-8. Reading a frame
-runs no code of the sender's choice, and every value in it is checked: the sender may have been
-taken over by a hostile document.
+runs no code of the sender's choice, and every value in it is checked: a hostile document may have
+taken over the sender.
 """
 
 import json
@@ -10,45 +10,45 @@ import struct
 from dataclasses import dataclass
 from typing import Any, cast, get_args
 
-from fathom.documents.base import Failure, Parsed, ParseOutcome, Refused
+from fathom.documents.base import ParsedDocument, ParseOutcome, ParseRefusal, RecordFailure
 from fathom.documents.record_ids import check_record_id
 from fathom.types import Block, BlockKind, Scalar, Span
 
 MEMORY_EXIT = 77
-"""With this status the reading process ends when its memory is spent."""
+"""The exit status of a reading process that ran out of memory."""
 LENGTHS = struct.Struct("!II")
 HEAD_BYTES = 32_000_000
 _KINDS = cast("tuple[BlockKind, ...]", get_args(BlockKind))
 _OUTCOMES = cast("tuple[ParseOutcome, ...]", get_args(ParseOutcome))
 _FIELDS = 6
-_SURE = 1000  # of it parts: how surely text was recognised is sent as a whole number
+_SURE = 1000  # the sureness of recognised text is sent as a whole number of thousandths
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frame:
-    """Some of what a file gives.
+    """A batch of a file's documents, or its end.
 
     Attributes:
         values: Documents and failed records in file order.
         done: Whether this is the file's last frame.
         refused: The file's refusal; only in a last frame.
         peak_bytes: Most memory the sender has held since it started; only in a last frame.
-        page: So many pages have been read off their pictures.
-        pages: Of so many.
+        page: The number of pages that have been recognised so far.
+        pages: The number of pages to recognise.
     """
 
-    values: tuple[Parsed | Failure, ...] = ()
+    values: tuple[ParsedDocument | RecordFailure, ...] = ()
     done: bool = False
-    refused: Refused | None = None
+    refused: ParseRefusal | None = None
     peak_bytes: int = 0
     page: int = 0
     pages: int = 0
 
 
 def encode(frame: Frame) -> bytes:
-    """The frame as bytes, lengths first. Lone surrogates become `?`."""
+    """Encode a frame as bytes, lengths first. Lone surrogates become `?`."""
     texts = [
-        value.text.encode("utf-8", "replace") if isinstance(value, Parsed) else b""
+        value.text.encode("utf-8", "replace") if isinstance(value, ParsedDocument) else b""
         for value in frame.values
     ]
     head: dict[str, Any] = {
@@ -61,13 +61,13 @@ def encode(frame: Frame) -> bytes:
         head["refused"] = [frame.refused.outcome, frame.refused.reason]
     packed = json.dumps(head, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
     if len(packed) > HEAD_BYTES:
-        raise Refused("failed", "has more structure than fits; split it into smaller files")
+        raise ParseRefusal("failed", "has more structure than fits; split it into smaller files")
     text = b"".join(texts)
     return LENGTHS.pack(len(packed), len(text)) + packed + text
 
 
 def decode(head: bytes, text: bytes) -> Frame:
-    """The frame from its two parts.
+    """Decode a frame from its head and its text.
 
     Raises:
         ValueError: If anything in it is not as `encode` writes it.
@@ -79,7 +79,7 @@ def decode(head: bytes, text: bytes) -> Frame:
 
 
 def _frame(head: dict[str, Any], text: bytes) -> Frame:
-    values: list[Parsed | Failure] = []
+    values: list[ParsedDocument | RecordFailure] = []
     at = 0
     for packed in head["values"]:
         size = _whole(packed.get("size", 0))
@@ -91,15 +91,15 @@ def _frame(head: dict[str, Any], text: bytes) -> Frame:
     return Frame(
         values=tuple(values),
         done=head["done"] is True,
-        refused=Refused(*_refusal(*head["refused"])) if "refused" in head else None,
+        refused=ParseRefusal(*_refusal(*head["refused"])) if "refused" in head else None,
         peak_bytes=_whole(head["peak"]),
         page=page,
         pages=pages,
     )
 
 
-def _packed(value: Parsed | Failure, size: int) -> dict[str, Any]:
-    if isinstance(value, Failure):
+def _packed(value: ParsedDocument | RecordFailure, size: int) -> dict[str, Any]:
+    if isinstance(value, RecordFailure):
         return {
             "line": value.line,
             "refused": [value.outcome, value.reason],
@@ -129,12 +129,14 @@ def _packed(value: Parsed | Failure, size: int) -> dict[str, Any]:
     }
 
 
-def _value(packed: dict[str, Any], text: str) -> Parsed | Failure:
+def _value(packed: dict[str, Any], text: str) -> ParsedDocument | RecordFailure:
     record = None if packed["record"] is None else _read_record_id(packed["record"])
     if "line" in packed:
         outcome, reason = _refusal(*packed["refused"])
-        return Failure(line=_whole(packed["line"]), outcome=outcome, reason=reason, record=record)
-    return Parsed(
+        return RecordFailure(
+            line=_whole(packed["line"]), outcome=outcome, reason=reason, record=record
+        )
+    return ParsedDocument(
         text=text,
         title=_string(packed["title"]),
         blocks=_blocks(packed["blocks"], packed["paths"], len(text)),
@@ -147,11 +149,11 @@ def _value(packed: dict[str, Any], text: str) -> Parsed | Failure:
 
 def _lines(numbers: list[Any], length: int) -> tuple[tuple[int, int], ...]:
     lines = tuple(zip(*[map(_whole, numbers)] * 2, strict=True))
-    before = (-1, 0)
+    last = (-1, 0)
     for offset, line in lines:
-        if not (before[0] < offset < length and before[1] < line):
+        if not (last[0] < offset < length and last[1] < line):
             raise ValueError("damaged frame: a line lies outside the text")
-        before = (offset, line)
+        last = (offset, line)
     return lines
 
 
@@ -184,6 +186,7 @@ def _refusal(outcome: object, reason: object) -> tuple[ParseOutcome, str]:
 
 
 def _whole(value: object) -> int:
+    # An exact type check, because `True` is an int too.
     if type(value) is not int or value < 0:
         raise ValueError(f"damaged frame: {value!r} is no whole number")
     return value

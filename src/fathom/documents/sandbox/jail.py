@@ -1,8 +1,8 @@
-"""What the reading process gives up before it sees a file.
+"""The rights that the reading process gives up before it reads a file.
 
-Layers, weakest assumption first: resource limits hold for native code too; the network
-namespace, where the system lets us have one, takes the network away from native code; the audit
-hook stops Python code from opening sockets, programs and any file but the given one.
+Layers, weakest assumption first: resource limits hold for native code too; the network namespace,
+if the system grants one, takes the network away from native code; the audit hook stops Python code
+from opening sockets, programs and any file but the given one.
 """
 
 import contextlib
@@ -47,7 +47,7 @@ _DEVICES = ("/dev/null", "/dev/urandom", "/dev/random")
 
 
 class Gate:
-    """The audit hook: lets one file and the interpreter's libraries be read, nothing else."""
+    """An audit hook that lets one file and the interpreter's libraries be read, nothing else."""
 
     def __init__(self) -> None:
         paths = sysconfig.get_paths()
@@ -58,17 +58,17 @@ class Gate:
         self._given: bytes | None = None
 
     def give(self, path: bytes | None) -> None:
-        """Allow this file (and no longer the one before)."""
+        """Allow this file, and no longer the one before."""
         self._given = path
 
     def admit(self, folder: str, module: str) -> None:
-        """Allow a module, or a package, of a folder that is none of the interpreter's own."""
+        """Allow a module, or a package, in a folder outside of the interpreter's own."""
         real = os.path.realpath(folder)
         self._listed.add(real)
         self._roots += tuple(f"{real}{os.sep}{module}{end}" for end in (os.sep, ".py"))
 
     def __call__(self, event: str, args: tuple[Any, ...]) -> None:
-        """Called by the interpreter before each audited act.
+        """Check an audited act; the interpreter calls this before each one.
 
         Raises:
             PermissionError: If the act is not allowed.
@@ -103,14 +103,14 @@ class Gate:
 
 
 def enter(limits: ParseLimits, parent: int) -> Gate:
-    """Give up everything that reading a document does not need; there is no way back.
+    """Give up everything that reading a document does not need; this cannot be undone.
 
     Args:
         limits: The memory this process may take.
         parent: Process id of the parent; when it dies, so does this process.
 
     Returns:
-        The gate, by which the one readable file is named.
+        The gate through which the one readable file is set.
     """
     _kernel(parent)
     _limit(resource.RLIMIT_AS, limits.memory_bytes)
@@ -131,11 +131,11 @@ def renew_cpu(seconds: int) -> None:
 
 
 def peak_bytes() -> int:
-    """Most memory this process has held, 0 where the system does not tell."""
-    # Not ru_maxrss: that counts the parent's memory from before the exec.
+    """Return the most memory this process has held in bytes; 0 if the system does not report it."""
+    # `ru_maxrss` would count the parent's memory from before the exec.
     with contextlib.suppress(OSError), Path("/proc/self/status").open("rb", buffering=0) as status:
-        _, found, after = status.read(_STATUS_BYTES).partition(b"VmHWM:")
-        return int(after.split(None, 1)[0]) * 1024 if found else 0
+        _, label, rest = status.read(_STATUS_BYTES).partition(b"VmHWM:")
+        return int(rest.split(None, 1)[0]) * 1024 if label else 0
     return 0
 
 
@@ -158,5 +158,6 @@ def _kernel(parent: int) -> None:
     if os.getppid() != parent:
         sys.exit(1)  # the parent died before it could be watched
     libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    # Only root may take a network namespace directly; others need a user namespace with it.
     if libc.unshare(_CLONE_NEWNET) != 0:
         libc.unshare(_CLONE_NEWUSER | _CLONE_NEWNET)

@@ -1,4 +1,4 @@
-"""The sandbox: files are read in a process of their own, which may be killed at any time."""
+"""The sandbox: files are read in a separate process, which may be killed at any time."""
 
 import contextlib
 import dataclasses
@@ -16,7 +16,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Self
 
-from fathom.documents.base import NEEDS_OCR, Failure, Parsed, ParseLimits, Refused
+from fathom.documents.base import (
+    NEEDS_OCR,
+    ParsedDocument,
+    ParseLimits,
+    ParseRefusal,
+    RecordFailure,
+)
 from fathom.documents.ocr.extra import mended
 from fathom.documents.sandbox.frames import HEAD_BYTES, LENGTHS, MEMORY_EXIT, Frame, decode
 from fathom.extensions import Extension, format_of
@@ -29,16 +35,16 @@ _TICK_S = 0.05
 _READ_BYTES = 1 << 20
 _SLACK_BYTES = 8_000_000
 _ASKED_BYTES = 16_000
-"""So long commands wait at most: they fit into any pipe, where both sides could wait else."""
+"""The most bytes of waiting commands: they fit into any pipe, so that the sides never deadlock."""
 
 
 class Child:
     """A running reading process; its replies are as untrusted as the documents.
 
     Args:
-        limits: What one file may cost.
+        limits: The most that one file may use.
         folder: Working directory of the process.
-        recognises: Read the text of pictures too; each page may cost as much as a file then.
+        recognises: Read the text of pictures too; each page may then use as much as a file.
     """
 
     def __init__(self, limits: ParseLimits, folder: str, *, recognises: bool = False) -> None:
@@ -69,42 +75,42 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """Process id."""
+        """The process id."""
         return self._process.pid
 
     def gone(self) -> bool:
-        """Whether the process has ended."""
+        """Return whether the process has ended."""
         return self._process.poll() is not None
 
     @property
     def asked(self) -> int:
-        """How many files it was asked for whose turn has not come."""
+        """The number of requested files whose reply has not begun."""
         return len(self._asked)
 
     @property
     def has_room(self) -> bool:
-        """Whether it can be asked for another file before the next reply is received."""
+        """The readiness for another request before the next reply is received."""
         return sum(self._asked) < _ASKED_BYTES
 
     def send(self, path: Path, extension: Extension | None) -> None:
-        """Ask for the file at `path`; `extension` reads it where Fathom itself does not."""
-        absolute = os.fsencode(path.absolute())  # the process stands in another folder
+        """Request the file at `path`; `extension` reads it if Fathom itself does not."""
+        absolute = os.fsencode(path.absolute())  # the process runs in another folder
         command = absolute.hex().encode("ascii") + _told(extension) + b"\n"
         self._asked.append(len(command))
-        # A process that is gone is noticed, with its reason, when its reply is awaited.
+        # The wait for its reply reports an ended process, with the reason.
         with contextlib.suppress(BrokenPipeError):
             self._commands.write(command)
 
     def turn(self) -> None:
-        """What is received from now on is the reply to the next file it was asked for."""
+        """Begin the reply to the next requested file."""
         self._asked.popleft()
         self._largest = self._received = 0
 
     def receive(self) -> Frame:
-        """The next part of the reply to the file whose turn it is.
+        """Receive the next frame of the reply that was begun.
 
         Raises:
-            Refused: `failed`, naming the limit, if the process broke one or died.
+            ParseRefusal: `failed`, naming the limit, if the process broke one or died.
         """
         deadline = time.monotonic() + self._limits.wall_s
         sizes = LENGTHS.unpack(self._exactly(LENGTHS.size, deadline))
@@ -113,13 +119,13 @@ class Child:
         text_cap = 4 * self._limits.text_chars + _SLACK_BYTES
         too_much = self._received > self._limits.corpus_bytes
         if head_bytes > HEAD_BYTES or text_bytes > text_cap or too_much:
-            raise Refused("failed", "gives more text than the limit allows")
+            raise ParseRefusal("failed", "gives more text than the limit allows")
         head = self._exactly(head_bytes, deadline)
         text = self._exactly(text_bytes, deadline)
         try:
             return decode(head, text)
         except ValueError:
-            raise Refused("failed", "the parser gave a damaged reply") from None
+            raise ParseRefusal("failed", "the parser gave a damaged reply") from None
 
     def close(self) -> None:
         """Kill the process and wait for its end."""
@@ -131,25 +137,25 @@ class Child:
     def _exactly(self, count: int, deadline: float) -> bytes:
         while len(self._unread) < count:
             self._await(deadline)
-            part = os.read(self._replies.fileno(), _READ_BYTES)
-            if not part:
-                raise Refused("failed", self._why_dead())
-            self._unread += part
-        taken = bytes(self._unread[:count])
+            received = os.read(self._replies.fileno(), _READ_BYTES)
+            if not received:
+                raise ParseRefusal("failed", self._why_dead())
+            self._unread += received
+        content = bytes(self._unread[:count])
         del self._unread[:count]
-        return taken
+        return content
 
     def _await(self, deadline: float) -> None:
         while not select.select([self._replies], [], [], _TICK_S)[0]:
             self._largest = max(self._largest, _resident_bytes(self.pid))
             if time.monotonic() > deadline:
-                raise Refused("failed", f"took longer than {self._limits.wall_s:g} s")
+                raise ParseRefusal("failed", f"took longer than {self._limits.wall_s:g} s")
 
     def _why_dead(self) -> str:
         code = self._process.wait()
         if code == -signal.SIGXCPU:
             return f"took more than {self._limits.cpu_s} s of processor time"
-        # A native library that gets no memory aborts without a word; its size tells.
+        # A native library without memory aborts silently; the size of the process reveals it.
         if code == MEMORY_EXIT or self._largest * 3 > self._limits.memory_bytes:
             return f"needs more than {_readable(self._limits.memory_bytes)} of memory"
         if code < 0:
@@ -158,28 +164,28 @@ class Child:
 
 
 def _received(child: Child) -> Frame:
-    """The next part of the reply; where the process broke a limit or died, a last one says so."""
+    """Receive the next frame; a broken limit or a dead process gives a last frame that refuses."""
     try:
         return child.receive()
-    except Refused as refused:
-        return Frame(done=True, refused=refused, peak_bytes=sys.maxsize)
+    except ParseRefusal as refusal:
+        return Frame(done=True, refused=refusal, peak_bytes=sys.maxsize)
 
 
 def _told(extension: Extension | None) -> bytes:
-    """The end of a command."""
+    """Encode the end of a command, which names the extension."""
     if extension is None:
         return b""
-    added = {**dataclasses.asdict(extension), "folder": extension.folder}
-    return b" " + json.dumps(added).encode().hex().encode("ascii")
+    fields = {**dataclasses.asdict(extension), "folder": extension.folder}
+    return b" " + json.dumps(fields).encode().hex().encode("ascii")
 
 
 def import_path() -> str:
-    """Where a process of ours finds its modules, a folder a line."""
-    own = str(Path(__file__).parents[3])
-    # The user's own folders stay out: a document must not be able to bring modules along.
+    """Return the folders from which our processes import modules, one a line."""
+    package = str(Path(__file__).parents[3])
+    # The user's own folders stay out: a module beside a document must never be imported.
     libraries = [p for p in sys.path if p.endswith((".zip", "-packages", "lib-dynload"))]
     standard = str(Path(os.__file__).parent)
-    return "\n".join(dict.fromkeys([own, standard, *libraries]))
+    return "\n".join(dict.fromkeys([package, standard, *libraries]))
 
 
 def _resident_bytes(pid: int) -> int:
@@ -195,7 +201,7 @@ def _readable(size: int) -> str:
 
 
 OnPage = Callable[[int, int], None]
-"""Told how many pages of a file have been recognised, of how many."""
+"""A callback for how many pages of a file have been recognised, and of how many."""
 
 
 def _nobody(_page: int, _pages: int) -> None:
@@ -203,12 +209,13 @@ def _nobody(_page: int, _pages: int) -> None:
 
 
 class Sandbox:
-    """Reads files in a child process under `ParseLimits`, one file at a time.
+    """A reader of files in a child process under `ParseLimits`, one file at a time.
 
     The child is started once and lives until it breaks a limit, crashes or has grown large; then
-    the next file gets a new one. It reads ahead what it is told comes next. What turns out to hold
-    pictures of text is given to a second one that can recognise it, with limits of its own, where
-    the extra `ocr` is installed. Use it as a context manager, from one thread.
+    the next file gets a new one. It reads ahead the files that were begun. If a file turns out to
+    hold pictures of text, a second child that can recognise text reads it, with its own limits,
+    provided that the extra `ocr` is installed. Use the sandbox as a context manager, from one
+    thread.
     """
 
     def __init__(self, limits: ParseLimits | None = None) -> None:
@@ -221,7 +228,7 @@ class Sandbox:
 
     @property
     def limits(self) -> ParseLimits:
-        """What one file may cost."""
+        """The most that one file may use."""
         return self._limits
 
     def __enter__(self) -> Self:
@@ -237,31 +244,33 @@ class Sandbox:
             self._folder = None
 
     def begin(self, path: Path) -> None:
-        """Say that this file is parsed after those that were begun; it is read meanwhile."""
+        """Announce a file to be parsed after those begun before; it is read meanwhile."""
         self._next.append(path)
         if not self._receiving:
             self._ready()
 
-    def parse(self, path: Path, on_page: OnPage = _nobody) -> Iterator[Parsed | Failure]:
-        """What the file at `path` holds, in file order.
+    def parse(
+        self, path: Path, on_page: OnPage = _nobody
+    ) -> Iterator[ParsedDocument | RecordFailure]:
+        """Yield the contents of the file at `path`, in file order.
 
-        Files that were begun come in their order: those before this one are passed over. One that
-        was not is read by a process of its own.
+        Files that were begun come in their order: earlier ones are skipped. A file that was not
+        begun is read by a separate process.
 
         Args:
             path: A regular file.
-            on_page: Told how many pages have been recognised, of how many.
+            on_page: Called with how many pages have been recognised, and of how many.
 
         Raises:
-            Refused: When the file gives no (more) text; `failed` names the limit it broke.
+            ParseRefusal: When the file gives no (more) text; `failed` names the limit it broke.
         """
         try:
-            for part in self._parsed(path):
-                if isinstance(part, Parsed) and self._can_recognise(part.unread):
-                    yield self._fuller(part, path, on_page)
+            for value in self._parsed(path):
+                if isinstance(value, ParsedDocument) and self._can_recognise(value.unread):
+                    yield self._fuller(value, path, on_page)
                 else:
-                    yield part
-        except Refused as refusal:
+                    yield value
+        except ParseRefusal as refusal:
             if not self._can_recognise(refusal.reason):
                 raise
             yield from self._recognised(path, on_page)
@@ -269,19 +278,19 @@ class Sandbox:
     def _can_recognise(self, reason: str) -> bool:
         return mended(reason) and self._limits.ocr_pages > 0
 
-    def _fuller(self, part: Parsed, path: Path, on_page: OnPage) -> Parsed:
-        """A document with its scanned pages too; without them where they cannot be read."""
+    def _fuller(self, document: ParsedDocument, path: Path, on_page: OnPage) -> ParsedDocument:
+        """Return a document with its scanned pages too, or without them if they cannot be read."""
         try:
             whole = next(self._recognised(path, on_page))
-        except Refused as refusal:
-            pages = part.unread.removesuffix(f"; {NEEDS_OCR}")
-            return dataclasses.replace(part, unread=f"{pages}: {refusal.reason}")
-        return whole if isinstance(whole, Parsed) else part
+        except ParseRefusal as refusal:
+            pages = document.unread.removesuffix(f"; {NEEDS_OCR}")
+            return dataclasses.replace(document, unread=f"{pages}: {refusal.reason}")
+        return whole if isinstance(whole, ParsedDocument) else document
 
-    def _parsed(self, path: Path) -> Iterator[Parsed | Failure]:
+    def _parsed(self, path: Path) -> Iterator[ParsedDocument | RecordFailure]:
         if self._receiving or (self._next and path not in self._next):
-            with Sandbox(self._limits) as apart:
-                yield from apart._parsed(path)
+            with Sandbox(self._limits) as other:
+                yield from other._parsed(path)
             return
         self._come_to(path)
         child = self._ready()
@@ -289,13 +298,13 @@ class Sandbox:
         child.turn()
         healthy, self._receiving = False, True
         try:
-            values: tuple[Parsed | Failure, ...] = ()
+            values: tuple[ParsedDocument | RecordFailure, ...] = ()
             while True:
                 frame = _received(child)
-                # A process that has grown would blame the next file for it.
+                # In a process that has grown, the next file would break the limit.
                 healthy = frame.done and frame.peak_bytes * 2 < self._limits.memory_bytes
-                # Only now: who takes the one document of a file asks for nothing after it, and
-                # the process that is through with the file can read the next one.
+                # The values are yielded one frame late: a caller may stop after a file's only
+                # document, and by then the last frame has shown that the process can go on.
                 yield from values
                 values = frame.values
                 if frame.done:
@@ -311,15 +320,15 @@ class Sandbox:
     def _come_to(self, path: Path) -> None:
         """Make this file the next one."""
         if self._next and self._next[0] != path:
-            self._drop()  # it is reading what nobody wants to know
+            self._drop()  # it is reading a file that nobody requested
         while self._next and self._next[0] != path:
             self._next.popleft()
         if not self._next:
             self._next.append(path)
 
-    def _recognised(self, path: Path, on_page: OnPage) -> Iterator[Parsed | Failure]:
+    def _recognised(self, path: Path, on_page: OnPage) -> Iterator[ParsedDocument | RecordFailure]:
         child = self._ready_to_recognise()
-        values: list[Parsed | Failure] = []
+        values: list[ParsedDocument | RecordFailure] = []
         healthy = False
         try:
             child.send(path, None)
@@ -377,22 +386,24 @@ class Sandbox:
 
 
 def begin(path: Path, sandbox: Sandbox) -> None:
-    """Say that `read` is asked for this file next, after those that were begun."""
-    with contextlib.suppress(Refused):
+    """Announce that `read` will be called for this file after those begun before."""
+    with contextlib.suppress(ParseRefusal):
         _check_readable(path)
         sandbox.begin(path)
 
 
-def read(path: Path, sandbox: Sandbox, on_page: OnPage = _nobody) -> Iterator[Parsed | Failure]:
-    """What the file at `path` holds: one document, or one value per record of a corpus.
+def read(
+    path: Path, sandbox: Sandbox, on_page: OnPage = _nobody
+) -> Iterator[ParsedDocument | RecordFailure]:
+    """Yield the contents of the file at `path`: one document, or one value per record of a corpus.
 
     Args:
         path: Any path.
-        sandbox: Where it is read.
-        on_page: See `Sandbox.parse`.
+        sandbox: Reads the file.
+        on_page: As for `Sandbox.parse`.
 
     Raises:
-        Refused: With the typed outcome when the file gives no (more) text.
+        ParseRefusal: With the typed outcome when the file gives no (more) text.
     """
     _check_readable(path)
     yield from sandbox.parse(path, on_page)
@@ -400,10 +411,10 @@ def read(path: Path, sandbox: Sandbox, on_page: OnPage = _nobody) -> Iterator[Pa
 
 def _check_readable(path: Path) -> None:
     try:
-        found = path.stat()
+        status = path.stat()
     except OSError as error:
-        raise Refused("failed", f"cannot be read: {error.strerror}") from error
-    if not stat.S_ISREG(found.st_mode):
-        raise Refused("no_document", "not a regular file")
-    if not found.st_size:
-        raise Refused("empty", "the file has no bytes")
+        raise ParseRefusal("failed", f"cannot be read: {error.strerror}") from error
+    if not stat.S_ISREG(status.st_mode):
+        raise ParseRefusal("no_document", "not a regular file")
+    if not status.st_size:
+        raise ParseRefusal("empty", "the file has no bytes")

@@ -4,10 +4,16 @@ from collections.abc import Iterator, Sequence
 from math import inf
 
 from fathom import __version__
-from fathom.evaluation.breakdown import FIELDS, SHOWN, SHOWN_OF_RANKINGS, Field, rows_of_parts
-from fathom.evaluation.comparison import PairedTest, corrected
+from fathom.evaluation.breakdown import (
+    BREAKDOWN_MEASURES,
+    FIELDS,
+    RANKING_BREAKDOWN_MEASURES,
+    Field,
+    break_down_groups,
+)
+from fathom.evaluation.comparison import PairedTest, correct_for_all
 from fathom.evaluation.findings import Findings
-from fathom.evaluation.grading import JUDGED
+from fathom.evaluation.grading import JUDGE_MEASURES
 from fathom.evaluation.measures import LOWER_IS_BETTER
 from fathom.evaluation.records import Group
 from fathom.evaluation.report.blocks import (
@@ -18,20 +24,25 @@ from fathom.evaluation.report.blocks import (
     ReportTable,
     Sentences,
 )
-from fathom.evaluation.report.curves import by_dataset, size_lines
-from fathom.evaluation.report.figures import of_sizes, of_systems
-from fathom.evaluation.report.narrative import failures, leaders, scope, standings
-from fathom.evaluation.rows import HEADLINES, HEADLINES_OF_RANKINGS, SystemScores
+from fathom.evaluation.report.curves import compute_size_lines, group_by_dataset
+from fathom.evaluation.report.figures import draw_sizes, draw_systems
+from fathom.evaluation.report.narrative import (
+    compare_leaders,
+    describe_scope,
+    describe_standings,
+    list_failures,
+)
+from fathom.evaluation.rows import HEADLINES, RANKING_HEADLINES, SystemScores
 
-MOST_FAILURES = 50
+MAX_FAILURES = 50
 """The number of failed questions that a report lists; it counts all."""
-SPENT = ("retrievals", "llm_calls", "tokens")
+USAGE_COLUMNS = ("retrievals", "llm_calls", "tokens")
 """The columns of usage in tables of strategies; retrievers use no tokens."""
-APART: dict[Field, str] = {
+BREAKDOWN_TITLES: dict[Field, str] = {
     "phase": "by the phase in which questions ended",
     "kind": "by kind of question",
 }
-UNLIKE = (
+UNEQUAL_QUESTIONS = (
     "Not all of them were asked the same questions, so these means cannot be compared; "
     "sentences on two systems rest on the questions that both were asked."
 )
@@ -42,7 +53,7 @@ INTERVALS = (
 )
 
 
-def brief(findings: Findings, by: Sequence[Field] = ()) -> EvaluationReport:
+def build_brief_report(findings: Findings, by: Sequence[Field] = ()) -> EvaluationReport:
     """Build the report of tables of retrieval and of answers, with sentences on them.
 
     Args:
@@ -51,32 +62,35 @@ def brief(findings: Findings, by: Sequence[Field] = ()) -> EvaluationReport:
     """
     blocks: list[ReportBlock] = []
     for rows, measures in (
-        ([row for row in findings.rows if "answered" not in row.measures], HEADLINES_OF_RANKINGS),
-        ([row for row in findings.rows if "answered" in row.measures], (*HEADLINES, *JUDGED)),
+        ([row for row in findings.rows if "answered" not in row.measures], RANKING_HEADLINES),
+        (
+            [row for row in findings.rows if "answered" in row.measures],
+            (*HEADLINES, *JUDGE_MEASURES),
+        ),
     ):
-        blocks += [measured(rows, measures)] if rows else []
-    blocks += _said([test.sentence for test in findings.comparisons])
-    blocks += _said(_synthetic(findings))
+        blocks += [build_measure_table(rows, measures)] if rows else []
+    blocks += _list_sentences([test.sentence for test in findings.comparisons])
+    blocks += _list_sentences(_describe_synthetic(findings))
     for field in by:
-        blocks += _by(findings, field)
-    blocks += _said([agreement.sentence for agreement in findings.agreements])
+        blocks += _break_down(findings, field)
+    blocks += _list_sentences([agreement.sentence for agreement in findings.agreements])
     return EvaluationReport(
-        title=_title(findings),
-        sections=(ReportSection(blocks=(*blocks, *_gate(findings))),),
-        foot=_foot(findings),
+        title=_build_title(findings),
+        sections=(ReportSection(blocks=(*blocks, *_describe_gate(findings))),),
+        foot=_build_foot(findings),
     )
 
 
-def full(findings: Findings) -> EvaluationReport:
+def build_full_report(findings: Findings) -> EvaluationReport:
     """Build the report of all findings: who leads, all measures, plots, and what failed.
 
     Raises:
         UsageError: If there is something to draw and the `eval` extra is not installed.
     """
     statements = (
-        scope(findings.ranked),
-        scope(findings.answered),
-        *_synthetic(findings),
+        describe_scope(findings.ranked),
+        describe_scope(findings.answered),
+        *_describe_synthetic(findings),
         INTERVALS,
     )
     lead = ReportSection(
@@ -84,13 +98,16 @@ def full(findings: Findings) -> EvaluationReport:
         blocks=tuple(ReportStatement(text=statement) for statement in statements if statement)
     )
     sections = (
-        ReportSection(title=title, blocks=tuple(blocks)) for title, blocks in _sections(findings)
+        ReportSection(title=title, blocks=tuple(blocks))
+        for title, blocks in _build_sections(findings)
     )
     filled = (section for section in sections if section.blocks)
-    return EvaluationReport(title=_title(findings), sections=(lead, *filled), foot=_foot(findings))
+    return EvaluationReport(
+        title=_build_title(findings), sections=(lead, *filled), foot=_build_foot(findings)
+    )
 
 
-def measured(
+def build_measure_table(
     rows: Sequence[SystemScores], measures: Sequence[str], *, intervals: int = 1
 ) -> ReportTable:
     """Build a table with a line for each system and a column for each measure.
@@ -104,13 +121,13 @@ def measured(
     """
     names = [name for name in measures if any(name in row.measures for row in rows)]
     # Only strategies have the measure "answered".
-    spent = SPENT if any("answered" in row.measures for row in rows) else ()
+    spent = USAGE_COLUMNS if any("answered" in row.measures for row in rows) else ()
     lines = tuple(
         (
             row.dataset,
             row.system,
             str(row.queries),
-            *(value_of(row, name, interval=at < intervals) for at, name in enumerate(names)),
+            *(format_value(row, name, interval=at < intervals) for at, name in enumerate(names)),
             *(f"{row.usage.get(name, 0.0):.1f}" for name in spent),
             *(f"{row.latency_s[name] * 1000:.1f}" for name in ("p50", "p95")),
         )
@@ -120,7 +137,7 @@ def measured(
     return ReportTable(title="", head=head, rows=lines)
 
 
-def value_of(row: SystemScores, name: str, *, interval: bool = True) -> str:
+def format_value(row: SystemScores, name: str, *, interval: bool = True) -> str:
     """Return a measure as a table shows it, with its interval; empty if the row has none."""
     if name not in row.measures:
         return ""
@@ -131,13 +148,13 @@ def value_of(row: SystemScores, name: str, *, interval: bool = True) -> str:
     return f"{value} [{low:.3f}, {high:.3f}]"
 
 
-def _title(findings: Findings) -> str:
-    names = ", ".join(by_dataset(findings.recorded))
+def _build_title(findings: Findings) -> str:
+    names = ", ".join(group_by_dataset(findings.groups))
     return f"Fathom: evaluation of {names or 'nothing'}"
 
 
-def _foot(findings: Findings) -> str:
-    records = [record for group in findings.recorded for record in group]
+def _build_foot(findings: Findings) -> str:
+    records = [record for group in findings.groups for record in group]
     setups = dict.fromkeys(record.setup for record in records if record.setup)
     return (
         f"Fathom {__version__}; made by setup {', '.join(setups) or 'unknown'}. What each measure "
@@ -145,27 +162,35 @@ def _foot(findings: Findings) -> str:
     )
 
 
-def _synthetic(findings: Findings) -> list[str]:
+def _describe_synthetic(findings: Findings) -> list[str]:
     return [
         f"{count} of the questions of {dataset} are synthetic: made from the documents, not asked "
         "by people, whose questions are harder"
-        for dataset, count in findings.synthetic.items()
+        for dataset, count in findings.synthetic_counts.items()
     ]
 
 
-def _said(sentences: Sequence[str]) -> list[ReportBlock]:
+def _list_sentences(sentences: Sequence[str]) -> list[ReportBlock]:
     return [Sentences(lines=tuple(sentences))] if sentences else []
 
 
-def _sections(findings: Findings) -> Iterator[tuple[str, list[ReportBlock]]]:
+def _build_sections(findings: Findings) -> Iterator[tuple[str, list[ReportBlock]]]:
     """Yield the heading and the blocks of each section; some may have no blocks."""
     # One page makes all these tests, so they are corrected together.
-    leading = corrected([*leaders(findings.ranked), *leaders(findings.answered)])
-    yield "Gate", _gate(findings)
-    yield "In plain words", _said([test.sentence for test in findings.comparisons])
-    yield "Who leads", [*_said(standings(leading)), *_differences(leading)]
-    yield "Agreement of the judges", _said([judge.sentence for judge in findings.agreements])
-    for name in by_dataset(findings.recorded):
+    leading = correct_for_all(
+        [*compare_leaders(findings.ranked), *compare_leaders(findings.answered)]
+    )
+    yield "Gate", _describe_gate(findings)
+    yield "In plain words", _list_sentences([test.sentence for test in findings.comparisons])
+    yield (
+        "Who leads",
+        [*_list_sentences(describe_standings(leading)), *_tabulate_differences(leading)],
+    )
+    yield (
+        "Agreement of the judges",
+        _list_sentences([judge.sentence for judge in findings.agreements]),
+    )
+    for name in group_by_dataset(findings.groups):
         rows = [row for row in findings.rows if row.dataset == name]
         blocks: list[ReportBlock] = []
         for title, groups, ranks in (
@@ -173,20 +198,23 @@ def _sections(findings: Findings) -> Iterator[tuple[str, list[ReportBlock]]]:
             ("Strategies", findings.answered, False),
         ):
             group_rows = [row for row in rows if ("answered" not in row.measures) is ranks]
-            blocks += _systems(title, group_rows, by_dataset(groups).get(name, ()))
+            blocks += _describe_systems(title, group_rows, group_by_dataset(groups).get(name, ()))
         yield f"Data set {name}", blocks
-    sizes = [*size_lines(findings.ranked).items(), *size_lines(findings.answered).items()]
-    yield "The size of the corpus", list(of_sizes(sizes))
-    yield "Failed questions", _failed(findings.recorded)
+    sizes = [
+        *compute_size_lines(findings.ranked).items(),
+        *compute_size_lines(findings.answered).items(),
+    ]
+    yield "The size of the corpus", list(draw_sizes(sizes))
+    yield "Failed questions", _list_failures(findings.groups)
 
 
-def _differences(tests: Sequence[PairedTest]) -> list[ReportBlock]:
+def _tabulate_differences(tests: Sequence[PairedTest]) -> list[ReportBlock]:
     """Return a table with a line for each test: the numbers behind the sentences."""
     lines = tuple(
         (
             f"{test.first} - {test.second}, {test.dataset}",
             test.measure,
-            _around(f"{test.difference:+.3f}", test.interval, "+.3f"),
+            _format_interval(f"{test.difference:+.3f}", test.interval, "+.3f"),
             f"{test.p_holm:.3g}",
             str(test.queries),
             f"{test.detectable:.3f}" if 0 < test.detectable < inf else "",
@@ -201,34 +229,38 @@ def _differences(tests: Sequence[PairedTest]) -> list[ReportBlock]:
     return [ReportTable(title=title, head=head, rows=lines)] if lines else []
 
 
-def _gate(findings: Findings) -> list[ReportBlock]:
+def _describe_gate(findings: Findings) -> list[ReportBlock]:
     verdict = findings.verdict
     if verdict is None:
         return []
-    statement = ReportStatement(text=verdict.sentence, tone="bad" if verdict.fallen else "good")
-    return [statement, *_said([check.sentence for check in verdict.checks])]
+    statement = ReportStatement(
+        text=verdict.sentence, tone="bad" if verdict.regressions else "good"
+    )
+    return [statement, *_list_sentences([check.sentence for check in verdict.checks])]
 
 
-def _systems(
+def _describe_systems(
     title: str, rows: Sequence[SystemScores], groups: Sequence[Group]
 ) -> Iterator[ReportBlock]:
     """Yield a table of systems on one data set, plots, and tables of phases and kinds."""
     if not groups:
         return
-    ranks = groups[0][0].ranks
-    names = HEADLINES_OF_RANKINGS if ranks else (*HEADLINES, *JUDGED)
-    yield _side_by_side(f"{title}: the mean of each measure", rows, names)
+    ranks = groups[0][0].is_ranking
+    names = RANKING_HEADLINES if ranks else (*HEADLINES, *JUDGE_MEASURES)
+    yield _tabulate_systems(f"{title}: the mean of each measure", rows, names)
     # A run that was stopped early has asked fewer questions.
     if len({frozenset(record.question for record in group) for group in groups}) > 1:
-        yield ReportStatement(text=UNLIKE)
-    yield from of_systems(groups)
+        yield ReportStatement(text=UNEQUAL_QUESTIONS)
+    yield from draw_systems(groups)
     for field in FIELDS:
-        rows_of_field = rows_of_parts(groups, field)
-        caption = f"{title}: {APART[field]}"
-        yield from _apart(caption, rows_of_field, SHOWN_OF_RANKINGS if ranks else SHOWN)
+        rows_of_field = break_down_groups(groups, field)
+        caption = f"{title}: {BREAKDOWN_TITLES[field]}"
+        yield from _tabulate_breakdown(
+            caption, rows_of_field, RANKING_BREAKDOWN_MEASURES if ranks else BREAKDOWN_MEASURES
+        )
 
 
-def _side_by_side(
+def _tabulate_systems(
     caption: str, rows: Sequence[SystemScores], measures: Sequence[str]
 ) -> ReportTable:
     """Return a table with a line for each measure and a column for each system."""
@@ -236,7 +268,9 @@ def _side_by_side(
     lines = {
         "questions": [str(row.queries) for row in rows],
         **{
-            f"{name} {'↓' if name in LOWER_IS_BETTER else '↑'}": [_cell(row, name) for row in rows]
+            f"{name} {'↓' if name in LOWER_IS_BETTER else '↑'}": [
+                _format_cell(row, name) for row in rows
+            ]
             for name in names
         },
         "tokens a question": [f"{row.usage.get('tokens', 0.0):,.0f}" for row in rows],
@@ -252,42 +286,46 @@ def _side_by_side(
     )
 
 
-def _by(findings: Findings, field: Field) -> list[ReportBlock]:
+def _break_down(findings: Findings, field: Field) -> list[ReportBlock]:
     tables = [
-        *_apart(f"By {field}", rows_of_parts(findings.ranked, field), SHOWN_OF_RANKINGS),
-        *_apart(f"By {field}", rows_of_parts(findings.answered, field), SHOWN),
+        *_tabulate_breakdown(
+            f"By {field}", break_down_groups(findings.ranked, field), RANKING_BREAKDOWN_MEASURES
+        ),
+        *_tabulate_breakdown(
+            f"By {field}", break_down_groups(findings.answered, field), BREAKDOWN_MEASURES
+        ),
     ]
     return [*tables] if tables else [ReportStatement(text=f"By {field}: nothing differs.")]
 
 
-def _apart(
+def _tabulate_breakdown(
     caption: str, rows: Sequence[SystemScores], measures: Sequence[str]
 ) -> Iterator[ReportTable]:
     """Yield a table with a line for each phase or kind; none if there are no rows."""
     names = [name for name in measures if any(name in row.measures for row in rows)]
     lines = tuple(
-        (row.system, str(row.queries), *(_cell(row, name) for name in names)) for row in rows
+        (row.system, str(row.queries), *(_format_cell(row, name) for name in names)) for row in rows
     )
     if lines:
         yield ReportTable(title=caption, head=("", "questions", *names), rows=lines)
 
 
-def _cell(row: SystemScores, name: str) -> str:
+def _format_cell(row: SystemScores, name: str) -> str:
     if name not in row.measures:
         return ""
-    return _around(f"{row.measures[name]:.3f}", row.intervals.get(name, (0.0, 0.0)), ".3f")
+    return _format_interval(f"{row.measures[name]:.3f}", row.intervals.get(name, (0.0, 0.0)), ".3f")
 
 
-def _around(value: str, interval: tuple[float, float], form: str) -> str:
+def _format_interval(value: str, interval: tuple[float, float], form: str) -> str:
     """Return the value with its interval, unless the interval is a point."""
     # Equal values have a point for an interval, which says nothing about other questions.
     low, high = interval
     return f"{value} [{low:{form}}, {high:{form}}]" if low < high else value
 
 
-def _failed(groups: Sequence[Group]) -> list[ReportBlock]:
-    records = failures(groups)
-    listed = records[:MOST_FAILURES]
+def _list_failures(groups: Sequence[Group]) -> list[ReportBlock]:
+    records = list_failures(groups)
+    listed = records[:MAX_FAILURES]
     if not records:
         return []
     lines = (

@@ -11,7 +11,7 @@ from textwrap import fill
 from typing import TYPE_CHECKING, Any
 
 from fathom.errors import UsageError
-from fathom.evaluation.report.svg import INK, inline
+from fathom.evaluation.report.svg import INK, inline_svg
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -24,7 +24,7 @@ COLOURS = (
 )  # fmt: skip
 """Colours that are legible on white and on black. Those that a colour-blind reader confuses differ
 in lightness, and marks, dashes or words always stand beside them."""
-MIDDLE = 0.179
+MIDDLE_LUMINANCE = 0.179
 """The luminance (WCAG 2) at which a colour is as far from black as from white."""
 MARKS = "osD^vPX"
 """The marks; one fewer than colours, so that things of the same colour have different marks."""
@@ -32,11 +32,11 @@ DASHES: tuple[LineStyle, ...] = (
     "-", (0, (6, 1.5)), (0, (2, 1)), (0, (6, 1.5, 1, 1.5)), (0, (1, 2)), (0, (12, 2)),
     (0, (4, 1, 1, 1, 1, 1)),
 )  # fmt: skip
-ACROSS = 60
+LEGEND_LETTERS = 60
 """The letters of a legend that fit side by side."""
-LINE = 0.2
+LINE_HEIGHT = 0.2
 """The height in inches of a line of names."""
-LONGEST = 30
+MAX_LINE = 30
 """The letters of a name before it continues on the next line."""
 STYLE: Any = {
     # Words stay text, so that they take the page's font and can be searched.
@@ -77,7 +77,7 @@ def check_drawing() -> None:
         raise UsageError("plots need the eval extra: pip install 'fathom-qa[eval]'") from None
 
 
-class Drawing:
+class Plot:
     """A plot; `svg` is filled when its `with` block ends."""
 
     def __init__(self, figure: "Figure") -> None:
@@ -86,21 +86,21 @@ class Drawing:
         self.axes = figure.add_subplot()
         self.svg = ""
 
-    def legend(self) -> None:
+    def add_legend(self) -> None:
         """Add a legend above the plot, where there is more than one thing to name."""
         handles, names = self.axes.get_legend_handles_labels()
         if len(names) > 1:
-            labels = [wrapped(label) for label in names]
+            labels = [wrap_name(label) for label in names]
             longest = max(len(line) for label in labels for line in label.splitlines())
-            rows = ceil(len(names) / max(1, ACROSS // (7 + longest)))
+            rows = ceil(len(names) / max(1, LEGEND_LETTERS // (7 + longest)))
             lines = rows * max(1 + label.count("\n") for label in labels)
-            self.figure.set_figheight(self.figure.get_figheight() + LINE * lines)
+            self.figure.set_figheight(self.figure.get_figheight() + LINE_HEIGHT * lines)
             columns = ceil(len(names) / rows)
             self.figure.legend(handles, labels, loc="outside upper left", ncols=columns)
 
 
 @contextmanager
-def drawing(height: float = 2.8) -> Iterator[Drawing]:
+def open_plot(height: float = 2.8) -> Iterator[Plot]:
     """Open a plot to draw into.
 
     Args:
@@ -118,29 +118,29 @@ def drawing(height: float = 2.8) -> Iterator[Drawing]:
         figure = Figure(figsize=(WIDTH, height), layout="constrained")
         # A canvas of its own, so that no global state of the drawing library is used.
         FigureCanvasSVG(figure)
-        plot = Drawing(figure)
+        plot = Plot(figure)
         yield plot
         buffer = StringIO()
         figure.savefig(buffer, format="svg", metadata={"Date": None})
-    plot.svg = inline(buffer.getvalue())
+    plot.svg = inline_svg(buffer.getvalue())
 
 
-def rows_high(names: Sequence[str]) -> float:
+def compute_height(names: Sequence[str]) -> float:
     """Return the height in inches of a plot with a row for each name."""
-    return 0.9 + sum(0.28 + 0.16 * (1 + wrapped(name).count("\n")) for name in names)
+    return 0.9 + sum(0.28 + 0.16 * (1 + wrap_name(name).count("\n")) for name in names)
 
 
-def wrapped(name: str) -> str:
+def wrap_name(name: str) -> str:
     """Return a name in lines that leave room for the plot."""
-    return fill(name, LONGEST)
+    return fill(name, MAX_LINE)
 
 
-def colour(place: int) -> str:
+def pick_colour(place: int) -> str:
     """Return the colour of the thing at this place."""
     return COLOURS[place % len(COLOURS)]
 
 
-def text_on(colour: str) -> str:
+def pick_text_colour(colour: str) -> str:
     """Return the more legible colour of words on this colour: black or white.
 
     Args:
@@ -155,14 +155,14 @@ def text_on(colour: str) -> str:
     light = sum(
         share * channel for share, channel in zip((0.2126, 0.7152, 0.0722), linear, strict=True)
     )
-    return "#000000" if light > MIDDLE else "#ffffff"
+    return "#000000" if light > MIDDLE_LUMINANCE else "#ffffff"
 
 
-def mark(place: int) -> str:
+def pick_mark(place: int) -> str:
     """Return the mark of the thing at this place, for readers who see no colours."""
     return MARKS[place % len(MARKS)]
 
 
-def dashes(place: int) -> LineStyle:
+def pick_dashes(place: int) -> LineStyle:
     """Return the dashes of the line at this place, for readers who see no colours."""
     return DASHES[place % len(DASHES)]

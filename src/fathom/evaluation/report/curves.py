@@ -7,17 +7,17 @@ from statistics import fmean
 
 from fathom.evaluation.calibration_metrics import risk_coverage
 from fathom.evaluation.ir_metrics import recall
-from fathom.evaluation.measures import Judged, bounds, ranked
+from fathom.evaluation.measures import GradedAnswer, get_bounds, rank_by_confidence
 from fathom.evaluation.records import Group, Record
-from fathom.evaluation.rows import part_of, values
+from fathom.evaluation.rows import get_subgroup, score_questions
 from fathom.evaluation.statistics import bca_interval
 
-DEEPEST = 20
+MAX_RECALL_DEPTH = 20
 """The number of documents up to which recall is drawn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Point:
+class FrontPoint:
     """The mean quality of one system with its 95 % interval, at its cost.
 
     Attributes:
@@ -51,7 +51,7 @@ class Front:
 
     cost: str
     measure: str
-    points: tuple[Point, ...]
+    points: tuple[FrontPoint, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,7 @@ class Heat:
     cells: tuple[tuple[float | None, ...], ...]
 
 
-def by_dataset(groups: Sequence[Group]) -> dict[str, list[Group]]:
+def group_by_dataset(groups: Sequence[Group]) -> dict[str, list[Group]]:
     """Return the groups of each data set, in order."""
     by_name: dict[str, list[Group]] = {}
     for group in groups:
@@ -71,13 +71,13 @@ def by_dataset(groups: Sequence[Group]) -> dict[str, list[Group]]:
     return by_name
 
 
-def headline(groups: Sequence[Group]) -> str:
+def choose_headline(groups: Sequence[Group]) -> str:
     """Return the measure that says most about a data set.
 
     It is one of rankings, of conflicts, of answers or of evidence, in this order.
     """
     records = [record for group in groups for record in group]
-    if any(record.ranks for record in records):
+    if any(record.is_ranking for record in records):
         return "nDCG@10"
     answerable = [record for record in records if record.answerable]
     if answerable and all(record.wrong is not None for record in answerable):
@@ -86,27 +86,29 @@ def headline(groups: Sequence[Group]) -> str:
     return "F1" if graded else "R@10"
 
 
-def front(groups: Sequence[Group], measure: str = "") -> Front | None:
+def compute_front(groups: Sequence[Group], measure: str = "") -> Front | None:
     """Compute quality against cost of the systems on one data set; `None` where none has quality.
 
     Args:
         groups: The records of the systems.
         measure: The measure of quality, more of it being better; by default `choose_headline`.
     """
-    measure = measure or headline(groups)
+    measure = measure or choose_headline(groups)
     scored = [
-        (group, list(scores)) for group in groups if (scores := values(measure, group).values())
+        (group, list(scores))
+        for group in groups
+        if (scores := score_questions(measure, group).values())
     ]
     if not scored:
         return None
-    unit, costs = _costs([group for group, _ in scored])
+    unit, costs = _compute_costs([group for group, _ in scored])
     means = [fmean(scores) for _, scores in scored]
     points = tuple(
-        Point(
+        FrontPoint(
             name=group[0].system,
             x=cost,
             y=mean,
-            interval=bca_interval(scores, bounds=bounds(measure)),
+            interval=bca_interval(scores, bounds=get_bounds(measure)),
             best=not any(_beats(other, (cost, mean)) for other in zip(costs, means, strict=True)),
         )
         for (group, scores), cost, mean in zip(scored, costs, means, strict=True)
@@ -114,7 +116,7 @@ def front(groups: Sequence[Group], measure: str = "") -> Front | None:
     return Front(cost=unit, measure=measure, points=points)
 
 
-def _costs(groups: Sequence[Group]) -> tuple[str, list[float]]:
+def _compute_costs(groups: Sequence[Group]) -> tuple[str, list[float]]:
     """Return the cost of a question: money where it is known and spent, else tokens, else time."""
     money = [[record.usage.get("cost_usd") for record in group] for group in groups]
     if all(amount is not None for group in money for amount in group):
@@ -122,13 +124,13 @@ def _costs(groups: Sequence[Group]) -> tuple[str, list[float]]:
         # Costs of 0, as those of local models, would put all systems on one line.
         if any(costs):
             return "US dollars a question", costs
-    tokens = [fmean(map(_tokens, group)) for group in groups]
+    tokens = [fmean(map(_count_tokens, group)) for group in groups]
     if any(tokens):
         return "tokens a question", tokens
     return "seconds a question", [fmean(record.seconds for record in group) for group in groups]
 
 
-def _tokens(record: Record) -> float:
+def _count_tokens(record: Record) -> float:
     return sum(record.usage.get(name) or 0.0 for name in ("prompt_tokens", "completion_tokens"))
 
 
@@ -136,43 +138,43 @@ def _beats(other: tuple[float, float], point: tuple[float, float]) -> bool:
     return other != point and other[0] <= point[0] and other[1] >= point[1]
 
 
-def risk_lines(groups: Sequence[Group]) -> list[Curve]:
+def compute_risk_lines(groups: Sequence[Group]) -> list[Curve]:
     """Return the share of wrong answers among the most confident ones, for each coverage.
 
     A line ends at the share of the questions that its strategy answered at all.
     """
     lines = []
     for group in groups:
-        answers = [Judged.of(record) for record in group]
+        answers = [GradedAnswer.of(record) for record in group]
         count = sum(answer.answered for answer in answers if answer.graded)
         # The ranking ends with the abstentions, which add no answer that could be given.
-        points = tuple(risk_coverage(*ranked(answers))[:count])
+        points = tuple(risk_coverage(*rank_by_confidence(answers))[:count])
         lines += [Curve(name=group[0].system, points=points)] if points else []
     return lines
 
 
-def recall_lines(groups: Sequence[Group]) -> list[Curve]:
+def compute_recall_lines(groups: Sequence[Group]) -> list[Curve]:
     """Return the share of the relevant documents among the first k, for each k."""
     lines = []
     for group in groups:
         judged = [record for record in group if record.relevant]
         means = [
             (float(k), fmean(recall(k, item.evidence, item.relevant) for item in judged))
-            for k in range(1, DEEPEST + 1)
+            for k in range(1, MAX_RECALL_DEPTH + 1)
             if judged
         ]
         lines += [Curve(name=group[0].system, points=tuple(means))] if means else []
     return lines
 
 
-def seconds(groups: Sequence[Group]) -> dict[str, list[float]]:
+def list_seconds(groups: Sequence[Group]) -> dict[str, list[float]]:
     """Return the wall time of each question."""
     return {group[0].system: [record.seconds for record in group] for group in groups}
 
 
-def phases(groups: Sequence[Group]) -> Heat:
+def compute_phase_shares(groups: Sequence[Group]) -> Heat:
     """Return the share of questions that ended in each phase; failed runs are one phase."""
-    ends = [[part_of(record, "phase") for record in group] for group in groups]
+    ends = [[get_subgroup(record, "phase") for record in group] for group in groups]
     columns = tuple(dict.fromkeys(end for group in ends for end in group))
     return Heat(
         rows=tuple(group[0].system for group in groups),
@@ -181,15 +183,16 @@ def phases(groups: Sequence[Group]) -> Heat:
     )
 
 
-def kinds(groups: Sequence[Group]) -> Heat | None:
+def compute_kind_means(groups: Sequence[Group]) -> Heat | None:
     """Return the quality for each kind of question; `None` where there are not two kinds."""
     columns = sorted({record.kind for group in groups for record in group} - {""})
     if len(columns) < 2:
         return None
-    measure = headline(groups)
+    measure = choose_headline(groups)
     cells = tuple(
         tuple(
-            _mean(measure, [record for record in group if record.kind == kind]) for kind in columns
+            _average_measure(measure, [record for record in group if record.kind == kind])
+            for kind in columns
         )
         for group in groups
     )
@@ -198,12 +201,12 @@ def kinds(groups: Sequence[Group]) -> Heat | None:
     )
 
 
-def _mean(measure: str, records: Group) -> float | None:
-    scores = values(measure, records)
+def _average_measure(measure: str, records: Group) -> float | None:
+    scores = score_questions(measure, records)
     return fmean(scores.values()) if scores else None
 
 
-def size_lines(groups_of_all: Sequence[Group]) -> dict[str, list[Curve]]:
+def compute_size_lines(groups_of_all: Sequence[Group]) -> dict[str, list[Curve]]:
     """Compute quality over the size of the corpus, where several were asked the same questions.
 
     Returns:
@@ -217,19 +220,21 @@ def size_lines(groups_of_all: Sequence[Group]) -> dict[str, list[Curve]]:
     by_measure: dict[str, list[Curve]] = {}
     for groups in same.values():
         placements = [(group[0].system, float(group[0].documents), group) for group in groups]
-        measure = headline(groups)
-        by_measure.setdefault(measure, []).extend(_lines(placements, measure))
+        measure = choose_headline(groups)
+        by_measure.setdefault(measure, []).extend(_build_curves(placements, measure))
     return {measure: lines for measure, lines in by_measure.items() if lines}
 
 
-def sweep_lines(groups: Sequence[Group]) -> dict[str, list[Curve]]:
+def compute_sweep_lines(groups: Sequence[Group]) -> dict[str, list[Curve]]:
     """Return quality on one data set over each setting that was varied in numbers, by name."""
     keys = sorted({key for group in groups for key in group[0].varied})
-    by_key = {key: _lines(_placed(groups, key), headline(groups)) for key in keys}
+    by_key = {
+        key: _build_curves(_place_groups(groups, key), choose_headline(groups)) for key in keys
+    }
     return {key: lines for key, lines in by_key.items() if lines}
 
 
-def _placed(groups: Sequence[Group], key: str) -> list[tuple[str, float, Group]]:
+def _place_groups(groups: Sequence[Group], key: str) -> list[tuple[str, float, Group]]:
     placements = []
     for group in groups:
         others = {name: value for name, value in group[0].varied.items() if name != key}
@@ -239,11 +244,11 @@ def _placed(groups: Sequence[Group], key: str) -> list[tuple[str, float, Group]]
     return placements
 
 
-def _lines(placements: Sequence[tuple[str, float, Group]], measure: str) -> list[Curve]:
+def _build_curves(placements: Sequence[tuple[str, float, Group]], measure: str) -> list[Curve]:
     """Return a curve for each name that has values at two places at least."""
     named: dict[str, dict[float, list[float]]] = {}
     for name, x, group in placements:
-        scores = list(values(measure, group).values())
+        scores = list(score_questions(measure, group).values())
         if scores:
             named.setdefault(name, {})[x] = scores
     return [
@@ -251,7 +256,8 @@ def _lines(placements: Sequence[tuple[str, float, Group]], measure: str) -> list
             name=name,
             points=tuple((x, fmean(scores)) for x, scores in sorted(places.items())),
             intervals=tuple(
-                bca_interval(scores, bounds=bounds(measure)) for _, scores in sorted(places.items())
+                bca_interval(scores, bounds=get_bounds(measure))
+                for _, scores in sorted(places.items())
             ),
         )
         for name, places in named.items()

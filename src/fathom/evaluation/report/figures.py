@@ -6,17 +6,17 @@ from fathom.evaluation.records import Group
 from fathom.evaluation.report.blocks import Figure
 from fathom.evaluation.report.curves import (
     Curve,
-    front,
-    headline,
-    kinds,
-    phases,
-    recall_lines,
-    risk_lines,
-    seconds,
-    sweep_lines,
+    choose_headline,
+    compute_front,
+    compute_kind_means,
+    compute_phase_shares,
+    compute_recall_lines,
+    compute_risk_lines,
+    compute_sweep_lines,
+    list_seconds,
 )
 from fathom.evaluation.report.plots import (
-    FEWEST,
+    MIN_FOR_SHAPE,
     draw_front,
     draw_heat,
     draw_lines,
@@ -41,12 +41,12 @@ def draw(of: str, groups: Sequence[Group], measure: str = "") -> str:
     return PLOTS[of](groups, measure)
 
 
-def of_systems(groups: Sequence[Group]) -> Iterator[Figure]:
+def draw_systems(groups: Sequence[Group]) -> Iterator[Figure]:
     """Yield the plots of some systems on one data set, without those that would be empty."""
     if not groups:
         return
-    name = f"{groups[0][0].dataset}-{'ranked' if groups[0][0].ranks else 'answered'}"
-    quality = headline(groups)
+    name = f"{groups[0][0].dataset}-{'ranked' if groups[0][0].is_ranking else 'answered'}"
+    quality = choose_headline(groups)
     for of, title, caption in (
         ("front", f"{quality} and cost", FRONT),
         ("recall", "Recall", RECALL),
@@ -54,14 +54,14 @@ def of_systems(groups: Sequence[Group]) -> Iterator[Figure]:
     ):
         if svg := draw(of, groups):
             yield Figure(name=f"{of}-{name}", title=title, caption=caption, svg=svg)
-    for key, lines in sweep_lines(groups).items():
+    for key, lines in compute_sweep_lines(groups).items():
         # The tested values are few, so each point is marked and named on the axis.
         svg = draw_lines(lines, x=key, y=quality, marked=True)
         heading = f"{quality} for each value of {key}"
         yield Figure(name=f"{key}-{name}", title=heading, caption=BETTER, svg=svg)
     yield Figure(name=f"time-{name}", title="Time", caption=TIME, svg=draw("seconds", groups))
     # A single phase would be one full bar for each system.
-    if len(phases(groups).columns) > 1:
+    if len(compute_phase_shares(groups).columns) > 1:
         svg = draw("phases", groups)
         yield Figure(name=f"phases-{name}", title="Phases", caption=PHASES, svg=svg)
     if svg := draw("kinds", groups):
@@ -69,7 +69,7 @@ def of_systems(groups: Sequence[Group]) -> Iterator[Figure]:
         yield Figure(name=f"kinds-{name}", title=heading, caption=KINDS, svg=svg)
 
 
-def of_sizes(lines: Sequence[tuple[str, Sequence[Curve]]]) -> Iterator[Figure]:
+def draw_sizes(lines: Sequence[tuple[str, Sequence[Curve]]]) -> Iterator[Figure]:
     """Yield a plot of quality over the size of the corpus, for each measure."""
     for place, (measure, curves) in enumerate(lines):
         yield Figure(
@@ -80,33 +80,33 @@ def of_sizes(lines: Sequence[tuple[str, Sequence[Curve]]]) -> Iterator[Figure]:
         )
 
 
-def _front(groups: Sequence[Group], measure: str) -> str:
-    pareto = front(groups, measure)
+def _draw_front(groups: Sequence[Group], measure: str) -> str:
+    pareto = compute_front(groups, measure)
     return draw_front(pareto) if pareto else ""
 
 
-def _risk(groups: Sequence[Group], _: str) -> str:
-    lines = risk_lines(groups)
+def _draw_risk(groups: Sequence[Group], _: str) -> str:
+    lines = compute_risk_lines(groups)
     return draw_lines(lines, x="share of questions, surest first", y="share wrong") if lines else ""
 
 
-def _recall(groups: Sequence[Group], _: str) -> str:
-    lines = recall_lines(groups)
+def _draw_recall(groups: Sequence[Group], _: str) -> str:
+    lines = compute_recall_lines(groups)
     return draw_lines(lines, x="first k documents", y="recall") if lines else ""
 
 
-def _kinds(groups: Sequence[Group], _: str) -> str:
-    heat = kinds(groups)
+def _draw_kinds(groups: Sequence[Group], _: str) -> str:
+    heat = compute_kind_means(groups)
     return draw_heat(heat) if heat else ""
 
 
 PLOTS: Mapping[str, Draw] = {
-    "front": _front,
-    "risk": _risk,
-    "recall": _recall,
-    "seconds": lambda groups, _: draw_violins(seconds(groups)),
-    "phases": lambda groups, _: draw_shares(phases(groups)),
-    "kinds": _kinds,
+    "front": _draw_front,
+    "risk": _draw_risk,
+    "recall": _draw_recall,
+    "seconds": lambda groups, _: draw_violins(list_seconds(groups)),
+    "phases": lambda groups, _: draw_shares(compute_phase_shares(groups)),
+    "kinds": _draw_kinds,
 }
 
 FRONT = (
@@ -122,7 +122,7 @@ RISK = (
 TIME = (
     "Further left is faster; each step of the scale multiplies. The upright line is the median, "
     "the other joins the quartiles; the shape shows how often each time was seen (of fewer than "
-    f"{FEWEST} questions each is a dot). Other machines, and what else a machine does, change it."
+    f"{MIN_FOR_SHAPE} questions each is a dot). Other machines, and what else a machine does, change it."
 )
 PHASES = "In which phase questions ended."
 KINDS = "Stronger colour is better; the table by kind has the intervals."

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fathom.evaluation.report.blocks import EvaluationReport, Figure, ReportBlock
-from fathom.evaluation.report.svg import standalone
+from fathom.evaluation.report.svg import make_standalone
 from fathom.jsonable import Json
 
 FOLDER = "reports"
@@ -19,7 +19,7 @@ _NAME = re.compile(r"[0-9]{8}T[0-9]{6}\.[0-9]{6}Z", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeptReport:
+class ReportSummary:
     """A report in a list; `created` is ISO 8601 in UTC."""
 
     name: str
@@ -27,48 +27,48 @@ class KeptReport:
     created: str
 
 
-def report_json(report: EvaluationReport) -> Json:
+def report_to_json(report: EvaluationReport) -> Json:
     """Return a report as plain JSON; its plots are on white paper."""
     sections = [
-        {"title": section.title, "blocks": [_block(block) for block in section.blocks]}
+        {"title": section.title, "blocks": [_block_to_json(block) for block in section.blocks]}
         for section in report.sections
     ]
     return {"title": report.title, "sections": sections, "foot": report.foot}
 
 
-def _block(block: ReportBlock) -> dict[str, Any]:
+def _block_to_json(block: ReportBlock) -> dict[str, Any]:
     if isinstance(block, Figure):
-        block = replace(block, svg=standalone(block.svg))
+        block = replace(block, svg=make_standalone(block.svg))
     return {"kind": type(block).__name__, **asdict(block)}
 
 
-def keep(report: EvaluationReport, directory: Path) -> Path:
+def save_report(report: EvaluationReport, directory: Path) -> Path:
     """Save a report beside the index in `directory`; no reader ever sees half of it."""
     now = datetime.now(UTC)
     path = directory / FOLDER / f"{now:%Y%m%dT%H%M%S.%fZ}.json"
     path.parent.mkdir(exist_ok=True)
-    text = json.dumps({"created": now.isoformat(), **report_json(report)}, ensure_ascii=False)
+    text = json.dumps({"created": now.isoformat(), **report_to_json(report)}, ensure_ascii=False)
     unfinished = path.with_suffix(".tmp")
     unfinished.write_text(text, encoding="utf-8")
     os.replace(unfinished, path)  # noqa: PTH105 - the name says that it replaces atomically
     return path
 
 
-def kept(directory: Path) -> list[KeptReport]:
+def list_reports(directory: Path) -> list[ReportSummary]:
     """Return the reports beside an index, newest first."""
     # The names are times, so their order is that of the reports.
-    return sorted(_listed(directory), key=lambda report: report.name, reverse=True)
+    return sorted(_summarize_reports(directory), key=lambda report: report.name, reverse=True)
 
 
-def _listed(directory: Path) -> Iterator[KeptReport]:
+def _summarize_reports(directory: Path) -> Iterator[ReportSummary]:
     for path in (directory / FOLDER).glob("*.json"):
-        report = load(directory, path.stem)
+        report = load_report(directory, path.stem)
         if report is not None:
-            values = {field.name: report.get(field.name, "") for field in fields(KeptReport)}
-            yield KeptReport(**{**values, "name": path.stem})
+            values = {field.name: report.get(field.name, "") for field in fields(ReportSummary)}
+            yield ReportSummary(**{**values, "name": path.stem})
 
 
-def load(directory: Path, name: str) -> Json | None:
+def load_report(directory: Path, name: str) -> Json | None:
     """Return the report of this name, or `None` where there is none that can be read."""
     # The name comes from a URL, and must not lead to another folder.
     if not _NAME.fullmatch(name):

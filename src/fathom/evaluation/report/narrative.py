@@ -3,25 +3,29 @@
 from collections.abc import Sequence
 from statistics import fmean
 
-from fathom.evaluation.comparison import SIGNIFICANT, PairedTest, contrast, corrected
+from fathom.evaluation.comparison import SIGNIFICANT, PairedTest, contrast, correct_for_all
 from fathom.evaluation.records import Group, Record
-from fathom.evaluation.report.curves import by_dataset, headline
-from fathom.evaluation.rows import values
+from fathom.evaluation.report.curves import choose_headline, group_by_dataset
+from fathom.evaluation.rows import score_questions
 
 
-def leaders(all_groups: Sequence[Group]) -> list[PairedTest]:
+def compare_leaders(all_groups: Sequence[Group]) -> list[PairedTest]:
     """Test the system with the best mean of each data set against each of the others.
 
     The p values are corrected for all of them together.
     """
-    return corrected(
-        [test for groups in by_dataset(all_groups).values() for test in _led(groups)],
+    return correct_for_all(
+        [
+            test
+            for groups in group_by_dataset(all_groups).values()
+            for test in _compare_leader(groups)
+        ],
     )
 
 
-def _led(groups: Sequence[Group]) -> list[PairedTest]:
-    measure = headline(groups)
-    scores = {group[0].system: values(measure, group) for group in groups}
+def _compare_leader(groups: Sequence[Group]) -> list[PairedTest]:
+    measure = choose_headline(groups)
+    scores = {group[0].system: score_questions(measure, group) for group in groups}
     present = {name: by_question for name, by_question in scores.items() if by_question}
     if len(present) < 2:
         return []
@@ -34,7 +38,7 @@ def _led(groups: Sequence[Group]) -> list[PairedTest]:
     return tests
 
 
-def standings(tests: Sequence[PairedTest]) -> list[str]:
+def describe_standings(tests: Sequence[PairedTest]) -> list[str]:
     """Return one sentence for each data set: which systems the leader surely beats, and which not.
 
     Args:
@@ -43,39 +47,43 @@ def standings(tests: Sequence[PairedTest]) -> list[str]:
     by_leader: dict[tuple[str, str, str], list[PairedTest]] = {}
     for test in tests:
         by_leader.setdefault((test.dataset, test.measure, test.first), []).append(test)
-    return [_standing(*names, against) for names, against in by_leader.items()]
+    return [_describe_standing(*names, against) for names, against in by_leader.items()]
 
 
-def _standing(dataset: str, measure: str, first: str, against: Sequence[PairedTest]) -> str:
+def _describe_standing(
+    dataset: str, measure: str, first: str, against: Sequence[PairedTest]
+) -> str:
     beaten = [test.second for test in against if test.p_holm < SIGNIFICANT]
     tied = [test.second for test in against if test.p_holm >= SIGNIFICANT]
-    clauses = [f"it is better than {_listed(beaten)}"] if beaten else []
-    clauses += [f"{_listed(tied)} cannot be told apart from it"] if tied else []
+    clauses = [f"it is better than {_join_names(beaten)}"] if beaten else []
+    clauses += [f"{_join_names(tied)} cannot be told apart from it"] if tied else []
     return f"{first} has the highest {measure} on {dataset}: {'; '.join(clauses)}."
 
 
-def _listed(names: Sequence[str]) -> str:
+def _join_names(names: Sequence[str]) -> str:
     return " and ".join(text for text in (", ".join(names[:-1]), names[-1]) if text)
 
 
-def failures(groups: Sequence[Group]) -> list[Record]:
+def list_failures(groups: Sequence[Group]) -> list[Record]:
     """Return the records whose run failed; they count against their system."""
     return [record for group in groups for record in group if record.status == "failed"]
 
 
-def scope(asked_groups: Sequence[Group]) -> str:
+def describe_scope(asked_groups: Sequence[Group]) -> str:
     """Return one sentence on what these strategies, or these retrievers, were asked."""
-    counts = [_count(name, groups) for name, groups in by_dataset(asked_groups).items()]
+    counts = [
+        _count_questions(name, groups) for name, groups in group_by_dataset(asked_groups).items()
+    ]
     names = dict.fromkeys(group[0].system for group in asked_groups)
-    failed = len(failures(asked_groups))
+    failed = len(list_failures(asked_groups))
     runs = sum(map(len, asked_groups))
     if not asked_groups:
         return ""
     broken = f"; {failed} of {runs} runs failed and count as wrong" if failed else ""
-    did = "ranked the documents for" if asked_groups[0][0].ranks else "answered"
+    did = "ranked the documents for" if asked_groups[0][0].is_ranking else "answered"
     return f"{', '.join(names)} {did} {', '.join(counts)}{broken}."
 
 
-def _count(name: str, groups: Sequence[Group]) -> str:
+def _count_questions(name: str, groups: Sequence[Group]) -> str:
     count = len({record.question for group in groups for record in group})
     return f"{count} question{'' if count == 1 else 's'} of {name}"

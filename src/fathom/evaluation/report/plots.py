@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 from fathom.evaluation.report.canvas import (
     COLOURS,
-    colour,
-    dashes,
-    drawing,
-    mark,
-    rows_high,
-    text_on,
-    wrapped,
+    compute_height,
+    open_plot,
+    pick_colour,
+    pick_dashes,
+    pick_mark,
+    pick_text_colour,
+    wrap_name,
 )
 from fathom.evaluation.report.curves import Curve, Front, Heat
 from fathom.evaluation.report.svg import INK
@@ -20,33 +20,33 @@ from fathom.evaluation.report.svg import INK
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-WIDE = 3
+WIDE_DECADES = 3
 """The decades of time from which on only the powers of ten have room."""
-FEWEST = 10
+MIN_FOR_SHAPE = 10
 """The fewest values that are drawn as a shape: of fewer it would be invented, so each is a dot."""
 OTHER = "other"
 
 
 def draw_front(front: Front) -> str:
     """Draw quality against cost, with intervals; a line joins the front."""
-    with drawing() as plot:
+    with open_plot() as plot:
         axes = plot.axes
         for place, point in enumerate(front.points):
             low, high = point.interval
-            style: dict[str, Any] = {"color": colour(place), "zorder": 3, "clip_on": False}
+            style: dict[str, Any] = {"color": pick_colour(place), "zorder": 3, "clip_on": False}
             axes.plot([point.x] * 2, [low, high], **style, linewidth=1.4, alpha=0.6, marker="_")
             axes.plot(
-                [point.x], [point.y], **style, marker=mark(place), markersize=8, linestyle="none",
+                [point.x], [point.y], **style, marker=pick_mark(place), markersize=8, linestyle="none",
                 label=point.name, fillstyle="full" if point.best else "none", markeredgewidth=1.6,
             )  # fmt: skip
         edge = sorted((point.x, point.y) for point in front.points if point.best)
         # A step: for a cost between two marks the cheaper system is the best there is.
         axes.step(*zip(*edge, strict=True), where="post", color=INK, alpha=0.5, linewidth=1)
         axes.set_xlim(0, 1.05 * max(point.x for point in front.points) or 1)
-        axes.set_ylim(*_around([end for point in front.points for end in point.interval]))
+        axes.set_ylim(*_pad_limits([end for point in front.points for end in point.interval]))
         axes.set_xlabel(front.cost)
         axes.set_ylabel(front.measure)
-        plot.legend()
+        plot.add_legend()
     return plot.svg
 
 
@@ -62,35 +62,37 @@ def draw_lines(
         log: Whether the horizontal axis is logarithmic.
         marked: Whether each point has a mark, and its place a tick; else the last one has.
     """
-    with drawing() as plot:
+    with open_plot() as plot:
         axes = plot.axes
         for place, line in enumerate(lines):
             xs, ys = zip(*line.points, strict=True)
             style: dict[str, Any] = (
-                {} if marked else {"linestyle": dashes(place), "markevery": [-1]}
+                {} if marked else {"linestyle": pick_dashes(place), "markevery": [-1]}
             )
             axes.plot(
-                xs, ys, color=colour(place), label=line.name, linewidth=1.8,
-                marker=mark(place), **style,
+                xs, ys, color=pick_colour(place), label=line.name, linewidth=1.8,
+                marker=pick_mark(place), **style,
             )  # fmt: skip
             if line.intervals:
                 lows, highs = zip(*line.intervals, strict=True)
-                axes.fill_between(xs, lows, highs, color=colour(place), alpha=0.13, linewidth=0)
+                axes.fill_between(
+                    xs, lows, highs, color=pick_colour(place), alpha=0.13, linewidth=0
+                )
         # The axis starts at 0: a cut axis would make small differences look large.
         axes.set_ylim(0, 1.03 * axes.get_ylim()[1])
         if log:
             axes.set_xscale("log")
         if marked:
-            _tick_at(axes, sorted({at for line in lines for at, _ in line.points}))
+            _set_ticks(axes, sorted({at for line in lines for at, _ in line.points}))
         else:
             axes.locator_params(axis="x", integer=max(at for at, _ in lines[0].points) > 1)
         axes.set_xlabel(x)
         axes.set_ylabel(y)
-        plot.legend()
+        plot.add_legend()
     return plot.svg
 
 
-def _tick_at(axes: "Axes", places: Sequence[float]) -> None:
+def _set_ticks(axes: "Axes", places: Sequence[float]) -> None:
     """Set ticks at the values, as far as their labels do not meet."""
     axes.minorticks_off()
     low, high = axes.get_xlim()
@@ -112,7 +114,7 @@ def draw_violins(seconds: Mapping[str, Sequence[float]]) -> str:
 
     A system with few questions has a dot for each.
     """
-    with drawing(rows_high(list(seconds))) as plot:
+    with open_plot(compute_height(list(seconds))) as plot:
         import numpy as np
 
         axes = plot.axes
@@ -120,19 +122,19 @@ def draw_violins(seconds: Mapping[str, Sequence[float]]) -> str:
             # A time of 0 has no logarithm.
             logs = np.log10(np.maximum(durations, 1e-4))
             # Equal times have no density that could be drawn.
-            if len(logs) < FEWEST or np.ptp(logs) == 0:
-                axes.scatter(logs, [-place] * len(logs), s=22, color=colour(place), alpha=0.7)
+            if len(logs) < MIN_FOR_SHAPE or np.ptp(logs) == 0:
+                axes.scatter(logs, [-place] * len(logs), s=22, color=pick_colour(place), alpha=0.7)
             else:
                 body = axes.violinplot(
                     [logs], [-place], orientation="horizontal", widths=0.8, showextrema=False
                 )["bodies"][0]  # type: ignore[index]
-                body.set(facecolor=colour(place), edgecolor=colour(place), alpha=0.5)
+                body.set(facecolor=pick_colour(place), edgecolor=pick_colour(place), alpha=0.5)
             first, middle, third = np.quantile(logs, [0.25, 0.5, 0.75])
             axes.plot([first, third], [-place] * 2, color=INK, linewidth=1.6)
             axes.plot([middle], [-place], color=INK, marker="|", markersize=13, markeredgewidth=1.6)
         _name_rows(axes, list(seconds))
         low, high = axes.get_xlim()
-        times = (1, 2, 5) if high - low < WIDE else (1,)
+        times = (1, 2, 5) if high - low < WIDE_DECADES else (1,)
         candidates = [time * 10.0**power for power in range(-4, 5) for time in times]
         ticks = [tick for tick in candidates if low <= np.log10(tick) <= high]
         axes.set_xticks(np.log10(ticks), [f"{tick:g}" for tick in ticks])
@@ -142,28 +144,28 @@ def draw_violins(seconds: Mapping[str, Sequence[float]]) -> str:
 
 def draw_shares(heat: Heat) -> str:
     """Draw a bar for each row, cut into the shares of its columns; rare ones are joined."""
-    folded = _folded(heat)
-    with drawing(rows_high(folded.rows)) as plot:
+    folded = _fold_columns(heat)
+    with open_plot(compute_height(folded.rows)) as plot:
         axes = plot.axes
         ends = [0.0] * len(folded.rows)
         places = [-place for place in range(len(folded.rows))]
         for place, column in enumerate(folded.columns):
             widths = [row[place] or 0.0 for row in folded.cells]
-            axes.barh(places, widths, left=ends, color=colour(place), label=column, height=0.7)
+            axes.barh(places, widths, left=ends, color=pick_colour(place), label=column, height=0.7)
             for at, end, width in zip(places, ends, widths, strict=True):
                 # A name that is wider than its part of the bar would run into the next one.
                 if width > 0.03 + 0.02 * len(column):
-                    ink = text_on(colour(place))
+                    ink = pick_text_colour(pick_colour(place))
                     axes.text(end + width / 2, at, column, ha="center", va="center", color=ink)
             ends = [end + width for end, width in zip(ends, widths, strict=True)]
         _name_rows(axes, folded.rows)
         axes.set_xlim(0, 1)
         axes.set_xlabel("share of the questions")
-        plot.legend()
+        plot.add_legend()
     return plot.svg
 
 
-def _folded(heat: Heat) -> Heat:
+def _fold_columns(heat: Heat) -> Heat:
     """Return the heat with as many columns as there are colours, the rarest in one."""
     if len(heat.columns) <= len(COLOURS):
         return heat
@@ -179,8 +181,10 @@ def _folded(heat: Heat) -> Heat:
 
 def draw_heat(heat: Heat) -> str:
     """Draw a map of values between 0 and 1, each written into its cell; longer names are rows."""
-    oriented = _turned(heat) if _room(heat.columns) > _room(heat.rows) else heat
-    with drawing(rows_high(oriented.rows)) as plot:
+    oriented = (
+        _transpose(heat) if _measure_width(heat.columns) > _measure_width(heat.rows) else heat
+    )
+    with open_plot(compute_height(oriented.rows)) as plot:
         from matplotlib.patches import Rectangle
 
         axes = plot.axes
@@ -196,32 +200,32 @@ def draw_heat(heat: Heat) -> str:
                 axes.text(right, -down, label, ha="center", va="center")
         axes.set_xlim(-0.5, len(oriented.columns) - 0.5)
         axes.set_ylim(0.5 - len(oriented.rows), 0.5)
-        slanted = _room(oriented.columns) > 45
+        slanted = _measure_width(oriented.columns) > 45
         slant: dict[str, Any] = (
             {"rotation": 30, "ha": "right", "rotation_mode": "anchor"} if slanted else {}
         )
-        axes.set_xticks(range(len(oriented.columns)), map(wrapped, oriented.columns), **slant)
+        axes.set_xticks(range(len(oriented.columns)), map(wrap_name, oriented.columns), **slant)
         _name_rows(axes, oriented.rows)
         axes.tick_params(length=0)
         axes.spines[["left", "bottom"]].set_visible(False)
     return plot.svg
 
 
-def _turned(heat: Heat) -> Heat:
+def _transpose(heat: Heat) -> Heat:
     return Heat(rows=heat.columns, columns=heat.rows, cells=tuple(zip(*heat.cells, strict=True)))
 
 
-def _room(names: Sequence[str]) -> int:
+def _measure_width(names: Sequence[str]) -> int:
     """Return the letters that names take side by side."""
     return sum(max(len(name), 4) + 2 for name in names)
 
 
 def _name_rows(axes: "Axes", names: Sequence[str]) -> None:
-    axes.set_yticks([-place for place in range(len(names))], [wrapped(name) for name in names])
+    axes.set_yticks([-place for place in range(len(names))], [wrap_name(name) for name in names])
     axes.grid(visible=False, axis="y")
 
 
-def _around(ends: Sequence[float]) -> tuple[float, float]:
+def _pad_limits(ends: Sequence[float]) -> tuple[float, float]:
     """Return limits with some room around the values, also where all are the same."""
     room = max(0.05, 0.1 * (max(ends) - min(ends)))
     low = min(ends) - room

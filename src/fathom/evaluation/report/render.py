@@ -15,21 +15,21 @@ from fathom.evaluation.report.blocks import (
     Sentences,
 )
 from fathom.evaluation.report.canvas import check_drawing
-from fathom.evaluation.report.svg import told_apart
+from fathom.evaluation.report.svg import prefix_ids
 
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-LONG = 60
+LONG_TABLE = 60
 """The most lines of a table that is not folded in Markdown."""
-WIDE = 100
+MAX_WIDTH = 100
 """The letters of a line; a wider table with few rows is transposed in a terminal."""
-FEWEST_SECTIONS = 4
+MIN_FOR_CONTENTS = 4
 """The fewest sections for which a page has a table of contents."""
 _WITH_INTERVAL = re.compile(r"(\S+) (\[.+\])")
 
 
-def as_text(report: EvaluationReport) -> str:
+def render_text(report: EvaluationReport) -> str:
     """Render a report for a terminal, with columns side by side.
 
     A table that is too wide has its rows as columns.
@@ -39,35 +39,35 @@ def as_text(report: EvaluationReport) -> str:
         for section in report.sections
         for lines in (
             *([[section.title.upper()]] if section.title else ()),
-            *(_text(block) for block in section.blocks),
+            *(_render_text_block(block) for block in section.blocks),
         )
     )
 
 
-def as_markdown(report: EvaluationReport) -> str:
+def render_markdown(report: EvaluationReport) -> str:
     """Render a report as Markdown; it only names figures, whose files lie elsewhere."""
     return "\n\n".join(
         "\n".join(lines)
         for section in report.sections
         for lines in (
             *([[f"## {section.title}"]] if section.title else ()),
-            *(markdown(block) for block in section.blocks),
+            *(render_block(block) for block in section.blocks),
         )
     )
 
 
-def markdown(block: ReportBlock) -> Iterator[str]:
+def render_block(block: ReportBlock) -> Iterator[str]:
     """Return the lines of a block in Markdown."""
     if isinstance(block, ReportTable):
-        return _markdown_table(block)
+        return _render_table(block)
     if isinstance(block, Sentences):
         title = [f"**{block.title}**", ""] if block.title else []
         return iter([*title, *(f"- {line}" for line in block.lines)])
-    return iter([block.text if isinstance(block, ReportStatement) else f"*{_named(block)}*"])
+    return iter([block.text if isinstance(block, ReportStatement) else f"*{_name_figure(block)}*"])
 
 
-def _markdown_table(table: ReportTable) -> Iterator[str]:
-    folded = len(table.rows) > LONG
+def _render_table(table: ReportTable) -> Iterator[str]:
+    folded = len(table.rows) > LONG_TABLE
     if folded:
         title = table.title or f"{len(table.rows)} lines"
         yield from (f"<details><summary>{title}</summary>", "")
@@ -81,20 +81,20 @@ def _markdown_table(table: ReportTable) -> Iterator[str]:
         yield from ("", "</details>")
 
 
-def _text(block: ReportBlock) -> Iterator[str]:
+def _render_text_block(block: ReportBlock) -> Iterator[str]:
     if isinstance(block, ReportTable):
         yield from [block.title] if block.title else []
-        yield from _columns([block.head, *block.rows])
+        yield from _align_columns([block.head, *block.rows])
     elif isinstance(block, Sentences):
         yield from [block.title] if block.title else []
         yield from (f"- {line}" for line in block.lines)
     else:
-        yield block.text if isinstance(block, ReportStatement) else f"[{_named(block)}]"
+        yield block.text if isinstance(block, ReportStatement) else f"[{_name_figure(block)}]"
 
 
-def _columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+def _align_columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
     # A table with few rows becomes narrow when its rows become columns.
-    if _width(rows) > WIDE and len(rows[0]) > len(rows):
+    if _compute_width(rows) > MAX_WIDTH and len(rows[0]) > len(rows):
         rows = list(zip(*rows, strict=True))
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     for place, row in enumerate(rows):
@@ -104,11 +104,11 @@ def _columns(rows: Sequence[Sequence[str]]) -> Iterator[str]:
             yield "  ".join("-" * width for width in widths)
 
 
-def _width(rows: Sequence[Sequence[str]]) -> int:
+def _compute_width(rows: Sequence[Sequence[str]]) -> int:
     return sum(2 + max(map(len, column)) for column in zip(*rows, strict=True))
 
 
-def _named(figure: Figure) -> str:
+def _name_figure(figure: Figure) -> str:
     return figure.title or figure.caption
 
 
@@ -125,7 +125,7 @@ def check_html() -> None:
     check_drawing()
 
 
-def as_html(report: EvaluationReport) -> str:
+def render_html(report: EvaluationReport) -> str:
     """Render a report as one file without script, font or other server.
 
     Equal reports give equal bytes.
@@ -151,21 +151,21 @@ def as_html(report: EvaluationReport) -> str:
     return environment.get_template("page.html.jinja").render(
         report=report,
         titled=titled,
-        contents=titled if len(titled) >= FEWEST_SECTIONS else (),
+        contents=titled if len(titled) >= MIN_FOR_CONTENTS else (),
         kind=lambda block: type(block).__name__,
-        split_interval=_with_interval,
-        group_blocks=_together,
-        draw_figure=lambda figure: _labelled(figure, f"p{numbers[id(figure)]}"),
+        split_interval=_split_interval,
+        group_blocks=_group_blocks,
+        draw_figure=lambda figure: _label_figure(figure, f"p{numbers[id(figure)]}"),
     )
 
 
-def _with_interval(cell: str) -> tuple[str, str]:
+def _split_interval(cell: str) -> tuple[str, str]:
     """Return a number and its interval, which a page shows below it."""
     match = _WITH_INTERVAL.fullmatch(cell)
     return (match[1], match[2]) if match else (cell, "")
 
 
-def _together(blocks: Sequence[ReportBlock]) -> list[tuple[bool, list[ReportBlock]]]:
+def _group_blocks(blocks: Sequence[ReportBlock]) -> list[tuple[bool, list[ReportBlock]]]:
     """Return blocks that follow each other, figures apart from all others."""
     return [
         (are_figures, list(group))
@@ -173,10 +173,10 @@ def _together(blocks: Sequence[ReportBlock]) -> list[tuple[bool, list[ReportBloc
     ]
 
 
-def _labelled(figure: Figure, name: str) -> "Markup":
+def _label_figure(figure: Figure, name: str) -> "Markup":
     """Return the plot with ids unique in the page, and a label for readers who cannot see it."""
     from markupsafe import Markup, escape
 
     label = escape(f"{figure.title}. {figure.caption}")
-    svg = told_apart(figure.svg, name)
+    svg = prefix_ids(figure.svg, name)
     return Markup(svg.replace("<svg", f'<svg role="img" aria-label="{label}"', 1))  # noqa: S704

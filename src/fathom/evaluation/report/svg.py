@@ -11,7 +11,7 @@ SCALE = 1.7
 """The pixels of a separate file for a unit of the drawing: its words are of a page's size."""
 
 
-def inline(svg: str) -> str:
+def inline_svg(svg: str) -> str:
     """Return an SVG as a part of a page: no prolog, the page's colour and font, no fixed size.
 
     Args:
@@ -27,7 +27,7 @@ def inline(svg: str) -> str:
     return body.replace(INK, "currentColor").strip()
 
 
-def told_apart(svg: str, name: str) -> str:
+def prefix_ids(svg: str, name: str) -> str:
     """Return the SVG with unique ids, so that several can stand in one page.
 
     Args:
@@ -38,7 +38,7 @@ def told_apart(svg: str, name: str) -> str:
     return re.sub(r'(url\(|href=")#', rf"\1#{name}-", prefixed)
 
 
-def standalone(svg: str) -> str:
+def make_standalone(svg: str) -> str:
     """Return the SVG as a separate file: on white paper, legible on light and dark pages.
 
     Args:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Generic, Protocol, TypeVar
 
-from fathom.documents.base import Failure, Parsed, ParseLimits, Refused
+from fathom.documents.base import ParsedDocument, ParseLimits, ParseRefusal, RecordFailure
 from fathom.documents.chunking.base import Chunker
 from fathom.errors import FathomError
 from fathom.models.base import Embedder, Matrix
-from fathom.types import Chunk
+from fathom.types import Chunk, Document
 
 TRIES = 3
 """Of a task whose workers die; then the task is taken for the reason."""
@@ -37,7 +37,7 @@ class ReadFile:
 
     @property
     def seconds(self) -> float:
-        """The sandbox has limits of its own."""
+        """The sandbox has limits of its own, and so has cutting."""
         return math.inf
 
 
@@ -59,11 +59,23 @@ class CutRecords:
     """Records of a corpus file to be cut; `place` is that of the file."""
 
     place: str
-    records: tuple[Parsed, ...]
+    records: tuple[ParsedDocument, ...]
 
     @property
     def seconds(self) -> float:
-        """What is read was let through by the sandbox already; who writes has no limit either."""
+        """The worker knows how long each of them may take."""
+        return math.inf
+
+
+@dataclass(frozen=True, slots=True)
+class CutDocument:
+    """A document to be cut."""
+
+    document: Document
+
+    @property
+    def seconds(self) -> float:
+        """The worker knows how long it may take."""
         return math.inf
 
 
@@ -81,43 +93,54 @@ class FileRead:
     """
 
     digest: str = ""
-    parts: tuple[Parsed | Failure, ...] = ()
+    parts: tuple[ParsedDocument | RecordFailure, ...] = ()
     chunks: tuple[Chunk, ...] = ()
-    refused: Refused | None = None
+    refused: ParseRefusal | None = None
     error: OSError | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """What a worker made of a record: its language, and its chunks."""
+    """What a worker made of a document or a record: its language, and its chunks."""
 
     language: str
     chunks: tuple[Chunk, ...]
 
 
-RecordsCut = tuple[Cut | Refused, ...]
+RecordsCut = tuple[Cut | ParseRefusal, ...]
 """In the order of the records; of one that cannot be cut, why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Nothing came of it, as its worker died or failed; `reason` is one line."""
+    """Nothing came of it, as its worker died or failed.
+
+    Attributes:
+        reason: One line.
+        is_final: Whether it would be the same with another worker.
+    """
 
     reason: str
+    is_final: bool = False
+
+    @property
+    def told(self) -> str:
+        """The reason after all tries, in one line."""
+        return self.reason if self.is_final else f"{self.reason}, {TRIES} times"
 
 
-Task = ReadFile | CutRecords | Embed
+Task = ReadFile | CutRecords | CutDocument | Embed
 
 
 def tries(task: Task) -> int:
     """How often a task is given to workers who get lost; of several texts one is to blame."""
-    if isinstance(task, ReadFile):
+    if isinstance(task, ReadFile | CutDocument):
         return TRIES
     texts = task.texts if isinstance(task, Embed) else task.records
     return 1 if len(texts) > 1 else TRIES
 
 
-Done = FileRead | RecordsCut | Matrix | Lost | FathomError
+Done = FileRead | RecordsCut | Cut | ParseRefusal | Matrix | Lost | FathomError
 Ended = tuple[int, Done]
 TaskT = TypeVar("TaskT", bound=Task)
 
@@ -231,12 +254,16 @@ class Pool:
             task = self._given.get(ticket)
             if task is None:  # its run was given up
                 del self._tries[ticket]
-            elif isinstance(result, Lost) and self._tries[ticket] < tries(task):
+            elif _is_retried(result) and self._tries[ticket] < tries(task):
                 self._tries[ticket] += 1
                 self._workers.start(ticket, task)
             else:
                 self._came[ticket] = result
                 del self._tries[ticket]
+
+
+def _is_retried(result: Done) -> bool:
+    return isinstance(result, Lost) and not result.is_final
 
 
 class _Run(Generic[TaskT]):

@@ -3,6 +3,7 @@
 import math
 import os
 import pickle
+import signal
 import subprocess
 import sys
 import time
@@ -11,6 +12,7 @@ from multiprocessing.connection import Connection, wait
 
 from fathom.errors import FathomError, RunError
 from fathom.index.workers.base import Ended, Lost, Task
+from fathom.index.workers.cutting import TOO_LONG
 from fathom.index.workers.work import Work
 
 _BOOT = "from fathom.index.workers.local import main; main()"
@@ -68,7 +70,7 @@ class Processes:
             try:
                 said, result = worker.connection.recv()
             except (EOFError, OSError, pickle.UnpicklingError):
-                found.append((worker.ticket, Lost(worker.close())))
+                found.append((worker.ticket, worker.lost()))
                 self._workers[number] = _Worker(self._tools)
                 continue
             if said == _CANNOT:
@@ -115,12 +117,19 @@ class _Worker:
         except OSError:
             return
 
-    def close(self) -> str:
-        """Kill it; how it ended, in words."""
-        self.process.kill()
+    def lost(self) -> Lost:
+        """Kill it, if it has not ended; say how it did."""
+        self.close()
         code = self.process.wait()
+        if code == -signal.SIGALRM:
+            return Lost(TOO_LONG, is_final=True)
+        return Lost(f"its worker ended ({f'signal {-code}' if code < 0 else code})")
+
+    def close(self) -> None:
+        """Kill it."""
+        self.process.kill()
+        self.process.wait()
         self.connection.close()
-        return f"its worker ended (signal {-code})" if code < 0 else f"its worker ended ({code})"
 
 
 def main() -> None:

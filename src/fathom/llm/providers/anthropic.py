@@ -12,7 +12,7 @@ from langchain_core.language_models import BaseChatModel
 from pydantic import PrivateAttr
 from typing_extensions import override
 
-from fathom.llm.providers.capabilities import Request
+from fathom.llm.providers.capabilities import ProviderRequest
 
 create_tls = create_ssl_context
 
@@ -29,7 +29,7 @@ class BoundedChatAnthropic(ChatAnthropic):
 
 
 @asynccontextmanager
-async def open_model(request: Request) -> AsyncIterator[BaseChatModel]:
+async def open_model(request: ProviderRequest) -> AsyncIterator[BaseChatModel]:
     """Yield a model for one call; its connection ends with the block.
 
     The schema goes into the prompt.

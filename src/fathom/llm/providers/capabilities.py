@@ -8,9 +8,9 @@ from typing import Any, Literal, Self
 
 from pydantic import SecretStr
 
-from fathom.llm.faults import http_status, server_words
+from fathom.llm.faults import collect_server_text, get_http_status
 from fathom.llm.providers.http_limits import Hooks
-from fathom.llm.schema import unbounded
+from fathom.llm.schema import drop_bounds
 
 SEED = 0
 SchemaMode = Literal["json_schema", "plain_schema", "json_object", "prompt"]
@@ -54,7 +54,7 @@ class Capabilities:
     usage: bool = True
     system: bool = True
 
-    def also(self, other: Self) -> Self:
+    def intersect(self, other: Self) -> Self:
         """Return the options that both know.
 
         Requests that ran side by side learn different things.
@@ -65,16 +65,16 @@ class Capabilities:
         return replace(self, schema=mode, **shared)
 
 
-def without_refused(capabilities: Capabilities, error: Exception) -> Capabilities:
+def drop_refused_option(capabilities: Capabilities, error: Exception) -> Capabilities:
     """Return the capabilities without the option that a server complains of; else unchanged.
 
     An error inside a stream has no status, and some servers answer 500 to an unknown option.
     """
-    status, words = http_status(error), server_words(error).lower()
+    status, words = get_http_status(error), collect_server_text(error).lower()
     if status is not None and status not in _REFUSING:
         return capabilities
     if _FORMAT.search(words) and capabilities.schema != "prompt":
-        return replace(capabilities, schema=_weaker(capabilities.schema, words))
+        return replace(capabilities, schema=_weaken_mode(capabilities.schema, words))
     for name, pattern in _SWITCHES.items():
         if pattern.search(words):
             switch: dict[str, Any] = {name: False}
@@ -82,14 +82,14 @@ def without_refused(capabilities: Capabilities, error: Exception) -> Capabilitie
     return capabilities
 
 
-def _weaker(mode: SchemaMode, words: str) -> SchemaMode:
+def _weaken_mode(mode: SchemaMode, words: str) -> SchemaMode:
     if mode == "json_schema" and _BOUNDS.search(words):
         return "plain_schema"
     return "json_object" if mode in {"json_schema", "plain_schema"} else "prompt"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
+class ProviderRequest:
     """The data that an adapter needs to open a LangChain model for one call.
 
     Attributes:
@@ -131,4 +131,6 @@ class Request:
         """The schema in the form that the server understands; `None` if it understands none."""
         if self.schema is None or self.capabilities.schema in {"json_object", "prompt"}:
             return None
-        return self.schema if self.capabilities.schema == "json_schema" else unbounded(self.schema)
+        return (
+            self.schema if self.capabilities.schema == "json_schema" else drop_bounds(self.schema)
+        )

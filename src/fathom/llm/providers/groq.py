@@ -9,13 +9,13 @@ from httpx import Timeout, create_ssl_context
 from langchain_core.language_models import BaseChatModel
 from langchain_groq import ChatGroq
 
-from fathom.llm.providers.capabilities import SEED, Request
+from fathom.llm.providers.capabilities import SEED, ProviderRequest
 
 create_tls = create_ssl_context
 
 
 @asynccontextmanager
-async def open_model(request: Request) -> AsyncIterator[BaseChatModel]:
+async def open_model(request: ProviderRequest) -> AsyncIterator[BaseChatModel]:
     """Yield a model for one call; its connection ends with the block.
 
     langchain-groq drops Groq's usage at the end of a stream, so no usage is reported.

@@ -14,24 +14,24 @@ class ReplyTooLarge(Exception):
     """A reply exceeded its bytes, or may do so; the message says which."""
 
 
-def byte_limit(reply_bytes: int) -> Hooks:
+def limit_bytes(reply_bytes: int) -> Hooks:
     """Return event hooks for one call's HTTP client, of httpx or httpx2, that limit its reply.
 
     Compressed replies are refused, because a small one can become arbitrarily large.
     """
 
-    async def ask_plain(request: Any) -> None:  # noqa: ANN401 - of httpx or httpx2
+    async def request_plain(request: Any) -> None:  # noqa: ANN401 - of httpx or httpx2
         request.headers["accept-encoding"] = "identity"
 
-    async def bound(response: Any) -> None:  # noqa: ANN401 - of httpx or httpx2
+    async def limit_response(response: Any) -> None:  # noqa: ANN401 - of httpx or httpx2
         if response.headers.get("content-encoding", "identity") != "identity":
             raise ReplyTooLarge("a compressed reply, although a plain one was asked for")
-        response.stream = _limited_stream(response, reply_bytes)
+        response.stream = _limit_stream(response, reply_bytes)
 
-    return {"request": [ask_plain], "response": [bound]}
+    return {"request": [request_plain], "response": [limit_response]}
 
 
-def _limited_stream(response: Any, reply_bytes: int) -> Any:  # noqa: ANN401
+def _limit_stream(response: Any, reply_bytes: int) -> Any:  # noqa: ANN401
     # A client accepts streams of its own library only, and SDKs bring one of two libraries.
     library = importlib.import_module(type(response).__module__.partition(".")[0])
     stream = response.stream

@@ -6,13 +6,13 @@ from contextlib import asynccontextmanager
 from langchain_core.language_models import BaseChatModel
 
 from fathom.llm.providers import openai
-from fathom.llm.providers.capabilities import Request
+from fathom.llm.providers.capabilities import ProviderRequest
 
 create_tls = openai.create_tls
 
 
 @asynccontextmanager
-async def open_model(request: Request) -> AsyncIterator[BaseChatModel]:
+async def open_model(request: ProviderRequest) -> AsyncIterator[BaseChatModel]:
     """Yield a model for one call, without proxies.
 
     The text must not leave the machine.

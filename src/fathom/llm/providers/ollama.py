@@ -8,7 +8,7 @@ from httpx import Timeout, create_ssl_context
 from langchain_core.language_models import BaseChatModel
 from langchain_ollama import ChatOllama
 
-from fathom.llm.providers.capabilities import SEED, Request
+from fathom.llm.providers.capabilities import SEED, ProviderRequest
 
 create_tls = create_ssl_context
 
@@ -17,7 +17,7 @@ CONTEXT_TOKENS = 16_384
 
 
 @asynccontextmanager
-async def open_model(request: Request) -> AsyncIterator[BaseChatModel]:
+async def open_model(request: ProviderRequest) -> AsyncIterator[BaseChatModel]:
     """Yield a model for one call; its connection ends with the block."""
     client: dict[str, Any] = {
         "event_hooks": request.hooks,

@@ -12,7 +12,7 @@ from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 from typing_extensions import override
 
-from fathom.llm.providers.capabilities import SEED, Request
+from fathom.llm.providers.capabilities import SEED, ProviderRequest
 
 create_tls = create_ssl_context
 OPENAI = "https://api.openai.com/v1"
@@ -34,17 +34,19 @@ class ReasoningChatOpenAI(ChatOpenAI):
     ) -> ChatGenerationChunk | None:
         if not isinstance(chunk.get("choices"), list):
             raise TypeError("not a chat completion")
-        clean = {**chunk, "usage": _usage(chunk.get("usage"))}
+        clean = {**chunk, "usage": _clean_usage(chunk.get("usage"))}
         converted = super()._convert_chunk_to_generation_chunk(
             clean, default_chunk_class, base_generation_info
         )
         if converted is not None:
-            converted.message.additional_kwargs.update(_unread(chunk))
+            converted.message.additional_kwargs.update(_read_dropped_fields(chunk))
         return converted
 
 
 @asynccontextmanager
-async def open_model(request: Request, *, proxies: bool = True) -> AsyncIterator[BaseChatModel]:
+async def open_model(
+    request: ProviderRequest, *, proxies: bool = True
+) -> AsyncIterator[BaseChatModel]:
     """Yield a model for one call; its connection ends with the block.
 
     Args:
@@ -66,14 +68,14 @@ async def open_model(request: Request, *, proxies: bool = True) -> AsyncIterator
             stream_chunk_timeout=None,
             use_responses_api=False,
             cache=False,
-            extra_body=_extra(request),
+            extra_body=_build_extra_body(request),
             http_async_client=client,
             http_socket_options=(),  # avoids a warning of proxies, as the clients are ours
             http_client=openai.DefaultHttpxClient(verify=request.tls, trust_env=proxies),
         )
 
 
-def _extra(request: Request) -> dict[str, Any]:
+def _build_extra_body(request: ProviderRequest) -> dict[str, Any]:
     # Only OpenAI itself knows the newer name of the limit. A response_format given any other
     # way makes the SDK parse the reply, and raise when it does not fit.
     limit = "max_completion_tokens" if request.base_url == OPENAI else "max_tokens"
@@ -83,7 +85,7 @@ def _extra(request: Request) -> dict[str, Any]:
     return extra
 
 
-def _usage(usage: object) -> dict[str, int] | None:
+def _clean_usage(usage: object) -> dict[str, int] | None:
     if not isinstance(usage, Mapping):
         return None
     counts = {
@@ -94,7 +96,7 @@ def _usage(usage: object) -> dict[str, int] | None:
     return counts if {"prompt_tokens", "completion_tokens"} <= counts.keys() else None
 
 
-def _unread(chunk: Mapping[str, Any]) -> dict[str, str]:
+def _read_dropped_fields(chunk: Mapping[str, Any]) -> dict[str, str]:
     """Return the fields of a delta that langchain-openai drops: reasoning and refusals."""
     choices = chunk["choices"] or [{}]
     delta = choices[0].get("delta") or {}

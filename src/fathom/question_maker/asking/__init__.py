@@ -3,13 +3,15 @@
 from collections.abc import Collection
 
 from fathom.question_maker.asking import english, indonesian
-from fathom.question_maker.asking.base import Posed
+from fathom.question_maker.asking.base import PosedQuestion
 from fathom.text.language import Language
 
-__all__ = ["Posed", "posed"]
+__all__ = ["PosedQuestion", "pose_questions"]
 
 
-def posed(sentence: str, language: Language, common: Collection[str] = ()) -> list[Posed]:
+def pose_questions(
+    sentence: str, language: Language, common: Collection[str] = ()
+) -> list[PosedQuestion]:
     """Return the questions that `sentence` answers by itself; none where no pattern fits.
 
     Deterministic. The answer to a question is the text of its span, verbatim.
@@ -19,7 +21,7 @@ def posed(sentence: str, language: Language, common: Collection[str] = ()) -> li
         language: `id`; anything else counts as English.
         common: Words that the document has in small letters too, so that they are no names.
     """
-    rules = indonesian.posed if language == "id" else english.posed
+    rules = indonesian.pose_questions if language == "id" else english.pose_questions
     return [
         question for question in rules(sentence, common) if question.answer.cut(sentence).strip()
     ]

@@ -5,17 +5,17 @@ from dataclasses import dataclass
 
 from fathom.types import Span
 
-_LEAST, _MOST = 4, 45
+_LEAST_WORDS, _MOST_WORDS = 4, 45
 """Words of a sentence that can be asked about."""
-_ODD = re.compile(r"[|\\{}<>=_\[\]\u2026]|https?:|\s-\s*$|\n\s*\n|^\W*\d+[.)]")
+_MARKUP = re.compile(r"[|\\{}<>=_\[\]\u2026]|https?:|\s-\s*$|\n\s*\n|^\W*\d+[.)]")
 _ENDS = re.compile(r"[.](?:[\"'\u201d)]*)$")
 _BLANKS = re.compile(r"\s+")
-_MARKS = re.compile(r"\s+([,.;:?])")
-_ASIDE = re.compile(r"\s*\([^()]*\)")
+_BLANK_BEFORE_MARK = re.compile(r"\s+([,.;:?])")
+_BRACKETS = re.compile(r"\s*\([^()]*\)")
 
 
 @dataclass(frozen=True, slots=True)
-class Posed:
+class PosedQuestion:
     """A question that a sentence answers.
 
     Attributes:
@@ -37,12 +37,12 @@ class Posed:
     items: tuple[str, ...] = ()
 
 
-def plain(sentence: str) -> bool:
+def is_plain(sentence: str) -> bool:
     """Return whether a sentence is whole, of a usual length, and free of markup and code."""
     words = sentence.split()
     return (
-        _LEAST <= len(words) <= _MOST
-        and not _ODD.search(sentence)
+        _LEAST_WORDS <= len(words) <= _MOST_WORDS
+        and not _MARKUP.search(sentence)
         and sentence[0].isupper()
         and bool(_ENDS.search(sentence))
         # An open bracket or quotation mark means that the sentence was split wrongly.
@@ -51,8 +51,8 @@ def plain(sentence: str) -> bool:
     )
 
 
-def tidy(question: str) -> str:
+def tidy_question(question: str) -> str:
     """Return a question in one line, with single blanks, none before marks, and no brackets."""
-    text = _BLANKS.sub(" ", _ASIDE.sub("", question)).strip().rstrip(".,;: ?")
-    text = _MARKS.sub(r"\1", text).replace(" 's ", "'s ")
+    text = _BLANKS.sub(" ", _BRACKETS.sub("", question)).strip().rstrip(".,;: ?")
+    text = _BLANK_BEFORE_MARK.sub(r"\1", text).replace(" 's ", "'s ")
     return f"{text[:1].upper()}{text[1:]}?" if text else ""

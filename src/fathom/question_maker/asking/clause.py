@@ -5,21 +5,27 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from fathom.question_maker.asking.base import tidy
-from fathom.question_maker.asking.verbs import is_noun, participles, pasts, thirds, word_set
+from fathom.question_maker.asking.base import tidy_question
+from fathom.question_maker.asking.verbs import (
+    is_noun,
+    map_participles,
+    map_past_forms,
+    map_third_persons,
+    split_words,
+)
 from fathom.text.answer_type import spans_of
 from fathom.types import Span
 
-BE = word_set("is are was were")
-HAVE = word_set("has have had")
-_MODALS = word_set("can could must should will would may might shall")
+BE = split_words("is are was were")
+HAVE = split_words("has have had")
+_MODALS = split_words("can could must should will would may might shall")
 _FINITE = BE | _MODALS | HAVE
 _ADVERB = re.compile(
     r"(?:first|also|then|now|often|always|only|later|still|further|well|even|just|already|soon|"
     r"thus|long|\w{3,}ly)$"
 )
 # Words that no subject may begin with: it would refer to another sentence, or be no subject.
-_POINTS = word_set("""
+_NO_SUBJECT = split_words("""
 it this that these those they he she we i you there here its their his her our my your such
 another other others both each some many most all several few one if when while although though
 because
@@ -32,9 +38,9 @@ earlier meanwhile otherwise example step figure table among according along betw
 above below over through throughout following given regardless depending besides beyond upon against
 around across behind beneath beside inside outside via per plus
 """)
-_HANGING = word_set("back to from in on at with by for as")
-_SUBORDINATE = word_set("that which who whom whose where when if because while although than as")
-_NO_VERB_AFTER = word_set("the a an of in for to and or by with on as at from its their")
+_PREPOSITIONS = split_words("back to from in on at with by for as")
+_SUBORDINATE = split_words("that which who whom whose where when if because while although than as")
+_NO_VERB_AFTER = split_words("the a an of in for to and or by with on as at from its their")
 _ENDS = re.compile(
     r"[,;:](?=\s)|\s[\u2013\u2014-]\s"
     r"|\s(?:because|that|until (?=it|they|the )|while|although|whereas|unless|so that|which|who|"
@@ -45,8 +51,8 @@ _ENDS = re.compile(
     r"was|"
     r"were|can|must|will|the \w+ (?:is|are|was|were))\b)"
 )
-_JOINED = re.compile(r"\s(?:and|or)\s(?P<verb>\w+)")
-_TWO = re.compile(
+_JOINT = re.compile(r"\s(?:and|or)\s(?P<verb>\w+)")
+_UNCLEAR_SUBJECT = re.compile(
     r"\b(?!(?:of|in|for|on|at|by|to|and|with|from|between|or)\b)\w+ (?:the|an?) \w"
     r"|ly\b(?=.* )"
     r"|^(?:the |an? )?(?:other|next|last|same|above|following|former|latter|result|reason|rest)\b"
@@ -54,7 +60,7 @@ _TWO = re.compile(
     re.IGNORECASE,
 )
 """Subjects that name two things, or one that only its place in the text identifies."""
-_LONGEST = 11
+_MOST_SUBJECT_WORDS = 11
 """Words of a sentence before its verb, at most."""
 
 
@@ -86,7 +92,7 @@ class Clause:
     @property
     def about(self) -> str:
         """The subject as it stands within a question."""
-        return lowered(self.subject.cut(self.sentence), self.common)
+        return lower_noun(self.subject.cut(self.sentence), self.common)
 
     @property
     def rest(self) -> str:
@@ -98,11 +104,11 @@ class Clause:
         """The last word of the verb in the question; empty where there is none."""
         return self.verb.split()[-1] if self.verb else ""
 
-    def asked(self, word: str, rest: str) -> str:
+    def ask(self, word: str, rest: str) -> str:
         """Return the clause as a question behind a question word."""
-        return tidy(f"{word} {self.aux} {self.about} {self.verb} {rest}")
+        return tidy_question(f"{word} {self.aux} {self.about} {self.verb} {rest}")
 
-    def without(self, start: int, end: int) -> str:
+    def omit(self, start: int, end: int) -> str:
         """Return the text of the tail without one span; offsets are those of the sentence."""
         return f"{self.sentence[self.tail.start : start]} {self.sentence[end : self.tail.end]}"
 
@@ -122,18 +128,18 @@ class _Verb(NamedTuple):
     passive: bool = False
 
 
-def lowered(text: str, common: Collection[str]) -> str:
+def lower_noun(text: str, common: Collection[str]) -> str:
     """Return a noun as it stands within a sentence, without the capital of a first word."""
     head, _, _ = text.partition(" ")
     small = head in {"The", "A", "An"} or (head.lower() in common and head[1:].islower())
     return f"{head.lower()}{text[len(head) :]}" if small else text
 
 
-def clause_of(sentence: str, common: Collection[str]) -> Clause | None:
+def parse_clause(sentence: str, common: Collection[str]) -> Clause | None:
     """Return the clause that a sentence is or begins with; `None` where it is not clear."""
     start, when = 0, None
     if re.match(r"(?:In|On|Since|At|By)\s", sentence):
-        when = _leading_time(sentence)
+        when = _find_leading_time(sentence)
         if when is None:
             return None
         start = when.end + 2
@@ -141,8 +147,8 @@ def clause_of(sentence: str, common: Collection[str]) -> Clause | None:
         _Word(match[0].strip("()\"'"), match.start(), match.end())
         for match in re.compile(r"\S+").finditer(sentence, start)
     ]
-    at = _verb_at(words)
-    verb = _verb(words, at) if at else None
+    at = _find_verb(words)
+    verb = _parse_verb(words, at) if at else None
     if verb is None or at + verb.words >= len(words):
         return None
     # Without the full stop.
@@ -153,7 +159,7 @@ def clause_of(sentence: str, common: Collection[str]) -> Clause | None:
         aux=verb.aux,
         verb=verb.verb,
         finite=Span(words[at].start, words[at + verb.words - 1].end),
-        tail=_core(sentence, tail),
+        tail=_find_core(sentence, tail),
         passive=verb.passive,
         when=when,
         common=common,
@@ -161,22 +167,22 @@ def clause_of(sentence: str, common: Collection[str]) -> Clause | None:
     return clause if _is_whole(clause) else None
 
 
-def _leading_time(sentence: str) -> Span | None:
+def _find_leading_time(sentence: str) -> Span | None:
     """Return the time at the beginning of a sentence: "In 1891, ..."."""
     comma, first = sentence.find(", "), sentence.find(" ") + 1
     times = spans_of("time", sentence, "") or []
     return next((span for span in times if span.start == first and span.end == comma), None)
 
 
-def _verb_at(words: list[_Word]) -> int:
+def _find_verb(words: list[_Word]) -> int:
     """Return the index of the word where the verb begins; 0 where none is sure."""
     first = words[0].text.lower() if words else ","
-    if first in _POINTS or first in thirds() or first.endswith(","):
+    if first in _NO_SUBJECT or first in map_third_persons() or first.endswith(","):
         return 0
-    if first.endswith(("ing", "ed")) and words[1].text in _HANGING:
+    if first.endswith(("ing", "ed")) and words[1].text in _PREPOSITIONS:
         # "Dating back to 1936 the museum ...": a participle comes before the subject.
         return 0
-    for at in range(1, min(len(words) - 1, _LONGEST)):
+    for at in range(1, min(len(words) - 1, _MOST_SUBJECT_WORDS)):
         word = words[at].text
         # A clause within the subject: its verb would be taken for the main one.
         if words[at - 1].text[-1:] in ",;:" or word.lower() in _SUBORDINATE:
@@ -190,14 +196,14 @@ def _is_finite(words: list[_Word], at: int) -> bool:
     word, before, after = (words[place].text for place in (at, at - 1, at + 1))
     if is_noun(before.lower()) or before.lower() in _NO_VERB_AFTER:
         return False
-    if word in pasts():
+    if word in map_past_forms():
         # "The bridge built in 1901 was closed": the first verb form is a participle.
         reduced = after in {"in", "by", "on", "for", "to", "from", "with", "at"}
-        return not (reduced and _another_verb(words[at + 1 : at + 10]))
-    return word in thirds() and not before.endswith("ss") and after not in _FINITE
+        return not (reduced and _has_another_verb(words[at + 1 : at + 10]))
+    return word in map_third_persons() and not before.endswith("ss") and after not in _FINITE
 
 
-def _another_verb(words: list[_Word]) -> bool:
+def _has_another_verb(words: list[_Word]) -> bool:
     """Return whether a further verb follows in the clause, so that the first form is no verb."""
     for word, _, _ in words:
         if word.lower() in _FINITE:
@@ -207,55 +213,57 @@ def _another_verb(words: list[_Word]) -> bool:
     return False
 
 
-def _verb(words: list[_Word], at: int) -> _Verb | None:
+def _parse_verb(words: list[_Word], at: int) -> _Verb | None:
     word = words[at].text
     rest = [follower.text.lower() for follower in words[at + 1 :]]
     adverbs = next((n for n, text in enumerate(rest) if not _ADVERB.fullmatch(text)), len(rest))
     adverb_words, rest = rest[:adverbs], [*rest[adverbs:], "", ""]
     lead = "".join(f"{adverb} " for adverb in adverb_words)
     if word in BE:
-        return _of_be(word, lead, rest[0], adverbs)
+        return _parse_be(word, lead, rest[0], adverbs)
     if word in _MODALS:
-        passive = rest[0] == "be" and _is_done(rest[1])
+        passive = rest[0] == "be" and _is_participle(rest[1])
         done = f"be {rest[1]}" if passive else rest[0]
         return _Verb(word, lead + done, adverbs + 2 + passive, passive)
     if word in HAVE:
-        return _of_have(word, lead, rest, adverbs)
+        return _parse_have(word, lead, rest, adverbs)
     # Adverbs are understood behind an auxiliary only: "was later built".
     if adverb_words:
         return None
-    past = pasts().get(word)
-    return _Verb("did", past, 1) if past else _Verb("does", thirds()[word], 1)
+    past = map_past_forms().get(word)
+    return _Verb("did", past, 1) if past else _Verb("does", map_third_persons()[word], 1)
 
 
-def _is_done(word: str) -> bool:
+def _is_participle(word: str) -> bool:
     """Return whether a word behind a form of be or have is a past participle."""
-    return word in participles() or (word.endswith("ed") and len(word) > 4)
+    return word in map_participles() or (word.endswith("ed") and len(word) > 4)
 
 
-def _of_be(word: str, lead: str, after: str, adverbs: int) -> _Verb | None:
-    if _is_done(after):
+def _parse_be(word: str, lead: str, after: str, adverbs: int) -> _Verb | None:
+    if _is_participle(after):
         return _Verb(word, lead + after, adverbs + 2, passive=True)
     return None if lead else _Verb(word, "", 1)
 
 
-def _of_have(word: str, lead: str, rest: list[str], adverbs: int) -> _Verb | None:
-    if rest[0] == "been" and _is_done(rest[1]):
+def _parse_have(word: str, lead: str, rest: list[str], adverbs: int) -> _Verb | None:
+    if rest[0] == "been" and _is_participle(rest[1]):
         return _Verb(word, f"{lead}been {rest[1]}", adverbs + 3, passive=True)
-    if _is_done(rest[0]):
+    if _is_participle(rest[0]):
         return _Verb(word, lead + rest[0], adverbs + 2)
     if lead or rest[0] in _NO_VERB_AFTER - {"the", "a", "an"} | {"been", "not", "no", "since"}:
         return None
     return _Verb({"has": "does", "have": "do", "had": "did"}[word], "have", 1)
 
 
-def _core(sentence: str, tail: Span) -> Span:
+def _find_core(sentence: str, tail: Span) -> Span:
     """Return the tail up to the end of the main clause, past the commas of dates and places."""
     protected = [*(spans_of("time", sentence, "") or ()), *(spans_of("place", sentence, "") or ())]
     ends = [match.start() for match in _ENDS.finditer(sentence, tail.start - 1, tail.end)]
-    joints = _JOINED.finditer(sentence, tail.start, tail.end)
+    joints = _JOINT.finditer(sentence, tail.start, tail.end)
     # "and" before a verb begins another clause, elsewhere it joins two nouns.
-    ends += [match.start() for match in joints if match["verb"] in pasts() | thirds()]
+    ends += [
+        match.start() for match in joints if match["verb"] in map_past_forms() | map_third_persons()
+    ]
     outside = [at for at in ends if not any(span.start < at < span.end for span in protected)]
     return Span(tail.start, max(tail.start, min(outside, default=tail.end)))
 
@@ -265,7 +273,7 @@ def _is_whole(clause: Clause) -> bool:
     subject = clause.subject.cut(clause.sentence)
     if re.search(r"\b(?:is|are|was|were|has|had)\b|[;:]\s", clause.rest):
         return False
-    if len(subject) < 3 or _TWO.search(subject):
+    if len(subject) < 3 or _UNCLEAR_SUBJECT.search(subject):
         return False
     reduced = re.search(r"\b(\w+) (?:by|in|on|at|for|to|from|with|as)\b", subject)
-    return not (reduced and reduced[1] in participles())
+    return not (reduced and reduced[1] in map_participles())

@@ -4,8 +4,8 @@ import re
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
-from fathom.question_maker.asking.base import Posed, plain, tidy
-from fathom.question_maker.asking.verbs import word_set
+from fathom.question_maker.asking.base import PosedQuestion, is_plain, tidy_question
+from fathom.question_maker.asking.verbs import split_words
 from fathom.text.answer_type import spans_of
 from fathom.text.entities import names
 from fathom.types import Span
@@ -17,7 +17,7 @@ _VERB = re.compile(
     rf"(?:{_IS}|lahir|wafat|meninggal(?: dunia)?|terletak|berada|tinggal|bekerja|"
     r"(?:di|ber|ter|me|mem|men|meng|meny)[a-z]{3,}))\s"
 )
-_POINTS = word_set("""
+_NO_SUBJECT = split_words("""
 ini itu tersebut dia ia mereka kami kita saya beliau hal namun tetapi akan selain jika apabila bila
 ketika saat setelah sebelum karena oleh untuk dalam pada di ke dari dengan sejak sebagai seperti
 menurut berdasarkan meskipun walaupun sehingga bahwa yang para salah beberapa banyak semua setiap
@@ -25,7 +25,7 @@ tidak bukan ada adapun kemudian lalu selanjutnya sedangkan sementara dan atau ju
 keduanya keempat ketiga kedua pertama hingga sampai bersama terdapat selama antara hampir bahkan
 merupakan adalah sempat seluruh sebuah seorang suatu sebagian orang pihak
 """)
-_ACTS = re.compile(r"(?:di|ber|ter|mem|men|meng|meny)[a-z]{4,}$")
+_VERB_FORM = re.compile(r"(?:di|ber|ter|mem|men|meng|meny)[a-z]{4,}$")
 _POINTS_BACK = re.compile(
     r"\b(?:ini|itu|tersebut|dia|ia|mereka|beliau|kami|kita|saya|anda|berikut|sebagaimana|dimaksud|"
     r"di atas|di bawah|keduanya|tadi)\b|\w{3,}nya\b",
@@ -42,12 +42,12 @@ _TIME_BEFORE = re.compile(
     r"(?P<prep>pada|sejak|hingga|sampai|mulai)\s+(?:(?:tahun|tanggal|hari|bulan)\s+)?$"
 )
 _YEAR_BEFORE = re.compile(r"(?P<prep>)\b(?:tahun|tanggal)\s+$")
-_TIMES = {"sejak": "Sejak kapan", "hingga": "Hingga kapan", "sampai": "Sampai kapan",
+_WHEN_WORDS = {"sejak": "Sejak kapan", "hingga": "Hingga kapan", "sampai": "Sampai kapan",
           "mulai": "Mulai kapan"}  # fmt: skip
 _PLACE_BEFORE = re.compile(
     r"\bdi\s+(?:(?:kota|kabupaten|provinsi|desa|kecamatan|daerah|wilayah)\s+)?$"
 )
-_LOCATED = re.compile(
+_PLACE_VERBS = re.compile(
     r"\b(?:lahir|wafat|meninggal|terletak|berada|tinggal|berlokasi|berpusat|berkedudukan|"
     r"dimakamkan|"
     r"didirikan|dibangun|disimpan|digelar|diadakan|diselenggarakan|dilahirkan|ditemukan|dibentuk|"
@@ -74,9 +74,9 @@ _MEASURE = re.compile(
     r"hektar|hektare|jiwa|ton|kg|cm|persegi|mdpl))?)"
 )
 _AGENT = re.compile(r"\boleh\s+(?P<who>.+)$")
-_REVERSED = re.compile(r"^(?P<what>(?:[a-z]+ ){1,4}(?:dari |di |untuk )?(?P<whose>[A-Z].*))$")
+_UNIQUE_ROLE = re.compile(r"^(?P<what>(?:[a-z]+ ){1,4}(?:dari |di |untuk )?(?P<whose>[A-Z].*))$")
 # Nouns and attributes that fit one thing only.
-_ONE = re.compile(
+_UNIQUE = re.compile(
     r"\b(?:ter[a-z]{4,}|pertama|kedua|ketiga|terakhir|ibu kota|pusat|presiden|ketua|direktur|"
     r"pendiri|raja|"
     r"ratu|gubernur|bupati|wali kota|menteri|kepala|penerus|pendahulu|lambang|mata uang|bahasa "
@@ -90,7 +90,7 @@ _PEOPLE = re.compile(
     r"perdana menteri|"
     r"penyanyi|aktor|aktris|politikus|pelatih|pemimpin|jenderal|ilmuwan|tokoh)\b"
 )
-_LISTED = re.compile(
+_ITEM_LIST = re.compile(
     r"^(?:atas|dari)\s+(?P<items>[^;:.]{3,60}(?:, [^,;:.]{3,60})+,? dan [^,;:.]{3,60})$"
 )
 _ITEMS = re.compile(r",\s+dan\s+|,\s+|\s+dan\s+(?=[^,]*$)")
@@ -111,22 +111,22 @@ class _Clause:
     def rest(self) -> str:
         return self.tail.cut(self.sentence)
 
-    def without(self, start: int, end: int) -> str:
+    def omit(self, start: int, end: int) -> str:
         """Return the verb and the tail without one span; offsets are those of the sentence."""
         before, after = self.sentence[self.tail.start : start], self.sentence[end : self.tail.end]
         return f"{self.verb} {before} {after}"
 
 
-def posed(sentence: str, common: Collection[str]) -> list[Posed]:
+def pose_questions(sentence: str, common: Collection[str]) -> list[PosedQuestion]:
     """Return the questions of an Indonesian sentence; `asking.pose_questions` has the arguments."""
-    clause = _clause(sentence, common) if plain(sentence) else None
+    clause = _parse_clause(sentence, common) if is_plain(sentence) else None
     if clause is None:
         return []
     questions = [question for rule in _RULES for question in rule(clause)]
     return [question for question in questions if _is_sound(question)]
 
 
-def _is_sound(question: Posed) -> bool:
+def _is_sound(question: PosedQuestion) -> bool:
     cut_off = re.search(
         r"\b(?:dan|atau|di|ke|dari|oleh|pada|untuk|dengan|yang|adalah|tahun|sekitar)\?$",
         question.text,
@@ -141,16 +141,21 @@ def _is_sound(question: Posed) -> bool:
     )
 
 
-def _clause(sentence: str, common: Collection[str]) -> _Clause | None:
+def _parse_clause(sentence: str, common: Collection[str]) -> _Clause | None:
     verb = _VERB.search(sentence)
     subject = sentence[: verb.start()] if verb else ""
     first = subject.partition(" ")[0].lower()
-    if verb is None or first in _POINTS or _ACTS.match(first) or not 1 <= len(subject.split()) <= 9:
+    if (
+        verb is None
+        or first in _NO_SUBJECT
+        or _VERB_FORM.match(first)
+        or not 1 <= len(subject.split()) <= 9
+    ):
         return None
     if re.search(r"[,;:()]|\byang\b", subject) or _POINTS_BACK.search(subject):
         return None
     tail = Span(verb.end(), len(sentence) - 1)
-    tail = _core(sentence, tail)
+    tail = _find_core(sentence, tail)
     # A denied clause answers no question; a quotation is another speaker's sentence.
     if _DENIES.search(sentence[: tail.end]) or '"' in sentence:
         return None
@@ -160,7 +165,7 @@ def _clause(sentence: str, common: Collection[str]) -> _Clause | None:
     )
 
 
-def _core(sentence: str, tail: Span) -> Span:
+def _find_core(sentence: str, tail: Span) -> Span:
     protected = [*(spans_of("time", sentence, "") or ()), *(spans_of("place", sentence, "") or ())]
     for match in _ENDS.finditer(sentence, tail.start, tail.end):
         # A comma within a date or a place does not end the clause.
@@ -169,7 +174,7 @@ def _core(sentence: str, tail: Span) -> Span:
     return tail
 
 
-def _when(clause: _Clause) -> Iterator[Posed]:
+def _ask_when(clause: _Clause) -> Iterator[PosedQuestion]:
     if re.search(_IS, clause.verb):
         return
     tail = clause.tail
@@ -183,43 +188,51 @@ def _when(clause: _Clause) -> Iterator[Posed]:
     if before and not re.match(
         r"\s*(?:hingga|sampai|-|\u2013|dan)\b", clause.sentence[inside[0].end :]
     ):
-        rest = clause.without(tail.start + before.start(), inside[0].end)
-        word = _TIMES.get(before["prep"], "Kapan")
-        yield Posed(
-            tidy(f"{word} {clause.subject} {rest}"), inside[0], "when", subject=clause.subject
+        rest = clause.omit(tail.start + before.start(), inside[0].end)
+        word = _WHEN_WORDS.get(before["prep"], "Kapan")
+        yield PosedQuestion(
+            tidy_question(f"{word} {clause.subject} {rest}"),
+            inside[0],
+            "when",
+            subject=clause.subject,
         )
 
 
-def _where(clause: _Clause) -> Iterator[Posed]:
-    if not _LOCATED.search(clause.verb):
+def _ask_where(clause: _Clause) -> Iterator[PosedQuestion]:
+    if not _PLACE_VERBS.search(clause.verb):
         return
     tail = clause.tail
     for span in spans_of("place", clause.sentence, clause.subject) or ():
         before = _PLACE_BEFORE.search(clause.sentence[tail.start : max(span.start, tail.start)])
         if before and span.end <= tail.end and not spans_of("time", span.cut(clause.sentence), ""):
-            rest = clause.without(tail.start + before.start(), span.end)
-            yield Posed(
-                tidy(f"Di mana {clause.subject} {rest}"), span, "where", subject=clause.subject
+            rest = clause.omit(tail.start + before.start(), span.end)
+            yield PosedQuestion(
+                tidy_question(f"Di mana {clause.subject} {rest}"),
+                span,
+                "where",
+                subject=clause.subject,
             )
             return
 
 
-def _counted(clause: _Clause) -> Iterator[Posed]:
+def _ask_count(clause: _Clause) -> Iterator[PosedQuestion]:
     measured = _MEASURE.match(clause.rest)
     if measured and clause.verb in {"memiliki", "mempunyai"}:
-        yield _number(clause, f"Berapa {measured['what']} {clause.subject}", measured, "how large")
+        yield _pose_number(
+            clause, f"Berapa {measured['what']} {clause.subject}", measured, "how large"
+        )
         return
     money = _MONEY.search(clause.rest)
     # Only an amount at the end: text behind it would be lost from the question.
     if money and not clause.rest[money.end() :].strip():
-        remainder = clause.without(clause.tail.start + money.start(), clause.tail.end)
+        remainder = clause.omit(clause.tail.start + money.start(), clause.tail.end)
         remainder = re.sub(rf"^{_IS}\s*", "", remainder)
         text = (
             f"Berapa {remainder} {clause.subject}"
             if not remainder.strip()
             else f"{clause.subject} {remainder} berapa"
         )
-        yield _number(clause, text, money, "how much")
+        yield _pose_number(clause, text, money, "how much")
         return
     match = _COUNT.search(clause.rest)
     if not match or re.search(_IS, clause.verb) or _COUNT.search(clause.rest, match.end()):
@@ -231,15 +244,15 @@ def _counted(clause: _Clause) -> Iterator[Posed]:
     head, after = clause.rest[: match.start()], clause.rest[match.end() :]
     things = f"{match['bound'] or ''}berapa {match['things']}"
     text = f"{clause.subject} {clause.verb} {head} {things} {after}"
-    yield _number(clause, text, match, "how many")
+    yield _pose_number(clause, text, match, "how many")
 
 
-def _number(clause: _Clause, text: str, match: re.Match[str], rule: str) -> Posed:
+def _pose_number(clause: _Clause, text: str, match: re.Match[str], rule: str) -> PosedQuestion:
     span = Span(*match.span("num")).shifted(clause.tail.start)
-    return Posed(tidy(text), span, rule, numeric=True, subject=clause.subject)
+    return PosedQuestion(tidy_question(text), span, rule, numeric=True, subject=clause.subject)
 
 
-def _agent(clause: _Clause) -> Iterator[Posed]:
+def _ask_agent(clause: _Clause) -> Iterator[PosedQuestion]:
     match = _AGENT.search(clause.rest) if re.match(r"(?:\w+ )*di[a-z]", clause.verb) else None
     if not match:
         return
@@ -248,13 +261,16 @@ def _agent(clause: _Clause) -> Iterator[Posed]:
     if who and re.match(
         r"\s*(?:$|[.;]|(?:pada|di|dari|dengan|untuk|dalam|sejak|ke)\s)", clause.sentence[who.end :]
     ):
-        rest = clause.without(clause.tail.start + match.start(), who.end)
-        yield Posed(
-            tidy(f"Oleh siapa {clause.subject} {rest}"), who, "by whom", subject=clause.subject
+        rest = clause.omit(clause.tail.start + match.start(), who.end)
+        yield PosedQuestion(
+            tidy_question(f"Oleh siapa {clause.subject} {rest}"),
+            who,
+            "by whom",
+            subject=clause.subject,
         )
 
 
-def _identity(clause: _Clause) -> Iterator[Posed]:
+def _ask_identity(clause: _Clause) -> Iterator[PosedQuestion]:
     if not re.fullmatch(_IS, clause.verb):
         return
     rest = re.sub(r"\s*\([^()]*\)$", "", clause.rest.rstrip())
@@ -264,16 +280,18 @@ def _identity(clause: _Clause) -> Iterator[Posed]:
         for span in names(clause.sentence)
         if span.start == 0 and span.end == len(clause.subject)
     ]
-    reversed_match = _REVERSED.match(rest)
+    reversed_match = _UNIQUE_ROLE.match(rest)
     if (
         name_spans
         and reversed_match
-        and _ONE.search(reversed_match["what"])
-        and not _ACTS.match(rest.split()[0])
+        and _UNIQUE.search(reversed_match["what"])
+        and not _VERB_FORM.match(rest.split()[0])
     ):
         # A role that only one can have asks for its holder, other nouns for a definition.
         word = "Siapa" if _PEOPLE.match(rest) else "Apa"
-        yield Posed(tidy(f"{word} {reversed_match['what']}"), name_spans[0], "which")
+        yield PosedQuestion(
+            tidy_question(f"{word} {reversed_match['what']}"), name_spans[0], "which"
+        )
     elif (
         len(rest.split()) >= 3
         and len(clause.subject.split()) <= 5
@@ -286,26 +304,28 @@ def _identity(clause: _Clause) -> Iterator[Posed]:
             if person and " " not in clause.subject
             else text
         )
-        yield Posed(tidy(text), Span(start, start + len(rest)), "what is", subject=clause.subject)
+        yield PosedQuestion(
+            tidy_question(text), Span(start, start + len(rest)), "what is", subject=clause.subject
+        )
 
 
-def _listed(clause: _Clause) -> Iterator[Posed]:
+def _ask_items(clause: _Clause) -> Iterator[PosedQuestion]:
     if clause.verb != "terdiri":
         return
-    match = _LISTED.match(clause.sentence[clause.tail.start : len(clause.sentence) - 1])
+    match = _ITEM_LIST.match(clause.sentence[clause.tail.start : len(clause.sentence) - 1])
     if match:
         items = tuple(filter(None, map(str.strip, _ITEMS.split(match["items"]))))
         span = Span(*match.span("items")).shifted(clause.tail.start)
-        text = tidy(f"{clause.subject} terdiri atas apa saja")
-        yield Posed(text, span, "list", several=True, subject=clause.subject, items=items)
+        text = tidy_question(f"{clause.subject} terdiri atas apa saja")
+        yield PosedQuestion(text, span, "list", several=True, subject=clause.subject, items=items)
 
 
-def _reason(clause: _Clause) -> Iterator[Posed]:
+def _ask_reason(clause: _Clause) -> Iterator[PosedQuestion]:
     match = _BECAUSE.match(clause.sentence[clause.tail.end :])
     if match:
         span = Span(*match.span("why")).shifted(clause.tail.end)
-        text = tidy(f"Mengapa {clause.subject} {clause.verb} {clause.rest}")
-        yield Posed(text, span, "why", subject=clause.subject)
+        text = tidy_question(f"Mengapa {clause.subject} {clause.verb} {clause.rest}")
+        yield PosedQuestion(text, span, "why", subject=clause.subject)
 
 
-_RULES = (_when, _where, _counted, _agent, _identity, _listed, _reason)
+_RULES = (_ask_when, _ask_where, _ask_count, _ask_agent, _ask_identity, _ask_items, _ask_reason)

@@ -4,12 +4,12 @@ import re
 from functools import cache
 
 
-def word_set(words: str) -> frozenset[str]:
+def split_words(words: str) -> frozenset[str]:
     """Return the words of a text."""
     return frozenset(words.split())
 
 
-_REGULAR = word_set("""
+_REGULAR = split_words("""
 accept achieve acquire add adopt advise affect allow announce appear apply appoint arrive ask
 assign assume attend avoid award base believe belong call carry cause celebrate change check claim
 clean close collect combine complete comprise configure connect consist contain contribute control
@@ -45,7 +45,7 @@ _IRREGULAR = (
     "|undergo underwent undergone|wear wore worn|win won won|write wrote written"
 )
 # Forms that are a third person of a verb, but more often a plural noun.
-_NOUNS = word_set("""
+_NOUNS = split_words("""
 acts aids aims calls causes changes checks claims controls covers demands designs displays ends
 estimates exports features fires forces forms gains grants hosts houses imports increases
 influences invites issues joins kills limits links lists matches measures names offers orders
@@ -54,10 +54,10 @@ rules sails saves schedules shares signs stages starts states stays stores studi
 trades trains transfers travels treats turns visits votes watches works
 """)
 _DOUBLED = re.compile(r"(?:^|[^aeiou])[aeiou]([bdgklmnprt])$")
-_STRESSED_LAST = word_set("refer occur prefer transfer control defer permit")
+_STRESSED_LAST = split_words("refer occur prefer transfer control defer permit")
 
 
-def _past(base: str) -> str:
+def _form_past(base: str) -> str:
     if base.endswith("e"):
         return f"{base}d"
     if base.endswith("y") and base[-2] not in "aeiou":
@@ -67,7 +67,7 @@ def _past(base: str) -> str:
     return f"{base}{base[-1]}ed" if short and _DOUBLED.search(base) else f"{base}ed"
 
 
-def _third(base: str) -> str:
+def _form_third_person(base: str) -> str:
     if base == "have":
         return "has"
     if base.endswith("y") and base[-2] not in "aeiou":
@@ -75,30 +75,30 @@ def _third(base: str) -> str:
     return f"{base}es" if re.search(r"(?:s|x|z|ch|sh|o)$", base) else f"{base}s"
 
 
-def _rows() -> list[list[str]]:
+def _list_irregular_verbs() -> list[list[str]]:
     return [row.split() for row in _IRREGULAR.split("|")]
 
 
 @cache
-def pasts() -> dict[str, str]:
+def map_past_forms() -> dict[str, str]:
     """Return the base of each form of the past tense."""
     # Without "base": "based" is nearly always a participle.
-    regular = {_past(base): base for base in _REGULAR - {"base"}}
-    return regular | {past: base for base, past, _ in _rows()}
+    regular = {_form_past(base): base for base in _REGULAR - {"base"}}
+    return regular | {past: base for base, past, _ in _list_irregular_verbs()}
 
 
 @cache
-def thirds() -> dict[str, str]:
+def map_third_persons() -> dict[str, str]:
     """Return the base of each third person that is more often a verb than a plural."""
-    bases = {*_REGULAR, *(base for base, _, _ in _rows())}
-    return {third: base for base in bases if (third := _third(base)) not in _NOUNS}
+    bases = {*_REGULAR, *(base for base, _, _ in _list_irregular_verbs())}
+    return {third: base for base in bases if (third := _form_third_person(base)) not in _NOUNS}
 
 
 @cache
-def participles() -> dict[str, str]:
+def map_participles() -> dict[str, str]:
     """Return the past tense of each past participle."""
-    regular = {_past(base): _past(base) for base in _REGULAR}
-    return regular | {participle: past for _, past, participle in _rows()}
+    regular = {_form_past(base): _form_past(base) for base in _REGULAR}
+    return regular | {participle: past for _, past, participle in _list_irregular_verbs()}
 
 
 def is_noun(word: str) -> bool:

@@ -13,7 +13,7 @@ from fathom.documents.ocr.extra import told as recognition
 from fathom.engine import Engine
 from fathom.errors import FathomError, IndexMissing, ModelError, UsageError
 from fathom.extensions import Extension, find, registered
-from fathom.llm.local import installed
+from fathom.llm.local import describe_installation
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ def diagnose(engine: Engine, *, fix: bool) -> list[Check]:
         *(_further(engine, name) for name in engine.settings.retrieval.embedders),
         _made("cross-reader", lambda: _cross_reader(engine)),
         _made("language model", lambda: _language_models(engine)),
-        Check("local language model", True, installed()),
+        Check("local language model", True, describe_installation()),
         Check("ray", True, _ray()),
         Check("text recognition", True, recognition()),
         _made("strategy", lambda: _strategy(engine)),
@@ -78,7 +78,7 @@ def _query_encoder(engine: Engine) -> list[Check]:
     """What embeds questions, where it is not the embedder."""
 
     def embedded() -> str:
-        asked = engine.assembly.asked
+        asked = engine.assembly.question_embedder
         asked.embed(["fathom"])
         return " ".join(f"{key}={value}" for key, value in asked.identity.items())
 
@@ -102,7 +102,7 @@ def _further(engine: Engine, name: str) -> Check:
 
 
 def _cross_reader(engine: Engine) -> str:
-    engine.assembly.cross_reader.session("fathom").read([WARM])
+    engine.assembly.cross_reader.open_session("fathom").read([WARM])
     return engine.settings.models.cross_reader
 
 

@@ -200,14 +200,14 @@ def config_prompts(
     assignments: SetOption = None,
 ) -> None:
     """What language models are told: every prompt with its version, or the text of one."""
-    from fathom.assembly.prompts import chosen_prompts
+    from fathom.assembly.prompts import choose_prompts
     from fathom.config import Layers
-    from fathom.evaluation.judges import grading_prompts
+    from fathom.evaluation.judges import load_grading_prompts
     from fathom.serving.cli.output import prompt_json, prompts_text, show, show_json
 
     settings = Layers.load(cwd=Path.cwd(), assignments=assignments or []).settings()
-    graders = {each.name: each for each in grading_prompts(settings).values()}
-    prompts = {**chosen_prompts(settings), **graders}
+    graders = {each.name: each for each in load_grading_prompts(settings).values()}
+    prompts = {**choose_prompts(settings), **graders}
     if name is None:
         if as_json:
             show_json({"prompts": [prompt_json(each) for each in prompts.values()]})

@@ -107,8 +107,8 @@ def evaluate(
     offline: OfflineOption = False,
 ) -> int:
     """Measure retrieval and answers; a data set that --index does not hold gets its own index."""
-    from fathom.evaluation.breakdown import fields
-    from fathom.evaluation.gate import gated
+    from fathom.evaluation.breakdown import parse_fields
+    from fathom.evaluation.gate import compare_with_baseline
     from fathom.evaluation.grading import Panel
     from fathom.evaluation.harness import Evaluation, Systems
     from fathom.evaluation.harness import evaluate as measure
@@ -121,7 +121,7 @@ def evaluate(
         html=html, markdown=markdown, gate=gate, baseline=save_baseline, records=records
     )
     baseline = reports.check()
-    shown_by = fields(names_of(by))
+    shown_by = parse_fields(names_of(by))
     flags = run_flags(llm, effort, max_tokens, max_calls, max_cost, deadline)
     parts = []
     named = loaded(datasets, build_engine(index, assignments, offline=offline, flags=flags))
@@ -146,9 +146,9 @@ def evaluate(
             directory = engine.directory
         sys.stderr.writelines(f"{plain(each)}\n" for each in part.warnings)
         parts.append(part)
-    found = Evaluation.together(parts)
+    found = Evaluation.combine(parts)
     if baseline:
-        found = replace(found, verdict=gated(baseline, found.recorded))
+        found = replace(found, verdict=compare_with_baseline(baseline, found.groups))
     reports.write(found, shown_by, directory)
     if as_json:
         show_json(found.to_dict(shown_by))
@@ -201,27 +201,27 @@ class Reports:
     def write(self, found: "Evaluation", by: "Sequence[Field]", directory: Path) -> None:
         """Write all files; a report with plots is also kept beside the index in `directory`."""
         if self.html is not None:
-            from fathom.evaluation.report.build import full
-            from fathom.evaluation.report.kept import keep
-            from fathom.evaluation.report.render import as_html
+            from fathom.evaluation.report.build import build_full_report
+            from fathom.evaluation.report.kept import save_report
+            from fathom.evaluation.report.render import render_html
 
-            report = full(found)
-            self.html.write_text(plain(as_html(report)), encoding="utf-8")
+            report = build_full_report(found)
+            self.html.write_text(plain(render_html(report)), encoding="utf-8")
             if directory.is_dir():
-                keep(report, directory)
+                save_report(report, directory)
         if self.markdown is not None:
             self.markdown.write_text(plain(found.to_markdown(by)) + "\n", encoding="utf-8")
         if self.baseline is not None:
             from fathom.evaluation.gate import Baseline
 
-            Baseline.of(found.recorded).save(self.baseline)
+            Baseline.of(found.groups).save(self.baseline)
 
 
 def exit_code(found: "Evaluation") -> int:
     """That of the command."""
-    if found.failed:
+    if found.all_failed:
         return ALL_FAILED
-    return FELL if found.verdict is not None and found.verdict.fallen else 0
+    return FELL if found.verdict is not None and found.verdict.regressions else 0
 
 
 def loaded(paths: Sequence[Path], opening: AbstractContextManager["Engine"]) -> "list[Dataset]":
@@ -235,11 +235,11 @@ def loaded(paths: Sequence[Path], opening: AbstractContextManager["Engine"]) -> 
         UsageError: If one is malformed, or two have the same name.
         IndexMissing: If there is a file of questions and no index.
     """
-    from fathom.evaluation.harness import opened
+    from fathom.evaluation.harness import open_dataset
 
     found: dict[str, Dataset] = {}
     with opening as engine:
-        datasets = [opened(path, engine) for path in paths]
+        datasets = [open_dataset(path, engine) for path in paths]
     for path, dataset in zip(paths, datasets, strict=True):
         if dataset.name in found:
             raise UsageError(f"{path}: two data sets are called {dataset.name}; rename one")

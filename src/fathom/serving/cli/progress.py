@@ -101,7 +101,7 @@ class _Steps(Listener):
     def __init__(self) -> None:
         self._last, self._times = "", 0
 
-    def step(self, name: str, news: str) -> None:
+    def on_step(self, name: str, news: str) -> None:
         if not news:
             return
         self._times = self._times + 1 if name == self._last else 1
@@ -109,7 +109,7 @@ class _Steps(Listener):
         counted = f" ({self._times} times)" if self._times > 1 else ""
         self._write(f"  {name}{counted}: {' '.join(news.split())}", again=self._times > 1)
 
-    def text(self, words: str) -> None:
+    def on_text(self, words: str) -> None:
         self._last = ""
         self._write(f"  > {' '.join(words.split())}", again=False)
 

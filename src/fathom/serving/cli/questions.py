@@ -17,7 +17,7 @@ from fathom.serving.cli.options import (
 from fathom.serving.cli.progress import show_count
 
 if TYPE_CHECKING:
-    from fathom.question_maker import Made
+    from fathom.question_maker import QuestionSet
 
 questions = typer.Typer(no_args_is_help=True, help="Questions to measure and calibrate with.")
 
@@ -70,25 +70,25 @@ def make(
     return 0 if made.questions else 3
 
 
-def _text(made: "Made", file: Path) -> str:
+def _text(made: "QuestionSet", file: Path) -> str:
     """What was made, by kind, and that nobody asked it."""
     counts = ", ".join(f"{count} {kind}" for kind, count in made.counts.items())
     lines = [f"{len(made.questions)} synthetic questions in {file}: {counts or 'none'}"]
-    if len(made.questions) < made.wanted:
-        lines.append(f"{made.wanted} were wanted; the documents gave no more of these kinds")
-    if made.refused:
-        told = ", ".join(f"{count} {reason}" for reason, count in made.refused.items())
+    if len(made.questions) < made.target:
+        lines.append(f"{made.target} were wanted; the documents gave no more of these kinds")
+    if made.refusals:
+        told = ", ".join(f"{count} {reason}" for reason, count in made.refusals.items())
         lines.append(f"not taken: {told}")
     return "\n".join(lines)
 
 
-def _told(made: "Made", file: Path) -> dict[str, Any]:
+def _told(made: "QuestionSet", file: Path) -> dict[str, Any]:
     """The same for programs."""
     return {
         "file": str(file),
         "synthetic": True,
         "questions": len(made.questions),
-        "wanted": made.wanted,
+        "wanted": made.target,
         "kinds": made.counts,
-        "refused": dict(made.refused),
+        "refused": dict(made.refusals),
     }

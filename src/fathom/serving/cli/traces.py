@@ -25,8 +25,8 @@ def trace(
     assignments: SetOption = None,
 ) -> None:
     """Show how an answer came about, step by step."""
-    from fathom.runs.export import export
-    from fathom.runs.outline import to_json, tree
+    from fathom.runs.export import export_trace
+    from fathom.runs.outline import format_tree, to_json
     from fathom.serving.cli.output import show, show_json, traces_text
 
     _check_named(trace_id, needed=delete or otel is not None)
@@ -45,10 +45,10 @@ def trace(
                 show(f"{gone} deleted")
         elif otel is not None:
             found = engine.traces.get(trace_id)
-            show(export(found, otel, content=content, offline=engine.settings.offline))
+            show(export_trace(found, otel, content=content, offline=engine.settings.offline))
         else:
             found = engine.traces.get(trace_id)
-            show(to_json(found) if as_json else tree(found))
+            show(to_json(found) if as_json else format_tree(found))
 
 
 def _check_named(trace_id: str | None, *, needed: bool) -> None:

@@ -24,7 +24,7 @@ from fathom.serving.cli.progress import ingest_progress, show_count
 if TYPE_CHECKING:  # a command imports what it needs: `--help` must not wait for it
     from fathom.engine import Engine
     from fathom.evaluation.outcomes import OutcomeFile
-    from fathom.planner.ppo import Progress, Training
+    from fathom.planner.ppo import Training, TrainingProgress
     from fathom.planner.train import OnUpdate
 
 train = typer.Typer(help="Learn from questions with answers.", no_args_is_help=True)
@@ -77,11 +77,11 @@ def planner(
 ) -> None:
     """Learn which executors `adaptive` is to run: record what all come to, then train by PPO."""
     from fathom.evaluation.outcomes import OutcomeFile
-    from fathom.evaluation.planning import cross_fitted
+    from fathom.evaluation.planning import cross_fit
     from fathom.planner.environment import Reward
     from fathom.planner.ppo import Training
     from fathom.planner.train import ALPHAS
-    from fathom.planner.train import train as learn
+    from fathom.planner.train import train_policy as learn
     from fathom.serving.cli.output import show, show_json
 
     _check(datasets, records, [out, curves], checkpoints)
@@ -90,16 +90,20 @@ def planner(
         with build_engine(index, assignments, offline=offline) as engine:
             _record(engine, datasets, kept, queries)
     reward, training = Reward(alpha=alpha, wrong=wrong), Training(seed=seed, updates=updates)
-    done = learn(kept.all(), reward, training, checkpoints=checkpoints, on_update=_told(training))
+    done = learn(
+        kept.list_questions(), reward, training, checkpoints=checkpoints, on_update=_told(training)
+    )
     out.write_text(done.policy.to_json(), encoding="utf-8")
     if curves is not None:
         curves.write_text("".join(canonical(asdict(each)) + "\n" for each in done.curve), "utf-8")
     table = None
     if measure:
         alphas = sorted({*ALPHAS, alpha})
-        table = cross_fitted(kept.all(), reward, training, alphas=alphas, on_progress=show_count)
+        table = cross_fit(
+            kept.list_questions(), reward, training, alphas=alphas, on_progress=show_count
+        )
     if as_json:
-        rows, tests = (table.rows(), table.tests()) if table else ([], [])
+        rows, tests = (table.rows(), table.compare_with_baselines()) if table else ([], [])
         origin = done.policy.origin
         show_json({"policy": str(out), "origin": origin, "rows": rows, "tests": tests})
     else:
@@ -111,11 +115,11 @@ def _record(
     engine: "Engine", paths: Sequence[Path], kept: "OutcomeFile", queries: int | None
 ) -> None:
     """Record the outcomes of data sets, each over its own index where the engine's is another."""
-    from fathom.evaluation.harness import indexed
+    from fathom.evaluation.harness import prepare_engine
     from fathom.evaluation.outcomes import record_outcomes
 
     for dataset in loaded(paths, nullcontext(engine)):
-        with indexed(engine, dataset, ingest_progress(verbose=False)) as ready:
+        with prepare_engine(engine, dataset, ingest_progress(verbose=False)) as ready:
             asked = dataset.sample(queries)
             record_outcomes(ready, dataset, asked, kept, on_progress=show_count)
 
@@ -139,7 +143,7 @@ def _check(
 def _told(training: "Training") -> "OnUpdate":
     """Says every so often where training stands, where stderr is a terminal."""
 
-    def told(at: "Progress") -> None:
+    def told(at: "TrainingProgress") -> None:
         show_count(f"training, reward {at.earned:.3f}", at.update, training.updates)
 
     return told

@@ -66,7 +66,7 @@ def tune(
     """Try strategies and settings on questions; recommend one where it is surely better."""
     from fathom.evaluation.harness import Evaluation, Systems
     from fathom.evaluation.harness import evaluate as measure_all
-    from fathom.evaluation.tuning import check_measure, tuning
+    from fathom.evaluation.tuning import check_measure, compare_trials
 
     check_measure(measure)
     reports = Reports(html=html, markdown=markdown, records=records)
@@ -95,14 +95,14 @@ def tune(
                 on_progress=show_count,
             )
         parts.append(part)
-    found = Evaluation.together(parts)
-    made = tuning(found.answered, now, measure=measure)
+    found = Evaluation.combine(parts)
+    made = compare_trials(found.answered, now, measure=measure)
     if html is not None:
         html.write_text(plain(made.to_html(found)), encoding="utf-8")
     if markdown is not None:
         markdown.write_text(f"{plain(made.to_markdown())}\n", encoding="utf-8")
     _show(made, _written(made) if write else None, as_json=as_json)
-    return ALL_FAILED if found.failed else 0
+    return ALL_FAILED if found.all_failed else 0
 
 
 def _show(made: "Tuning", written: str | None, *, as_json: bool) -> None:
@@ -121,9 +121,9 @@ def _choices(settings: Sequence[str]) -> list[dict[str, str]]:
 
 def _written(made: "Tuning") -> str | None:
     """Where the recommendation was written; `None` where there is none."""
-    if made.recommended is None:
+    if made.recommendation is None:
         return None
     from fathom.config import save_settings
 
-    save_settings(SETTINGS_FILE, made.recommended.assignments)
+    save_settings(SETTINGS_FILE, made.recommendation.assignments)
     return str(SETTINGS_FILE)

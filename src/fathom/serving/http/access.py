@@ -40,7 +40,7 @@ class Caller:
 
     @property
     def may_curate(self) -> bool:
-        """Whether the caller's judgements change the answers that others get."""
+        """The right to change, by feedback, the answers that others get."""
         return bool(self.scopes & CURATORS)
 
 

@@ -193,10 +193,10 @@ class SharedFiles:
         """Remove copies whose files are gone, and what a killed server left behind."""
         copies = self.folder.parent / FETCHED
         if copies.is_dir():
-            numbers = {str(each.no) for each in self._uploads.all()}
-            for each in copies.iterdir():
-                if each.name not in numbers:
-                    shutil.rmtree(each, ignore_errors=True)
+            numbers = {str(upload.no) for upload in self._uploads.all()}
+            for folder in copies.iterdir():
+                if folder.name not in numbers:
+                    shutil.rmtree(folder, ignore_errors=True)
         if idle and self.folder.is_dir():
             shutil.rmtree(self.folder, ignore_errors=True)
 

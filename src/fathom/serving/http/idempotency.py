@@ -30,7 +30,7 @@ Work = Callable[[], Awaitable[Response]]
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """How a reply is stored and restored, so that the store contains no text of a document.
+    """The storing and restoring of a reply, so that the store contains no text of a document.
 
     Attributes:
         note: Makes the note of a reply; empty if there is none.

@@ -120,7 +120,7 @@ def _narrow(target: Database, target_row: Row, row: Row) -> None:
 
 def _accounts(source: Database, target: Database) -> None:
     """Copy the accounts; the larger sum of a day stays, so that nothing is spent twice."""
-    existing = _known(target, "accounts", _ACCOUNTS, names=2)
+    existing = _known(target, "accounts", _ACCOUNTS, key_columns=2)
     for row in _rows(source, "accounts", _ACCOUNTS):
         if row[:2] not in existing:
             _insert(target, "accounts", _ACCOUNTS, row)

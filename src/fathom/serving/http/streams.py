@@ -52,7 +52,7 @@ class Stopping:
 
     @property
     def is_told(self) -> bool:
-        """Whether the end is announced."""
+        """The state of the announcement: `True` once the server is to end."""
         return self._told.is_set()
 
     async def over(self) -> None:

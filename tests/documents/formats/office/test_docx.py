@@ -3,7 +3,7 @@ import zipfile
 
 import pytest
 
-from fathom.documents.base import Parsed, Refused
+from fathom.documents.base import ParsedDocument, ParseRefusal
 from fathom.documents.formats.office.docx import parse
 
 W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
@@ -69,7 +69,7 @@ def table(*rows: str) -> str:
     return f"<w:tbl>{''.join(rows)}</w:tbl>"
 
 
-def shown(parsed: Parsed) -> list[tuple[str, str]]:
+def shown(parsed: ParsedDocument) -> list[tuple[str, str]]:
     return [(block.kind, block.span.cut(parsed.text)) for block in parsed.blocks]
 
 
@@ -218,21 +218,21 @@ def test_mild_damage_is_mended() -> None:
 
 
 def test_pictures_without_text_need_ocr() -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(ParseRefusal) as refused:
         parse(packed(p(""), media="yes"))
     assert refused.value.outcome == "no_text_layer"
     assert refused.value.reason == "holds pictures of which none can be recognised, and no text"
 
 
 def test_a_picture_with_a_caption_needs_ocr() -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(ParseRefusal) as refused:
         parse(packed(p(r("The form, as signed:")), media="yes"))
     assert refused.value.outcome == "no_text_layer"
     assert parse(packed(p(r("The form, as signed. " * 4)), media="yes")).text
 
 
 def test_nothing_at_all_is_empty() -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(ParseRefusal) as refused:
         parse(packed(p("")))
     assert refused.value.outcome == "empty"
 
@@ -242,13 +242,13 @@ def test_an_entity_bomb_is_refused() -> None:
     bomb = '<!DOCTYPE d [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]>'
     with zipfile.ZipFile(buffer, "w") as archive:
         archive.writestr("word/document.xml", bomb + root("document", p(r("&b; text"))))
-    with pytest.raises(Refused, match="entity bomb") as refused:
+    with pytest.raises(ParseRefusal, match="entity bomb") as refused:
         parse(buffer.getvalue())
     assert refused.value.outcome == "failed"
 
 
 @pytest.mark.parametrize("data", [b"", b"no zip", b"PK\x03\x04broken"])
 def test_what_is_no_package_is_refused(data: bytes) -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(ParseRefusal) as refused:
         parse(data)
     assert refused.value.outcome == "failed"

@@ -3,7 +3,7 @@ import zipfile
 
 import pytest
 
-from fathom.documents.base import Parsed, Refused
+from fathom.documents.base import ParsedDocument, ParseRefusal
 from fathom.documents.formats.office.odt import parse
 
 NAMES = "office text table draw style xlink meta dc presentation fo"
@@ -24,7 +24,7 @@ def packed(body: str, styles: str = "", kind: str = "text", **parts: str) -> byt
     return buffer.getvalue()
 
 
-def shown(parsed: Parsed) -> list[tuple[str, str]]:
+def shown(parsed: ParsedDocument) -> list[tuple[str, str]]:
     return [(block.kind, block.span.cut(parsed.text)) for block in parsed.blocks]
 
 
@@ -145,7 +145,7 @@ def test_metadata() -> None:
 
 def test_a_protected_file_is_refused() -> None:
     manifest = '<m:manifest xmlns:m="urn:m"><m:encryption-data/></m:manifest>'
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(ParseRefusal) as refused:
         parse(packed(p("x"), **{"META-INF_manifest": manifest}))
     assert refused.value.outcome == "encrypted"
 
@@ -154,5 +154,5 @@ def test_a_sheet_that_unfolds_without_end_is_refused() -> None:
     cell = f'<table:table-cell table:number-columns-repeated="999">{p("x")}</table:table-cell>'
     row = f'<table:table-row table:number-rows-repeated="1000">{cell}</table:table-row>'
     sheet = f"<table:table>{row}{row}</table:table>"
-    with pytest.raises(Refused, match="unfolds"):
+    with pytest.raises(ParseRefusal, match="unfolds"):
         parse(packed(sheet, kind="spreadsheet"))

@@ -1,7 +1,7 @@
 import pytest
 from lxml import etree
 
-from fathom.documents.base import Refused
+from fathom.documents.base import ParseRefusal
 from fathom.documents.formats.office.cells import SheetCell
 from fathom.documents.formats.office.odt import read_rows
 
@@ -38,5 +38,5 @@ def test_values_have_types() -> None:
 def test_endless_repeats_are_refused_or_cut() -> None:
     row = '<table-row number-rows-repeated="99999999"><table-cell {}>x</table-cell></table-row>'
     assert len(read(row.format(""))) == 1000
-    with pytest.raises(Refused, match="unfolds"):
+    with pytest.raises(ParseRefusal, match="unfolds"):
         read(row.format('number-columns-repeated="99999999"') * 2)

@@ -3,7 +3,7 @@ import zipfile
 
 import pytest
 
-from fathom.documents.base import Refused
+from fathom.documents.base import ParseRefusal
 from fathom.documents.formats.office.package import Package, Relation
 
 RELS = "http://schemas.openxmlformats.org/package/2006/relationships"
@@ -48,7 +48,7 @@ def test_the_usual_part_is_found_without_relationships() -> None:
 
 
 def test_a_missing_main_part_is_named() -> None:
-    with pytest.raises(Refused, match=r"no part word/document\.xml"):
+    with pytest.raises(ParseRefusal, match=r"no part word/document\.xml"):
         package({"other": "<d/>"}).main("word/document.xml")
 
 
@@ -64,5 +64,5 @@ def test_properties_give_title_author_and_dates() -> None:
 
 def test_a_document_type_is_forbidden_in_any_encoding() -> None:
     bomb = '<?xml version="1.0" encoding="UTF-16"?><!DOCTYPE a [<!ENTITY b "c">]><a/>'
-    with pytest.raises(Refused, match="entity bomb"):
+    with pytest.raises(ParseRefusal, match="entity bomb"):
         package({"xl/sheet.xml": bomb.encode("utf-16")}).forbid_doctypes()

@@ -12,7 +12,7 @@ from tests.documents.formats.office.test_docx import KIND, RELS, p, packed, r
 from tests.documents.formats.pdf.test_scans import Told
 from tests.documents.formats.test_picture import ENGLISH, needs_ocr, page, saved
 
-from fathom.documents.base import NEEDS_OCR, Parsed, Refused
+from fathom.documents.base import NEEDS_OCR, ParsedDocument, ParseRefusal
 from fathom.documents.formats.office.docx import parse
 from fathom.documents.formats.office.odt import parse as parse_odt
 from fathom.documents.formats.office.pptx import parse as parse_slides
@@ -68,9 +68,9 @@ def test_without_a_recogniser_the_pictures_and_the_extra_are_named() -> None:
     assert parse(docx).unread == f"1 picture in it not looked into; {NEEDS_OCR}"
     assert parse(docx, Told("")).unread == ""
     scan = with_pictures(packed(p(r("The form:"))), saved(NOISE, "PNG"))
-    with pytest.raises(Refused, match=r"hardly any text; .*fathom\[ocr\]"):
+    with pytest.raises(ParseRefusal, match=r"hardly any text; .*fathom-qa\[ocr\]"):
         parse(scan)
-    with pytest.raises(Refused, match="none can be recognised"):
+    with pytest.raises(ParseRefusal, match="none can be recognised"):
         parse(scan, Told(""))
     assert Told().text in parse(scan, Told()).text
 
@@ -164,19 +164,19 @@ def test_pictures_of_an_odt_are_read_where_they_stand() -> None:
 def test_an_odt_names_the_pictures_that_nobody_reads() -> None:
     data = odt(texts.p(PROSE), saved(NOISE, "PNG"), b"\x89PNG\r\nsmall")
     (parsed,) = parse_bytes(data, "a.odt")
-    assert isinstance(parsed, Parsed)
+    assert isinstance(parsed, ParsedDocument)
     assert parsed.unread == f"1 picture in it not looked into; {NEEDS_OCR}"
     (parsed,) = parse_bytes(data, "a.odt", recogniser=Told())
-    assert isinstance(parsed, Parsed)
+    assert isinstance(parsed, ParsedDocument)
     assert Told().text in parsed.text
     assert parsed.unread == ""
-    with pytest.raises(Refused, match=r"hardly any text; .*fathom\[ocr\]"):
+    with pytest.raises(ParseRefusal, match=r"hardly any text; .*fathom-qa\[ocr\]"):
         parse_odt(odt(texts.p("The form:"), saved(NOISE, "PNG")))
 
 
 def test_other_formats_are_given_no_recogniser() -> None:
     (parsed,) = parse_bytes(b"Some words.", "a.txt", recogniser=Told())
-    assert isinstance(parsed, Parsed)
+    assert isinstance(parsed, ParsedDocument)
 
 
 @needs_ocr
@@ -187,6 +187,6 @@ def test_a_picture_in_a_document_is_read_in_the_sandbox(tmp_path: Path) -> None:
     )
     with Sandbox() as sandbox:
         (parsed,) = read(file, sandbox)
-    assert isinstance(parsed, Parsed)
+    assert isinstance(parsed, ParsedDocument)
     assert ENGLISH[0] in parsed.text
     assert {block.recognised is None for block in parsed.blocks} == {True, False}

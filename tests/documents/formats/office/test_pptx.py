@@ -3,7 +3,7 @@ import zipfile
 
 import pytest
 
-from fathom.documents.base import Parsed, Refused
+from fathom.documents.base import ParsedDocument, ParseRefusal
 from fathom.documents.formats.office.pptx import parse
 
 A = "http://schemas.openxmlformats.org/drawingml/2006/main"
@@ -60,7 +60,7 @@ def shape(*lines: str, role: str = "", at: tuple[int, int] | None = None) -> str
     )
 
 
-def shown(parsed: Parsed) -> list[tuple[int | None, str, str]]:
+def shown(parsed: ParsedDocument) -> list[tuple[int | None, str, str]]:
     return [(b.page, b.kind, b.span.cut(parsed.text)) for b in parsed.blocks]
 
 
@@ -147,6 +147,6 @@ def test_notes_follow_the_slide() -> None:
 
 
 def test_pictures_without_text_need_ocr() -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(ParseRefusal) as refused:
         parse(packed([""], parts={"ppt/media/image1.png": "x"}))
     assert refused.value.outcome == "no_text_layer"

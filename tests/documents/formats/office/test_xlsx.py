@@ -8,7 +8,7 @@ import pytest
 from openpyxl import Workbook
 from openpyxl.styles import Font
 
-from fathom.documents.base import Refused
+from fathom.documents.base import ParseRefusal
 from fathom.documents.formats.office.xlsx import parse
 
 
@@ -111,7 +111,7 @@ def test_a_wrong_stored_dimension_hides_nothing() -> None:
 
 
 def test_an_empty_book_is_empty() -> None:
-    with pytest.raises(Refused) as refused:
+    with pytest.raises(ParseRefusal) as refused:
         parse(saved(Workbook()))
     assert refused.value.outcome == "empty"
 
@@ -122,6 +122,6 @@ def test_a_damaged_sheet_is_refused() -> None:
     with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(changed, "w") as new:
         for name in old.namelist():
             new.writestr(name, b"<broken" if "sheet1" in name else old.read(name))
-    with pytest.raises(Refused, match="damaged workbook") as refused:
+    with pytest.raises(ParseRefusal, match="damaged workbook") as refused:
         parse(changed.getvalue())
     assert refused.value.outcome == "failed"

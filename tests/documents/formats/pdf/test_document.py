@@ -6,13 +6,13 @@ import pytest
 from pypdf import PdfWriter
 from tests.documents.making import lines, make_pdf
 
-from fathom.documents.base import Parsed, Refused
+from fathom.documents.base import ParsedDocument, ParseRefusal
 from fathom.documents.formats.pdf.document import parse
 
 FULL = "This line is as wide as any other line of the page is"
 
 
-def shapes(parsed: Parsed) -> list[tuple[str, str, int | None]]:
+def shapes(parsed: ParsedDocument) -> list[tuple[str, str, int | None]]:
     return [(b.kind, b.span.cut(parsed.text), b.page) for b in parsed.blocks]
 
 
@@ -123,13 +123,13 @@ def test_title_and_facts_unless_the_title_is_a_file_name() -> None:
 
 def test_picture_without_text_has_no_text_layer() -> None:
     picture = "q 100 0 0 100 0 0 cm BI /W 1 /H 1 /CS /G /BPC 8 ID \xff EI Q"
-    with pytest.raises(Refused, match=r"fathom\[ocr\]") as refusal:
+    with pytest.raises(ParseRefusal, match=r"fathom-qa\[ocr\]") as refusal:
         parse(make_pdf(picture))
     assert refusal.value.outcome == "no_text_layer"
 
 
 def test_empty_page_is_empty() -> None:
-    with pytest.raises(Refused) as refusal:
+    with pytest.raises(ParseRefusal) as refusal:
         parse(make_pdf(""))
     assert refusal.value.outcome == "empty"
 
@@ -149,7 +149,7 @@ def test_what_the_empty_password_opens_is_read() -> None:
 
 
 def test_what_another_password_opens_is_refused() -> None:
-    with pytest.raises(Refused, match="password") as refusal:
+    with pytest.raises(ParseRefusal, match="password") as refusal:
         parse(encrypted(make_pdf(lines("Secret.")), "u", "x"))
     assert refusal.value.outcome == "encrypted"
 
@@ -163,6 +163,6 @@ def encrypted(data: bytes, reader: str, owner: str) -> bytes:
 
 
 def test_nonsense_is_refused() -> None:
-    with pytest.raises(Refused, match="damaged PDF") as refusal:
+    with pytest.raises(ParseRefusal, match="damaged PDF") as refusal:
         parse(b"%PDF-1.4 nonsense")
     assert refusal.value.outcome == "failed"

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from tests.documents.making import lines, make_pdf
 
-from fathom.documents.base import NEEDS_OCR, Refused
+from fathom.documents.base import NEEDS_OCR, ParseRefusal
 from fathom.documents.formats.pdf.document import parse
 from fathom.documents.formats.pdf.lines import Line
 
@@ -47,7 +47,7 @@ def test_scanned_pages_are_recognised_and_the_others_are_not() -> None:
 def test_without_a_recogniser_the_pages_and_the_extra_are_named() -> None:
     parsed = parse(make_pdf(TEXT, PICTURE, TEXT))
     assert parsed.unread == f"page 2 of 3 without text of its own; {NEEDS_OCR}"
-    with pytest.raises(Refused, match=r"fathom\[ocr\]") as refusal:
+    with pytest.raises(ParseRefusal, match=r"fathom-qa\[ocr\]") as refusal:
         parse(make_pdf(PICTURE, PICTURE))
     assert refusal.value.outcome == "no_text_layer"
 
@@ -64,6 +64,6 @@ def test_what_holds_more_is_kept() -> None:
 
 
 def test_pictures_without_any_text_are_empty() -> None:
-    with pytest.raises(Refused) as refusal:
+    with pytest.raises(ParseRefusal) as refusal:
         parse(make_pdf(PICTURE), Told(""))
     assert refusal.value.outcome == "empty"

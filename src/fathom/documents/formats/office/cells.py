@@ -59,11 +59,11 @@ def _add_table(builder: Builder, rows: list[SheetRow]) -> None:
     for at, row in enumerate(rows):
         if header is None and _is_header(row, rows[at + 1 : at + 1 + _LOOK_AHEAD]):
             header = [cell.text for cell in row]
-            builder.row(_trimmed(row), head=True)
+            builder.add_row(_trimmed(row), head=True)
         elif header is None or sum(bool(cell.text) for cell in row) < 2:
-            builder.row(_trimmed(row))
+            builder.add_row(_trimmed(row))
         else:
-            builder.row(_labelled(header, row))
+            builder.add_row(_labelled(header, row))
 
 
 def _is_header(row: SheetRow, below: list[SheetRow]) -> bool:

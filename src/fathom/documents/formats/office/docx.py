@@ -10,18 +10,18 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from fathom.documents.base import Builder, Parsed
+from fathom.documents.base import Builder, ParsedDocument
 from fathom.documents.formats.office.numbering import Numbering, spell
 from fathom.documents.formats.office.package import Package, chosen, relation_id, truth
 from fathom.documents.formats.office.pictures import Pictures
 from fathom.documents.xml_members import (
     Element,
-    attribute,
-    child,
-    children,
-    descendants,
-    local,
-    number,
+    find_child,
+    get_attribute,
+    get_local_name,
+    iter_children,
+    iter_descendants,
+    parse_number,
 )
 
 if TYPE_CHECKING:
@@ -70,8 +70,8 @@ def read_inline(paragraph: Element, note: Note) -> Inline:
 
 def _pieces(element: Element, into: Inline, note: Note) -> Iterator[str]:
     for below in element:
-        name = local(below)
-        if name in _SKIPPED or (name == "r" and truth(child(below, "rPr", "vanish"))):
+        name = get_local_name(below)
+        if name in _SKIPPED or (name == "r" and truth(find_child(below, "rPr", "vanish"))):
             continue
         if name == "t":
             yield below.text or ""
@@ -94,7 +94,7 @@ def _special(element: Element, name: str, into: Inline, note: Note) -> Iterator[
             into.notes.append(found_note)
             yield f"[{found_note[0]}]"
     elif name == "sym":
-        yield _symbol(attribute(element, "char"))
+        yield _symbol(get_attribute(element, "char"))
     else:
         yield _wrapped(element, name, "".join(_pieces(element, into, note)))
 
@@ -104,15 +104,15 @@ def _wrapped(element: Element, name: str, inner: str) -> str:
     if name in _SCRIPTS:
         return _script(name, inner)
     if name == "d":
-        begin = _sign(child(element, "dPr", "begChr"), "(")
-        return begin + inner + _sign(child(element, "dPr", "endChr"), ")")
+        begin = _sign(find_child(element, "dPr", "begChr"), "(")
+        return begin + inner + _sign(find_child(element, "dPr", "endChr"), ")")
     if name == "nary":
-        return _sign(child(element, "naryPr", "chr"), "∫") + inner
+        return _sign(find_child(element, "naryPr", "chr"), "∫") + inner
     return inner
 
 
 def _sign(element: Element | None, usual: str) -> str:
-    return usual if element is None else attribute(element, "val") or ""
+    return usual if element is None else get_attribute(element, "val") or ""
 
 
 def _script(name: str, inner: str) -> str:
@@ -145,14 +145,14 @@ class Styles:
     """
 
     def __init__(self, root: Element | None) -> None:
-        styles = [] if root is None else list(children(root, "style"))
-        self._styles = {attribute(style, "styleId") or "": style for style in styles}
+        styles = [] if root is None else list(iter_children(root, "style"))
+        self._styles = {get_attribute(style, "styleId") or "": style for style in styles}
         self._default = next(
             (
-                attribute(style, "styleId") or ""
+                get_attribute(style, "styleId") or ""
                 for style in styles
-                if attribute(style, "type") == "paragraph"
-                and attribute(style, "default") in {"1", "true"}
+                if get_attribute(style, "type") == "paragraph"
+                and get_attribute(style, "default") in {"1", "true"}
             ),
             "",
         )
@@ -160,9 +160,9 @@ class Styles:
     def heading(self, paragraph: Element) -> int | None:
         """Return the level of a heading from 1; `None` for body text."""
         for owner in self._owners(paragraph):
-            outline = _value(child(owner, "pPr", "outlineLvl"))
+            outline = _value(find_child(owner, "pPr", "outlineLvl"))
             if outline is not None:
-                level = number(outline, _BODY)
+                level = parse_number(outline, _BODY)
                 return level + 1 if level < _BODY else None
         for name in self._names(paragraph):
             if name.lower() == "title":
@@ -181,10 +181,10 @@ class Styles:
         num: str | None = None
         level: str | None = None
         for owner in self._owners(paragraph):
-            properties = child(owner, "pPr", "numPr")
-            num = num or _value(child(properties, "numId"))
-            level = level or _value(child(properties, "ilvl"))
-        return (num, number(level)) if num not in {None, "0"} and num else None
+            properties = find_child(owner, "pPr", "numPr")
+            num = num or _value(find_child(properties, "numId"))
+            level = level or _value(find_child(properties, "ilvl"))
+        return (num, parse_number(level)) if num not in {None, "0"} and num else None
 
     def _owners(self, paragraph: Element) -> Iterator[Element]:
         """Yield the paragraph, its style, the base of that style, and so on."""
@@ -192,22 +192,22 @@ class Styles:
         yield from self._chain(paragraph)
 
     def _chain(self, paragraph: Element) -> Iterator[Element]:
-        name = _value(child(paragraph, "pPr", "pStyle")) or self._default
+        name = _value(find_child(paragraph, "pPr", "pStyle")) or self._default
         seen: set[str] = set()
         while name in self._styles and name not in seen:
             seen.add(name)
             yield self._styles[name]
-            name = _value(child(self._styles[name], "basedOn")) or ""
+            name = _value(find_child(self._styles[name], "basedOn")) or ""
 
     def _names(self, paragraph: Element) -> list[str]:
-        style_id = _value(child(paragraph, "pPr", "pStyle"))
-        chain = [_value(child(style, "name")) or "" for style in self._chain(paragraph)]
+        style_id = _value(find_child(paragraph, "pPr", "pStyle"))
+        chain = [_value(find_child(style, "name")) or "" for style in self._chain(paragraph)]
         # A file without the style's definition still has its id, such as `Heading1`.
         return chain or ([re.sub(r"(\d)$", r" \1", style_id)] if style_id else [])
 
 
 def _value(element: Element | None) -> str | None:
-    return None if element is None else attribute(element, "val")
+    return None if element is None else get_attribute(element, "val")
 
 
 _WRAPPERS = {"sdt", "sdtContent", "ins", "moveTo", "customXml", "smartTag"}
@@ -215,15 +215,15 @@ _NOTES = {"footnoteReference": "footnotes", "endnoteReference": "endnotes"}
 _SEPARATORS = {"separator", "continuationSeparator", "continuationNotice"}
 
 
-def parse(data: bytes, recogniser: "Recogniser | None" = None) -> Parsed:
+def parse(data: bytes, recogniser: "Recogniser | None" = None) -> ParsedDocument:
     """Parse a DOCX file; the recogniser, if given, reads the pictures in it.
 
     Raises:
-        Refused: `no_text_layer` when it holds pictures only, `empty`, `failed`, `encrypted`.
+        ParseRefusal: `no_text_layer` when it holds pictures only, `empty`, `failed`, `encrypted`.
     """
     package = Package(data)
     name, root = package.main("word/document.xml")
-    body = child(root, "body")
+    body = find_child(root, "body")
     builder = Builder()
     pictures = Pictures(package.archive, "/media/", recogniser)
     walk = _Walk(package, name, builder, pictures)
@@ -255,7 +255,7 @@ class _Walk:
             root = self._package.part(link.target) if link.kind in {"header", "footer"} else None
             for text in [] if root is None else self._lines(root):
                 if text not in seen and any(sign.isalpha() for sign in text):
-                    self._builder.paragraph(text)
+                    self._builder.add_paragraph(text)
                 seen.add(text)
 
     def blocks(self, container: Element) -> None:
@@ -263,35 +263,35 @@ class _Walk:
         for is_code, group in groupby(_contents(container), self._is_code):
             if is_code:  # each line of a listing is a paragraph; the listing is one block
                 lines = [read_inline(line, self._note).text for line in group]
-                self._builder.code("\n".join(lines))
+                self._builder.add_code("\n".join(lines))
                 continue
             for element in group:
-                if local(element) == "p":
+                if get_local_name(element) == "p":
                     self._paragraph(element)
                 else:
                     self._table(element)
 
     def _is_code(self, element: Element) -> bool:
-        return local(element) == "p" and self._styles.is_code(element)
+        return get_local_name(element) == "p" and self._styles.is_code(element)
 
     def _paragraph(self, paragraph: Element) -> None:
         inline = read_inline(paragraph, self._note)
         level = self._styles.heading(paragraph)
         label = self._label(paragraph, inline)
         if level is not None:
-            self._builder.heading(f"{label} {inline.text}".strip(), level)
+            self._builder.add_heading(f"{label} {inline.text}".strip(), level)
         elif label:
-            self._builder.item(inline.text, label)
+            self._builder.add_item(inline.text, label)
         else:
-            self._builder.paragraph(inline.text)
+            self._builder.add_paragraph(inline.text)
         self._aside(inline)
-        for picture in descendants(paragraph, "blip", "imagedata"):
+        for picture in iter_descendants(paragraph, "blip", "imagedata"):
             self._pictures.add(self._builder, self._targets.get(relation_id(picture), ""))
 
     def _aside(self, inline: Inline) -> None:
         """Add the notes and boxes that a paragraph anchors outside of its own line."""
         for mark, body in inline.notes:
-            self._builder.footnote(" ".join(self._lines(body)), mark)
+            self._builder.add_footnote(" ".join(self._lines(body)), mark)
         for box in inline.boxes:
             self.blocks(box)
 
@@ -303,22 +303,22 @@ class _Walk:
             return
         late = Inline()
         for row, cells in rows.items():
-            head = truth(child(row, "trPr", "tblHeader"))
-            self._builder.row([self._cell(cell, late) for cell in cells], head=head)
+            head = truth(find_child(row, "trPr", "tblHeader"))
+            self._builder.add_row([self._cell(cell, late) for cell in cells], head=head)
             for cell in cells:
                 for nested in _contents(cell):
-                    if local(nested) == "tbl":
+                    if get_local_name(nested) == "tbl":
                         self._table(nested)
         self._aside(late)
 
     def _cell(self, cell: Element, late: Inline) -> str:
         """Return a cell's own text; a vertical merge shows its text once, at its start."""
-        merge = child(cell, "tcPr", "vMerge")
-        if merge is not None and attribute(merge, "val") != "restart":
+        merge = find_child(cell, "tcPr", "vMerge")
+        if merge is not None and get_attribute(merge, "val") != "restart":
             return ""
         lines = []
         for paragraph in _contents(cell):
-            if local(paragraph) == "p":
+            if get_local_name(paragraph) == "p":
                 inline = read_inline(paragraph, self._note)
                 lines.append(f"{self._label(paragraph, inline)} {inline.text}")
                 late.notes += inline.notes
@@ -327,7 +327,7 @@ class _Walk:
 
     def _lines(self, container: Element) -> list[str]:
         """Return the text of every paragraph below, without notes and labels."""
-        lines = [_flat(read_inline(p, lambda _: None)) for p in descendants(container, "p")]
+        lines = [_flat(read_inline(p, lambda _: None)) for p in iter_descendants(container, "p")]
         return [line for line in lines if line]
 
     def _label(self, paragraph: Element, inline: Inline) -> str:
@@ -337,8 +337,8 @@ class _Walk:
         return label if inline.text.strip() else ""
 
     def _note(self, reference: Element) -> tuple[str, Element] | None:
-        kind = _NOTES[local(reference)]
-        number = attribute(reference, "id") or ""
+        kind = _NOTES[get_local_name(reference)]
+        number = get_attribute(reference, "id") or ""
         body = self._bodies[kind].get(number)
         if body is None:
             return None
@@ -348,11 +348,11 @@ class _Walk:
 
     def _read_notes(self, kind: str) -> dict[str, Element]:
         root = self._package.related(self._name, kind)
-        notes = [] if root is None else list(children(root, "footnote", "endnote"))
+        notes = [] if root is None else list(iter_children(root, "footnote", "endnote"))
         return {
-            attribute(note, "id") or "": note
+            get_attribute(note, "id") or "": note
             for note in notes
-            if attribute(note, "type") not in _SEPARATORS
+            if get_attribute(note, "type") not in _SEPARATORS
         }
 
 
@@ -363,7 +363,7 @@ def _flat(inline: Inline) -> str:
 def _contents(container: Element) -> Iterator[Element]:
     """Yield paragraphs and tables, also those inside wrappers, without deleted ones."""
     for element in container:
-        name = local(element)
+        name = get_local_name(element)
         if name in {"p", "tbl"}:
             yield element
         elif name in _WRAPPERS:
@@ -375,7 +375,7 @@ def _contents(container: Element) -> Iterator[Element]:
 
 
 def _rows(table: Element) -> Iterator[Element]:
-    return (row for row in _unwrapped(table, "tr") if not truth(child(row, "trPr", "del")))
+    return (row for row in _unwrapped(table, "tr") if not truth(find_child(row, "trPr", "del")))
 
 
 def _cells(row: Element) -> Iterator[Element]:
@@ -384,7 +384,7 @@ def _cells(row: Element) -> Iterator[Element]:
 
 def _unwrapped(parent: Element, name: str) -> Iterator[Element]:
     for element in parent:
-        if local(element) == name:
+        if get_local_name(element) == name:
             yield element
-        elif local(element) in _WRAPPERS:
+        elif get_local_name(element) in _WRAPPERS:
             yield from _unwrapped(element, name)

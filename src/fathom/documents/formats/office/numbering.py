@@ -3,7 +3,13 @@
 import re
 from dataclasses import dataclass, field, replace
 
-from fathom.documents.xml_members import Element, attribute, child, children, number
+from fathom.documents.xml_members import (
+    Element,
+    find_child,
+    get_attribute,
+    iter_children,
+    parse_number,
+)
 
 _ROMAN = (
     (1000, "m"), (900, "cm"), (500, "d"), (400, "cd"), (100, "c"), (90, "xc"),
@@ -75,7 +81,7 @@ class Numbering:
         self._restarts: dict[str, dict[int, int]] = {}
         if root is not None:
             self._read_lists(root)
-            for num in children(root, "num"):
+            for num in iter_children(root, "num"):
                 self._read_instance(num)
 
     def label(self, num: str, level: int) -> str:
@@ -108,36 +114,39 @@ class Numbering:
 
     def _read_lists(self, root: Element) -> None:
         names_by_style: dict[str, str] = {}
-        for abstract in children(root, "abstractNum"):
-            name = attribute(abstract, "abstractNumId") or ""
+        for abstract in iter_children(root, "abstractNum"):
+            name = get_attribute(abstract, "abstractNumId") or ""
             self._lists[name] = _List(_levels(abstract))
-            style = child(abstract, "styleLink")
+            style = find_child(abstract, "styleLink")
             if style is not None:
-                names_by_style[attribute(style, "val") or ""] = name
-        for abstract in children(root, "abstractNum"):
-            style = child(abstract, "numStyleLink")
+                names_by_style[get_attribute(style, "val") or ""] = name
+        for abstract in iter_children(root, "abstractNum"):
+            style = find_child(abstract, "numStyleLink")
             source = (
-                names_by_style.get(attribute(style, "val") or "") if style is not None else None
+                names_by_style.get(get_attribute(style, "val") or "") if style is not None else None
             )
             if source is not None:
-                self._lists[attribute(abstract, "abstractNumId") or ""] = self._lists[source]
+                self._lists[get_attribute(abstract, "abstractNumId") or ""] = self._lists[source]
 
     def _read_instance(self, num: Element) -> None:
-        name = attribute(num, "numId") or ""
-        link = child(num, "abstractNumId")
-        self._of[name] = "" if link is None else attribute(link, "val") or ""
+        name = get_attribute(num, "numId") or ""
+        link = find_child(num, "abstractNumId")
+        self._of[name] = "" if link is None else get_attribute(link, "val") or ""
         self._overrides[name] = {}
         self._restarts[name] = {}
-        for override in children(num, "lvlOverride"):
+        for override in iter_children(num, "lvlOverride"):
             self._overrides[name] |= _levels(override)
-            start = child(override, "startOverride")
+            start = find_child(override, "startOverride")
             if start is not None:
-                level = number(attribute(override, "ilvl"))
-                self._restarts[name][level] = number(attribute(start, "val"), 1)
+                level = parse_number(get_attribute(override, "ilvl"))
+                self._restarts[name][level] = parse_number(get_attribute(start, "val"), 1)
 
 
 def _levels(parent: Element) -> dict[int, Level]:
-    return {number(attribute(lvl, "ilvl")): _level(lvl) for lvl in children(parent, "lvl")}
+    return {
+        parse_number(get_attribute(lvl, "ilvl")): _level(lvl)
+        for lvl in iter_children(parent, "lvl")
+    }
 
 
 def _level(lvl: Element) -> Level:
@@ -145,15 +154,15 @@ def _level(lvl: Element) -> Level:
     return Level(
         style=values["numFmt"] or "decimal",
         text=values["lvlText"] or "",
-        start=number(values["start"], 1),
-        legal=child(lvl, "isLgl") is not None,
+        start=parse_number(values["start"], 1),
+        legal=find_child(lvl, "isLgl") is not None,
         restarts=values["lvlRestart"] != "0",
     )
 
 
 def _value(parent: Element, name: str) -> str | None:
-    element = child(parent, name)
-    return None if element is None else attribute(element, "val")
+    element = find_child(parent, name)
+    return None if element is None else get_attribute(element, "val")
 
 
 def _printed(levels: dict[int, Level], counts: dict[int, int], level: int) -> str:

@@ -5,20 +5,20 @@ from dataclasses import dataclass, field
 from posixpath import normpath
 from typing import TYPE_CHECKING
 
-from fathom.documents.base import Builder, Parsed, Refused
+from fathom.documents.base import Builder, ParsedDocument, ParseRefusal
 from fathom.documents.formats.office.cells import SheetCell, add_rows
 from fathom.documents.formats.office.numbering import BULLET, spell
 from fathom.documents.formats.office.pictures import Pictures
 from fathom.documents.xml_members import (
     Element,
-    attribute,
-    child,
-    children,
-    descendants,
-    local,
-    member_xml,
-    number,
-    text_of,
+    find_child,
+    get_attribute,
+    get_local_name,
+    get_text,
+    iter_children,
+    iter_descendants,
+    parse_number,
+    read_xml_member,
 )
 from fathom.documents.zipguard import open_zip
 from fathom.types import Scalar
@@ -53,8 +53,8 @@ class Counter:
         """Count one item and return its printed label."""
         if not _counts(item):
             return ""
-        start = attribute(item, "start-value")
-        self.values[-1] = self.values[-1] + 1 if start is None else number(start, 1)
+        start = get_attribute(item, "start-value")
+        self.values[-1] = self.values[-1] + 1 if start is None else parse_number(start, 1)
         level = self.levels.get(self.depth, _Level())
         if not level.style:
             return BULLET
@@ -75,9 +75,11 @@ class Lists:
         self._last: dict[tuple[str, int], int] = {}
         self._open: list[Counter] = []
         for root in roots:
-            for style in descendants(root, "list-style"):
-                levels = {number(attribute(lvl, "level"), 1): _level(lvl) for lvl in style}
-                self._styles.setdefault(attribute(style, "name") or "", levels)
+            for style in iter_descendants(root, "list-style"):
+                levels = {
+                    parse_number(get_attribute(lvl, "level"), 1): _level(lvl) for lvl in style
+                }
+                self._styles.setdefault(get_attribute(style, "name") or "", levels)
 
     def open(self, element: Element, inherited: str, depth: int) -> Counter:
         """Open a list and return its counter.
@@ -87,12 +89,12 @@ class Lists:
             inherited: Style of the list around it.
             depth: From 1.
         """
-        style = attribute(element, "style-name") or inherited
+        style = get_attribute(element, "style-name") or inherited
         levels = self._styles.get(style, {})
         del self._open[depth - 1 :]
         above = self._open[-1].values if self._open else []
         start = levels.get(depth, _Level()).start - 1
-        if attribute(element, "continue-numbering") == "true":
+        if get_attribute(element, "continue-numbering") == "true":
             start = self._last_of(style, depth, start)
         counter = Counter(style, depth, levels, [*above, start])
         self._open.append(counter)
@@ -103,25 +105,25 @@ class Lists:
         return self._last.get((style, depth), start)
 
     def _remember(self, element: Element, counter: Counter, style: str, depth: int) -> None:
-        count = sum(_counts(item) for item in children(element, "list-item"))
+        count = sum(_counts(item) for item in iter_children(element, "list-item"))
         self._last[(style, depth)] = counter.values[-1] + count
 
 
 def _counts(item: Element) -> bool:
     """Return whether an item has a number; an item that only holds a deeper list has none."""
-    return local(item) == "list-item" and any(True for _ in children(item, "p", "h"))
+    return get_local_name(item) == "list-item" and any(True for _ in iter_children(item, "p", "h"))
 
 
 def _level(element: Element) -> _Level:
-    if local(element) != "list-level-style-number":
+    if get_local_name(element) != "list-level-style-number":
         return _Level()
-    kind = attribute(element, "num-format") or ""
+    kind = get_attribute(element, "num-format") or ""
     return _Level(
         style=_STYLES.get(kind, "decimal"),
-        prefix=attribute(element, "num-prefix") or "",
-        suffix=attribute(element, "num-suffix") or "",
-        start=number(attribute(element, "start-value"), 1),
-        shown=number(attribute(element, "display-levels"), 1),
+        prefix=get_attribute(element, "num-prefix") or "",
+        suffix=get_attribute(element, "num-suffix") or "",
+        start=parse_number(get_attribute(element, "start-value"), 1),
+        shown=parse_number(get_attribute(element, "display-levels"), 1),
     )
 
 
@@ -138,7 +140,7 @@ def read_rows(table: Element, text: Callable[[Element], str]) -> list[list[Sheet
         text: Returns the text of a cell.
 
     Raises:
-        Refused: `failed` when it unfolds to more than a million cells.
+        ParseRefusal: `failed` when it unfolds to more than a million cells.
     """
     rows: list[list[SheetCell]] = []
     cells = 0
@@ -148,25 +150,25 @@ def read_rows(table: Element, text: Callable[[Element], str]) -> list[list[Sheet
         times = _repeats(row, "number-rows-repeated") if row_cells else 1
         cells += len(row_cells) * times
         if cells > _MOST_CELLS:
-            raise Refused("failed", f"table unfolds to more than {_MOST_CELLS} cells")
+            raise ParseRefusal("failed", f"table unfolds to more than {_MOST_CELLS} cells")
         rows.extend([row_cells] * times)
     return rows
 
 
 def _rows(parent: Element) -> Iterator[Element]:
     for element in parent:
-        if local(element) == "table-row":
+        if get_local_name(element) == "table-row":
             yield element
-        elif local(element) in _GROUPS:
+        elif get_local_name(element) in _GROUPS:
             yield from _rows(element)
 
 
 def _cells(row: Element, text: Callable[[Element], str]) -> list[SheetCell]:
     """Return the cells up to the last that is not empty; covered ones of a merge are empty."""
     cells: list[SheetCell] = []
-    for element in children(row, "table-cell", "covered-table-cell"):
-        printed = "" if local(element) == "covered-table-cell" else text(element).strip()
-        kind = attribute(element, "value-type")
+    for element in iter_children(row, "table-cell", "covered-table-cell"):
+        printed = "" if get_local_name(element) == "covered-table-cell" else text(element).strip()
+        kind = get_attribute(element, "value-type")
         cell = SheetCell(_value(element, kind) or printed, is_text=kind in {None, "string"})
         cells.extend([cell] * _repeats(element, "number-columns-repeated"))
     while cells and not cells[-1].text:
@@ -176,11 +178,11 @@ def _cells(row: Element, text: Callable[[Element], str]) -> list[SheetCell]:
 
 def _value(cell: Element, kind: str | None) -> str:
     """Return a date as ISO 8601; other values are empty, so that the printed text is used."""
-    return (attribute(cell, "date-value") or "") if kind == "date" else ""
+    return (get_attribute(cell, "date-value") or "") if kind == "date" else ""
 
 
 def _repeats(element: Element, name: str) -> int:
-    return max(1, min(number(attribute(element, name), 1), _MOST_REPEATS))
+    return max(1, min(parse_number(get_attribute(element, name), 1), _MOST_REPEATS))
 
 
 _SIGNS = {"tab": "\t", "line-break": "\n"}
@@ -216,10 +218,10 @@ def paragraph_styles(roots: Sequence[Element]) -> Mapping[str, tuple[str, ...]]:
     """Return each paragraph style with the styles it is based on, itself first."""
     parents: dict[str, str] = {}
     for root in roots:
-        for style in descendants(root, "style"):
-            if attribute(style, "family") == "paragraph":
-                name = attribute(style, "name") or ""
-                parents.setdefault(name, attribute(style, "parent-style-name") or "")
+        for style in iter_descendants(root, "style"):
+            if get_attribute(style, "family") == "paragraph":
+                name = get_attribute(style, "name") or ""
+                parents.setdefault(name, get_attribute(style, "parent-style-name") or "")
     return {name: _chain(name, parents) for name in parents}
 
 
@@ -234,11 +236,11 @@ def _chain(name: str, parents: Mapping[str, str]) -> tuple[str, ...]:
 def _pieces(element: Element, into: OdtInline, mark: Mark) -> Iterator[str]:
     yield _collapsed(element.text)
     for below in element:
-        name = local(below)
+        name = get_local_name(below)
         if name in _SIGNS:
             yield _SIGNS[name]
         elif name == "s":
-            yield " " * min(number(attribute(below, "c"), 1), _MOST_SPACES)
+            yield " " * min(parse_number(get_attribute(below, "c"), 1), _MOST_SPACES)
         elif name == "note":
             found_note = mark(below)
             if found_note is not None:
@@ -266,30 +268,33 @@ _IGNORED = {"tracked-changes", "sequence-decls", "forms", "annotation", "title",
 _META = {"initial-creator": "author", "creation-date": "created", "date": "modified"}
 
 
-def parse(data: bytes, recogniser: "Recogniser | None" = None) -> Parsed:
+def parse(data: bytes, recogniser: "Recogniser | None" = None) -> ParsedDocument:
     """Parse an ODT, ODS or ODP file; the recogniser, if given, reads its pictures.
 
     Raises:
-        Refused: `encrypted`, `failed`, `empty`, `no_text_layer` when it holds pictures only.
+        ParseRefusal: `encrypted`, `failed`, `empty`, `no_text_layer` when it holds pictures only.
     """
     archive = open_zip(data)
-    manifest = member_xml(archive, "META-INF/manifest.xml")
-    if manifest is not None and next(descendants(manifest, "encryption-data"), None) is not None:
-        raise Refused("encrypted", "protected by a password; save it without one")
-    content = member_xml(archive, "content.xml")
-    body = None if content is None else child(content, "body")
+    manifest = read_xml_member(archive, "META-INF/manifest.xml")
+    if (
+        manifest is not None
+        and next(iter_descendants(manifest, "encryption-data"), None) is not None
+    ):
+        raise ParseRefusal("encrypted", "protected by a password; save it without one")
+    content = read_xml_member(archive, "content.xml")
+    body = None if content is None else find_child(content, "body")
     if content is None or body is None:
-        raise Refused("failed", "no content.xml with a body; save the file anew")
+        raise ParseRefusal("failed", "no content.xml with a body; save the file anew")
     builder = Builder()
     pictures = Pictures(archive, "Pictures/", recogniser)
-    _Walk(builder, pictures, [content, member_xml(archive, "styles.xml")]).blocks(body)
+    _Walk(builder, pictures, [content, read_xml_member(archive, "styles.xml")]).blocks(body)
     pictures.add_rest(builder)
-    return pictures.document(builder, *_properties(member_xml(archive, "meta.xml")))
+    return pictures.document(builder, *_properties(read_xml_member(archive, "meta.xml")))
 
 
 def _properties(root: Element | None) -> tuple[str, Mapping[str, Scalar]]:
-    meta = None if root is None else child(root, "meta")
-    values = {} if meta is None else {local(item): text_of(item).strip() for item in meta}
+    meta = None if root is None else find_child(root, "meta")
+    values = {} if meta is None else {get_local_name(item): get_text(item).strip() for item in meta}
     metadata = {key: values[name] for name, key in _META.items() if values.get(name)}
     return values.get("title", ""), metadata
 
@@ -315,7 +320,7 @@ class _Walk:
     def blocks(self, container: Iterable[Element]) -> None:
         """Add everything in a body, section, frame or cell, or anchored in a paragraph."""
         for element in container:
-            name = local(element)
+            name = get_local_name(element)
             if name in _TEXT:
                 self._paragraph(element)
             elif name == "list":
@@ -325,7 +330,7 @@ class _Walk:
             elif name == "page":
                 self._slide(element)
             elif name == "image":
-                self._pictures.add(self._builder, normpath(attribute(element, "href") or ""))
+                self._pictures.add(self._builder, normpath(get_attribute(element, "href") or ""))
             elif name not in _IGNORED:
                 self.blocks(element)
 
@@ -333,32 +338,32 @@ class _Walk:
         inline = read_inline(paragraph, self._mark)
         level = self._heading(paragraph)
         if level:
-            self._builder.heading(f"{label} {inline.text}".strip(), level)
+            self._builder.add_heading(f"{label} {inline.text}".strip(), level)
         elif label:
-            self._builder.item(inline.text, label)
+            self._builder.add_item(inline.text, label)
         else:
-            self._builder.paragraph(inline.text)
+            self._builder.add_paragraph(inline.text)
         self._aside(inline)
 
     def _aside(self, inline: OdtInline) -> None:
         for mark, body in inline.notes:
-            lines = [read_inline(p, self._mark).text for p in descendants(body, *_TEXT)]
-            self._builder.footnote(" ".join(lines), mark)
+            lines = [read_inline(p, self._mark).text for p in iter_descendants(body, *_TEXT)]
+            self._builder.add_footnote(" ".join(lines), mark)
         self.blocks(inline.asides)
 
     def _heading(self, paragraph: Element) -> int:
         """Return the level of a heading from 1; 0 for body text."""
-        if local(paragraph) == "h":
-            return max(1, number(attribute(paragraph, "outline-level"), 1))
-        chain = self._styles.get(attribute(paragraph, "style-name") or "", ())
+        if get_local_name(paragraph) == "h":
+            return max(1, parse_number(get_attribute(paragraph, "outline-level"), 1))
+        chain = self._styles.get(get_attribute(paragraph, "style-name") or "", ())
         return 1 if "Title" in chain else 0
 
     def _list(self, list_element: Element, style: str, depth: int) -> None:
         counter = self._lists.open(list_element, style, depth)
-        for item in children(list_element, "list-header", "list-item"):
+        for item in iter_children(list_element, "list-header", "list-item"):
             label = counter.next(item)
             for element in item:
-                name = local(element)
+                name = get_local_name(element)
                 if name == "list":
                     self._list(element, counter.style, depth + 1)
                 elif name in _TEXT:
@@ -367,36 +372,36 @@ class _Walk:
 
     def _table(self, table: Element) -> None:
         parent = table.getparent()
-        if parent is not None and local(parent) == "spreadsheet":
+        if parent is not None and get_local_name(parent) == "spreadsheet":
             self._page += 1
-            self._builder.page(self._page)
-            self._builder.heading(attribute(table, "name") or "", 1)
+            self._builder.set_page(self._page)
+            self._builder.add_heading(get_attribute(table, "name") or "", 1)
             add_rows(self._builder, read_rows(table, self._cell))
             return
         for row in read_rows(table, self._cell):
-            self._builder.row([cell.text for cell in row])
+            self._builder.add_row([cell.text for cell in row])
 
     def _cell(self, cell: Element) -> str:
-        paragraphs = descendants(cell, *_TEXT)
+        paragraphs = iter_descendants(cell, *_TEXT)
         return "\n".join(read_inline(paragraph, self._mark).text for paragraph in paragraphs)
 
     def _slide(self, page: Element) -> None:
         self._page += 1
-        self._builder.page(self._page)
-        frames = list(children(page, "frame", "custom-shape", "g", "notes"))
-        titles = [frame for frame in frames if attribute(frame, "class") == "title"]
+        self._builder.set_page(self._page)
+        frames = list(iter_children(page, "frame", "custom-shape", "g", "notes"))
+        titles = [frame for frame in frames if get_attribute(frame, "class") == "title"]
         for frame in titles:
-            lines = [read_inline(p, self._mark).text for p in descendants(frame, *_TEXT)]
-            self._builder.heading(" ".join(lines), 1)
+            lines = [read_inline(p, self._mark).text for p in iter_descendants(frame, *_TEXT)]
+            self._builder.add_heading(" ".join(lines), 1)
         for frame in frames:
             if frame not in titles:
                 self.blocks(frame)
 
     def _mark(self, note: Element) -> tuple[str, Element] | None:
         """Return the mark and body of a foot- or endnote."""
-        body = child(note, "note-body")
+        body = find_child(note, "note-body")
         if body is None:
             return None
         self._notes += 1
-        printed = text_of(child(note, "note-citation")).strip()
+        printed = get_text(find_child(note, "note-citation")).strip()
         return printed or spell(self._notes, "decimal"), body

@@ -5,14 +5,14 @@ import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from fathom.documents.base import Refused
+from fathom.documents.base import ParseRefusal
 from fathom.documents.xml_members import (
     Element,
-    attribute,
-    children,
-    local,
-    member_xml,
-    text_of,
+    get_attribute,
+    get_local_name,
+    get_text,
+    iter_children,
+    read_xml_member,
 )
 from fathom.documents.zipguard import open_zip
 from fathom.types import Scalar
@@ -43,7 +43,7 @@ class Package:
         data: The bytes of the file.
 
     Raises:
-        Refused: For a damaged or protected zip, or a bomb.
+        ParseRefusal: For a damaged or protected zip, or a bomb.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -61,7 +61,7 @@ class Package:
             usual: Its name if the package's relationships do not give one.
 
         Raises:
-            Refused: `failed` when there is no such part.
+            ParseRefusal: `failed` when there is no such part.
         """
         # Programs may give the main part any name; only the relationship is certain.
         linked = [link.target for link in self.relations("") if link.kind == "officeDocument"]
@@ -69,34 +69,36 @@ class Package:
             root = self.part(name)
             if root is not None:
                 return name, root
-        raise Refused("failed", f"no part {usual}; save the file anew in its own program")
+        raise ParseRefusal("failed", f"no part {usual}; save the file anew in its own program")
 
     def part(self, name: str) -> Element | None:
         """Return the root of a part, `None` when it is missing.
 
         Raises:
-            Refused: `failed` when the part is damaged or declares entities.
+            ParseRefusal: `failed` when the part is damaged or declares entities.
         """
-        return member_xml(self._archive, name)
+        return read_xml_member(self._archive, name)
 
     def forbid_doctypes(self) -> None:
         """Refuse a package with a document type, for parts that another library will read.
 
         Raises:
-            Refused: `failed`; the format forbids document types, only entity bombs have them.
+            ParseRefusal: `failed`; the format forbids document types, only entity bombs have them.
         """
         for name in self._archive.namelist():
             if name.endswith((".xml", ".rels")):
                 with self._archive.open(name) as member:
                     start = member.read(_DOCTYPE_WITHIN).replace(b"\0", b"")  # also in UTF-16
                 if b"<!DOCTYPE" in start:
-                    raise Refused("failed", f"{name} declares XML entities, as in an entity bomb")
+                    raise ParseRefusal(
+                        "failed", f"{name} declares XML entities, as in an entity bomb"
+                    )
 
     def relations(self, part: str) -> list[Relation]:
         """Return the links of a part to others inside the package, in file order."""
         folder, name = posixpath.split(part)
         root = self.part(posixpath.join(folder, "_rels", f"{name}.rels"))
-        links = [] if root is None else list(children(root, "Relationship"))
+        links = [] if root is None else list(iter_children(root, "Relationship"))
         return [
             Relation(
                 id=link.get("Id", ""),
@@ -119,7 +121,9 @@ class Package:
         root = self.related("", "core-properties")
         if root is None:
             root = self.part("docProps/core.xml")
-        values = {} if root is None else {local(item): text_of(item).strip() for item in root}
+        values = (
+            {} if root is None else {get_local_name(item): get_text(item).strip() for item in root}
+        )
         metadata = {key: values[name] for name, key in _PROPERTIES.items() if values.get(name)}
         return values.get("title", ""), metadata
 
@@ -134,9 +138,14 @@ def relation_id(element: Element) -> str:
 
 def chosen(element: Element) -> Element | None:
     """Return the alternative of an `mc:AlternateContent` to read."""
-    return next(children(element, "Choice"), next(children(element, "Fallback"), None))
+    return next(iter_children(element, "Choice"), next(iter_children(element, "Fallback"), None))
 
 
 def truth(element: Element | None) -> bool:
     """Return the value of an on/off property; an element without a value means on."""
-    return element is not None and attribute(element, "val") not in {"0", "false", "off", "none"}
+    return element is not None and get_attribute(element, "val") not in {
+        "0",
+        "false",
+        "off",
+        "none",
+    }

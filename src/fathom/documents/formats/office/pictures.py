@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from fathom.documents.base import NEEDS_OCR, Builder, Parsed, Refused, add_parsed
+from fathom.documents.base import NEEDS_OCR, Builder, ParsedDocument, ParseRefusal, add_blocks
 from fathom.documents.xml_members import read_member
-from fathom.documents.zipguard import unpack
+from fathom.documents.zipguard import unpack_member
 from fathom.types import Scalar
 
 if TYPE_CHECKING:  # modules for pictures are loaded with the first picture
@@ -29,7 +29,7 @@ class Pictures:
         recogniser: Reads them; without one they are only counted.
 
     Raises:
-        Refused: If a file has more pictures than may be read.
+        ParseRefusal: If a file has more pictures than may be read.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class Pictures:
         A damaged picture does not keep the text around it away.
         """
         try:
-            return unpack(self._archive, member, 8)
+            return unpack_member(self._archive, member, 8)
         except zipfile.BadZipFile:
             return b""
 
@@ -70,7 +70,7 @@ class Pictures:
         Args:
             builder: The builder that receives the text.
             name: The name of the picture's member.
-            below: Level of the heading above, as for `add_parsed`.
+            below: Level of the heading above, as for `add_blocks`.
         """
         if self._recogniser is None or name not in self._left:
             return
@@ -83,14 +83,14 @@ class Pictures:
             self._pages.append(page)
             inner = Builder()
             add_pages(inner, [page])
-            add_parsed(builder, inner.build(), below)
+            add_blocks(builder, inner.build(), below)
 
     def _lines(self, name: str, recogniser: "Recogniser") -> "tuple[Line, ...]":
         from fathom.documents.formats.picture import lines_on
 
         try:
             return lines_on(read_member(self._archive, name) or b"", recogniser)
-        except Refused:
+        except ParseRefusal:
             return ()  # a damaged picture must not keep the text around it away
 
     def add_rest(self, builder: Builder) -> None:
@@ -105,7 +105,7 @@ class Pictures:
         metadata: Mapping[str, Scalar],
         *,
         fewest_chars: int = CAPTION_CHARS,
-    ) -> Parsed:
+    ) -> ParsedDocument:
         """Build the document, with facts about its pictures.
 
         Args:
@@ -115,15 +115,15 @@ class Pictures:
             fewest_chars: A file with less text, and large pictures that were not read, is refused.
 
         Raises:
-            Refused: `no_text_layer` when it holds pictures and no text, or hardly any; `empty`.
+            ParseRefusal: `no_text_layer` with pictures and no text, or hardly any; `empty`.
         """
-        refusal_of_scan = None if self._pages else self._only()
+        scan_refusal = None if self._pages else self._only()
         try:
             parsed = builder.build(title, {**metadata, **self._facts()})
-        except Refused as refusal:
-            raise refusal_of_scan or refusal from None
-        if len(parsed.text) < fewest_chars and refusal_of_scan is not None and self._may_be_scan:
-            raise refusal_of_scan
+        except ParseRefusal as refusal:
+            raise scan_refusal or refusal from None
+        if len(parsed.text) < fewest_chars and scan_refusal is not None and self._may_be_scan:
+            raise scan_refusal
         return self._told(parsed)
 
     def _facts(self) -> dict[str, Scalar]:
@@ -134,19 +134,19 @@ class Pictures:
 
         return recognised_facts(self._pages)
 
-    def _told(self, parsed: Parsed) -> Parsed:
+    def _told(self, parsed: ParsedDocument) -> ParsedDocument:
         """Return the document with a note of how many pictures were not read."""
         if self._recogniser is not None or not self._left:
             return parsed
         pictures = "1 picture" if len(self._left) == 1 else f"{len(self._left)} pictures"
         return replace(parsed, unread=f"{pictures} in it not looked into; {NEEDS_OCR}")
 
-    def _only(self) -> Refused | None:
+    def _only(self) -> ParseRefusal | None:
         """Return the refusal of a file with hardly any text; `None` without a picture."""
         if not any(self._folder in name for name in self._archive.namelist()):
             return None
         if self._recogniser is None and self._left:
-            return Refused("no_text_layer", f"holds pictures and hardly any text; {NEEDS_OCR}")
-        return Refused(
+            return ParseRefusal("no_text_layer", f"holds pictures and hardly any text; {NEEDS_OCR}")
+        return ParseRefusal(
             "no_text_layer", "holds pictures of which none can be recognised, and no text"
         )

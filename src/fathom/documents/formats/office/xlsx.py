@@ -10,7 +10,7 @@ from typing import Any
 
 import openpyxl
 
-from fathom.documents.base import Builder, Parsed, Refused
+from fathom.documents.base import Builder, ParsedDocument, ParseRefusal
 from fathom.documents.formats.office.cells import SheetCell, SheetRow, add_rows, plain
 from fathom.documents.formats.office.package import Package
 
@@ -20,11 +20,11 @@ _MOST_EMPTY_ROWS = 1_000
 _UNNAMED = re.compile(r"(Sheet|Lembar|Tabelle|Feuil|Hoja|Blad|Foglio|Planilha) ?\d+")
 
 
-def parse(data: bytes) -> Parsed:
+def parse(data: bytes) -> ParsedDocument:
     """Parse an XLSX file.
 
     Raises:
-        Refused: `empty`, `failed` for a damaged file or one of too many cells, `encrypted`.
+        ParseRefusal: `empty`, `failed` for a damaged file or one of too many cells, `encrypted`.
     """
     package = Package(data)
     title, metadata = package.properties()
@@ -32,10 +32,10 @@ def parse(data: bytes) -> Parsed:
     try:
         package.forbid_doctypes()
         _read(data, builder)
-    except Refused:
+    except ParseRefusal:
         raise
     except Exception as error:  # the library lets any error of a damaged part through
-        raise Refused("failed", f"damaged workbook: {error}") from error
+        raise ParseRefusal("failed", f"damaged workbook: {error}") from error
     return builder.build(title, metadata, opening=False)
 
 
@@ -44,9 +44,9 @@ def _read(data: bytes, builder: Builder) -> None:
     formulas = _open(data, cached=False) if _has_formulas(data) else None
     for number, sheet in enumerate(values.worksheets, start=1):
         rows = _rows(sheet, None if formulas is None else formulas.worksheets[number - 1])
-        builder.page(number)
+        builder.set_page(number)
         if rows and not _UNNAMED.fullmatch(sheet.title):
-            builder.heading(sheet.title, 1)
+            builder.add_heading(sheet.title, 1)
         add_rows(builder, rows)
 
 
@@ -73,7 +73,9 @@ def _rows(sheet: Any, formulas: Any | None) -> list[SheetRow]:  # noqa: ANN401 -
         if empty > _MOST_EMPTY_ROWS:
             break
         if cells > _MOST_CELLS:
-            raise Refused("failed", f"sheet holds more than {_MOST_CELLS} cells; split the file")
+            raise ParseRefusal(
+                "failed", f"sheet holds more than {_MOST_CELLS} cells; split the file"
+            )
         rows.append(row)
     while rows and not rows[-1]:
         rows.pop()

@@ -10,7 +10,7 @@ from typing import Any
 import pypdfium2 as pdfium
 import pypdfium2.raw as native
 
-from fathom.documents.base import NEEDS_OCR, Builder, Parsed, Refused, is_title
+from fathom.documents.base import NEEDS_OCR, Builder, ParsedDocument, ParseRefusal, is_title
 from fathom.documents.formats.pdf.layout import add_pages, opening_title
 from fathom.documents.formats.pdf.lines import (
     Line,
@@ -31,7 +31,7 @@ _MOST_NAMED = 5
 _LOCKED = "protected by a password; save it without one"
 
 
-def parse(data: bytes, recogniser: Recogniser | None = None) -> Parsed:
+def parse(data: bytes, recogniser: Recogniser | None = None) -> ParsedDocument:
     """Parse a PDF; the recogniser, if given, reads its pages that are pictures.
 
     A file locked with the empty password is opened, any other is refused.
@@ -40,7 +40,7 @@ def parse(data: bytes, recogniser: Recogniser | None = None) -> Parsed:
     machine, for search.
 
     Raises:
-        Refused: `encrypted`, `no_text_layer`, `empty`, or `failed` for a damaged file.
+        ParseRefusal: `encrypted`, `no_text_layer`, `empty`, or `failed` for a damaged file.
     """
     try:
         pages, title, facts = _with_pdfium(data, recogniser)
@@ -48,7 +48,7 @@ def parse(data: bytes, recogniser: Recogniser | None = None) -> Parsed:
         pages, title, facts = _with_pypdf(data, str(error))
     unread = [page.number for page in pages if page.is_scan]
     if unread and not any(page.lines for page in pages):
-        raise Refused("no_text_layer", f"{_counted(unread, pages)}; {NEEDS_OCR}")
+        raise ParseRefusal("no_text_layer", f"{_counted(unread, pages)}; {NEEDS_OCR}")
     builder = Builder()
     add_pages(builder, pages)
     if not is_title(title) or _NO_TITLE.fullmatch(title.strip()):
@@ -69,7 +69,7 @@ def _with_pdfium(
 ) -> tuple[list[PageLines], str, dict[str, Scalar]]:
     with contextlib.closing(_opened(data)) as document:
         if len(document) > _MOST_PAGES:
-            raise Refused("failed", f"claims more than {_MOST_PAGES} pages")
+            raise ParseRefusal("failed", f"claims more than {_MOST_PAGES} pages")
         titles = _outline(document)
         pages = list(_pages(document, titles))
         if recogniser is not None:
@@ -84,7 +84,7 @@ def _opened(data: bytes) -> Any:  # noqa: ANN401
     """Open the document.
 
     Raises:
-        Refused: `encrypted`.
+        ParseRefusal: `encrypted`.
         PdfiumError: If it is damaged.
     """
     try:
@@ -100,7 +100,7 @@ def _unlocked(data: bytes) -> bytes:
     """Return the file without its encryption.
 
     Raises:
-        Refused: `encrypted` if the empty password does not open it.
+        ParseRefusal: `encrypted` if the empty password does not open it.
     """
     from pypdf import PdfReader, PdfWriter
 
@@ -111,7 +111,7 @@ def _unlocked(data: bytes) -> bytes:
         if reader.decrypt(""):
             PdfWriter(clone_from=reader).write(bare)
     if not bare.tell():
-        raise Refused("encrypted", _LOCKED)
+        raise ParseRefusal("encrypted", _LOCKED)
     return bare.getvalue()
 
 
@@ -161,11 +161,11 @@ def _outline(document: Any) -> dict[int, list[tuple[int, str]]]:  # noqa: ANN401
     return titles
 
 
-def _textless(document: Any) -> Refused:  # noqa: ANN401
+def _textless(document: Any) -> ParseRefusal:  # noqa: ANN401
     for index in range(len(document)):
         with contextlib.suppress(pdfium.PdfiumError), contextlib.closing(document[index]):
-            return Refused("empty", "no page holds text")
-    return Refused("failed", "damaged PDF: no page can be read")
+            return ParseRefusal("empty", "no page holds text")
+    return ParseRefusal("failed", "damaged PDF: no page can be read")
 
 
 def _with_pypdf(data: bytes, trouble: str) -> tuple[list[PageLines], str, dict[str, Scalar]]:
@@ -179,11 +179,11 @@ def _with_pypdf(data: bytes, trouble: str) -> tuple[list[PageLines], str, dict[s
     except MemoryError:
         raise
     except Exception as error:  # pypdf raises a dozen unrelated kinds of errors
-        raise Refused("failed", f"damaged PDF: {trouble.rstrip('.')}; {error}") from error
+        raise ParseRefusal("failed", f"damaged PDF: {trouble.rstrip('.')}; {error}") from error
     if locked:
-        raise Refused("encrypted", _LOCKED)
+        raise ParseRefusal("encrypted", _LOCKED)
     if not any(page.lines for page in pages):
-        raise Refused("failed", f"damaged PDF: {trouble}")
+        raise ParseRefusal("failed", f"damaged PDF: {trouble}")
     return pages, metadata.get("Title", ""), _facts(metadata)
 
 

@@ -46,7 +46,7 @@ def add_pages(builder: Builder, pages: Sequence[PageLines]) -> None:
     for above, below in pairwise(bodies):
         _carry_over(above, below)
     for page, lines in zip(pages, bodies, strict=True):
-        builder.page(page.number)
+        builder.set_page(page.number)
         _Layout(builder, page, lines, sizes).add()
 
 
@@ -144,9 +144,9 @@ class _Layout:
             table = table_at(self._lines[at:]) if len(line.cells) > 1 else None
             if table:
                 self._close(group)
-                self._builder.recognised(sureness(self._lines[at : at + table.lines]))
+                self._builder.set_sureness(sureness(self._lines[at : at + table.lines]))
                 for row in table.rows:
-                    self._builder.row(list(row))
+                    self._builder.add_row(list(row))
                 at += table.lines
                 continue
             level = self._heading(at)
@@ -213,8 +213,8 @@ class _Layout:
             if not self._goes_on(lines, line):
                 break
             lines.append(line)
-        self._builder.recognised(sureness(lines))
-        self._builder.heading(" ".join(line.text for line in lines), level)
+        self._builder.set_sureness(sureness(lines))
+        self._builder.add_heading(" ".join(line.text for line in lines), level)
         return len(lines)
 
     def _goes_on(self, heading: list[Line], line: Line) -> bool:
@@ -255,13 +255,13 @@ class _Layout:
 
     def _close(self, group: list[Line]) -> None:
         if group:
-            self._builder.recognised(sureness(group))
+            self._builder.set_sureness(sureness(group))
             text = self._joined(group)
             item = ITEM.fullmatch(text)
             if item:
-                self._builder.item(item["text"], item["label"])
+                self._builder.add_item(item["text"], item["label"])
             else:
-                self._builder.paragraph(text)
+                self._builder.add_paragraph(text)
             group.clear()
 
     def _joined(self, group: list[Line]) -> str:

@@ -73,7 +73,7 @@ class Recogniser(Protocol):
         """Begin a file with this number of pictures.
 
         Raises:
-            Refused: If a file may not have so many.
+            ParseRefusal: If a file may not have so many.
         """
         ...
 

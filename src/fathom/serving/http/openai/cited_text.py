@@ -105,9 +105,9 @@ def _parts(answer: Answer, wording: Wording, base_url: str) -> Iterator[str]:
     yield from _said(answer, wording)
     if answer.citations:
         head = wording.sources if answer.status == "answered" else wording.nearest
-        lines = (_listed(each, wording, base_url) for each in answer.citations)
+        lines = (_listed(citation, wording, base_url) for citation in answer.citations)
         yield "\n".join([f"**{head}**", "", *lines])
-    yield from (f"{wording.warning}: {inert_line(each, 500)}" for each in answer.warnings)
+    yield from (f"{wording.warning}: {inert_line(warning, 500)}" for warning in answer.warnings)
 
 
 def _said(answer: Answer, wording: Wording) -> Iterator[str]:
@@ -119,12 +119,12 @@ def _said(answer: Answer, wording: Wording) -> Iterator[str]:
         yield f"**{inert_line(short, LONGEST_QUOTE)}**"
     if alternatives := readings(answer):
         lines = (
-            f"- {inert_line(each.text, LONGEST_QUOTE)} {''.join(f'[{n}]' for n in each.citations)}"
-            + (f" ({wording.refuted})" if each.refuted else "")
-            for each in alternatives
+            f"- {inert_line(reading.text, LONGEST_QUOTE)} {''.join(f'[{n}]' for n in reading.citations)}"
+            + (f" ({wording.refuted})" if reading.refuted else "")
+            for reading in alternatives
         )
         yield "\n".join([f"{wording.differing}:", "", *lines])
-    marks = frozenset(each.n for each in answer.citations)
+    marks = frozenset(citation.n for citation in answer.citations)
     # Two spaces before a line break keep it in Markdown.
     yield inert(answer.answer, marks).replace("\n", "  \n")
     if answer.stop_reason == PARTIAL_LIST:
