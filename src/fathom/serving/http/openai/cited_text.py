@@ -119,7 +119,8 @@ def _said(answer: Answer, wording: Wording) -> Iterator[str]:
         yield f"**{inert_line(short, LONGEST_QUOTE)}**"
     if alternatives := readings(answer):
         lines = (
-            f"- {inert_line(reading.text, LONGEST_QUOTE)} {''.join(f'[{n}]' for n in reading.citations)}"
+            f"- {inert_line(reading.text, LONGEST_QUOTE)} "
+            + "".join(f"[{n}]" for n in reading.citations)
             + (f" ({wording.refuted})" if reading.refuted else "")
             for reading in alternatives
         )
