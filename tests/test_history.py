@@ -157,7 +157,7 @@ def test_a_rewriter_that_breaks_leaves_the_question_as_it_is(
     async def breaks(*_: object) -> str:
         raise ValueError
 
-    monkeypatch.setattr(LocalRewriter, "stand_alone", breaks)
+    monkeypatch.setattr(LocalRewriter, "make_standalone", breaks)
     with engine_at(fees) as engine:
         answer = engine.ask(FOLLOWS, history=HISTORY)
         assert engine.replay(str(answer.trace_id)).same

@@ -87,6 +87,7 @@ class LocalJudge:
             return 0.0
         if f" {claim_words} " in f" {_join_words(quote)} ":
             return 1.0
+        # No spans: only the support is needed, not the places of answers.
         (read,) = self.pairs.open_session(claim, spans=0).read([_make_chunk(quote)])
         return read.supported
 

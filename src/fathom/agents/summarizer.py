@@ -188,6 +188,7 @@ class LLMSummarizer:
         inputs = {"manner": manner, "chunks": [hit.chunk.id for hit in hits]}
         with context.step("summarize", agent="summarizer", inputs=inputs) as step:
             draft, reason = self.local.draft(question, manner, findings)
+            # Without quotes the model could only guess.
             if not draft.evidence:
                 step.set_outcome(verdict="local", reason=reason)
                 return draft

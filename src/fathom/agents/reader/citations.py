@@ -362,5 +362,5 @@ class SentenceStream:
         try:
             return kind.model_validate(value)
         except ValidationError as error:
-            # `_next` goes on after a `ValueError`; a pydantic error would mean the same.
+            # `_read_next` goes on after a `ValueError`; a pydantic error would mean the same.
             raise ValueError(str(error)) from None

@@ -151,6 +151,7 @@ class LLMReader:
         short = backed(question, reply.short_answer, [item.quote for item in draft.evidence])
         if supported:
             return replace(draft, short_answer=short)
+        # The model's own sentences failed, so only its quotes may be shown.
         quoting = replace(_compose_draft(with_evidence), claims=())
         short = backed(question, reply.short_answer, [item.quote for item in quoting.evidence])
         return replace(quoting, short_answer=short) if short else Draft()
