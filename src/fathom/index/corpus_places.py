@@ -1,4 +1,4 @@
-"""The places of a corpus file: of its records, and of what is none."""
+"""The places of a corpus file: those of its records, and of lines without a record."""
 
 import json
 from collections.abc import Iterator
@@ -17,25 +17,26 @@ AGAIN = "its _id occurs before in the file; the first one counts"
 
 
 def place_of(part: ParsedDocument | RecordFailure, file: str) -> str:
-    """The place of a part of a corpus file: that of its `_id`, where one was read."""
+    """Return the place of an item of a corpus file: that of its `_id`, if one was read."""
     if isinstance(part, RecordFailure) and part.record is None:
         return line_place(file, part.line)
     return record_place(file, part.record)
 
 
 def find_file(index: IndexReader, place: str, document_id: str) -> str:
-    """Find the file that a document was read from at a place: of a record its corpus file.
+    """Return the file that a document was read from: for a record its corpus file.
 
-    Where the record begins is told by the document's id, whatever characters are in it.
+    The document's id tells where the record's name begins, whatever characters are in it.
 
     Args:
-        index: Where the place is known.
-        place: Of the document.
-        document_id: Its id.
+        index: The index that has the place.
+        place: The place of the document.
+        document_id: The document's id.
     """
+    # Searching for `#` would fail, because file names and ids may both contain it.
     file = place.removesuffix(record_place("", document_id))
-    known = index.source(file) if file != place else None
-    return file if known is not None and known.is_corpus else place
+    source = index.source(file) if file != place else None
+    return file if source is not None and source.is_corpus else place
 
 
 def check_record_places(index: IndexReader, file: str) -> None:
@@ -52,21 +53,22 @@ def check_record_places(index: IndexReader, file: str) -> None:
 
 
 def _is_file(source: SourceRecord, file: str) -> bool:
+    """Return whether a place is a file of its own, not a record of this file."""
     if source.document_id is None:
         return source.is_corpus
     return source.path != record_place(file, source.document_id)
 
 
 def has_file_id(place: str, document_id: str) -> bool:
-    """Tell whether a place is that of a record with an id of the form of files' ids.
+    """Return whether a place is that of a record whose id has the form of files' ids.
 
-    Earlier versions stored records so; see `record_ids`.
+    Earlier versions stored records so, as `record_ids` says.
     """
     return is_file_id(document_id) and place.endswith(record_place("", document_id))
 
 
 def rename_record(record: SourceRecord) -> SourceRecord:
-    """Give a record the id and the place that it has now; see `has_file_id`."""
+    """Return a record with the id and the place that this version gives it."""
     if record.document_id is None or not has_file_id(record.path, record.document_id):
         return record
     file = record.path.removesuffix(record_place("", record.document_id))
@@ -75,56 +77,56 @@ def rename_record(record: SourceRecord) -> SourceRecord:
 
 
 def is_renamed(index: IndexReader, record: SourceRecord) -> bool:
-    """Tell whether a record of an earlier version is stored as it is named now, too."""
+    """Return whether a record of an earlier version is stored under its present name, too."""
     renamed = rename_record(record)
-    known = index.source(renamed.path) if renamed != record else None
-    return known is not None and known.document_id is not None
+    source = index.source(renamed.path) if renamed != record else None
+    return source is not None and source.document_id is not None
 
 
 class CorpusPlaces:
-    """Each place once, however many there are; see `DiskSet`. A context manager.
+    """The places of one corpus file on disk, each once; a context manager.
 
-    Of a line with an `_id` that gives no record it is told last what it comes to: a record of the
-    same `_id` may follow.
+    Reasons for lines that have an `_id` but give no record come last, because a record of the same
+    `_id` may follow.
     """
 
     def __init__(self) -> None:
-        """Nothing is in it."""
+        """Create an empty set of places."""
         self._records, self._others, self._unread = DiskSet(), DiskSet(), DiskSet()
 
     def add_record(self, place: str) -> bool:
-        """Put the place of a record into it; whether no record of the file had it before."""
+        """Add the place of a record; return whether no earlier record of the file has it."""
         return self._records.add(place)
 
     def add(self, place: str) -> str:
-        """Put the place of something else into it; gives the place."""
+        """Add the place of something else, and return the place."""
         self._others.add(place)
         return place
 
     def put_off(self, place: str, failure: RecordFailure) -> None:
-        """Put the place of a line with an `_id` into it, and why it gives no record."""
+        """Add the place of a line with an `_id`, and the reason why it gives no record."""
         self.add(place)
-        line = f"{failure.line:015}"  # so that they come in order
-        told = [place, line, failure.record, failure.outcome, failure.reason]
-        self._unread.add(json.dumps(told))
+        line = f"{failure.line:015}"  # leading zeros make the texts sort by number
+        fields = [place, line, failure.record, failure.outcome, failure.reason]
+        self._unread.add(json.dumps(fields))
 
     def unread(self) -> Iterator[tuple[str, RecordFailure, bool]]:
-        """What was put off: place, why, and whether the place is that of this line alone.
+        """Yield the deferred lines: place, reason, and whether only this line has the place.
 
-        Otherwise a record has it, or another line with this `_id`.
+        Otherwise a record has the place, or another line with this `_id`.
         """
-        before = ""
-        for told in self._unread:
-            place, line, record, outcome, reason = json.loads(told)
+        previous = ""
+        for fields in self._unread:
+            place, line, record, outcome, reason = json.loads(fields)
             failure = RecordFailure(line=int(line), record=record, outcome=outcome, reason=reason)
-            yield place, failure, place not in self._records and place != before
-            before = place
+            yield place, failure, place not in self._records and place != previous
+            previous = place
 
     def __contains__(self, place: object) -> bool:
         return place in self._records or place in self._others
 
     def __len__(self) -> int:
-        """How many records there are."""
+        """Return the number of records."""
         return len(self._records)
 
     def __enter__(self) -> Self:
@@ -136,5 +138,5 @@ class CorpusPlaces:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        for each in (self._records, self._others, self._unread):
-            each.__exit__(kind, error, trace)
+        for places in (self._records, self._others, self._unread):
+            places.__exit__(kind, error, trace)

@@ -1,7 +1,7 @@
-"""Vectors for chunks that are stored already: found by their words meanwhile.
+"""Vectors for chunks that are stored without them; until then searches find them by words only.
 
-A text that the embedder fails at, or that ends the worker who embeds it, is found by halving; its
-chunk stays without a vector and is named, and the others get theirs.
+If the embedder fails at a text, or the text ends the worker that embeds it, halving the batch finds
+the text. Its chunk stays without a vector and is reported; the others get theirs.
 """
 
 import sys
@@ -19,31 +19,32 @@ from fathom.models.base import Embedder, embed_many
 from fathom.types import Chunk
 
 STEP_SECONDS = 1.0
-"""So much computing is lost at most where it is broken off."""
+"""The length of a step in seconds, which is also the work that an interruption loses."""
 MOST_AT_ONCE = 1024
+"""The largest number of chunks in a step."""
 EMBEDDED_AT_ONCE = 64
-"""By a worker."""
+"""The number of chunks that a worker embeds in one task."""
 MOST_LOST = 8
-"""When workers have lost so many batches one after the other, it is not the texts."""
+"""After so many lost batches in a row the workers are to blame, not the texts."""
 PROBE = "probe"
-"""An embedder that fails at this too fails at every text."""
+"""A text that every working embedder can embed."""
 _FIRST = 1
 _SHOWN = 60
 
 Ids = tuple[str, ...]
 Told = Callable[[int, int], None]
-"""Told how many vectors are made, and of how many chunks it is known so far that they lack one."""
+"""Called with the number of new vectors, and the number of chunks that lacked one so far."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A chunk that has no vector, as `reason` says."""
+    """A chunk that could not be embedded, and the reason."""
 
     chunk: Chunk
     reason: str
 
     def __str__(self) -> str:
-        """Which text it is of its document, and what happened."""
+        """Return the chunk's position in its document, its beginning, and the reason."""
         begins = " ".join(self.chunk.text.split())[:_SHOWN]
         page = f", page {self.chunk.page}" if self.chunk.page else ""
         return f"chunk {self.chunk.ordinal + 1}{page} ({begins!r}): {self.reason}"
@@ -51,7 +52,7 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """What came of giving chunks their vectors."""
+    """The outcome of giving chunks their vectors."""
 
     made: int
     refused: tuple[Refusal, ...]
@@ -64,19 +65,20 @@ def fill_spaces(
     *,
     clock: Callable[[], float] = time.monotonic,
 ) -> Filled:
-    """Give the stored chunks vectors, where they have none.
+    """Embed the stored chunks that have no vectors.
 
-    No document is read again. May be broken off: what is done by then is kept, and who calls it
-    again goes on.
+    No document is read again. After an interruption the finished steps are stored, and the next
+    call continues.
 
     Args:
-        writer: Of the index, where the spaces are laid out.
-        embedders: Of the spaces, by the names of these; `""` is the one that every index has.
-        told: See `Told`; after each step.
-        clock: Gives seconds.
+        writer: The writer of the index, in which the spaces exist.
+        embedders: The embedders by the names of their spaces; `""` is the space that every
+            index has.
+        told: Called after each step.
+        clock: Returns seconds.
 
     Raises:
-        FathomError: That the embedder raises at any text.
+        FathomError: If the embedder fails at every text.
     """
     made = 0
     refused: list[Refusal] = []
@@ -84,26 +86,28 @@ def fill_spaces(
         size = _FIRST
         chunks = writer.lacking(name, most=size)
         while chunks:
-            begun = clock()
+            started = clock()
             vectors, reasons = embedded(embedder, [chunk.context for chunk in chunks])
             filled = {c.id: vectors[c.context] for c in chunks if c.context in vectors}
             writer.fill(name, filled)
             made += len(filled)
             refused += [Refusal(c, reasons[c.context]) for c in chunks if c.context in reasons]
             told(made, made + writer.lacking_vectors())
-            size = _adapted(size, clock() - begun)
+            size = _adapted(size, clock() - started)
             chunks = writer.lacking(name, most=size, after=chunks[-1].id)
     return Filled(made, tuple(refused))
 
 
 def embedded(embedder: Embedder, texts: Sequence[str]) -> tuple[dict[str, Vector], dict[str, str]]:
-    """Vectors by text, equal texts embedded once; and why some texts have none.
+    """Return vectors by text, and the reasons why some texts have none.
+
+    Equal texts are embedded once.
 
     Raises:
-        FathomError: That the embedder raises at any text.
+        FathomError: If the embedder fails at every text.
     """
     different = list(dict.fromkeys(texts))
-    for _ in range(2):  # what fails once may have been bad luck
+    for _ in range(2):  # the first failure may be passing
         try:
             return dict(zip(different, embed_many(embedder, different), strict=True)), {}
         except FathomError as error:
@@ -114,14 +118,14 @@ def embedded(embedder: Embedder, texts: Sequence[str]) -> tuple[dict[str, Vector
     vectors: dict[str, Vector] = {}
     reasons: dict[str, str] = {}
     for half in _halves(different):
-        found, failed = embedded(embedder, half)
-        vectors |= found
-        reasons |= failed
+        half_vectors, half_reasons = embedded(embedder, half)
+        vectors |= half_vectors
+        reasons |= half_reasons
     return vectors, reasons
 
 
 def raise_if_broken(embedder: Embedder, error: FathomError) -> None:
-    """Raise what an embedder raised at some texts, where it fails at any."""
+    """Raise an embedder's error if the embedder fails at the probe text too."""
     try:
         embedder.embed([PROBE])
     except FathomError:
@@ -134,10 +138,12 @@ def fill_by_workers(
     pool: Pool,
     told: Told = lambda _made, _wanted: None,
 ) -> Filled:
-    """As `fill_spaces`, by workers, whose vectors are stored in the order of the chunks.
+    """Embed the stored chunks like `fill_spaces`, but in workers.
+
+    Vectors are stored in the order of the chunks.
 
     Raises:
-        RunError: If they fail at any text; what is done by then is kept.
+        RunError: If the workers fail at every text; the finished batches are stored.
     """
     filling = _ByWorkers(writer, pool, told)
     for name in embedders:
@@ -146,7 +152,7 @@ def fill_by_workers(
 
 
 class _ByWorkers:
-    """Goes over the chunks of a space, then over halves of what was lost, until all is told."""
+    """A pass over the chunks of a space, then over halves of lost batches, until none is left."""
 
     def __init__(self, writer: IndexWriter, pool: Pool, told: Told) -> None:
         self.made = 0
@@ -156,87 +162,101 @@ class _ByWorkers:
         self._told = told
 
     def fill(self, space: str) -> None:
+        """Embed all chunks of a space that have no vector."""
         lost = self._pass(space, _lacking(self._writer, space), most_lost=MOST_LOST)
         while lost:
             self._probe(space)
+            # No limit now: bad texts, and not the workers, may lose several halves in a row.
             lost = self._pass(space, (half for batch in lost for half in _halves(batch)))
 
     def _pass(
         self, space: str, batches: Iterable[Ids], *, most_lost: int = sys.maxsize
     ) -> list[Ids]:
-        """Embed batches of chunks; gives those that were lost and can be halved."""
+        """Embed batches of chunks; return the lost batches that can be halved.
+
+        Raises:
+            RunError: If `most_lost` batches are lost in a row.
+        """
         waiting: deque[Ids] = deque()
         lost: list[Ids] = []
         in_a_row = 0
-        for task, found in self._pool.in_order(self._tasks(space, batches, waiting)):
+        for task, outcome in self._pool.in_order(self._tasks(space, batches, waiting)):
             ids = waiting.popleft()
-            if isinstance(found, np.ndarray):
+            if isinstance(outcome, np.ndarray):
                 in_a_row = 0
-                self._store(space, ids, dict(zip(task.texts, found, strict=True)))
+                self._store(space, ids, dict(zip(task.texts, outcome, strict=True)))
                 continue
             in_a_row += 1
             if in_a_row >= most_lost:
-                raise _broken(found)
+                raise _broken(outcome)
             if len(task.texts) > 1:
                 lost.append(ids)
             else:
-                self._refuse(ids, found)
+                self._refuse(ids, outcome)
         return lost
 
     def _tasks(self, space: str, batches: Iterable[Ids], waiting: deque[Ids]) -> Iterator[Embed]:
-        """Tasks as they are asked for; the ids of the chunks of each are appended to `waiting`."""
+        """Yield a task for each batch, and append the ids of its chunks to `waiting`."""
         for ids in batches:
             texts = dict.fromkeys(chunk.context for chunk in self._writer.chunks(ids))
-            if texts:  # else they have gone
+            if texts:  # without texts the chunks were removed
                 waiting.append(ids)
                 yield Embed(space, tuple(texts))
 
     def _store(self, space: str, ids: Ids, vectors: Mapping[str, Vector]) -> None:
+        """Store the vectors of chunks, and report the progress."""
         chunks = self._writer.chunks(ids)
         self._writer.fill(space, {chunk.id: vectors[chunk.context] for chunk in chunks})
         self.made += len(chunks)
         self._told(self.made, self.made + self._writer.lacking_vectors())
 
-    def _refuse(self, ids: Ids, found: object) -> None:
-        self.refused += [Refusal(chunk, _reason(found)) for chunk in self._writer.chunks(ids)]
+    def _refuse(self, ids: Ids, outcome: object) -> None:
+        """Note why a chunk could not be embedded."""
+        self.refused += [Refusal(chunk, _reason(outcome)) for chunk in self._writer.chunks(ids)]
 
     def _probe(self, space: str) -> None:
-        for _, found in self._pool.in_order([Embed(space, (PROBE,))]):
-            if not isinstance(found, np.ndarray):
-                raise _broken(found)
+        """Raise an error if the workers fail at the probe text."""
+        for _, outcome in self._pool.in_order([Embed(space, (PROBE,))]):
+            if not isinstance(outcome, np.ndarray):
+                raise _broken(outcome)
 
 
-def _broken(found: object) -> RunError:
+def _broken(outcome: object) -> RunError:
+    """Return the error for workers that fail at every text."""
     return RunError(
-        f"the workers cannot embed: {_reason(found)}; what is stored is found by its words; "
+        f"the workers cannot embed: {_reason(outcome)}; what is stored is found by its words; "
         "run `fathom ingest` again"
     )
 
 
-def _reason(found: object) -> str:
-    return found.reason if isinstance(found, Lost) else "its worker gave nothing"
+def _reason(outcome: object) -> str:
+    """Return the reason for a lost task."""
+    return outcome.reason if isinstance(outcome, Lost) else "its worker returned no vectors"
 
 
 def _lacking(writer: IndexWriter, space: str) -> Iterator[Ids]:
+    """Yield the ids of chunks without a vector in batches."""
     after = ""
     while chunks := writer.lacking(space, most=EMBEDDED_AT_ONCE, after=after):
         after = chunks[-1].id
         yield tuple(chunk.id for chunk in chunks)
 
 
-def _halves(parts: Sequence[str]) -> tuple[Ids, ...]:
-    middle = (len(parts) + 1) // 2
-    halves = tuple(parts[:middle]), tuple(parts[middle:])
+def _halves(ids: Sequence[str]) -> tuple[Ids, ...]:
+    """Return the two halves of a sequence; only one if the other is empty."""
+    middle = (len(ids) + 1) // 2
+    halves = tuple(ids[:middle]), tuple(ids[middle:])
     return tuple(half for half in halves if half)
 
 
 def _adapted(size: int, seconds: float) -> int:
-    """How many chunks the next step takes, so that it is about as long as it may be."""
+    """Return the number of chunks for the next step, so that it takes about `STEP_SECONDS`."""
+    # Doubling at most keeps one lucky fast step from making a very long one.
     return max(1, min(MOST_AT_ONCE, 2 * size, int(size * STEP_SECONDS / max(seconds, 1e-3))))
 
 
 def still_filled(lacking: int) -> tuple[str, ...]:
-    """What is to be said of a search in an index where so many chunks lack a vector."""
+    """Return a warning for a search if chunks of the index lack a vector."""
     if not lacking:
         return ()
     return (

@@ -1,4 +1,4 @@
-"""How far an ingestion is, in bytes of files, in chunks and in vectors."""
+"""The progress of an ingestion, in bytes of files, in chunks and in vectors."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -10,19 +10,19 @@ Stage = Literal["reading", "embedding", "finishing"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advance:
-    """How far an ingestion is.
+    """The progress of an ingestion.
 
     Attributes:
-        stage: What is being done: `finishing` puts the index in order, once all is stored.
-        place: The file that is read; empty before and after.
-        files: How many there are in all.
+        stage: The present work: `finishing` puts the index in order once all is stored.
+        place: The file that is read; empty before the first and after the last.
+        files: The number of files in all.
         bytes: Their size.
-        done: Bytes that need no more work; of what is embedded, the share that is through.
-        chunks: Stored so far, so that they are found; of those that wait for their vectors, made.
-        vectors: Made so far of chunks that are stored.
-        lacking: Chunks that are stored and have no vector yet.
-        page: So many pages of the file have been recognised.
-        pages: Of so many; 0 where none has to be.
+        done: The bytes that need no more work, with the finished share of files that are embedded.
+        chunks: The chunks stored so far, which searches find, and the embedded ones that wait.
+        vectors: The vectors made so far for stored chunks.
+        lacking: The stored chunks that have no vector yet.
+        page: The number of recognised pages of the file.
+        pages: The number of pages to recognise; 0 if there are none.
     """
 
     stage: Stage = "reading"
@@ -38,17 +38,17 @@ class Advance:
 
 
 class Course:
-    """Counts while files go in; a file counts once it is read and embedded, and stored.
+    """A count of the progress; a file counts once it is read, embedded and stored.
 
-    What is read waits until it is embedded; then it is done. Of a corpus file the records wait
-    one by one, as far as its size goes.
+    Bytes that were read wait until their chunks are embedded. The records of a corpus file wait one
+    by one, up to the size of the file.
     """
 
     def __init__(self, tell: Callable[[Advance], None]) -> None:
-        """Nothing is known yet.
+        """Create the count, at zero.
 
         Args:
-            tell: Told whenever something has changed.
+            tell: Called whenever something has changed.
         """
         self._tell = tell
         self._files = self._total = 0
@@ -61,57 +61,60 @@ class Course:
         self._page = self._pages = 0
 
     def begin(self, sizes: Iterable[int]) -> None:
-        """So many files are to be read, of these sizes in bytes."""
+        """Add files to read, by their sizes in bytes."""
         for size in sizes:
             self._files += 1
             self._total += size
 
     def open(self, place: str, size: int) -> None:
-        """A file is read, of so many bytes."""
+        """Note that a file of so many bytes is read now."""
         self._place, self._left = place, size
         self._page = self._pages = 0
         self._told("reading")
 
     def page(self, page: int, pages: int) -> None:
-        """So many pages of the file have been recognised, of so many."""
+        """Note that so many pages of the file, of so many, are recognised."""
         self._page, self._pages = page, pages
         self._told("reading")
 
     def read(self, size: int | None = None) -> None:
-        """So many bytes of it, about, wait to be embedded; by default all that are left."""
+        """Note that about so many bytes of the file wait for embedding; by default all the rest."""
+        # Sizes of records are estimates, so their sum may exceed the file's size.
         size = self._left if size is None else min(size, self._left)
         self._left -= size
+        # Read bytes are not done yet: after an interruption they are read again.
         self._waiting += size
 
     def close(self, *, stored: bool) -> None:
-        """The file has been read; nothing waits any more if all is stored."""
+        """Note that the file was read; with `stored` none of it waits any more."""
         self.read()
         if stored:
             self.settle()
 
     def embedded(self, chunks: int, of: int) -> None:
-        """So many chunks of those that wait are embedded."""
+        """Note that so many of the waiting chunks are embedded."""
         share = chunks / of if of else 1.0
         self._told("embedding", self._waiting * share, chunks)
 
     def settle(self, chunks: int = 0) -> None:
-        """What waited is stored, so many chunks."""
+        """Note that all that waited is stored, with so many chunks."""
         self._done += self._waiting
         self._waiting = 0
         self._chunks += chunks
         self._told("reading")
 
     def filled(self, vectors: int, of: int) -> None:
-        """So many vectors of stored chunks are made."""
+        """Note that so many vectors of stored chunks are made."""
         self._place, self._vectors, self._lacking = "", vectors, of - vectors
         self._told("embedding")
 
     def finish(self) -> None:
-        """All is stored; the index is put in order."""
+        """Note that all is stored and the index is put in order."""
         self._place = ""
         self._told("finishing")
 
     def _told(self, stage: Stage, more: float = 0.0, chunks: int = 0) -> None:
+        """Report the progress."""
         self._tell(
             Advance(
                 stage=stage,
@@ -129,7 +132,7 @@ class Course:
 
 
 def size_of(file: Path) -> int:
-    """Bytes of a file; 0 where it cannot be told, as its turn will say why."""
+    """Return the bytes of a file; 0 if it cannot be examined, as reading it reports why."""
     try:
         return file.stat().st_size
     except OSError:

@@ -1,4 +1,4 @@
-"""What an ingestion did, and what became of its files."""
+"""The report on an ingestion and on each of its files."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from fathom.index.ingest_progress import Advance
 
 MOST_TOLD = 100_000
-"""When so many files are told of, those that were read well are only counted; at twice that all."""
+"""From so many listed files on good ones are only counted; from twice as many on all are."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileReport:
-    """What became of one file; `reason` is one line, empty when there is nothing to say."""
+    """The outcome of one file; `reason` is one line, empty if there is nothing to say."""
 
     path: str
     outcome: str
@@ -19,24 +19,24 @@ class FileReport:
 
     @property
     def is_bad(self) -> bool:
-        """Whether somebody may want to do something about it."""
+        """True if somebody may want to act on the outcome."""
         return self.outcome not in {"ok", "skipped"}
 
 
 @dataclass(slots=True, kw_only=True)
 class IngestReport:
-    """What an ingestion did; the counts are of documents, `failed` also of files without one.
+    """The report on an ingestion; counts are of documents, `failed` also of files without one.
 
     Attributes:
         failed: Files, folders and records that could not be read.
         stale: Documents that stay although their place could not be read or is gone.
-        skipped: Files that are no documents (pictures, programs) and were not asked for.
-        filled: Vectors that chunks got which an earlier run had stored without.
-        unembedded: Vectors that could not be made, as the embedder failed at the text or did not
-            survive it; those chunks are found by their words only, and tried again next time.
-        files: One entry a file (of a corpus also one a record that failed), in order; those that
-            were read or skipped up to `MOST_TOLD` entries, the others up to twice as many.
-        untold: Of the others, those that are not among them.
+        skipped: Files that are no documents (pictures, programs) and were not named.
+        filled: New vectors of chunks that an earlier run had stored without them.
+        unembedded: Vectors that could not be made, as the embedder failed at the text or died of
+            it. Searches find those chunks by their words only, and the next run tries them again.
+        files: One entry per file (for a corpus also one per failed record), in order. Files that
+            were read or skipped are listed up to `MAX_LISTED` entries, others up to twice as many.
+        untold: The number of those others that are not listed.
     """
 
     new: int = 0
@@ -55,17 +55,18 @@ class IngestReport:
 
     @property
     def documents(self) -> int:
-        """Documents that are in the index now, of those looked at."""
+        """The documents that are in the index now, of those examined."""
         return self.new + self.changed + self.unchanged
 
     def tell(self, path: str, outcome: str, reason: str) -> None:
-        """Add what became of a file, if there is room."""
-        one = FileReport(path, outcome, reason)
-        if len(self.files) < (2 * MOST_TOLD if one.is_bad else MOST_TOLD):
-            self.files.append(one)
+        """Add the outcome of a file, if there is room."""
+        report = FileReport(path, outcome, reason)
+        # Good files stop at half of the list, so they never crowd out the bad ones.
+        if len(self.files) < (2 * MOST_TOLD if report.is_bad else MOST_TOLD):
+            self.files.append(report)
         else:
-            self.untold += one.is_bad
+            self.untold += report.is_bad
 
 
 IngestProgress = Callable[[IngestReport, Advance], None]
-"""Told the counts so far and how far it all is."""
+"""Called with the counts so far and the progress."""

@@ -1,4 +1,4 @@
-"""What an index notes of a place that was read."""
+"""The records that the index keeps of the places that were read."""
 
 import hashlib
 import json
@@ -10,22 +10,23 @@ from fathom.types import Document
 
 
 def record_digest(record: ParsedDocument) -> str:
-    """The digest of a record of a corpus file."""
+    """Return the digest of a record of a corpus file."""
+    # Sorted, because the order of keys in a JSON line does not change the record.
     content = [record.title, record.text, sorted(record.metadata.items())]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
-def holds(known: SourceRecord | None, digest: str) -> bool:
-    """Whether what is known of a record is what its file holds, as a document."""
-    return known is not None and known.digest == digest and known.document_id is not None
+def holds(source: SourceRecord | None, digest: str) -> bool:
+    """Return whether the index holds a record as a document with this digest."""
+    return source is not None and source.digest == digest and source.document_id is not None
 
 
 def ok(source: SourceRecord) -> SourceRecord:
-    """A place that can be read again."""
+    """Return the record of a place that can be read again."""
     return replace(source, outcome="ok", reason="")
 
 
 def noted(document: Document, digest: str, reason: str = "") -> SourceRecord:
-    """The place of a document that was read there."""
+    """Return the record of a place at which a document was read."""
     path, key = document.path, document.id
     return SourceRecord(path=path, digest=digest, outcome="ok", reason=reason, document_id=key)

@@ -1,4 +1,4 @@
-"""Whether files are still what was read of them."""
+"""The files that have changed since they were read."""
 
 import time
 from collections.abc import Iterable, Iterator
@@ -13,41 +13,43 @@ from fathom.types import Citation
 CHANGED = "changed since it was read"
 VANISHED = "gone since it was read"
 SURELY_READ = 0.9
-"""A quote that was recognised less surely is given with a warning."""
+"""A quote that was recognised with less confidence than this comes with a warning."""
 _SETTLED_NS = 2_000_000_000  # the coarsest clock of a file system, FAT's, ticks every two seconds
 _MOST_DIGESTS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Outdated:
-    """A file that is no longer what was read of it, and in one line why."""
+    """A file that has changed since it was read, with the reason in one line."""
 
     path: str
     reason: str
 
 
 class Digests:
-    """The digests of files, each read again only once it may have changed.
+    """The digests of files, each computed again only if the file may have changed.
 
-    Every write sets the time of change (ctime), which unlike the date cannot be set by hand. A
-    file that changed in the last two seconds is not remembered: it may change again before its
-    file system's clock ticks. May be used from several threads.
+    Every write sets the time of change (ctime), which no program can set, unlike the date. A file
+    that changed in the last two seconds is not remembered, because it may change again before the
+    clock of its file system ticks. Safe from several threads.
     """
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, ...], str] = {}
 
     def of(self, file: Path) -> str:
-        """See `content_digest`.
+        """Return the digest of a file's content.
 
         Raises:
-            OSError: If the file cannot be looked at or read.
+            OSError: If the file cannot be examined or read.
         """
         state = file.stat()
         key = (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
+        # Taken before the file is read: a change during the reading must not look settled.
         settled = time.time_ns() - max(state.st_mtime_ns, state.st_ctime_ns) > _SETTLED_NS
         digest = self._known.get(key) or digest_content(file)
         if settled:
+            # Emptying the cache is simpler than aging it, and a full cache is rare.
             if len(self._known) >= _MOST_DIGESTS:
                 self._known.clear()
             self._known[key] = digest
@@ -57,15 +59,15 @@ class Digests:
 def outdated(
     index: IndexReader, sources: Iterable[SourceRecord], digests: Digests | None = None
 ) -> Iterator[Outdated]:
-    """The files of these places that are no longer what was read, each once, in their order.
+    """Yield the files of these places that have changed since they were read, each once.
 
-    Files are read for it, as their dates can lie. A record of a corpus file is outdated as soon
-    as the file is another one.
+    The files are read, because their dates can be wrong. A record of a corpus file is outdated as
+    soon as the file has changed.
 
     Args:
-        index: Knows what was read.
-        sources: Places; those that gave no document are left out.
-        digests: Spares reading files again that were read for it before; by default all are read.
+        index: The index that knows what was read.
+        sources: The places, in the order of the files; those without a document are left out.
+        digests: The digests computed earlier; by default all files are read.
     """
     digests = digests or Digests()
     files, seen = Files(index), set()
@@ -87,50 +89,51 @@ def outdated(
 def warnings_of(
     citations: Iterable[Citation], index: IndexReader, digests: Digests, *, shared: bool = False
 ) -> tuple[str, ...]:
-    """Which documents of an answer are no longer what was read, a line for each.
+    """Return a line for each document of an answer that has changed since it was read.
 
     Args:
-        citations: Of the answer.
-        index: Knows what was read.
-        digests: Spares reading files again.
-        shared: Whether files were perhaps read on other machines: one that is not here has not
-            gone then.
+        citations: The answer's citations.
+        index: The index that knows what was read.
+        digests: The digests computed earlier.
+        shared: Whether other machines may have read the files; a file that is missing here is not
+            reported then.
     """
     cited: dict[str, list[str]] = {}
     for citation in citations:
         if citation.source == "corpus":
             cited.setdefault(citation.document, []).append(f"[{citation.n}]")
     return tuple(
-        f"{''.join(numbers)} {found.path}: {found.reason}; quoted as it was read before"
+        f"{''.join(numbers)} {file.path}: {file.reason}; quoted as it was read before"
         for document, numbers in cited.items()
-        if (found := _of_document(index, document, digests)) is not None
-        and not (shared and found.reason == VANISHED)
+        if (file := _of_document(index, document, digests)) is not None
+        and not (shared and file.reason == VANISHED)
     )
 
 
 def doubts_of(citations: Iterable[Citation]) -> tuple[str, ...]:
-    """Which quotes were read off pictures badly, a line for each."""
+    """Return a line for each quote that was recognised from a picture with low confidence."""
     return tuple(
-        f"[{each.n}] {each.path}{f', page {each.page}' if each.page else ''}: the text was "
-        f"recognised with confidence {each.recognised:.2f} only; compare the quote with the picture"
-        for each in citations
-        if each.recognised is not None and each.recognised < SURELY_READ
+        f"[{citation.n}] {citation.path}{f', page {citation.page}' if citation.page else ''}: "
+        f"the text was recognised with confidence {citation.recognised:.2f} only; "
+        "compare the quote with the picture"
+        for citation in citations
+        if citation.recognised is not None and citation.recognised < SURELY_READ
     )
 
 
 def _of_document(index: IndexReader, document: str, digests: Digests) -> Outdated | None:
-    """Why a document is outdated; `None` while one of its places still holds it."""
+    """Return why a document is outdated; `None` if one of its places still holds it."""
     places = index.places(document)
-    found = list(outdated(index, places, digests))
-    return found[0] if found and len(found) == len(places) else None
+    files = list(outdated(index, places, digests))
+    return files[0] if files and len(files) == len(places) else None
 
 
-def _why(known: SourceRecord, files: Files, digests: Digests) -> str:
-    """Why a file is not what was read; empty where it is."""
-    if files.is_gone(known.path):
+def _why(source: SourceRecord, files: Files, digests: Digests) -> str:
+    """Return why a file differs from what was read; empty if it does not."""
+    if files.is_gone(source.path):
         return VANISHED
     try:
-        same = digests.of(path_at(known.path)) == known.digest
+        same = digests.of(path_at(source.path)) == source.digest
     except OSError as error:
         return f"cannot be read any more: {error.strerror}"
     return "" if same else CHANGED

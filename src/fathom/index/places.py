@@ -1,4 +1,4 @@
-"""Places: the files, and the records of corpus files, that an index was asked to read."""
+"""The places that an index was asked to read: files, and records of corpus files."""
 
 import os
 import re
@@ -17,24 +17,24 @@ from fathom.index.base import IndexReader, SourceRecord
 T = TypeVar("T")
 
 AT_ONCE = 512
-"""So many of the places that an index knows are held at a time."""
+"""The number of places held in memory at a time."""
 REMEMBERED = 10_000
-"""So many files are remembered at most."""
+"""The largest number of files in each cache."""
 GONE = "the file is gone; `fathom ingest --prune` removes what it gave"
 RECORD_GONE = "the record is gone from its file; `fathom ingest --prune` removes it"
 
 
 display = format_path
-"""See `shown`: so the index names a file."""
+"""Returns the name that the index uses for a file."""
 
 
 def path_at(place: str) -> Path:
-    """The path that is displayed so."""
+    """Return the path that is displayed as this place."""
     return next((path for path in _meant(place) if os.path.lexists(path)), Path(place))
 
 
 def is_gone(place: str) -> bool:
-    """Whether it is proved that no file is there: what cannot be looked at is not gone."""
+    """Return whether the file is proved to be missing; an error of access proves nothing."""
     for path in _meant(place):
         try:
             if stat.S_ISREG(path.stat().st_mode):
@@ -47,29 +47,36 @@ def is_gone(place: str) -> bool:
 
 
 def is_below(place: str, folder: str) -> bool:
-    """Whether a place is this one or lies inside it; `px2` is not below `px`."""
+    """Return whether a place is this folder or lies inside it; `px2` is not below `px`."""
     return place == folder or place.startswith(f"{folder.rstrip('/')}/")
 
 
 def outermost(places: Iterable[str]) -> list[str]:
-    """The places without those that are below another one, in order."""
-    kept: list[str] = []
+    """Return the places that are not below another one, in order."""
+    outer: list[str] = []
+    # Shallow places come first, so a place is only compared with those that may contain it.
     for place in sorted(set(places), key=lambda place: (place.count("/"), place)):
-        if not any(is_below(place, other) for other in kept):
-            kept.append(place)
-    return sorted(kept)
+        if not any(is_below(place, other) for other in outer):
+            outer.append(place)
+    return sorted(outer)
 
 
 def _meant(place: str) -> Iterator[Path]:
-    """The paths that are displayed so: the bytes of a name that is no UTF-8 are written out."""
+    """Yield the paths that are displayed as this place.
+
+    Bytes of a name that is not UTF-8 are displayed as escapes, so an escape may also be one.
+    """
     yield Path(place)
-    raw = re.sub(rb"\\x([89a-f][0-9a-f])", lambda m: bytes([int(m[1], 16)]), place.encode())
+    raw = re.sub(rb"\\x([89a-f][0-9a-f])", lambda match: bytes([int(match[1], 16)]), place.encode())
     if raw != place.encode():
         yield Path(os.fsdecode(raw))
 
 
 class Files:
-    """Which file a place belongs to, as far as an index knows; remembers some of it for a while."""
+    """The files to which places belong, as far as an index knows.
+
+    Recent answers are cached.
+    """
 
     def __init__(self, index: IndexReader) -> None:
         self._index = index
@@ -77,27 +84,30 @@ class Files:
         self._gone: dict[str, bool] = {}
 
     def file_of(self, place: str) -> str:
-        """The corpus file of a record, else the place itself: a name may hold a `#` too."""
+        """Return the corpus file of a record, and for other places the place itself.
+
+        A file's name may contain a `#` too, so the index decides.
+        """
         marks = (mark.start() for mark in re.finditer("#", place))
         return next((place[:at] for at in marks if self.is_corpus(place[:at])), place)
 
     def list_records(self, file: str, index: IndexReader | None = None) -> Iterator[SourceRecord]:
-        """List what is known of the records of a corpus file, in order; few are held at a time.
+        """Yield the records of a corpus file in order, with few of them in memory.
 
         Args:
-            file: Its place.
-            index: Another index that is asked for them.
+            file: The file's place.
+            index: Another index to read them from.
         """
         for source in paged(index or self._index, file):
             if source.path != file and self.file_of(source.path) == file:
                 yield source
 
     def add_corpus(self, file: str) -> None:
-        """Know a file to hold records."""
+        """Note that a file holds records."""
         self._corpora[file] = True
 
     def check_file_place(self, place: str) -> None:
-        """Refuse a file whose place is that of a record of another file.
+        """Refuse a file whose place is that of another file's record.
 
         Raises:
             ParseRefusal: Naming the other file.
@@ -107,91 +117,98 @@ class Files:
             raise ParseRefusal("failed", f"its name is that of a record of {file}; rename it")
 
     def list_twins(self, source: SourceRecord, document_id: str) -> list[SourceRecord]:
-        """List the other places where a document was read last and may still be."""
+        """Return the other places at which a document was read last and may still be."""
         places = self._index.places(document_id)
-        others = [one for one in places if one.path != source.path and one.outcome == "ok"]
-        return [one for one in others if not self.is_gone(one.path)]
+        others = [other for other in places if other.path != source.path and other.outcome == "ok"]
+        return [other for other in others if not self.is_gone(other.path)]
 
     def is_gone(self, place: str) -> bool:
-        """Whether it is proved that the place's file is not there."""
+        """Return whether the place's file is proved to be missing."""
         file = self.file_of(place)
+        # Many records share one file, so the file system is asked once per file.
         if file not in self._gone:
             _make_room(self._gone)
             self._gone[file] = is_gone(file)
         return self._gone[file]
 
     def is_corpus(self, file: str) -> bool:
-        """Tell whether a file is known to hold records."""
+        """Return whether the index knows that a file holds records."""
         if file not in self._corpora:
             _make_room(self._corpora)
-            known = self._index.source(file)
-            self._corpora[file] = known is not None and known.is_corpus
+            source = self._index.source(file)
+            self._corpora[file] = source is not None and source.is_corpus
         return self._corpora[file]
 
 
 def _make_room(remembered: dict[str, bool]) -> None:
+    """Empty a cache that is full."""
     if len(remembered) >= REMEMBERED:
         remembered.clear()
 
 
 def paged(index: IndexReader, below: str = "/") -> Iterator[SourceRecord]:
-    """See `IndexReader.sources`; few of them are held at a time, and each may be changed."""
+    """Yield the sources at and below a place, with few in memory; the caller may change each."""
     after = ""
+    # A page is read whole, so a change of its rows cannot disturb the query.
     while page := list(index.sources(below, after=after, most=AT_ONCE)):
         after = page[-1].path
         yield from page
 
 
 def pages(items: Iterable[T]) -> Iterator[list[T]]:
-    """All of them, `AT_ONCE` at a time."""
+    """Yield the items in lists of at most `BATCH_SIZE`."""
     more = iter(items)
     while page := list(islice(more, AT_ONCE)):
         yield page
 
 
 def roots_of(index: IndexReader) -> list[Path]:
-    """What an index was asked to hold: as it was named, and files of before that was noted."""
+    """Return the files and folders that an index was asked to hold.
+
+    Files that are older than the list of roots are added.
+    """
     roots = [Path(root) for root in index.roots()]
-    shown = [display(root) for root in roots]
+    names = [display(root) for root in roots]
     files = Files(index)
     others = {files.file_of(source.path) for source in index.sources()}
-    others = {file for file in others if not any(is_below(file, root) for root in shown)}
+    others = {file for file in others if not any(is_below(file, root) for root in names)}
     return [*roots, *(path_at(file) for file in sorted(others))]
 
 
 def outside(index: IndexReader, roots: Iterable[Path]) -> list[str]:
-    """Places of documents that lie below none of the roots."""
-    files, shown = Files(index), [display(root) for root in roots]
+    """Return the places of documents that lie below none of the roots."""
+    files, names = Files(index), [display(root) for root in roots]
     return [
         source.path
         for source in index.sources()
         if source.document_id is not None
-        and not any(is_below(files.file_of(source.path), root) for root in shown)
+        and not any(is_below(files.file_of(source.path), root) for root in names)
     ]
 
 
 def places_named(index: IndexReader, name: str) -> list[str]:
-    """The places that somebody means: of the document with this id, at this path, or matching.
+    """Return the places that a name stands for.
 
     Args:
-        index: Where they are known.
-        name: An id, a file, a folder, or a pattern of the shell, whose `*` takes slashes too.
+        index: The index that has the places.
+        name: A document's id, a file, a folder, or a pattern of the shell, whose `*` takes slashes
+            too.
 
     Raises:
         UsageError: If there is none.
     """
-    found = [source.path for source in index.places(name)]
-    here = display(make_absolute(name))
-    if not found:
+    places = [source.path for source in index.places(name)]
+    absolute = display(make_absolute(name))
+    if not places:
         files = Files(index)
-        found = [
+        places = [
             source.path
-            for path in {name, here}
+            for path in {name, absolute}
             for source in index.sources(path)
             if source.path == path or is_below(files.file_of(source.path), path)
         ]
-    if not found and any(mark in name for mark in "*?["):
-        found = [one.path for one in index.sources() if fnmatchcase(one.path, here)]
-    if not found:
+    if not places and any(mark in name for mark in "*?["):
+        places = [source.path for source in index.sources() if fnmatchcase(source.path, absolute)]
+    if not places:
         raise UsageError(f"no document {name!r}; `fathom docs list` shows ids and paths")
-    return found
+    return places

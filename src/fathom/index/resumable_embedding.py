@@ -1,4 +1,4 @@
-"""Embedding that may be broken off: what was computed of a long batch is kept with the index."""
+"""Embedding that survives interruptions: vectors of a long batch are kept in the index."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -9,14 +9,14 @@ from fathom.index.base import IndexWriter, Matrix
 from fathom.models.base import Embedder, embed_many
 
 KEEP_SECONDS = 2.0
-"""So much computing is lost at most."""
+"""The largest amount of work in seconds that an interruption loses."""
 SLICE_SECONDS = 0.5
 _FIRST = 1
 _MOST = 4096
 
 
 class PatientEmbedder:
-    """Embeds in slices of about half a second; whoever asks for the same texts again goes on."""
+    """An embedder that works in slices of about half a second and continues interrupted work."""
 
     def __init__(
         self,
@@ -35,30 +35,34 @@ class PatientEmbedder:
     def embed(
         self, texts: Sequence[str], *, told: Callable[[int], None] = lambda _texts: None
     ) -> Matrix:
-        """One unit vector a text, (texts, dimension) float32.
+        """Return one unit vector per text, (texts, dimension) float32.
 
         Args:
-            texts: What to embed.
-            told: Told after each slice how many are done.
+            texts: The texts to embed.
+            told: Called after each slice with the number of finished texts.
         """
         kept = self._writer.kept_vectors(texts, space=self._space)
-        wanted = [text for text in dict.fromkeys(texts) if text not in kept]
-        found, since = dict(kept), self._clock()
+        remaining = [text for text in dict.fromkeys(texts) if text not in kept]
+        vectors, since = dict(kept), self._clock()
         fresh: list[str] = []
-        while wanted:
-            begun = self._clock()
-            part, wanted = wanted[: self._size], wanted[self._size :]
-            found.update(zip(part, embed_many(self._embedder, part), strict=True))
-            fresh += part
-            self._adapt(self._clock() - begun)
-            told(len(texts) - len(wanted))
-            if wanted and self._clock() - since + SLICE_SECONDS > KEEP_SECONDS:
-                self._writer.keep_vectors({text: found[text] for text in fresh}, space=self._space)
+        while remaining:
+            started = self._clock()
+            slice_texts, remaining = remaining[: self._size], remaining[self._size :]
+            vectors.update(zip(slice_texts, embed_many(self._embedder, slice_texts), strict=True))
+            fresh += slice_texts
+            self._adapt(self._clock() - started)
+            told(len(texts) - len(remaining))
+            # The next slice is counted too: vectors are kept before the limit, not after it.
+            if remaining and self._clock() - since + SLICE_SECONDS > KEEP_SECONDS:
+                self._writer.keep_vectors(
+                    {text: vectors[text] for text in fresh}, space=self._space
+                )
                 fresh, since = [], self._clock()
         if not texts:
             return np.zeros((0, self._embedder.dimension), dtype=np.float32)
-        return np.stack([found[text] for text in texts])
+        return np.stack([vectors[text] for text in texts])
 
     def _adapt(self, seconds: float) -> None:
+        """Adapt the number of texts in a slice to the time that the last one took."""
         factor = min(2.0, SLICE_SECONDS / max(seconds, 1e-3))
         self._size = max(1, min(_MOST, int(self._size * factor)))

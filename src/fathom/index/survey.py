@@ -1,4 +1,4 @@
-"""Which places an ingestion looks at: what is found, and what is known, merged in their order."""
+"""The places that an ingestion visits: files on disk and known places, merged in order."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -14,12 +14,12 @@ from fathom.index.places import Files, display, is_below, outermost, paged, path
 
 @dataclass(frozen=True, slots=True)
 class Surveyed:
-    """A place that was found, or that is known.
+    """A place that exists on disk, or that the index knows.
 
     Attributes:
-        place: As the index names it.
-        file: Where it is; `None` where it is proved gone.
-        known: What the index has noted of it.
+        place: The name of the place in the index.
+        file: The path of the file; `None` if it is proved to be missing.
+        record: The index's record of the place.
     """
 
     place: str
@@ -29,7 +29,7 @@ class Surveyed:
 
 @dataclass(frozen=True, slots=True)
 class There:
-    """A place whose file may be there; see `Surveyed`."""
+    """A surveyed place whose file may exist."""
 
     place: str
     file: Path
@@ -37,9 +37,9 @@ class There:
 
 
 class Survey:
-    """Goes over the files below some roots, those that are known too, in the order of their paths.
+    """The files below some roots, with those that the index knows, in the order of their paths.
 
-    Nothing is remembered of what it has gone over, so that it can be asked again.
+    The survey keeps no state between passes, so it can be repeated.
     """
 
     def __init__(
@@ -50,14 +50,14 @@ class Survey:
         before: IndexReader | None,
         files: Files,
     ) -> None:
-        """Nothing is looked at yet.
+        """Create the survey; no file is examined yet.
 
         Args:
-            roots: Files and folders; those that are missing stand for what was read there before.
-            wanted: Which files are taken.
-            index: What is known.
+            roots: Files and folders; missing ones stand for what was read there earlier.
+            wanted: The filter of files.
+            index: The index with the known places.
             before: The index that this one is to replace.
-            files: Which places are gone, and which are records, as the index knows.
+            files: The files to which places belong, as the index knows.
         """
         self._roots = list(roots)
         self._wanted = wanted
@@ -66,31 +66,35 @@ class Survey:
         self._files = files
 
     def places(self, on_error: OnError = lambda _folder, _error: None) -> Iterator[Surveyed]:
-        """All of them; `on_error` is told of folders that could not be looked into."""
-        there = [root for root in self._roots if os.path.lexists(root)]
-        found = discover_files(there, self._wanted, on_error=on_error)
-        for place, file, known in merged(found, self._known()):
+        """Yield all places; `on_error` is called with folders that cannot be listed."""
+        existing = [root for root in self._roots if os.path.lexists(root)]
+        on_disk = discover_files(existing, self._wanted, on_error=on_error)
+        for place, file, known in merged(on_disk, self._known()):
             if file is not None:
                 yield Surveyed(place, file, known)
+            # A file that the walk did not meet may still exist: excluded, or in an unreadable
+            # folder.
             elif self._files.is_gone(place):
                 yield Surveyed(place, None, known)
             elif self._is_wanted(place):
                 yield Surveyed(place, path_at(place), known)
 
     def _known(self) -> Iterator[tuple[str, SourceRecord | None]]:
-        """The files at and below the roots that were read before, in this index or the last one."""
+        """Yield the known files at and below the roots, from this index and the one to replace."""
+        # A root inside another would yield its files twice.
         roots = outermost(display(root) for root in self._roots)
         streams: list[Iterator[tuple[str, SourceRecord | None]]] = []
         for root in roots:
             files = _files_of(self._index, root, self._files.file_of)
-            streams.append((one.path, one) for one in files)
+            streams.append((source.path, source) for source in files)
             if self._before is not None:
                 files = _files_of(self._before, root, Files(self._before).file_of)
-                streams.append((one.path, None) for one in files)
+                streams.append((source.path, None) for source in files)
         for place, all_known in groupby(merge(*streams, key=_first), key=_first):
-            yield place, next((one for _, one in all_known if one is not None), None)
+            yield place, next((source for _, source in all_known if source is not None), None)
 
     def _is_wanted(self, place: str) -> bool:
+        """Return whether the filter accepts a place below any root."""
         names = (
             os.path.relpath(place, root) if place != root else Path(place).name
             for root in map(display, self._roots)
@@ -100,32 +104,33 @@ class Survey:
 
 
 def merged(
-    found: Iterable[Path], known: Iterable[tuple[str, SourceRecord | None]]
+    files: Iterable[Path], known: Iterable[tuple[str, SourceRecord | None]]
 ) -> Iterator[tuple[str, Path | None, SourceRecord | None]]:
-    """Both in one, each place once; both must come in the order of their places.
+    """Merge files and known places, each place once; both must be in the order of their places.
 
-    At most one of each is held.
+    At most one item of each is in memory.
     """
-    mine = ((display(file), file, None) for file in found)
-    theirs = ((place, None, record) for place, record in known)
-    for place, same in groupby(merge(mine, theirs, key=_first), key=_first):
+    on_disk = ((display(file), file, None) for file in files)
+    in_index = ((place, None, record) for place, record in known)
+    for place, same in groupby(merge(on_disk, in_index, key=_first), key=_first):
         file = record = None
-        for _, one, other in same:
-            file, record = file or one, record or other
+        for _, path, source in same:
+            file, record = file or path, record or source
         yield place, file, record
 
 
 def _first(row: tuple[object, ...]) -> str:
+    """Return the place of a row."""
     return str(row[0])
 
 
 def _files_of(
     index: IndexReader, root: str, file_of: Callable[[str], str]
 ) -> Iterator[SourceRecord]:
-    """The files that an index knows below a root, without the records of corpus files."""
-    # What only begins like a record of a file is the name of another one.
+    """Yield the files that an index knows below a root, without the records of corpus files."""
+    # A place that only looks like a record, `a#b`, is a file of its own and may lie outside.
     yield from (
-        one
-        for one in paged(index, root)
-        if file_of(one.path) == one.path and is_below(one.path, root)
+        source
+        for source in paged(index, root)
+        if file_of(source.path) == source.path and is_below(source.path, root)
     )
