@@ -31,7 +31,7 @@ class ParseRefusal(Exception):
     """
 
     def __init__(self, outcome: ParseOutcome, reason: str) -> None:
-        super().__init__(outcome, reason)  # both in args, so that it can cross a process border
+        super().__init__(outcome, reason)  # pickling needs both in args
         self.outcome = outcome
         self.reason = reason
 

@@ -115,7 +115,7 @@ def _normalize_codec(declared: str) -> str:
         name = codecs.lookup(declared).name
     except LookupError:
         return ""
-    return "cp1252" if name == "iso8859-1" else name  # as browsers take it
+    return "cp1252" if name == "iso8859-1" else name  # as browsers read it
 
 
 def _decode_as(data: bytes, name: str) -> str | None:

@@ -32,7 +32,7 @@ def parse(data: bytes, recogniser: Recogniser | None = None) -> ParsedDocument:
         raise ParseRefusal("no_document", f"is a picture; {NEEDS_OCR}")
     from PIL import Image
 
-    Image.MAX_IMAGE_PIXELS = None  # `_pixels` checks the size before anything is unpacked
+    Image.MAX_IMAGE_PIXELS = None  # `_prepare_pixels` checks the size before anything is unpacked
     try:
         with Image.open(io.BytesIO(data), formats=KINDS) as picture:
             frames = _frames(picture)
@@ -62,7 +62,7 @@ def lines_on(data: bytes, recogniser: Recogniser) -> tuple[Line, ...]:
     """
     from PIL import Image
 
-    Image.MAX_IMAGE_PIXELS = None  # `_pixels` checks the size, as for `parse`
+    Image.MAX_IMAGE_PIXELS = None  # `_prepare_pixels` checks the size, as for `parse`
     try:
         with Image.open(io.BytesIO(data), formats=KINDS) as picture:
             lines = recogniser.read(_pixels(picture))

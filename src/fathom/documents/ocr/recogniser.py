@@ -16,7 +16,7 @@ from fathom.documents.ocr.reading_order import Segment, lines_of
 Picture = NDArray[np.uint8]
 
 _FINDING_SIDE = 1280  # pixels of the longer side of the picture on which lines are detected
-_THREADS = 1  # the same sums in the same order everywhere; files are read side by side
+_THREADS = 1  # one thread sums in the same order on every machine; processes run in parallel
 _LEAST_SURE = 0.5  # of a segment; below it, patterns and dirt are read as letters
 _UNSURE = 0.8  # of a page: below it, the page may be upside down
 _TALL = 1.5  # times as high as wide: a line that runs up or down the page

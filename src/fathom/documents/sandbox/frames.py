@@ -70,7 +70,7 @@ def decode(head: bytes, text: bytes) -> Frame:
     """Decode a frame from its head and its text.
 
     Raises:
-        ValueError: If anything in it is not as `encode` writes it.
+        ValueError: If anything in it is not as `encode_frame` writes it.
     """
     try:
         return _frame(json.loads(head), text)

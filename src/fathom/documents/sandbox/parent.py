@@ -386,7 +386,7 @@ class Sandbox:
 
 
 def begin(path: Path, sandbox: Sandbox) -> None:
-    """Announce that `read` will be called for this file after those begun before."""
+    """Announce that `read_file` will be called for this file after those begun before."""
     with contextlib.suppress(ParseRefusal):
         _check_readable(path)
         sandbox.begin(path)

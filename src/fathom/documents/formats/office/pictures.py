@@ -127,7 +127,7 @@ class Pictures:
         return self._told(parsed)
 
     def _facts(self) -> dict[str, Scalar]:
-        """Return the facts about recognised pictures, as `recognised_facts` gives them."""
+        """Return the facts about recognised pictures, as `summarize_recognition` gives them."""
         if not self._pages:
             return {}
         from fathom.documents.formats.pdf.lines import recognised_facts

@@ -203,8 +203,8 @@ def _mended(line: str) -> str:
     """Join words broken at a line's end; doubled words (`anak-anak`) keep the hyphen."""
 
     def join(match: re.Match[str]) -> str:
-        before, after = match["before"], match["after"]
-        keeps = before.lower() == after.lower() or not after[0].islower()
-        return f"{before}-{after}" if keeps else before + after
+        head, tail = match["before"], match["after"]
+        keeps = head.lower() == tail.lower() or not tail[0].islower()
+        return f"{head}-{tail}" if keeps else head + tail
 
     return _MENDED.sub(join, line).replace(_BREAK, "-").replace("\u00ad", "")
