@@ -1,4 +1,4 @@
-"""Documents on their way into the index: cut, and stored together in one step."""
+"""Batches of documents on their way into the index: cut, and stored together in one step."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -16,20 +16,23 @@ from fathom.models.base import Embedder
 from fathom.types import Chunk, Document
 
 BATCH_SECONDS = 2.0
+"""The time that storing a batch is to take, and the age at which a batch is stored."""
 MOST_CHARS = 400_000
+"""The largest number of characters in a batch."""
 _FIRST_CHARS = 50_000
 _LEAST_CHARS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """A document on its way into the index, and what was known of its place before.
+    """A document on its way into the index, with the earlier record of its place.
 
     Attributes:
-        source: What is to be noted of its place.
+        source: The new record of its place.
+        earlier: The record that the index has of the place.
         is_record: Whether it came from a corpus file.
         moves: Whether it replaces the same document at another place.
-        chunks: Of the document, where it is cut already.
+        chunks: The document's chunks, if it is cut already.
     """
 
     document: Document
@@ -42,13 +45,13 @@ class Pending:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stored:
-    """What became of a batch.
+    """The outcome of storing a batch.
 
     Attributes:
-        documents: Those that are in the index now, each with the place that had it first.
-        refused: Records whose id is that of a document from elsewhere, each with its place.
-        uncut: What was to be noted of documents that cannot be cut, each with the reason.
-        chunks: How many were stored.
+        documents: The documents that are in the index now, each with the place that had it first.
+        refused: Records whose id is that of another place's document, each with that place.
+        uncut: The records of places whose documents cannot be cut, each with the reason.
+        chunks: The number of stored chunks.
     """
 
     documents: Sequence[tuple[Pending, str]] = ()
@@ -58,14 +61,14 @@ class Stored:
 
 
 class Batch:
-    """Takes documents until there are enough of them, or the first is some seconds old.
+    """A batch that takes documents until it is full, or until the first is some seconds old.
 
     Attributes:
-        writer: Of the index into which they go.
-        files: What is known of the files of its places.
-        embedders: By the names of their spaces.
-        wait_vectors: Whether documents are stored with their vectors only.
-        clock: Gives seconds.
+        writer: The writer of the index.
+        files: The files to which places belong.
+        embedders: The embedders by the names of their spaces.
+        wait_vectors: Whether documents are stored only together with their vectors.
+        clock: Returns seconds.
     """
 
     def __init__(
@@ -78,25 +81,25 @@ class Batch:
         wait_vectors: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Nothing is in it yet.
+        """Create an empty batch.
 
         Args:
-            writer: Of the index.
-            embedders: What turns chunks into vectors, by the names of their spaces; `""` is the
-                one that every index has.
-            chunker: What cuts documents; it may refuse one.
-            most_documents: So many are stored in one step at most.
-            wait_vectors: Store documents with their vectors only; else these follow when all
-                documents are found by their words, see `fill_spaces`.
-            clock: Gives seconds.
+            writer: The writer of the index.
+            embedders: The embedders of chunks by the names of their spaces; `""` is the space that
+                every index has.
+            chunker: Cuts documents; it may refuse one.
+            most_documents: The largest number of documents to store in one step.
+            wait_vectors: Whether to store documents only with their vectors; otherwise
+                `fill_spaces` adds these once searches find all documents by their words.
+            clock: Returns seconds.
         """
         self.writer = writer
         self.files = Files(writer)
         self.clock = clock
         self.embedders = embedders
         self._patient = {
-            name: PatientEmbedder(each, writer, clock, space=name)
-            for name, each in embedders.items()
+            name: PatientEmbedder(embedder, writer, clock, space=name)
+            for name, embedder in embedders.items()
         }
         self.wait_vectors = wait_vectors
         self._chunker = chunker
@@ -104,88 +107,90 @@ class Batch:
         self._pending: list[Pending] = []
         self._owners: dict[str, str] = {}
         self._chars = 0
-        # Without vectors the first document is stored at once: it shall be found.
+        # Without vectors the first document is stored at once, so that searches find it early.
         self._room = _FIRST_CHARS if wait_vectors else 0
         self._since = clock()
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing waits to be stored."""
+        """True if no document waits to be stored."""
         return not self._pending
 
     def add(self, pending: Pending) -> bool:
-        """Take a document; whether it is time to store."""
+        """Add a document; return whether it is time to store the batch."""
         if not self._pending:
             self._since = self.clock()
         self._pending.append(pending)
         self._owners.setdefault(pending.document.id, pending.source.path)
         self._chars += len(pending.document.text)
-        full = self._chars > self._room or len(self._pending) >= self._most_documents
-        return full or self.clock() - self._since > BATCH_SECONDS
+        is_full = self._chars > self._room or len(self._pending) >= self._most_documents
+        return is_full or self.clock() - self._since > BATCH_SECONDS
 
     def pending_at(self, document_id: str) -> str | None:
-        """The place that a document is about to have."""
+        """Return the place that a waiting document is about to get."""
         return self._owners.get(document_id)
 
     def owner(self, document_id: str) -> str | None:
-        """The place that a document has, or is about to have."""
+        """Return the place that a document has, or is about to get."""
         return self.pending_at(document_id) or self.writer.paths([document_id]).get(document_id)
 
     def store(self, told: Callable[[int, int], None] = lambda _chunks, _of: None) -> Stored:
-        """Store what is there, in one step.
+        """Store the waiting documents in one step.
 
         Args:
-            told: Told meanwhile how many chunks are embedded, of how many.
+            told: Called meanwhile with the number of embedded chunks, and of all.
         """
         if not self._pending:
             return Stored()
-        begun = self.clock()
-        # One question for all: where an index is on a server each takes its time.
-        known = self.writer.paths(list(self._owners))
-        # A file is not what has its id only because a record was once called so.
-        paths = {key: path for key, path in known.items() if not has_file_id(path, key)}
-        taken = [each for each in self._pending if self._is_taken(each, paths)]
-        free = [each for each in self._pending if not self._is_taken(each, paths)]
+        started = self.clock()
+        # One query for all: on a server each query costs a round trip.
+        stored_paths = self.writer.paths(list(self._owners))
+        # A record of an earlier version may have a file's id, but it is not that file.
+        paths = {key: path for key, path in stored_paths.items() if not has_file_id(path, key)}
+        foreign = [pending for pending in self._pending if self._is_taken(pending, paths)]
+        free = [pending for pending in self._pending if not self._is_taken(pending, paths)]
         cut, uncut = self._cut(free, paths)
-        taking = [each for each in free if each.document.id not in uncut]
+        accepted = [pending for pending in free if pending.document.id not in uncut]
         entries = list(self._entries(cut, told))
-        self.writer.put(entries, [each.source for each in taking])
-        self._adapt(self.clock() - begun)
+        self.writer.put(entries, [pending.source for pending in accepted])
+        self._adapt(self.clock() - started)
         owners = self._owners | paths
         self._pending, self._owners, self._chars = [], {}, 0
         return Stored(
-            documents=[(each, owners[each.document.id]) for each in taking],
-            refused=[(each, paths[each.document.id]) for each in taken],
+            documents=[(pending, owners[pending.document.id]) for pending in accepted],
+            refused=[(pending, paths[pending.document.id]) for pending in foreign],
             uncut=[
-                (each.source, uncut[each.document.id]) for each in free if each.document.id in uncut
+                (pending.source, uncut[pending.document.id])
+                for pending in free
+                if pending.document.id in uncut
             ],
             chunks=sum(len(entry.chunks) for entry in entries),
         )
 
     def _is_taken(self, pending: Pending, paths: Mapping[str, str]) -> bool:
-        """Whether a record's id is that of a document which is still elsewhere."""
+        """Return whether a record's id is that of a document which still exists elsewhere."""
         path = paths.get(pending.document.id, pending.source.path)
         elsewhere = pending.is_record and path != pending.source.path
         return elsewhere and not self.files.is_gone(path)
 
     def _adapt(self, seconds: float) -> None:
-        """Let a batch take about as long as what is lost when it is broken off may be old."""
+        """Adapt the size of a batch so that storing it takes about `BATCH_SECONDS`."""
         room = self._chars * BATCH_SECONDS / max(seconds, 1e-3)
         self._room = int(min(MOST_CHARS, max(_LEAST_CHARS, room)))
 
     def _cut(
-        self, taking: Sequence[Pending], paths: Mapping[str, str]
+        self, candidates: Sequence[Pending], paths: Mapping[str, str]
     ) -> tuple[list[tuple[Pending, tuple[Chunk, ...]]], dict[str, ParseRefusal]]:
         """Cut those documents that are not stored yet, equal ones once.
 
         Returns:
-            Those that are cut; and by their ids why others cannot be.
+            The documents with their chunks; and by id the reasons why others cannot be cut.
         """
         fresh: dict[str, Pending] = {}
-        for pending in taking:
+        for pending in candidates:
             key = pending.document.id
-            known = key in paths and not pending.is_record
-            if not known or pending.moves or self._lets_go(key, paths[key]):
+            is_stored = key in paths and not pending.is_record
+            if not is_stored or pending.moves or self._lets_go(key, paths[key]):
                 fresh.setdefault(key, pending)
         cut: list[tuple[Pending, tuple[Chunk, ...]]] = []
         uncut: dict[str, ParseRefusal] = {}
@@ -194,8 +199,8 @@ class Batch:
             try:
                 chunks = self._chunker.split(pending.document) if chunks is None else chunks
                 cut.append((pending, chunks))
-            except ParseRefusal as refused:
-                uncut[key] = refused
+            except ParseRefusal as refusal:
+                uncut[key] = refusal
         return cut, uncut
 
     def _entries(
@@ -203,39 +208,42 @@ class Batch:
         cut: Sequence[tuple[Pending, tuple[Chunk, ...]]],
         told: Callable[[int, int], None],
     ) -> Iterator[Entry]:
-        """Make what is stored of documents; embed them too, where that is not left for later."""
-        made = self._vectors([chunk.context for _, chunks in cut for chunk in chunks], told)
+        """Yield the entries to store, with their vectors unless these follow later."""
+        vectors = self._vectors([chunk.context for _, chunks in cut for chunk in chunks], told)
         start = 0
         for pending, chunks in cut:
             end = start + len(chunks)
-            own = {name: each[start:end] for name, each in made.items()}
+            entry_vectors = {name: matrix[start:end] for name, matrix in vectors.items()}
             yield Entry(
                 document=pending.document,
                 chunks=chunks,
-                vectors=own.pop("", None),
+                vectors=entry_vectors.pop("", None),
                 digest=pending.source.digest,
-                more=own,
+                more=entry_vectors,
             )
             start = end
 
     def _vectors(self, texts: Sequence[str], told: Callable[[int, int], None]) -> dict[str, Matrix]:
-        """Of a batch of chunks, by space; none where they follow, as one text has to be found out.
+        """Return the vectors of a batch of chunks by space; none if they follow later.
+
+        If an embedder fails at some text, its vectors follow later too, because finding that text
+        takes time.
 
         Raises:
-            FathomError: That an embedder raises at any text.
+            FathomError: If an embedder fails at every text.
         """
         if not self.wait_vectors:
             return {}
-        made: dict[str, Matrix] = {}
-        for name, each in self._patient.items():
+        vectors: dict[str, Matrix] = {}
+        for name, embedder in self._patient.items():
             try:
-                made[name] = each.embed(texts, told=lambda done: told(done, len(texts)))
+                vectors[name] = embedder.embed(texts, told=lambda done: told(done, len(texts)))
             except FathomError as error:
                 raise_if_broken(self.embedders[name], error)
-        return made
+        return vectors
 
     def _lets_go(self, document_id: str, path: str) -> bool:
-        """Whether a document is no more, or not for long, where it was."""
-        turned = {one.source.path: one.document.id for one in self._pending}
-        elsewhere = turned.get(path, document_id) != document_id
+        """Return whether a place has lost a document, or is about to lose it."""
+        new_ids = {pending.source.path: pending.document.id for pending in self._pending}
+        elsewhere = new_ids.get(path, document_id) != document_id
         return elsewhere or self.files.is_gone(path)

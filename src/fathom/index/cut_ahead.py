@@ -1,4 +1,4 @@
-"""Records of a corpus file that workers cut while the process that writes reads on."""
+"""Records of a corpus file that workers cut while the writing process reads on."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
@@ -9,11 +9,11 @@ from fathom.index.workers.base import Cut, CutRecords, Done, Lost, Pool
 
 MOST_RECORDS = 64
 MOST_CHARS = 100_000
-"""So much is given to a worker at a time."""
+"""The largest number of characters in a worker's task."""
 
 Part = ParsedDocument | RecordFailure
 Found = Cut | ParseRefusal | None
-"""What a worker made of a record, or why it cannot be cut; nothing where nobody was asked."""
+"""The chunks of a record, or why it cannot be cut; `None` if no worker got it."""
 
 
 def cut_ahead(
@@ -22,31 +22,31 @@ def cut_ahead(
     pool: Pool | None,
     is_wanted: Callable[[ParsedDocument], bool],
 ) -> Iterator[tuple[Part, Found]]:
-    """The parts in their order, each with what a worker made of it.
+    """Yield the items in their order, each with what a worker made of it.
 
     Args:
-        parts: Of a corpus file, as they are read; a bounded number is held.
-        place: Of the file.
-        pool: Who cuts; nobody where it is left to who writes.
-        is_wanted: Whether a record is to be cut; it may be known already.
+        parts: The items of a corpus file, as they are read; a bounded number is in memory.
+        place: The place of the file.
+        pool: The workers that cut; `None` leaves cutting to the writing process.
+        is_wanted: Returns whether a record is to be cut; the index may have it already.
 
     Raises:
-        ParseRefusal: That `parts` raise; after what came before it.
+        ParseRefusal: If reading `parts` raises it; the items before it come first.
     """
     if pool is None:
-        yield from ((part, None) for part in parts)
+        yield from ((item, None) for item in parts)
         return
     ahead: deque[_Block] = deque()
-    for task, found in pool.in_order(_tasks(_blocks(parts, is_wanted), place, ahead)):
+    for task, result in pool.in_order(_tasks(_blocks(parts, is_wanted), place, ahead)):
         block = ahead.popleft()
-        yield from block.with_cuts(_cuts(pool, task, found))
+        yield from block.with_cuts(_cuts(pool, task, result))
         if block.refused is not None:
             raise block.refused
 
 
 @dataclass(slots=True)
 class _Block:
-    """Parts that follow each other, the records among them that are wanted, and how it ended."""
+    """Successive items, the records among them to cut, and the refusal that ended the file."""
 
     parts: list[Part] = field(default_factory=list)
     wanted: list[ParsedDocument] = field(default_factory=list)
@@ -57,48 +57,51 @@ class _Block:
     def is_full(self) -> bool:
         return len(self.parts) >= MOST_RECORDS or self.chars >= MOST_CHARS
 
-    def add(self, part: Part, *, is_wanted: bool) -> None:
-        self.parts.append(part)
-        if isinstance(part, ParsedDocument):
-            self.chars += len(part.text)
-        if isinstance(part, ParsedDocument) and is_wanted:
-            self.wanted.append(part)
+    def add(self, item: Part, *, is_wanted: bool) -> None:
+        self.parts.append(item)
+        if isinstance(item, ParsedDocument):
+            self.chars += len(item.text)
+        if isinstance(item, ParsedDocument) and is_wanted:
+            self.wanted.append(item)
 
     def with_cuts(self, cuts: Iterable[Cut | ParseRefusal]) -> Iterator[tuple[Part, Found]]:
-        """The parts, with what was made of those that are wanted."""
-        made, wanted = iter(cuts), set(map(id, self.wanted))
-        for part in self.parts:
-            yield part, next(made) if id(part) in wanted else None
+        """Yield the items, with the outcome of those that were to be cut."""
+        # By identity: equal records are different items, and each has its own outcome.
+        outcomes, ids = iter(cuts), set(map(id, self.wanted))
+        for item in self.parts:
+            yield item, next(outcomes) if id(item) in ids else None
 
 
 def _blocks(parts: Iterable[Part], is_wanted: Callable[[ParsedDocument], bool]) -> Iterator[_Block]:
-    """All parts; a refusal is the end of the last block."""
+    """Yield all items in blocks; a refusal ends the last block."""
     block = _Block()
     try:
-        for part in parts:
-            block.add(part, is_wanted=isinstance(part, ParsedDocument) and is_wanted(part))
+        for item in parts:
+            block.add(item, is_wanted=isinstance(item, ParsedDocument) and is_wanted(item))
             if block.is_full:
                 yield block
                 block = _Block()
-    except ParseRefusal as refused:
-        block.refused = refused
+    except ParseRefusal as refusal:
+        block.refused = refusal
     yield block
 
 
 def _tasks(blocks: Iterable[_Block], place: str, ahead: deque[_Block]) -> Iterator[CutRecords]:
-    """One for each block, also where nothing of it is wanted: so few are held in `ahead`."""
+    """Yield a task for each block, also if it has no record to cut: so few are in `ahead`."""
     for block in blocks:
         ahead.append(block)
         yield CutRecords(place, tuple(block.wanted))
 
 
-def _cuts(pool: Pool, task: CutRecords, found: Done) -> Iterator[Cut | ParseRefusal]:
-    """What came of each record; where no worker survives them they are tried one by one."""
-    if isinstance(found, tuple):
-        yield from found
+def _cuts(pool: Pool, task: CutRecords, result: Done) -> Iterator[Cut | ParseRefusal]:
+    """Yield the outcome of each record; if no worker survives them, cut them one by one."""
+    if isinstance(result, tuple):
+        yield from result
     elif len(task.records) != 1:
-        for alone, cut in pool.in_order(CutRecords(task.place, (one,)) for one in task.records):
-            yield from _cuts(pool, alone, cut)
+        for single_task, single_result in pool.in_order(
+            CutRecords(task.place, (record,)) for record in task.records
+        ):
+            yield from _cuts(pool, single_task, single_result)
     else:
-        why = found.told if isinstance(found, Lost) else "its worker gave nothing"
-        yield ParseRefusal("failed", why)
+        reason = result.told if isinstance(result, Lost) else "its worker returned nothing"
+        yield ParseRefusal("failed", reason)

@@ -1,4 +1,4 @@
-"""A chunker whose long documents are cut in a process of their own, for so long and no longer."""
+"""A chunker that cuts long documents in a process of their own, with a time limit."""
 
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
@@ -10,21 +10,21 @@ from fathom.index.workers.cutting import cut_document
 from fathom.types import Chunk, Document
 
 NEAR_CHARS = 10_000
-"""Up to this length a document is cut at once: that is over before a process has started."""
+"""Up to this length cutting a document here takes less time than starting a process."""
 
 
 class CutApart:
-    """A `Chunker` that no document can hold up: one that takes too long is refused.
+    """A `Chunker` that refuses a document which takes too long to cut.
 
     Use it from one thread, and close it in the end.
     """
 
     def __init__(self, chunker: Chunker, start: Callable[[], Workers]) -> None:
-        """Start nothing before there is a long document.
+        """Create the chunker; a process is started for the first long document.
 
         Args:
-            chunker: Cuts short documents here.
-            start: Starts who cuts long ones in the same way.
+            chunker: Cuts short documents in this process.
+            start: Starts a worker that cuts long ones in the same way.
         """
         self._chunker = chunker
         self._start = start
@@ -32,27 +32,29 @@ class CutApart:
 
     @property
     def identity(self) -> Mapping[str, str]:
-        """See `Chunker.identity`."""
+        """The identity of the chunker, which is that of the one inside."""
         return self._chunker.identity
 
     def split(self, document: Document) -> tuple[Chunk, ...]:
-        """See `Chunker.split`.
+        """Return the chunks of a document.
 
         Raises:
             ParseRefusal: If the document cannot be cut, or not in the time that its length allows.
-            FathomError: If there is nobody who can cut it.
+            FathomError: If no worker can cut it.
         """
         if len(document.text) <= NEAR_CHARS:
             return cut_document(self._chunker, document)
-        ((_, found),) = Pool(self._start_once()).in_order([CutDocument(document)])
-        return _take_chunks(found)
+        ((_, result),) = Pool(self._start_once()).in_order([CutDocument(document)])
+        return _take_chunks(result)
 
     def expect(self, paths: Iterable[Path]) -> None:
-        """Start at once who cuts long documents if one of these may be a long one."""
+        """Start the worker now if one of these files may be a long document."""
+        # The process starts while the file is still read and parsed.
         if any(path.is_file() and path.stat().st_size > NEAR_CHARS for path in paths):
             self._start_once()
 
     def _start_once(self) -> Workers:
+        """Return the worker, and start it first if needed."""
         if self._workers is None:
             self._workers = self._start()
         return self._workers
@@ -64,12 +66,16 @@ class CutApart:
             self._workers = None
 
 
-def _take_chunks(found: Done) -> tuple[Chunk, ...]:
-    """Give the chunks that came, or say why there are none."""
-    if isinstance(found, Cut):
-        return found.chunks
-    if isinstance(found, ParseRefusal):
-        raise found
+def _take_chunks(result: Done) -> tuple[Chunk, ...]:
+    """Return the chunks in a result.
+
+    Raises:
+        ParseRefusal: If there are none.
+    """
+    if isinstance(result, Cut):
+        return result.chunks
+    if isinstance(result, ParseRefusal):
+        raise result
     raise ParseRefusal(
-        "failed", found.told if isinstance(found, Lost) else "its worker gave nothing"
+        "failed", result.told if isinstance(result, Lost) else "its worker returned nothing"
     )

@@ -1,7 +1,7 @@
-"""Files go into the index: read in the sandbox, cut, stored in batches, embedded.
+"""The ingestion of files: read in the sandbox, cut, stored in batches, embedded.
 
-What is there stays: a place that cannot be read any more keeps the document that it gave and is
-marked stale; only what is proved gone is removed, and only where that was asked for.
+A place that cannot be read any more keeps its document and is marked stale. A document is removed
+only if its file or record is proved to be gone, and only if the caller asked for it.
 """
 
 from collections import Counter
@@ -39,10 +39,10 @@ from fathom.index.workers.work import document_of, line_place, record_place
 
 
 class Ingester:
-    """Brings an index in line with files; running it again continues or does nothing.
+    """An ingestion, which brings an index in line with files; a second run continues it.
 
-    A batch is stored in one step when it has enough chunks or is some seconds old; what has
-    been reported has been stored.
+    A batch is stored in one step when it has enough chunks or is some seconds old. A reported
+    file is a stored file.
     """
 
     def __init__(
@@ -54,15 +54,15 @@ class Ingester:
         workers: Workers | None = None,
         on_progress: IngestProgress = lambda _report, _advance: None,
     ) -> None:
-        """Nothing is read yet.
+        """Create the ingestion; nothing is read yet.
 
         Args:
-            batch: How documents go into the index.
-            sandbox: Where files are read.
-            before: The index that this one is to replace; what cannot be read any more is taken
-                from there.
-            workers: Who reads files and makes vectors; by default this process alone.
-            on_progress: Told the counts so far and how far it all is.
+            batch: The batch through which documents go into the index.
+            sandbox: The sandbox that reads files.
+            before: The index that this one is to replace; documents that cannot be read any more
+                are taken from it.
+            workers: The workers that read files and make vectors; by default this process alone.
+            on_progress: Called with the counts so far and the progress.
         """
         self._batch = batch
         self._writer, self._files, self._clock = batch.writer, batch.files, batch.clock
@@ -71,7 +71,7 @@ class Ingester:
         self._pool = None if workers is None else Pool(workers)
         self._asked_for: Callable[[str], bool] = lambda _place: False
         self._report = IngestReport()
-        self._course = Course(lambda advance: on_progress(self._report, advance))
+        self._course = Course(lambda state: on_progress(self._report, state))
         self._prune = False
         self._gone = DiskSet()
         self._notes: list[SourceRecord] = []
@@ -83,26 +83,29 @@ class Ingester:
         """Ingest files and folders.
 
         Args:
-            paths: Files and folders; a BEIR folder or corpus file gives a document a line. One
-                that is missing stands for what was read there before.
-            wanted: Which files are taken; by default all.
-            prune: Also remove documents below `paths` whose file, or whose record in a corpus
-                file, is gone.
+            paths: Files and folders; a BEIR folder or corpus file gives a document per line. A
+                missing one stands for what was read there earlier.
+            wanted: The filter of files; by default all are read.
+            prune: Also remove documents below `paths` whose file, or whose record in a corpus file,
+                is gone.
         """
         started = self._clock()
         self._prune = prune
         wanted = wanted or FileFilter()
         roots = [make_absolute(path) for path in paths]
-        named = frozenset(display(root) for root in roots)
-        self._asked_for = lambda place: bool(wanted.include) or place in named
+        roots_named = frozenset(display(root) for root in roots)
+        self._asked_for = lambda place: bool(wanted.include) or place in roots_named
         survey = Survey(roots, wanted, self._writer, self._before, self._files)
-        self._course.begin(size_of(one.file) for one in survey.places() if one.file is not None)
-        there = self._there(survey.places(self._closed))
-        for one, found in read_ahead(there, self._pool, self._sandbox):
-            self._course.open(one.place, size_of(one.file))
-            self._file(one, found)
+        self._course.begin(
+            size_of(visited.file) for visited in survey.places() if visited.file is not None
+        )
+        readable = self._there(survey.places(self._closed))
+        for source, content in read_ahead(readable, self._pool, self._sandbox):
+            self._course.open(source.place, size_of(source.file))
+            self._file(source, content)
             self._course.close(stored=self._batch.is_empty)
         self._flush()
+        # Only now: a document may have moved to a place that was read late.
         self._let_go()
         if self._report.removed:
             self._writer.purge()
@@ -113,230 +116,257 @@ class Ingester:
         return self._report
 
     def _fill(self) -> None:
+        """Embed the chunks that have no vectors, and report those that cannot be embedded."""
         embedders = self._batch.embedders
         if self._pool is None:
-            found = fill_spaces(self._writer, embedders, self._course.filled, clock=self._clock)
+            outcome = fill_spaces(self._writer, embedders, self._course.filled, clock=self._clock)
         else:
-            found = fill_by_workers(self._writer, embedders, self._pool, self._course.filled)
+            outcome = fill_by_workers(self._writer, embedders, self._pool, self._course.filled)
+        # New chunks get their vectors here too; `filled` counts only older ones.
         stored = 0 if self._batch.wait_vectors else self._report.chunks
-        self._report.filled = max(0, found.made - stored * len(embedders))
-        self._report.unembedded = len(found.refused)
-        for one in found.refused:
-            self._report.tell(one.chunk.path, "no_vectors", f"{one}; found by its words only")
+        self._report.filled = max(0, outcome.made - stored * len(embedders))
+        self._report.unembedded = len(outcome.refused)
+        for refusal in outcome.refused:
+            self._report.tell(
+                refusal.chunk.path, "no_vectors", f"{refusal}; found by its words only"
+            )
 
     def _there(self, places: Iterable[Surveyed]) -> Iterator[There]:
-        """Those that may be there; the others are let go of when all has been read."""
-        for one in places:
-            if one.file is None:
-                self._gone.add(one.place)
+        """Yield the places that may have a file; note the others as gone."""
+        for surveyed in places:
+            if surveyed.file is None:
+                self._gone.add(surveyed.place)
             else:
-                yield There(one.place, one.file, one.known)
+                yield There(surveyed.place, surveyed.file, surveyed.known)
 
     def _closed(self, folder: Path, error: OSError) -> None:
+        """Report a folder that cannot be listed."""
         self._report.failed += 1
         self._report.tell(display(folder), "failed", f"cannot be read: {error.strerror}")
 
-    def _file(self, one: There, found: FileRead) -> None:
-        place, known = one.place, one.known
+    def _file(self, readable: There, content: FileRead) -> None:
+        """Ingest a file, unless its content is known."""
+        place, source = readable.place, readable.known
         try:
-            digest = digest_of(found)
+            digest = digest_of(content)
         except OSError as error:
             self._cannot_read(place, error)
             return
-        if known is not None and known.digest == digest and self._still_true(known):
+        if source is not None and source.digest == digest and self._still_true(source):
             return
         try:
-            self._read(one, digest, found)
+            self._read(readable, digest, content)
         except ParseRefusal as refusal:
             self._refuse(place, digest, refusal.outcome, refusal.reason)
 
     def _cannot_read(self, place: str, error: OSError) -> None:
+        """Note a file that has gone since it was listed, or cannot be read."""
         if is_gone(place):
-            self._gone.add(place)  # since it was listed
+            self._gone.add(place)  # removed after the folder was listed
             return
         reason = f"cannot be read: {error.strerror}"
         self._refuse(place, "", "failed", reason)
         if self._files.is_corpus(place):
             self._missing(place, (), reason)
 
-    def _still_true(self, known: SourceRecord) -> bool:
-        """Report a place whose content has not changed; False if it must be read all the same."""
-        if known.outcome == "failed" or mended(known.reason):
-            return False  # it may have been bad luck; what was missing is installed now
-        if known.is_corpus:
-            return self._corpus_still_true(known)
-        if known.document_id is None:
-            self._without(known.path, known.outcome, known.reason)
+    def _still_true(self, source: SourceRecord) -> bool:
+        """Report a place whose content has not changed; return False if it must be read again."""
+        if source.outcome == "failed" or mended(source.reason):
+            return False  # it may succeed now, or with an extra installed since
+        if source.is_corpus:
+            return self._corpus_still_true(source)
+        if source.document_id is None:
+            self._without(source.path, source.outcome, source.reason)
             return True
-        if known.outcome == "stale":
-            self._writer.put([], [ok(known)])
+        if source.outcome == "stale":
+            self._writer.put([], [ok(source)])
         self._report.unchanged += 1
-        self._report.tell(known.path, "ok", "unchanged")
+        self._report.tell(source.path, "ok", "unchanged")
         return True
 
-    def _corpus_still_true(self, known: SourceRecord) -> bool:
-        if known.outcome == "stale" or self._prune:
-            return False  # which of its records are there is seen by reading it
-        outcomes = Counter(record.outcome for record in self._files.list_records(known.path))
+    def _corpus_still_true(self, source: SourceRecord) -> bool:
+        """Report an unchanged corpus file; return False if it must be read again."""
+        if source.outcome == "stale" or self._prune:
+            return False  # only reading it shows which records it has
+        outcomes = Counter(record.outcome for record in self._files.list_records(source.path))
         self._report.unchanged += outcomes["ok"]
         self._report.stale += outcomes["stale"]
         self._report.failed += outcomes.total() - outcomes["ok"] - outcomes["stale"]
-        self._report.tell(known.path, "ok", "unchanged")
+        self._report.tell(source.path, "ok", "unchanged")
         return True
 
-    def _read(self, one: There, digest: str, found: FileRead) -> None:
-        place, parts = one.place, found_parts(found)
-        parts = iter(parts or read(one.file, self._sandbox, self._course.page))
-        with CorpusPlaces() as held:
+    def _read(self, readable: There, digest: str, content: FileRead) -> None:
+        """Read a file and add its document, or its records."""
+        place, parts = readable.place, found_parts(content)
+        parts = iter(parts or read(readable.file, self._sandbox, self._course.page))
+        with CorpusPlaces() as places:
             try:
                 first = next(parts, None)
                 self._files.check_file_place(place)
                 if isinstance(first, ParsedDocument) and first.record is None:
-                    self._whole(first, one, digest, found)
+                    self._whole(first, readable, digest, content)
                     return
-                self._begin_corpus(place, one.known)
+                self._begin_corpus(place, readable.known)
                 if first is not None:
-                    self._parts(chain([first], parts), place, digest, held)
+                    self._parts(chain([first], parts), place, digest, places)
             except ParseRefusal as refusal:
                 if self._files.is_corpus(place):
-                    self._unread(place, digest, held)
-                    self._missing(place, held, refusal.reason)
+                    self._unread(place, digest, places)
+                    self._missing(place, places, refusal.reason)
                 raise
-            self._end_corpus(place, digest, held)
+            self._end_corpus(place, digest, places)
 
     def _parts(
         self,
         parts: Iterable[ParsedDocument | RecordFailure],
         file: str,
         digest: str,
-        held: CorpusPlaces,
+        places: CorpusPlaces,
     ) -> None:
-        found = cut_ahead(parts, file, self._pool, partial(self._is_news, file))
-        for number, (part, cut) in enumerate(found, start=1):
-            place = place_of(part, file)
-            if isinstance(part, RecordFailure) and part.record is not None:
-                held.put_off(place, part)
-            elif isinstance(part, RecordFailure):
-                self._refuse(held.add(place), digest, part.outcome, part.reason)
-            elif held.add_record(place):
-                self._record(part, cut, place)
-            else:  # what the first one gave stays, whether that is stored by now or not
-                other = held.add(line_place(file, number, "record"))
+        """Add the records of a corpus file, and note lines without a record."""
+        outcomes = cut_ahead(parts, file, self._pool, partial(self._is_news, file))
+        for number, (item, outcome) in enumerate(outcomes, start=1):
+            place = place_of(item, file)
+            if isinstance(item, RecordFailure) and item.record is not None:
+                places.put_off(place, item)
+            elif isinstance(item, RecordFailure):
+                self._refuse(places.add(place), digest, item.outcome, item.reason)
+            elif places.add_record(place):
+                self._record(item, outcome, place)
+            else:  # the first record of this id stays, even if it is not stored yet
+                other = places.add(line_place(file, number, "record"))
                 self._aside(other, digest, "failed", AGAIN, place)
-            self._course.read(len(part.text) if isinstance(part, ParsedDocument) else 0)
+            self._course.read(len(item.text) if isinstance(item, ParsedDocument) else 0)
 
-    def _unread(self, file: str, digest: str, held: CorpusPlaces) -> None:
-        """Note lines that have an `_id` and give no record, now that the records are known."""
-        for place, part, is_own in held.unread():
+    def _unread(self, file: str, digest: str, places: CorpusPlaces) -> None:
+        """Note lines that have an `_id` but give no record, once all records are known."""
+        for place, failure, is_own in places.unread():
             if is_own:
-                self._refuse(place, digest, part.outcome, part.reason)
+                self._refuse(place, digest, failure.outcome, failure.reason)
             else:
-                other = held.add(line_place(file, part.line))
-                self._aside(other, digest, part.outcome, part.reason, place)
+                other = places.add(line_place(file, failure.line))
+                self._aside(other, digest, failure.outcome, failure.reason, place)
 
-    def _aside(self, place: str, digest: str, outcome: str, reason: str, told: str) -> None:
-        """Note what gives no document, where the place that it names is taken."""
+    def _aside(
+        self, place: str, digest: str, outcome: str, reason: str, reported_place: str
+    ) -> None:
+        """Note a line without a document whose own place is taken, and report it."""
         self._note(SourceRecord(path=place, digest=digest, outcome=outcome, reason=reason))
-        self._without(told, outcome, reason)
+        self._without(reported_place, outcome, reason)
 
-    def _end_corpus(self, place: str, digest: str, held: CorpusPlaces) -> None:
-        # Written last: an interrupted corpus file is read again, and finds its records there.
-        self._unread(place, digest, held)
+    def _end_corpus(self, place: str, digest: str, places: CorpusPlaces) -> None:
+        """Store the record of a corpus file, and mark the records that it no longer has."""
+        # The digest is stored last, so that an interrupted corpus file is read again.
+        self._unread(place, digest, places)
         self._flush()
         self._writer.put([], [SourceRecord(path=place, digest=digest, outcome="ok")])
         if self._prune:
             self._gone.update(
-                one.path for one in self._files.list_records(place) if one.path not in held
+                record.path
+                for record in self._files.list_records(place)
+                if record.path not in places
             )
         else:
-            self._missing(place, held, RECORD_GONE)
-        self._report.tell(place, "ok", f"{len(held)} records")
+            self._missing(place, places, RECORD_GONE)
+        self._report.tell(place, "ok", f"{len(places)} records")
 
-    def _begin_corpus(self, place: str, known: SourceRecord | None) -> None:
-        # Noted first too: its records must be known for records if this is broken off.
-        self._held_records = known is not None and known.is_corpus
+    def _begin_corpus(self, place: str, source: SourceRecord | None) -> None:
+        """Store that a file is a corpus, before its first record."""
+        # Stored first too: after an interruption its records must count as records.
+        self._held_records = source is not None and source.is_corpus
         if not self._held_records:
             check_record_places(self._writer, place)
-            self._let_document_go(known)
+            self._let_document_go(source)
             self._writer.put([], [SourceRecord(path=place, digest="", outcome="ok")])
         self._files.add_corpus(place)
 
-    def _missing(self, file: str, held: Container[str], reason: str) -> None:
-        """Mark the records of a corpus file that it does not hold, or that could not be read."""
+    def _missing(self, file: str, places: Container[str], reason: str) -> None:
+        """Mark the records of a corpus file that it no longer has, or that could not be read."""
         self._flush()
         for page in pages(self._files.list_records(file)):
-            lacking = [one for one in page if one.path not in held]
-            renamed = {one.path for one in lacking if is_renamed(self._writer, one)}
+            lacking = [record for record in page if record.path not in places]
+            renamed = {record.path for record in lacking if is_renamed(self._writer, record)}
             self._gone.update(renamed)
-            self._mark_stale((one for one in lacking if one.path not in renamed), reason)
-            if reason == RECORD_GONE:  # and what gave none is none any more
-                self._forget(one.path for one in lacking if one.document_id is None)
+            self._mark_stale((record for record in lacking if record.path not in renamed), reason)
+            if reason == RECORD_GONE:  # lines that gave no document are forgotten too
+                self._forget(record.path for record in lacking if record.document_id is None)
         if self._before is not None and reason != RECORD_GONE:
-            for one in self._files.list_records(file, self._before):
-                if one.path not in held and self._writer.source(one.path) is None:
-                    self._carry_over(one.path, reason)
+            for record in self._files.list_records(file, self._before):
+                if record.path not in places and self._writer.source(record.path) is None:
+                    self._carry_over(record.path, reason)
 
-    def _whole(self, part: ParsedDocument, one: There, digest: str, found: FileRead) -> None:
-        place, known = one.place, one.known
-        if known is not None and known.is_corpus:
+    def _whole(
+        self, parsed: ParsedDocument, readable: There, digest: str, content: FileRead
+    ) -> None:
+        """Add the document of a file.
+
+        Raises:
+            ParseRefusal: If the file was a corpus before.
+        """
+        place, source = readable.place, readable.known
+        if source is not None and source.is_corpus:
             raise ParseRefusal("failed", "held records before and holds none now")
-        document = document_of(part, derive_document_id(digest), place)
-        self._let_document_go(known)
+        document = document_of(parsed, derive_document_id(digest), place)
+        self._let_document_go(source)
         self._course.read()
-        cut = found.chunks if found.parts else None
-        self._add(Pending(document, noted(document, digest, part.unread), known, chunks=cut))
+        chunks = content.chunks if content.parts else None
+        self._add(Pending(document, noted(document, digest, parsed.unread), source, chunks=chunks))
 
     def _is_news(self, file: str, record: ParsedDocument) -> bool:
-        """Whether a record is not stored as it is."""
-        known = self._known_record(record_place(file, record.record))
-        return not holds(known, record_digest(record))
+        """Return whether the index lacks a record, or has it with other content."""
+        earlier = self._known_record(record_place(file, record.record))
+        return not holds(earlier, record_digest(record))
 
     def _known_record(self, place: str) -> SourceRecord | None:
+        """Return the index's record of a place; None for a new corpus file."""
         return self._writer.source(place) if self._held_records else None
 
-    def _record(self, parsed: ParsedDocument, cut: Found, place: str) -> None:
-        digest, known = record_digest(parsed), self._known_record(place)
-        if known is not None and holds(known, digest):
-            if known.outcome == "stale":
-                self._note(ok(known))
+    def _record(self, parsed: ParsedDocument, outcome: Found, place: str) -> None:
+        """Add a record of a corpus file, unless the index has it."""
+        digest, earlier = record_digest(parsed), self._known_record(place)
+        if earlier is not None and holds(earlier, digest):
+            if earlier.outcome == "stale":
+                self._note(ok(earlier))
             self._report.unchanged += 1
             return
-        language, chunks = (cut.language, cut.chunks) if isinstance(cut, Cut) else ("", None)
+        language, chunks = (
+            (outcome.language, outcome.chunks) if isinstance(outcome, Cut) else ("", None)
+        )
         document = document_of(parsed, str(parsed.record), place, language)
         owner = self._batch.pending_at(document.id) or place
         source = noted(document, digest)
         if not document.text.strip():
             self._refuse(place, digest, "empty", "has no text")
-        elif isinstance(cut, ParseRefusal):
-            self._refuse(place, digest, cut.outcome, cut.reason)
+        elif isinstance(outcome, ParseRefusal):
+            self._refuse(place, digest, outcome.outcome, outcome.reason)
         elif owner != place and not self._files.is_gone(owner):
             self._refuse_taken(source, owner)
         else:
             if owner != place:
                 self._gone.add(owner)
-            self._add(Pending(document, source, known, is_record=True, chunks=chunks))
+            self._add(Pending(document, source, earlier, is_record=True, chunks=chunks))
 
-    def _let_document_go(self, known: SourceRecord | None) -> None:
-        """Before a place lets go of its document: make it that of another place that holds it."""
-        if known is None or known.document_id is None:
+    def _let_document_go(self, source: SourceRecord | None) -> None:
+        """Give a place's document to another place that holds it, before this place loses it."""
+        if source is None or source.document_id is None:
             return
-        others = self._files.list_twins(known, known.document_id)
-        stored = self._writer.document(known.document_id) if others else None
-        if stored is None or stored.path != known.path:
+        others = self._files.list_twins(source, source.document_id)
+        stored = self._writer.document(source.document_id) if others else None
+        if stored is None or stored.path != source.path:
             return
         for other in others:
             if self._move(other):
                 return
 
     def _move(self, source: SourceRecord) -> bool:
-        """Read a file again, because its document is to have this place; whether that went."""
+        """Read a file again, because its document is to get its place; return whether it did."""
         file = path_at(source.path)
         try:
             if digest_content(file) != source.digest:
-                return False  # its turn comes
-            for part in read(file, self._sandbox):
-                if isinstance(part, ParsedDocument) and part.record is None:
-                    document = document_of(part, str(source.document_id), source.path)
+                return False  # it has changed and will be read in its turn
+            for item in read(file, self._sandbox):
+                if isinstance(item, ParsedDocument) and item.record is None:
+                    document = document_of(item, str(source.document_id), source.path)
                     self._add(Pending(document, source, source, moves=True))
                     return True
         except (OSError, ParseRefusal):
@@ -344,35 +374,40 @@ class Ingester:
         return False
 
     def _add(self, pending: Pending) -> None:
+        """Add a document to the batch, and store the batch if it is time."""
         if self._batch.add(pending):
             self._flush()
 
     def _note(self, source: SourceRecord) -> None:
+        """Add the record of a place, to be stored with others."""
         self._notes.append(source)
         if len(self._notes) >= AT_ONCE:
             self._put_notes()
 
     def _put_notes(self) -> None:
+        """Store the noted records of places."""
         if self._notes:
             self._writer.put([], self._notes)
             self._notes.clear()
 
     def _flush(self) -> None:
+        """Store all that waits, and report it."""
         self._put_notes()
         stored = self._batch.store(self._course.embedded)
         self._report.chunks += stored.chunks
         for pending, owner in stored.documents:
-            if pending.known is not pending.source:  # else it was counted in its turn
+            if pending.known is not pending.source:  # a moved document is counted at its own place
                 self._stored(pending, owner)
         if stored.documents:
             self._course.settle(stored.chunks)
         for pending, owner in stored.refused:
             self._refuse_taken(pending.source, owner)
-        for one, why in stored.uncut:
-            old = one.outcome == "stale"
-            self._refuse(one.path, one.digest, why.outcome, why.reason, is_old=old)
+        for source, refusal in stored.uncut:
+            is_old = source.outcome == "stale"
+            self._refuse(source.path, source.digest, refusal.outcome, refusal.reason, is_old=is_old)
 
     def _stored(self, pending: Pending, owner: str) -> None:
+        """Report a stored document."""
         source = pending.source
         if source.outcome == "stale":
             self._report.stale += 1
@@ -387,34 +422,36 @@ class Ingester:
             self._report.tell(source.path, source.outcome, reason)
 
     def _twin(self, source: SourceRecord, owner: str) -> str:
+        """Return a note on the place that had a document first; empty if it is this one."""
         if owner == source.path:
             return ""
         return f"moved from {owner}" if owner in self._gone else f"same content as {owner}"
 
     def _refuse_taken(self, record: SourceRecord, owner: str) -> None:
-        """Note that a record's id is that of a document from elsewhere."""
+        """Report a record whose id is that of a document from elsewhere."""
         reason = f"the id {record.document_id!r} belongs to {owner} already; use another --index"
         self._refuse(record.path, record.digest, "failed", reason)
 
     def _refuse(
         self, place: str, digest: str, outcome: ParseOutcome, reason: str, *, is_old: bool = False
     ) -> None:
-        """Note why a place gives no document now; what it gave before stays."""
-        known = self._writer.source(place)
-        if known is not None and (known.document_id is not None or known.is_corpus):
+        """Note why a place gives no document now; its earlier document stays."""
+        earlier = self._writer.source(place)
+        if earlier is not None and (earlier.document_id is not None or earlier.is_corpus):
             self._report.failed += 1
-            self._mark_stale([known], reason)
+            self._mark_stale([earlier], reason)
             self._report.tell(place, "stale", reason)
+        # A document from the old index that cannot be cut would be carried over again and again.
         elif not is_old and self._carry_over(place, reason):
             self._report.failed += 1
         else:
             source = SourceRecord(path=place, digest=digest, outcome=outcome, reason=reason)
-            if source != known:
+            if source != earlier:
                 self._writer.put([], [source])
             self._without(place, outcome, reason)
 
     def _without(self, place: str, outcome: str, reason: str) -> None:
-        """Report a place without a document; one that nobody asked for is no failure."""
+        """Report a place without a document; one that nobody named is no failure."""
         if outcome == "no_document" and not self._asked_for(place):
             self._report.skipped += 1
             self._report.tell(place, "skipped", reason)
@@ -422,17 +459,19 @@ class Ingester:
             self._report.failed += 1
             self._report.tell(place, outcome, reason)
 
-    def _mark_stale(self, known: Iterable[SourceRecord], reason: str) -> None:
-        """Say of places that what they gave is what they gave once."""
-        kept = [one for one in known if one.document_id is not None or one.is_corpus]
-        marked = [replace(one, outcome="stale", reason=reason) for one in kept]
-        news = [one for one in marked if one not in kept]
-        if news:
-            self._writer.put([], news)
-        self._report.stale += sum(one.document_id is not None for one in kept)
+    def _mark_stale(self, sources: Iterable[SourceRecord], reason: str) -> None:
+        """Mark places as stale: their documents are those of an earlier reading."""
+        holding = [
+            source for source in sources if source.document_id is not None or source.is_corpus
+        ]
+        marked = [replace(source, outcome="stale", reason=reason) for source in holding]
+        changed = [source for source in marked if source not in holding]
+        if changed:
+            self._writer.put([], changed)
+        self._report.stale += sum(source.document_id is not None for source in holding)
 
     def _carry_over(self, place: str, reason: str) -> bool:
-        """Take what a place gave from the index before this one; whether there was something."""
+        """Take a place's document from the index to replace; return whether it had one."""
         source = self._before.source(place) if self._before is not None else None
         if self._before is None or source is None:
             return False
@@ -456,7 +495,7 @@ class Ingester:
         return True
 
     def _let_go(self) -> None:
-        """Places whose file or record is gone: what only they held is removed if that is asked."""
+        """Remove the documents of gone places if pruning, and mark the others as stale."""
         for place in self._gone:
             if self._files.is_gone(place):
                 self._gone.add(self._files.file_of(place))
@@ -465,25 +504,28 @@ class Ingester:
                 self._let_document_go(source)
             self._flush()
             self._forget(source.path for source, stays in page if not stays)
-            kept = [source for source, stays in page if stays]
-            self._mark_stale(kept, GONE)
-            for source in kept:
+            staying = [source for source, stays in page if stays]
+            self._mark_stale(staying, GONE)
+            for source in staying:
                 if self._files.file_of(source.path) == source.path:
                     self._report.tell(source.path, "stale", GONE)
 
     def _forget(self, places: Iterable[str]) -> None:
+        """Remove places and count their documents."""
         if forgotten := [*places]:
+            # `run` purges once at the end, as a purge takes a while.
             self._report.removed += self._writer.forget(forgotten, purge=False)
 
     def _leaving(self) -> Iterator[tuple[SourceRecord, bool]]:
-        """What is known of the places that are gone, and whether it stays.
+        """Yield the index's records of the places that are gone, and whether each stays.
 
-        Of a corpus file the records come first: while one is known, so is that it is one.
+        The records of a corpus file come before the file, which must stay known as a corpus as long
+        as one of its records is known.
         """
         for place in self._gone:
             file = self._files.file_of(place)
             if file != place and file in self._gone:
-                continue  # it comes with its file
+                continue  # its file brings all records
             any_stays = False
             for record in self._files.list_records(place):
                 stays = self._stays(record)
@@ -494,11 +536,14 @@ class Ingester:
                 yield source, any_stays or self._stays(source)
 
     def _stays(self, source: SourceRecord) -> bool:
-        """Whether a document would be lost with the places that are gone, and shall not be."""
+        """Return whether a place must stay so that its document is not lost."""
         if self._prune or source.document_id is None or is_renamed(self._writer, source):
             return False
         places = self._writer.places(source.document_id)
-        return not any(one.outcome == "ok" and not self._is_leaving(one.path) for one in places)
+        return not any(
+            other.outcome == "ok" and not self._is_leaving(other.path) for other in places
+        )
 
     def _is_leaving(self, place: str) -> bool:
+        """Return whether a place or its file is gone."""
         return place in self._gone or self._files.file_of(place) in self._gone

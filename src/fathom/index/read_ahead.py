@@ -1,4 +1,4 @@
-"""Files that are read ahead of the process that writes what they hold."""
+"""Files that are read ahead of the process that writes their documents."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -13,86 +13,94 @@ from fathom.index.survey import There
 from fathom.index.workers.base import Done, FileRead, Lost, Pool, ReadFile
 
 BEGUN = 16
-"""So many files are looked at before their turn, at most."""
+"""The largest number of files that are examined before their turn."""
 
 
 def read_ahead(
     places: Iterable[There], pool: Pool | None, sandbox: Sandbox
 ) -> Iterator[tuple[There, FileRead]]:
-    """The places in their order, each with what is known of its content.
+    """Yield the places in their order, each with what is known of its content.
 
     Args:
-        places: Of files that are to be read.
-        pool: Workers who say what they found in it.
-        sandbox: Of who writes; without workers it has begun to read the next files meanwhile.
+        places: The places of files to read.
+        pool: The workers that read them; `None` leaves reading to this process.
+        sandbox: The sandbox of this process; without workers it begins to read the next files
+            meanwhile.
     """
     if pool is None:
         yield from _begun(places, sandbox)
         return
     ahead: deque[There] = deque()
-    for _, found in pool.in_order(_tasks(places, ahead)):
-        one = ahead.popleft()
-        yield one, _outcome(one.file, found)
+    for _, result in pool.in_order(_tasks(places, ahead)):
+        place = ahead.popleft()
+        yield place, _outcome(place.file, result)
 
 
 def _tasks(places: Iterable[There], ahead: deque[There]) -> Iterator[ReadFile]:
-    for one in places:
-        ahead.append(one)
-        yield ReadFile(str(one.file), one.place, _same(one.known))
+    """Yield a task for each place."""
+    for place in places:
+        ahead.append(place)
+        yield ReadFile(str(place.file), place.place, _same(place.known))
 
 
 def _begun(places: Iterable[There], sandbox: Sandbox) -> Iterator[tuple[There, FileRead]]:
+    """Yield the places with their digests, while the sandbox reads the next files."""
     ahead: deque[tuple[There, FileRead]] = deque()
-    for one in places:
-        looked_at = _looked_at(one.file)
-        ahead.append((one, looked_at))
-        if looked_at.error is None and looked_at.digest != _same(one.known):
-            begin(one.file, sandbox)
+    for place in places:
+        file_read = _looked_at(place.file)
+        ahead.append((place, file_read))
+        if file_read.error is None and file_read.digest != _same(place.known):
+            begin(place.file, sandbox)
         if len(ahead) > BEGUN:
             yield ahead.popleft()
     yield from ahead
 
 
-def _same(known: SourceRecord | None) -> str:
-    """The digest with which a file is not read again; may be it was bad luck if it failed."""
-    return known.digest if known is not None and known.outcome != "failed" else ""
+def _same(source: SourceRecord | None) -> str:
+    """Return the digest with which a file is not read again.
+
+    A file that failed is always read again, because the failure may have been passing.
+    """
+    return source.digest if source is not None and source.outcome != "failed" else ""
 
 
 def _looked_at(file: Path) -> FileRead:
+    """Return the digest of a file, or the error that prevented it."""
     try:
         return FileRead(digest=digest_content(file))
     except OSError as error:
         return FileRead(error=error)
 
 
-def digest_of(found: FileRead) -> str:
-    """Of the bytes that a worker read.
+def digest_of(file_read: FileRead) -> str:
+    """Return the digest of the bytes that a worker read.
 
     Raises:
-        OSError: If it could not.
+        OSError: If the worker could not read them.
     """
-    if found.error is not None:
-        raise found.error
-    return found.digest
+    if file_read.error is not None:
+        raise file_read.error
+    return file_read.digest
 
 
-def found_parts(found: FileRead) -> Iterable[ParsedDocument | RecordFailure]:
-    """What a worker found in a file; nothing where it is to be read by who writes.
+def found_parts(file_read: FileRead) -> Iterable[ParsedDocument | RecordFailure]:
+    """Return the contents that a worker found in a file; none if the writer reads it.
 
     Raises:
         ParseRefusal: If the file gives no text.
     """
-    if found.refused is not None:
-        raise found.refused
-    return found.parts
+    if file_read.refused is not None:
+        raise file_read.refused
+    return file_read.parts
 
 
-def _outcome(file: Path, found: Done | Lost) -> FileRead:
-    """What a worker found, or that no worker survives the file."""
-    if isinstance(found, FileRead):
-        return found
-    looked_at = _looked_at(file)
-    if looked_at.error is not None:
-        return looked_at
-    why = found.told if isinstance(found, Lost) else "its worker gave nothing"
-    return replace(looked_at, refused=ParseRefusal("failed", why))
+def _outcome(file: Path, result: Done | Lost) -> FileRead:
+    """Return what a worker found, or that no worker survives the file."""
+    if isinstance(result, FileRead):
+        return result
+    # An unreadable file explains the loss better than a dead worker does.
+    file_read = _looked_at(file)
+    if file_read.error is not None:
+        return file_read
+    reason = result.told if isinstance(result, Lost) else "its worker returned nothing"
+    return replace(file_read, refused=ParseRefusal("failed", reason))

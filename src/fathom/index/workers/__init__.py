@@ -1,1 +1,1 @@
-"""Workers: who reads files and embeds texts, while one process alone writes to the index."""
+"""Workers that read files and embed texts, while a single process writes to the index."""

@@ -1,4 +1,4 @@
-"""What is given to workers, and how it comes back: in order, each once, whoever of them dies."""
+"""The tasks of workers and their results, which come in order, each once, even if workers die."""
 
 import math
 from collections import deque
@@ -14,21 +14,22 @@ from fathom.models.base import Embedder, Matrix
 from fathom.types import Chunk, Document
 
 TRIES = 3
-"""Of a task whose workers die; then the task is taken for the reason."""
+"""The tries of a task whose workers die; after them the task itself is blamed."""
 EMBED_SECONDS, EMBED_TEXT_SECONDS = 120.0, 10.0
-"""So long a worker may take to get ready and embed, and for each text."""
+"""The time in seconds in which a worker must start and embed, and the time per text."""
 AHEAD = 4
-"""For each worker so many tasks are begun, at most, whose results are not taken yet."""
+"""The largest number of started tasks per worker whose results nobody has taken yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class ReadFile:
-    """A file to be read in the sandbox and cut.
+    """The task to read a file in the sandbox and to cut it.
 
     Attributes:
-        path: Where a worker finds it too.
-        place: As the index names it.
-        known: The digest of what was read there; with that content it is not read again.
+        path: The path, which must lead a worker to the file too.
+        place: The name of the file in the index.
+        known_digest: The digest of what was read there; a file with that content is not read
+            again.
     """
 
     path: str
@@ -37,59 +38,59 @@ class ReadFile:
 
     @property
     def seconds(self) -> float:
-        """The sandbox has limits of its own, and so has cutting."""
+        """The time limit: none, because the sandbox and cutting have limits of their own."""
         return math.inf
 
 
 @dataclass(frozen=True, slots=True)
 class Embed:
-    """Texts to be embedded for a space; see `Embedder`."""
+    """The task to embed texts for a space."""
 
     space: str
     texts: tuple[str, ...]
 
     @property
     def seconds(self) -> float:
-        """A worker that takes longer hangs; large models on slow machines do not."""
+        """The time limit, which large models on slow machines keep; a worker beyond it hangs."""
         return EMBED_SECONDS + EMBED_TEXT_SECONDS * len(self.texts)
 
 
 @dataclass(frozen=True, slots=True)
 class CutRecords:
-    """Records of a corpus file to be cut; `place` is that of the file."""
+    """The task to cut records of a corpus file; `place` is that of the file."""
 
     place: str
     records: tuple[ParsedDocument, ...]
 
     @property
     def seconds(self) -> float:
-        """The worker knows how long each of them may take."""
+        """The time limit: none, because the worker limits the time for each record."""
         return math.inf
 
 
 @dataclass(frozen=True, slots=True)
 class CutDocument:
-    """A document to be cut."""
+    """The task to cut a document."""
 
     document: Document
 
     @property
     def seconds(self) -> float:
-        """The worker knows how long it may take."""
+        """The time limit: none, because the worker limits the time itself."""
         return math.inf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FileRead:
-    """What reading a file gave.
+    """The content of a file that was read.
 
     Attributes:
-        digest: Of its bytes.
-        parts: The document. Nothing where its content is known, and of a corpus file, whose
-            records are too many to be held: who writes reads it, and has them cut.
-        chunks: Of the document.
-        refused: Why there is no document.
-        error: Why its bytes could not be read.
+        digest: The digest of its bytes.
+        contents: The document. Empty if the content is known, and for a corpus file, whose records
+            are too many for memory: the writing process reads it, and has the records cut.
+        chunks: The document's chunks.
+        refusal: The reason why there is no document.
+        error: The reason why its bytes could not be read.
     """
 
     digest: str = ""
@@ -101,23 +102,23 @@ class FileRead:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """What a worker made of a document or a record: its language, and its chunks."""
+    """The language and the chunks that a worker found for a document or a record."""
 
     language: str
     chunks: tuple[Chunk, ...]
 
 
 RecordsCut = tuple[Cut | ParseRefusal, ...]
-"""In the order of the records; of one that cannot be cut, why."""
+"""The chunks of each record in their order, or the reason why it cannot be cut."""
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """Nothing came of it, as its worker died or failed.
+    """The result of a task whose worker died or failed.
 
     Attributes:
         reason: One line.
-        is_final: Whether it would be the same with another worker.
+        is_final: Whether another worker would end in the same way.
     """
 
     reason: str
@@ -133,10 +134,11 @@ Task = ReadFile | CutRecords | CutDocument | Embed
 
 
 def tries(task: Task) -> int:
-    """How often a task is given to workers who get lost; of several texts one is to blame."""
+    """Return the number of tries for a task whose workers die; 1 if it has several texts."""
     if isinstance(task, ReadFile | CutDocument):
         return TRIES
     texts = task.texts if isinstance(task, Embed) else task.records
+    # One of several texts is to blame, so the caller splits the task instead.
     return 1 if len(texts) > 1 else TRIES
 
 
@@ -146,38 +148,40 @@ TaskT = TypeVar("TaskT", bound=Task)
 
 
 class Tools(Protocol):
-    """What a worker works with."""
+    """The tools of a worker."""
 
     @property
     def parse_limits(self) -> ParseLimits:
-        """What one file may cost."""
+        """The limits of time and memory for one file."""
         ...
 
     @property
     def chunker(self) -> Chunker:
-        """What cuts documents."""
+        """The chunker of documents."""
         ...
 
     @property
     def embedders(self) -> Mapping[str, Embedder]:
-        """By the names of their spaces; `""` is the one that every index has."""
+        """The embedders by the names of their spaces; `""` is the space that every index has."""
         ...
 
 
 class Workers(Protocol):
-    """Workers who do one task each at a time, wherever they are."""
+    """Workers that do one task each at a time, on this machine or on others."""
 
     @property
     def size(self) -> int:
-        """How many there are."""
+        """The number of workers."""
         ...
 
     def start(self, ticket: int, task: Task) -> None:
-        """Give a task to one who is idle; there must be one."""
+        """Give a task to an idle worker; there must be one."""
         ...
 
     def ended(self) -> list[Ended]:
-        """Wait until a task has ended; which, and what came of it. Who died is replaced.
+        """Wait until tasks have ended, and return their tickets and results.
+
+        Workers that died are replaced.
 
         Raises:
             FathomError: If a worker cannot work at all.
@@ -185,36 +189,36 @@ class Workers(Protocol):
         ...
 
     def close(self) -> None:
-        """End them all, whatever they are doing."""
+        """End all workers, whatever they are doing."""
         ...
 
 
 class Pool:
-    """Workers who are shared by runs of tasks, of which one may go on inside another."""
+    """Workers shared by runs of tasks; one run may go on inside another."""
 
     def __init__(self, workers: Workers) -> None:
-        """Nothing is begun yet.
+        """Create the pool; no task is started yet.
 
         Args:
-            workers: Who are asked by nobody else meanwhile.
+            workers: The workers, which nobody else may use meanwhile.
         """
         self._workers = workers
         self._tickets = count()
         self._given: dict[int, Task] = {}
-        """Begun, and the result is not taken."""
+        """Tasks that were started and whose result nobody has taken."""
         self._tries: dict[int, int] = {}
-        """Of those that a worker has now."""
+        """The tries of the tasks that a worker has now."""
         self._came: dict[int, Done] = {}
 
     def in_order(self, tasks: Iterable[TaskT]) -> Iterator[tuple[TaskT, Done]]:
-        """Each task with what came of it, in the order of the tasks.
+        """Yield each task with its result, in the order of the tasks.
 
-        Tasks are taken as workers become idle, at most `AHEAD` for each before the results of those
-        before them are taken. A task that was lost is given to another worker, see `tries`. Another
-        run may be gone through before the next result is taken.
+        Tasks are started as workers become idle, at most `MAX_AHEAD` per worker before the results
+        of earlier ones are taken. A lost task goes to another worker, up to `count_tries` times.
+        The caller may finish another run before it takes the next result.
 
         Raises:
-            FathomError: That a worker had to raise.
+            FathomError: If a worker had to raise it.
         """
         run = _Run(tasks)
         try:
@@ -227,7 +231,7 @@ class Pool:
                 result = self._came.pop(ticket)
                 if isinstance(result, FathomError):
                     raise result
-                self._begin(run)  # nobody is idle while the result is stored
+                self._begin(run)  # keeps workers busy while the caller stores the result
                 yield task, result
         finally:
             for ticket, _ in run.given:
@@ -235,7 +239,7 @@ class Pool:
                 self._came.pop(ticket, None)
 
     def _begin(self, run: "_Run[TaskT]") -> bool:
-        """Give tasks to all who are idle; whether there is anything to wait for."""
+        """Give tasks to all idle workers; return whether there is a result to wait for."""
         size = self._workers.size
         while run.more is not None and len(self._tries) < size and len(run.given) < AHEAD * size:
             task = next(run.more, None)
@@ -249,10 +253,10 @@ class Pool:
         return bool(run.given) or run.more is not None
 
     def _collect(self) -> None:
-        """Wait for results, of whatever run; what was lost is tried again."""
+        """Wait for results of any run; lost tasks are tried again."""
         for ticket, result in self._workers.ended():
             task = self._given.get(ticket)
-            if task is None:  # its run was given up
+            if task is None:  # its run has ended early
                 del self._tries[ticket]
             elif _is_retried(result) and self._tries[ticket] < tries(task):
                 self._tries[ticket] += 1
@@ -263,11 +267,12 @@ class Pool:
 
 
 def _is_retried(result: Done) -> bool:
+    """Return whether a result is a loss that another worker may avoid."""
     return isinstance(result, Lost) and not result.is_final
 
 
 class _Run(Generic[TaskT]):
-    """Tasks that are to come, `None` when there are no more, and those begun and not taken."""
+    """The tasks to come (`None` after the last), and those whose result nobody has taken."""
 
     def __init__(self, tasks: Iterable[TaskT]) -> None:
         self.more: Iterator[TaskT] | None = iter(tasks)

@@ -1,4 +1,4 @@
-"""Cut a document in a process that may be spared: it is ended where that takes too long."""
+"""Cutting of documents with a time limit, in a process that ends if a document takes too long."""
 
 import signal
 from collections.abc import Iterator
@@ -10,8 +10,9 @@ from fathom.errors import FathomError
 from fathom.types import Chunk, Document
 
 CUT_SECONDS, CHARS_A_SECOND = 30.0, 50_000
-"""So long a document may take to be cut, and a second more for so many characters: ten times what
-the slowest one takes."""
+"""The time in seconds in which a document must be cut, and the characters that add a second to it.
+
+The limit is ten times what the slowest document takes."""
 TOO_LONG = (
     f"took longer to cut than its length allows: {CUT_SECONDS:.0f} s, and 1 s for each "
     f"{CHARS_A_SECOND:,} characters"
@@ -19,26 +20,26 @@ TOO_LONG = (
 
 
 def cut_document(chunker: Chunker, document: Document) -> tuple[Chunk, ...]:
-    """Cut a document; whatever goes wrong is its own fault.
+    """Return the chunks of a document; every failure is blamed on the document.
 
     Raises:
-        ParseRefusal: If it cannot be cut.
+        ParseRefusal: If the document cannot be cut.
         FathomError: If the chunker cannot work.
     """
     try:
         return chunker.split(document)
     except FathomError:
         raise
-    except Exception as error:  # whatever a document causes is its outcome
+    except Exception as error:  # no document may end the ingestion of others
         reason = f"cannot be cut: {type(error).__name__}: {' '.join(str(error).split())}"[:300]
         raise ParseRefusal("failed", reason) from error
 
 
 @contextmanager
 def end_if_late(characters: int) -> Iterator[None]:
-    """End this process by the signal ALRM when a `with` block about a text takes too long.
+    """End this process by the signal ALRM if a `with` block about a text takes too long.
 
-    A regular expression that never ends runs no Python that could look at a clock.
+    An endless regular expression runs no Python code that could check a clock.
     """
     signal.setitimer(signal.ITIMER_REAL, CUT_SECONDS + characters / CHARS_A_SECOND)
     try:

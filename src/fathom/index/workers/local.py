@@ -17,82 +17,84 @@ from fathom.index.workers.work import Work
 
 _BOOT = "from fathom.index.workers.local import main; main()"
 _CANNOT = -1
-"""The ticket under which a worker says that it cannot work at all."""
+"""The ticket with which a worker reports that it cannot work at all."""
 
 
 class Processes:
-    """So many processes; each ends by itself when this one dies.
+    """A number of processes; each ends by itself if this one dies.
 
-    Only what workers say is unpickled, and documents are parsed in the sandbox below them.
+    Only messages of workers are unpickled; documents are parsed in the sandbox below them.
     """
 
     def __init__(self, number: int, tools: bytes) -> None:
-        """Start them.
+        """Start the processes.
 
         Args:
-            number: How many.
-            tools: Pickled: a function without arguments that gives `Tools`.
+            number: The number of processes.
+            tools: A pickled function without arguments that returns `WorkerTools`.
         """
         self._tools = tools
         self._workers = [_Worker(tools) for _ in range(number)]
 
     @property
     def size(self) -> int:
-        """See `Workers.size`."""
+        """The number of processes."""
         return len(self._workers)
 
     @property
     def pids(self) -> list[int]:
-        """Of the processes."""
+        """The ids of the processes."""
         return [worker.process.pid for worker in self._workers]
 
     def start(self, ticket: int, task: Task) -> None:
-        """See `Workers.start`."""
+        """Give a task to an idle process."""
         idle = next(worker for worker in self._workers if worker.ticket is None)
         idle.give(ticket, task)
 
     def ended(self) -> list[Ended]:
-        """See `Workers.ended`."""
+        """Wait until tasks have ended, and return their tickets and results."""
         busy = [worker for worker in self._workers if worker.ticket is not None]
         until = min(worker.deadline for worker in busy)
-        left = None if until == math.inf else max(0.0, until - time.monotonic())
-        ready = wait([worker.connection for worker in busy], left)
-        found: list[Ended] = []
+        timeout = None if until == math.inf else max(0.0, until - time.monotonic())
+        ready = wait([worker.connection for worker in busy], timeout)
+        ended_tasks: list[Ended] = []
         for number, worker in enumerate(self._workers):
             if worker.ticket is None:
                 continue
             if worker.connection not in ready:
                 if worker.deadline <= time.monotonic():
                     worker.close()
-                    found.append((worker.ticket, Lost(f"its worker took {worker.seconds:.0f} s")))
+                    ended_tasks.append(
+                        (worker.ticket, Lost(f"its worker took {worker.seconds:.0f} s"))
+                    )
                     self._workers[number] = _Worker(self._tools)
                 continue
             try:
-                said, result = worker.connection.recv()
+                ticket, result = worker.connection.recv()
             except (EOFError, OSError, pickle.UnpicklingError):
-                found.append((worker.ticket, worker.lost()))
+                ended_tasks.append((worker.ticket, worker.lost()))
                 self._workers[number] = _Worker(self._tools)
                 continue
-            if said == _CANNOT:
+            if ticket == _CANNOT:
                 raise result
             worker.ticket = None
-            found.append((said, result))
-        return found
+            ended_tasks.append((ticket, result))
+        return ended_tasks
 
     def close(self) -> None:
-        """See `Workers.close`."""
+        """Kill all processes."""
         for worker in self._workers:
             worker.close()
 
 
 class _Worker:
-    """One process and what it is doing."""
+    """One process and its present task."""
 
     def __init__(self, tools: bytes) -> None:
         self.connection, other = Pipe()
         self.ticket: int | None = None
         self.seconds = self.deadline = math.inf
-        # In a session of its own: Ctrl-C is for this process, which then ends it.
+        # In a session of its own, Ctrl-C reaches only this process, which then ends the worker.
         self.process = subprocess.Popen(  # noqa: S603 - our own interpreter with our own code
             [sys.executable, "-c", _BOOT, str(other.fileno())],
             pass_fds=[other.fileno()],
@@ -105,20 +107,21 @@ class _Worker:
         self._send(tools)
 
     def give(self, ticket: int, task: Task) -> None:
-        """Give it a task; one that is dead is noticed when its result is awaited."""
+        """Give the worker a task; a dead one is noticed when its result is awaited."""
         self.ticket = ticket
         self.seconds = task.seconds
         self.deadline = time.monotonic() + task.seconds
         self._send(pickle.dumps((ticket, task)))
 
     def _send(self, message: bytes) -> None:
+        """Send a message; nothing happens if the worker has died."""
         try:
             self.connection.send_bytes(message)
         except OSError:
             return
 
     def lost(self) -> Lost:
-        """Kill it, if it has not ended; say how it did."""
+        """Kill the worker, if it has not ended, and return how it ended."""
         self.close()
         code = self.process.wait()
         if code == -signal.SIGALRM:
@@ -126,30 +129,31 @@ class _Worker:
         return Lost(f"its worker ended ({f'signal {-code}' if code < 0 else code})")
 
     def close(self) -> None:
-        """Kill it."""
+        """Kill the worker."""
         self.process.kill()
         self.process.wait()
         self.connection.close()
 
 
 def main() -> None:
-    """The process: takes the tools, then one task after the other, until nobody gives any."""
+    """Run as a worker: receive the tools, then do one task after the other until none comes."""
     connection: Connection[object, object] = Connection(int(sys.argv[1]))
     try:
         _serve(connection)
     except (EOFError, OSError):
-        return  # who gave the tasks is gone
+        return  # the process that gave the tasks has ended
 
 
 def _serve(connection: "Connection[object, object]") -> None:
-    # What was sent is ours: only the process that started this one holds the other end.
+    """Load the tools, then do tasks until the connection ends."""
+    # Unpickling is safe: only the process that started this one holds the other end.
     try:
         tools = pickle.loads(connection.recv_bytes())()  # noqa: S301
     except (EOFError, OSError):
         raise
-    except Exception as error:  # noqa: BLE001 - told where somebody hears it
-        known = error if isinstance(error, FathomError) else RunError(f"a worker: {error!r}")
-        connection.send((_CANNOT, known))
+    except Exception as error:  # noqa: BLE001 - the starting process reports it
+        fault = error if isinstance(error, FathomError) else RunError(f"a worker: {error!r}")
+        connection.send((_CANNOT, fault))
         return
     with Work(tools) as work:
         while True:

@@ -1,4 +1,4 @@
-"""Workers that are actors of Ray: of this machine, or of a cluster whose machines see the files."""
+"""Workers that are actors of Ray, on this machine or on a cluster whose machines see the files."""
 
 import logging
 import math
@@ -17,19 +17,19 @@ NEXT = "see `ray status`; a cluster that wants a token is told it by RAY_AUTH_MO
 
 
 class _Actor:
-    """One worker, where Ray puts it."""
+    """One worker in a process that Ray starts."""
 
     def __init__(self, tools: bytes) -> None:
         self._work: Work | None = None
         self._fault: FathomError | None = None
         try:
-            self._work = Work(pickle.loads(tools)())  # noqa: S301 - from who started the actor
+            self._work = Work(pickle.loads(tools)())  # noqa: S301 - from the process that started the actor
             self._work.__enter__()
         except FathomError as error:
             self._fault = error
 
     def do(self, task: Task) -> tuple[bool, Done]:
-        """Whether it can work at all, and what came of the task."""
+        """Return whether the actor can work at all, and the result of the task."""
         if self._work is None or self._fault is not None:
             return False, self._fault or ModelError("the worker has nothing to work with")
         return True, self._work.do(task)
@@ -37,7 +37,14 @@ class _Actor:
 
 @dataclass(frozen=True, slots=True)
 class _Flight:
-    """A task on its way: its ticket, who does it, how long that may take, and since when."""
+    """A task that an actor is doing.
+
+    Attributes:
+        ticket: The ticket of the task.
+        actor: The number of the actor.
+        seconds: The time limit.
+        begun: The time at which it was started, in seconds.
+    """
 
     ticket: int
     actor: int
@@ -50,19 +57,19 @@ class _Flight:
 
 
 class RayWorkers:
-    """Actors, each on a core of its own; who dies is replaced."""
+    """Actors, each on a core of its own; an actor that dies is replaced."""
 
     def __init__(self, address: str, number: int, tools: bytes) -> None:
-        """Connect, and start them.
+        """Connect to Ray and start the actors.
 
         Args:
-            address: `ray://HOST:PORT` of a cluster; empty for this machine, or what the variable
-                `RAY_ADDRESS` names.
-            number: How many; 0 for as many as there are cores.
-            tools: Pickled: a function without arguments that gives `Tools`.
+            address: `ray://HOST:PORT` of a cluster; empty for this machine, or for the address in
+                the variable `RAY_ADDRESS`.
+            number: The number of actors; 0 for as many as there are cores.
+            tools: A pickled function without arguments that returns `WorkerTools`.
 
         Raises:
-            ModelError: If Ray is not installed, or nobody answers.
+            ModelError: If Ray is not installed, or the address does not answer.
         """
         try:
             ray: Any = import_module("ray")
@@ -75,55 +82,59 @@ class RayWorkers:
             else:
                 ray.init(include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
         except (ConnectionError, RuntimeError, ValueError) as error:
-            told = " ".join(str(error).split())[:200]
-            raise ModelError(f"{address or 'ray'}: {told}; {NEXT}") from error
+            reason = " ".join(str(error).split())[:200]
+            raise ModelError(f"{address or 'ray'}: {reason}; {NEXT}") from error
         self._tools = tools
         number = number or max(1, int(ray.cluster_resources().get("CPU", 1)))
         self._actors = [self._made() for _ in range(number)]
         self._flying: dict[Any, _Flight] = {}
 
     def _made(self) -> Any:  # noqa: ANN401 - of Ray
+        """Start an actor."""
         return self._ray.remote(num_cpus=1, max_restarts=0)(_Actor).remote(self._tools)
 
     @property
     def size(self) -> int:
-        """See `Workers.size`."""
+        """The number of actors."""
         return len(self._actors)
 
     def start(self, ticket: int, task: Task) -> None:
-        """See `Workers.start`."""
+        """Give a task to an idle actor."""
         busy = {flight.actor for flight in self._flying.values()}
         idle = next(number for number in range(self.size) if number not in busy)
         reference = self._actors[idle].do.remote(task)
         self._flying[reference] = _Flight(ticket, idle, task.seconds, time.monotonic())
 
     def ended(self) -> list[Ended]:
-        """See `Workers.ended`."""
+        """Wait until tasks have ended, and return their tickets and results."""
         until = min(flight.deadline for flight in self._flying.values())
-        left = None if until == math.inf else max(0.0, until - time.monotonic())
-        done, waiting = self._ray.wait(list(self._flying), num_returns=1, timeout=left)
-        found = [self._taken(reference) for reference in done]
+        timeout = None if until == math.inf else max(0.0, until - time.monotonic())
+        done, waiting = self._ray.wait(list(self._flying), num_returns=1, timeout=timeout)
+        ended_tasks = [self._taken(reference) for reference in done]
         for reference in waiting:
             flight = self._flying[reference]
             if flight.deadline <= time.monotonic():
+                # A timeout of `ray.wait` leaves the actor running, so a hanging one is killed.
                 self._ray.kill(self._actors[flight.actor])
-                found.append(self._lost(reference, f"its worker took {flight.seconds:.0f} s"))
-        return found
+                ended_tasks.append(self._lost(reference, f"its worker took {flight.seconds:.0f} s"))
+        return ended_tasks
 
     def _taken(self, reference: Any) -> Ended:  # noqa: ANN401 - of Ray
+        """Return the result of a finished task."""
         try:
-            able, result = self._ray.get(reference)
+            is_able, result = self._ray.get(reference)
         except self._ray.exceptions.RayError as error:
             return self._lost(reference, f"its worker ended ({type(error).__name__})")
-        if not able:
+        if not is_able:
             raise result
         return self._flying.pop(reference).ticket, result
 
     def _lost(self, reference: Any, reason: str) -> Ended:  # noqa: ANN401 - of Ray
+        """Replace the actor of a lost task."""
         flight = self._flying.pop(reference)
         self._actors[flight.actor] = self._made()
         return flight.ticket, Lost(reason)
 
     def close(self) -> None:
-        """See `Workers.close`."""
+        """Disconnect from Ray, which ends the actors."""
         self._ray.shutdown()

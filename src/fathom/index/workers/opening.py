@@ -1,4 +1,4 @@
-"""Which workers somebody means."""
+"""The workers that a setting names."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -14,26 +14,26 @@ _NAMED = re.compile(r"(?P<where>ray(://[^?\s]+)?)?((?(where)\?workers=)(?P<numbe
 def opened_workers(
     name: str, tools: Callable[[int], bytes], *, offline: bool = False
 ) -> Iterator[Workers | None]:
-    """The workers of this name, for the length of a `with` block; nobody for `1`.
+    """Open the workers that a name stands for, for a `with` block; yield `None` for `1`.
 
     Args:
         name: A number of processes; `ray` for actors on this machine, `ray://HOST:PORT` for those
-            of a cluster, both with `?workers=N` where not all cores are meant.
-        tools: For a number of workers of this machine (0 where they are elsewhere), pickled what
-            gives each its `Tools`.
+            of a cluster, both with `?workers=N` unless all cores are meant.
+        tools: Returns a pickled function that returns a worker's `WorkerTools`, for a number of
+            workers on this machine (0 if they are elsewhere).
         offline: Open no socket.
 
     Raises:
-        UsageError: If it names none, or `offline` forbids them.
+        UsageError: If the name stands for no workers, or `offline` forbids them.
     """
-    found = _NAMED.fullmatch(name) if name else None
-    if found is None:
+    match = _NAMED.fullmatch(name) if name else None
+    if match is None:
         raise UsageError(f"workers = {name!r}: give a number, ray, or ray://HOST:PORT?workers=N")
-    number = int(found["number"] or 0)
-    if not found["where"] and number == 1:
+    number = int(match["number"] or 0)
+    if not match["where"] and number == 1:
         yield None
         return
-    workers = _made(found["where"] or "", number, tools, offline=offline)
+    workers = _made(match["where"] or "", number, tools, offline=offline)
     try:
         yield workers
     finally:
@@ -41,6 +41,8 @@ def opened_workers(
 
 
 def _made(where: str, number: int, tools: Callable[[int], bytes], *, offline: bool) -> Workers:
+    """Start processes on this machine, or actors of Ray."""
+    # Imported late: most commands need no workers, and Ray is an optional package.
     if not where:
         from fathom.index.workers.local import Processes
 

@@ -1,4 +1,4 @@
-"""What one worker does: it reads files in a sandbox of its own, and embeds."""
+"""The work of one worker: reading files in a sandbox of its own, cutting and embedding."""
 
 import re
 from contextlib import ExitStack
@@ -30,10 +30,10 @@ _OWN = re.compile(r"_*\((?:line|record) [0-9]+\)")
 
 
 class Work:
-    """Does one task after the other; a context manager, to be used from one thread."""
+    """A runner of tasks, one after the other; a context manager for one thread."""
 
     def __init__(self, tools: Tools) -> None:
-        """Nothing is started yet."""
+        """Create the runner; nothing is started yet."""
         self._tools = tools
         self._open = ExitStack()
         self._has_cut = False
@@ -46,11 +46,11 @@ class Work:
 
     @cached_property
     def _sandbox(self) -> Sandbox:
-        """Start it with the first file: who cuts alone has none."""
+        """The sandbox, started for the first file: a worker that only cuts needs none."""
         return self._open.enter_context(Sandbox(self._tools.parse_limits))
 
     def do(self, task: Task) -> Done:
-        """What comes of a task; a file always has an outcome, whatever is in it."""
+        """Return the result of a task; a file always has one, whatever is in it."""
         try:
             if isinstance(task, ReadFile):
                 return self._read(task)
@@ -66,6 +66,7 @@ class Work:
             return Lost(str(error))
 
     def _read(self, task: ReadFile) -> FileRead:
+        """Read a file, unless its content is known."""
         file = Path(task.path)
         try:
             digest = digest_content(file)
@@ -75,50 +76,55 @@ class Work:
             return FileRead(digest=digest)
         try:
             return self._parsed(file, task.place, digest)
-        except ParseRefusal as refused:
-            return FileRead(digest=digest, refused=refused)
+        except ParseRefusal as refusal:
+            return FileRead(digest=digest, refused=refusal)
 
     def _cut(self, record: ParsedDocument, place: str) -> Cut | ParseRefusal:
+        """Cut a record of a corpus file."""
         place = record_place(place, record.record)
         return self._cut_whole(document_of(record, str(record.record), place))
 
     def _cut_whole(self, document: Document) -> Cut | ParseRefusal:
+        """Cut a document."""
         try:
             return Cut(document.language, self._split(document))
-        except ParseRefusal as refused:
-            return refused
+        except ParseRefusal as refusal:
+            return refusal
 
     def _split(self, document: Document) -> tuple[Chunk, ...]:
+        """Return the chunks of a document, within the time that its length allows."""
         chunker = self._tools.chunker
-        if not self._has_cut:  # the first one waits for a tokenizer, which may come from afar
+        if not self._has_cut:  # loading a tokenizer, perhaps by download, must not count
             chunker.split(Document(id="", text="first", path="", title=""))
             self._has_cut = True
         with end_if_late(len(document.text)):
             return cut_document(chunker, document)
 
     def _parsed(self, file: Path, place: str, digest: str) -> FileRead:
-        for part in read(file, self._sandbox):
-            if not isinstance(part, ParsedDocument) or part.record is not None:
-                return FileRead(digest=digest)  # a corpus
-            document = document_of(part, derive_document_id(digest), place)
+        """Parse and cut a file; a corpus file is left to the writing process."""
+        for item in read(file, self._sandbox):
+            if not isinstance(item, ParsedDocument) or item.record is not None:
+                return FileRead(digest=digest)  # a corpus, whose records are too many for memory
+            document = document_of(item, derive_document_id(digest), place)
             chunks = self._split(document)
-            return FileRead(digest=digest, parts=(part,), chunks=chunks)
+            return FileRead(digest=digest, parts=(item,), chunks=chunks)
         return FileRead(digest=digest)
 
 
 def record_place(file: str, record: str | None) -> str:
-    """The place of a record of a corpus file, by its id; see `line_place`."""
+    """Return the place of a record of a corpus file, by its id."""
+    # An id such as `(line 3)` would name the same place as `build_line_place`.
     mark = "_" if _OWN.fullmatch(str(record)) else ""
     return f"{file}#{mark}{record}"
 
 
 def line_place(file: str, number: int, of: Literal["line", "record"] = "line") -> str:
-    """The place of what has none of its own in a corpus file, so that no record has it.
+    """Return the place of a line without a record, so that no record has the same place.
 
     Args:
         file: The file's place.
-        number: From 1.
-        of: What is counted; blank lines are no records.
+        number: The number of the line or record, from 1.
+        of: The thing that is counted; blank lines are no records.
     """
     return f"{file}#({of} {number})"
 
@@ -126,13 +132,13 @@ def line_place(file: str, number: int, of: Literal["line", "record"] = "line") -
 def document_of(
     parsed: ParsedDocument, document_id: str, place: str, language: str = ""
 ) -> Document:
-    """What was parsed as a document with its id, its place and its language.
+    """Return a parsed document with its id, its place and its language.
 
     Args:
-        parsed: From the sandbox.
-        document_id: Of the document.
-        place: Where it was.
-        language: Where it has been detected before.
+        parsed: The document from the sandbox.
+        document_id: The id.
+        place: The place at which it was read.
+        language: The language, if it is known already.
     """
     return Document(
         id=document_id,
