@@ -1,4 +1,4 @@
-"""Fits a language's `ReaderLaw` of the span reader: PYTHONPATH=. python training/fit_span_reader.py en.
+"""Fits a `ReaderLaw` of a language: PYTHONPATH=. python training/fit_span_reader.py en.
 
 Needs the cross-readers and the evaluation data (`SHARED_DATA`, default ../shared/data). Questions
 that no cross-reader was made with, and that no table reports as clean, are asked of an index of
