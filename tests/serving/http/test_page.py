@@ -230,7 +230,7 @@ def test_a_judgement_and_a_correction_are_kept(open_tab: Watched) -> None:
     with page.expect_response("**/feedback") as right:
         page.get_by_role("button", name="This is right").click()
     assert right.value.ok
-    expect(page.get_by_text("Thank you, it is kept.")).to_be_visible()
+    expect(page.get_by_text("Thank you, it is saved.")).to_be_visible()
     page.get_by_role("button", name="This is wrong").click()
     page.get_by_label("What would be right?").fill("8 September 1891")
     with page.expect_response("**/feedback") as wrong:
@@ -252,7 +252,7 @@ def test_who_knows_what_the_documents_do_not_say_can_tell_it(open_tab: Watched) 
     page.get_by_role("button", name="I know the answer").click()
     page.get_by_label("What is the answer?").fill("0.50 crowns")
     page.get_by_role("button", name="Send").click()
-    expect(page.get_by_text("Thank you, it is kept.")).to_be_visible()
+    expect(page.get_by_text("Thank you, it is saved.")).to_be_visible()
 
 
 def test_effort_strategy_and_budget_go_with_the_question(open_tab: Watched) -> None:
@@ -301,7 +301,7 @@ def test_documents_go_in_by_drag_and_drop_and_failures_say_why(open_tab: Watched
     page.dispatch_event(".drop", "drop", {"dataTransfer": dropped})
     job = page.locator(".job.over")
     expect(job).to_contain_text("Done · 3 of 3 files")
-    expect(job.locator("li", has_text="crane.md")).to_contain_text("is in")
+    expect(job.locator("li", has_text="crane.md")).to_contain_text("was added")
     expect(job.locator("li", has_text="broken.pdf")).to_contain_text("damaged PDF")
     row = page.locator("tr", has_text="Harbour crane")
     expect(row).to_be_visible()
@@ -344,7 +344,7 @@ def test_a_link_to_a_quote_opens_it(open_tab: Watched) -> None:
 
 def test_a_trace_shows_how_an_answer_came_about_and_is_replayed(open_tab: Watched) -> None:
     page = open_tab.ask(ITEMS)
-    page.get_by_role("link", name="How it came about").click()
+    page.get_by_role("link", name="Show the trace").click()
     expect(page.get_by_role("heading", name=ITEMS)).to_be_visible()
     expect(page.locator(".tree")).to_contain_text("Searching")
     page.locator(".tree summary").first.click()
@@ -524,7 +524,7 @@ def test_no_screen_shuts_anybody_out(
         page.locator(".panel .document-title").wait_for()
         check("source")
         page.keyboard.press("Escape")  # on a phone the source covers all
-        page.get_by_role("link", name="How it came about").click()
+        page.get_by_role("link", name="Show the trace").click()
         page.locator(".tree summary").first.click()
         check("trace")
         watched.ask(POOL)
@@ -582,7 +582,7 @@ def pictures(chrome: Browser, served: Served, folder: Path) -> list[Path]:
         taken.append(picture(page, folder / "page-compare.png"))
     with tab(chrome, served.address, scheme="dark") as dark:
         page = dark.ask(ITEMS, strategy="adaptive")
-        page.get_by_role("link", name="How it came about").click()
+        page.get_by_role("link", name="Show the trace").click()
         page.get_by_role("button", name="Replay").click()
         page.get_by_text("byte for byte").wait_for()
         taken.append(picture(page, folder / "page-trace-dark.png"))

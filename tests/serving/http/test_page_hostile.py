@@ -137,7 +137,7 @@ def test_answers_sources_and_traces_stay_texts(hostile: Watched) -> None:
         page.locator(".source, .who").first.click()
         expect(page.locator(".panel .lines")).to_contain_text("The colour of gate")
         unchanged(page)
-    page.get_by_role("link", name="How it came about").click()
+    page.get_by_role("link", name="Show the trace").click()
     page.locator(".tree summary").first.click()
     unchanged(page)
 
