@@ -26,7 +26,7 @@ SHOUT = """
 from fathom.documents.base import Builder
 def parse(data):
     builder = Builder()
-    builder.paragraph(data.decode().{how}())
+    builder.add_paragraph(data.decode().{how}())
     return builder.build()
 """
 PLAIN = """
