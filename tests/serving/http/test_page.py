@@ -183,7 +183,7 @@ def test_how_sure_it_is_is_said_in_words_and_as_a_figure(open_tab: Watched) -> N
             return sureness({ status: "answered", confidence: null }).textContent;
         }"""
     )
-    assert unknown == "How sure is not known. These settings have not been calibrated."
+    assert unknown == "The confidence is unknown. These settings have not been calibrated."
 
 
 def test_the_steps_are_seen_before_the_answer(open_tab: Watched) -> None:
