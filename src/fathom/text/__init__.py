@@ -1,1 +1,1 @@
-"""What words mean by themselves: numbers and dates, in every language that is read."""
+"""The meaning of words by themselves: numbers, dates, names and answers, in every language."""

@@ -1,4 +1,4 @@
-"""Texts become the terms that BM25 counts."""
+"""The terms of texts, as BM25 counts them."""
 
 import re
 import threading
@@ -12,12 +12,16 @@ import Stemmer
 from fathom.text.language import stop_words
 
 VERSION = "1"
+"""The version of the terms; an index refuses an analyzer of another version."""
 LONGEST_TERM = 64
+"""The largest length of a term, in characters."""
 _MOST_KNOWN = 100_000
+"""The largest number of words whose terms are cached, per language."""
 NEGATIONS = frozenset({"no", "not", "nor", "without", "tidak", "bukan", "belum", "tanpa"})
+"""Stop words that queries keep, as they reverse the meaning."""
 
-# A run of letters and digits, held together by joints that stand between them: numbers,
-# identifiers, addresses, versions, hyphenated words.
+# A run of letters and digits with joints between them, so that numbers, identifiers, addresses,
+# versions and hyphenated words stay whole.
 _TOKEN = re.compile(r"\w+(?:[.,:/@'+#&\-]+\w+)*")
 _PART = re.compile(r"[^\W_]+")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
@@ -26,15 +30,19 @@ _APOSTROPHES = str.maketrans("\u2019\u2018\u02bc\uff07", "''''")
 
 
 class _Stems(Protocol):
+    """The protocol of PyStemmer's stemmers."""
+
     def stemWord(self, word: str) -> str: ...  # noqa: N802 - PyStemmer's name
 
 
 def _stop_words() -> frozenset[str]:
+    """Return the stop words of queries in both languages, without negations."""
     return (stop_words("en") | stop_words("id")) - NEGATIONS
 
 
 def _stemmers() -> dict[str, _Stems]:
-    # The cache would be shared by all threads that hold the stemmer; terms are cached here.
+    """Return the stemmer of each language."""
+    # Without their own cache, which all threads would share; the analyzer caches terms itself.
     return {
         "en": cast(_Stems, Stemmer.Stemmer("english", 0)),
         "id": cast(_Stems, Stemmer.Stemmer("indonesian", 0)),
@@ -43,11 +51,11 @@ def _stemmers() -> dict[str, _Stems]:
 
 @dataclass(frozen=True, slots=True)
 class Analyzer:
-    """Lower-cased words, stemmed in the language of the text; numbers and identifiers whole.
+    """The analyzer: words in lower case, stemmed in their language; numbers and identifiers whole.
 
     `ISO-9001` gives `iso-9001`, `iso` and `9001`; `1.250.000,50` stays one term and also gives
-    `1250000,50`; a letter with an accent is also indexed without it; `anak-anak` also gives
-    `anak`. Nothing is dropped from documents. May be used by several threads at once.
+    `1250000,50`; a letter with an accent is also indexed without it; `anak-anak` also gives `anak`.
+    No word of a document is dropped. Several threads may use the analyzer at once.
     """
 
     _stemmers: Mapping[str, _Stems] = field(default_factory=_stemmers, repr=False)
@@ -59,94 +67,104 @@ class Analyzer:
 
     @property
     def identity(self) -> dict[str, str]:
-        """What must agree between an index and those who search it."""
+        """The facts that must agree between an index and its searchers."""
         return {"name": "snowball-en-id", "version": VERSION}
 
     def document_terms(self, text: str, language: str) -> list[str]:
-        """The terms of a document's text in order, with repetitions.
+        """Return the terms of a document's text in order, with repetitions.
 
         Args:
-            text: Any text.
-            language: `en`, `id`; anything else is stemmed as English.
+            text: The text.
+            language: `en` or `id`; text in any other language is stemmed as English.
         """
-        chosen = "id" if language == "id" else "en"
-        found: list[str] = []
+        stemmer_language = "id" if language == "id" else "en"
+        terms: list[str] = []
         with self._lock:
-            known = self._known[chosen]
+            cache = self._known[stemmer_language]
             for word in _words(text):
-                small = word.lower()
-                found += known.get(small) or self._learn(small, chosen)
-        return found
+                lowered = word.lower()
+                terms += cache.get(lowered) or self._learn(lowered, stemmer_language)
+        return terms
 
     def query_terms(self, text: str) -> dict[str, int]:
-        """The distinct terms of a query and how often each occurs.
+        """Return the distinct terms of a query with the number of times that each occurs.
 
-        The language of a short text is a guess, so that words are stemmed as English and as
-        Indonesian both; a term of the wrong language rarely meets any document. Stop words are
-        left out unless nothing else is there; negations and words in capitals (WHO, IT) stay.
+        The language of a short text is a guess, so its words are stemmed both as English and as
+        Indonesian; a term of the wrong language rarely meets any document. Stop words are left out
+        unless the query has no other words; negations and words in capitals (WHO, IT) stay.
         """
-        shouted = text.isupper()
+        # In a text all in capitals they do not mark an abbreviation.
+        is_shouted = text.isupper()
         words = list(_words(text))
-        telling = [
+        content_words = [
             word
             for word in words
-            if (word.lower() not in self._stop_words) or (word.isupper() and not shouted)
+            if (word.lower() not in self._stop_words) or (word.isupper() and not is_shouted)
         ]
         counts: dict[str, int] = {}
         with self._lock:
-            for word in telling or words:
+            for word in content_words or words:
                 for term in dict.fromkeys(self._terms(word.lower(), ("en", "id"))):
                     counts[term] = counts.get(term, 0) + 1
         return counts
 
     def _terms(self, word: str, languages: tuple[str, ...]) -> Iterable[str]:
+        """Yield the terms of a word in these languages."""
         for language in languages:
             yield from self._known[language].get(word) or self._learn(word, language)
 
     def _learn(self, word: str, language: str) -> tuple[str, ...]:
-        known = self._known[language]
-        if len(known) > _MOST_KNOWN:
-            known.clear()
-        terms = known[word] = tuple(self._forms(word, self._stemmers[language]))
+        """Return the terms of a word, and add them to the cache."""
+        cache = self._known[language]
+        if len(cache) > _MOST_KNOWN:
+            # Cleared as a whole: frequent words are back after a few texts, and no order has to be
+            # kept.
+            cache.clear()
+        terms = cache[word] = tuple(self._forms(word, self._stemmers[language]))
         return terms
 
     def _forms(self, word: str, stemmer: _Stems) -> Iterator[str]:
-        parts = _PART.findall(word)
+        """Yield the terms of a word: the whole word, its components, and both without accents."""
+        components = _PART.findall(word)
         if _NUMBER.fullmatch(word):
             yield from _number_forms(word)
             return
-        if len(parts) > 1 and not _is_possessive(word):
+        if len(components) > 1 and not _is_possessive(word):
             yield word[:LONGEST_TERM]
-            parts = list(dict.fromkeys(parts))
+            components = list(dict.fromkeys(components))
         else:
-            parts = [word]
-        for part in parts:
-            for form in dict.fromkeys((part, _unaccented(part))):
+            components = [word]
+        for component in components:
+            for form in dict.fromkeys((component, _unaccented(component))):
                 stem = stemmer.stemWord(form[:LONGEST_TERM])
                 if stem:
                     yield stem
 
 
 def _words(text: str) -> Iterator[str]:
-    plain = text
+    """Yield the words of a text, in their normal form."""
+    normalised = text
     if not text.isascii():
-        plain = unicodedata.normalize("NFKC", text).translate(_APOSTROPHES)
-    return filter(None, (word.strip("_") for word in _TOKEN.findall(plain)))
+        normalised = unicodedata.normalize("NFKC", text).translate(_APOSTROPHES)
+    return filter(None, (word.strip("_") for word in _TOKEN.findall(normalised)))
 
 
 def _is_possessive(word: str) -> bool:
+    """Return whether a word is one word with an apostrophe, such as `teacher's`."""
     head, apostrophe, tail = word.partition("'")
     return bool(apostrophe) and head.isalpha() and tail.isalpha()
 
 
 def _number_forms(word: str) -> Iterator[str]:
+    """Yield a number as it is written, and without the marks between thousands."""
     yield word[:LONGEST_TERM]
-    grouped = _GROUPED.fullmatch(word)
-    if grouped:
-        yield word.replace(grouped[1], "")[:LONGEST_TERM]
+    match = _GROUPED.fullmatch(word)
+    if match:
+        yield word.replace(match[1], "")[:LONGEST_TERM]
 
 
 def _unaccented(word: str) -> str:
+    """Return a word without its accents."""
     if word.isascii():
         return word
     decomposed = unicodedata.normalize("NFD", word)

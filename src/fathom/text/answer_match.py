@@ -1,4 +1,4 @@
-"""Whether two short answers say the same; English and Indonesian."""
+"""Comparison of short answers, in English and Indonesian."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -12,30 +12,31 @@ _MARKS = re.compile(r"[^\w\s]")
 
 
 def normalize_answer(answer: str) -> str:
-    """An answer without capitals, punctuation, articles and extra blanks.
+    """Return an answer without capitals, punctuation, articles and extra blanks.
 
-    English as SQuAD compares answers (Rajpurkar et al. 2016), and the same for Indonesian. What
-    is nothing but that stays as it is.
+    English answers are compared as in SQuAD (Rajpurkar et al. 2016), Indonesian ones alike. An
+    answer that consists of nothing else stays as it is.
     """
-    plain = _MARKS.sub("", answer.casefold())
-    return " ".join(_ARTICLES.sub(" ", plain).split()) or " ".join(answer.split())
+    words = _MARKS.sub("", answer.casefold())
+    return " ".join(_ARTICLES.sub(" ", words).split()) or " ".join(answer.split())
 
 
 def contains_answer(one: str, other: str) -> bool:
-    """Whether one answer holds all words of the other, in a row."""
+    """Return whether one answer holds all words of the other, in a row."""
     first, second = f" {normalize_answer(one)} ", f" {normalize_answer(other)} "
     return first in second or second in first
 
 
 Amount = tuple[float, ...]
-"""Larger is later or more; a date is year, month, day, a time of day hour and minute."""
+"""A number, a date (year, month, day) or a time of day (hour, minute); larger is more or later."""
 
 _CLOCK = re.compile(r"\b(?P<hour>[01]?\d|2[0-4]):(?P<minute>[0-5]\d)\b")
 _SAME_SHARE = 0.01
+"""The largest difference of numbers that count as the same, as a share of the larger one."""
 
 
 def amount_of(text: str) -> Amount | None:
-    """The first date in `text`, else its first number; `None` where there is neither.
+    """Return the first date in `text`, else its first number; `None` without either.
 
     Dates compare with dates, and numbers with numbers.
     """
@@ -43,36 +44,39 @@ def amount_of(text: str) -> Amount | None:
 
 
 def amounts_of(text: str) -> list[Amount]:
-    """All dates, times of day and numbers in `text`, numbers also as words; none twice."""
+    """Return all dates, times of day and numbers in `text`, numbers also in words; none twice."""
     return list(dict.fromkeys(_amounts(text)))
 
 
 def agree(one: Amount, other: Amount) -> bool:
-    """Whether both can be the same: what a date leaves open agrees, numbers may be rounded."""
+    """Return whether two amounts can be the same; dates may be partial, and numbers rounded."""
     if len(one) != len(other):
         return False
     if len(one) == 1:
         return abs(one[0] - other[0]) <= _SAME_SHARE * max(abs(one[0]), abs(other[0]))
-    return all(mine == its or 0 in {mine, its} for mine, its in zip(one, other, strict=True))
+    return all(
+        first == second or 0 in {first, second} for first, second in zip(one, other, strict=True)
+    )
 
 
 def _amounts(text: str) -> Iterator[Amount]:
-    """What is one sort of amount is no other."""
+    """Yield all amounts; the text of one kind of amount is not read as another kind."""
     dates, rest = dates_of(text)
     yield from dates
-    for found in _CLOCK.finditer(rest):
-        yield float(found["hour"]), float(found["minute"])
+    for match in _CLOCK.finditer(rest):
+        yield float(match["hour"]), float(match["minute"])
     yield from ((number,) for number in numbers(_CLOCK.sub(" ", rest)))
 
 
 _OVERLAP = 0.6
+"""The least share of common words of answers that match."""
 
 
 def answers_match(question: str, one: str, other: str) -> bool:
-    """Whether both say the same.
+    """Return whether two answers say the same.
 
-    They do if one holds the other; if a date or number was asked for and theirs are equal; or if
-    most of their words are the same, with the same digits.
+    They do if one holds the other, if the question asks for a date or number and theirs are equal,
+    or if most of their words are the same, with the same digits.
     """
     if not one or not other:
         return False
@@ -85,25 +89,28 @@ def answers_match(question: str, one: str, other: str) -> bool:
 
 
 def cluster_answers(question: str, answers: Sequence[str]) -> list[list[int]]:
-    """Places of answers that say the same; in the order of the first of each, empty ones left out.
+    """Return the places of answers that say the same, in the order of the first of each group.
 
-    An answer joins the first group that holds one alike.
+    An answer joins the first group that holds a matching one. Empty answers are left out.
     """
-    found: list[list[int]] = []
+    clusters: list[list[int]] = []
     for place, answer in enumerate(answers):
-        home = (
-            each
-            for each in found
-            if any(answers_match(question, answer, answers[at]) for at in each)
+        matching = (
+            cluster
+            for cluster in clusters
+            if any(answers_match(question, answer, answers[member]) for member in cluster)
         )
         if answer:
-            own = next(home, None)
-            own.append(place) if own is not None else found.append([place])
-    return found
+            home = next(matching, None)
+            home.append(place) if home is not None else clusters.append([place])
+    return clusters
 
 
 def _overlap(one: Sequence[str], other: Sequence[str]) -> bool:
+    """Return whether most words are common to both, and all words with digits."""
     first, second = set(one), set(other)
-    if {w for w in first if not w.isalpha()} != {w for w in second if not w.isalpha()}:
+    if {word for word in first if not word.isalpha()} != {
+        word for word in second if not word.isalpha()
+    }:
         return False
     return len(first & second) >= _OVERLAP * max(len(first), len(second))

@@ -1,4 +1,4 @@
-"""Answers against gold answers, by the rules of the SQuAD 2.0 script (Rajpurkar et al. 2018)."""
+"""Scores of answers against gold answers, by the SQuAD 2.0 script (Rajpurkar et al. 2018)."""
 
 import re
 import string
@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 ARTICLES = ("a", "an", "the", "sang", "si", "sebuah", "seorang", "seekor", "suatu")
-"""Those of the script, and what Indonesian uses in their place."""
+"""The articles of the script, and the Indonesian words in their place."""
 YES_NO = frozenset({"yes", "no", "ya", "tidak"})
 NEAR = 0.5
-"""From this F1 on an answer that is not the gold one in full is right, if its numbers are."""
+"""The least F1 of an answer that is right although it does not hold the gold answer in full."""
 
 _ARTICLE = re.compile(rf"\b({'|'.join(ARTICLES)})\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -17,79 +17,88 @@ _MARKER = re.compile(r"\s*\[\d+\]")
 
 
 def tokens(text: str) -> list[str]:
-    """The words that count: lower case, without ASCII punctuation and articles."""
+    """Return the words that count: in lower case, without ASCII punctuation and articles."""
     return _ARTICLE.sub(" ", text.lower().translate(_PUNCTUATION)).split()
 
 
 def unmarked(text: str) -> str:
-    """An answer's text without the markers of its citations."""
+    """Return an answer's text without the markers of its citations."""
     return _MARKER.sub("", text).strip()
 
 
 def exact_match(said: str, gold: Sequence[str]) -> float:
-    """1 if the answer is one of the gold ones, else 0."""
-    return float(any(tokens(said) == tokens(each) for each in gold))
+    """Return 1 if the answer is one of the gold answers, else 0."""
+    return float(any(tokens(said) == tokens(accepted) for accepted in gold))
 
 
 def f1(said: str, gold: Sequence[str]) -> float:
-    """Harmonic mean of precision and recall of the words, for the gold answer nearest to it."""
-    return max((_f1(tokens(said), tokens(each)) for each in gold), default=0.0)
+    """Return the harmonic mean of word precision and recall, for the nearest gold answer."""
+    return max((_f1(tokens(said), tokens(accepted)) for accepted in gold), default=0.0)
 
 
-def _f1(said: list[str], gold: list[str]) -> float:
-    if not said or not gold:
-        return float(said == gold)
-    common = sum((Counter(said) & Counter(gold)).values())
-    return 2 * common / (len(said) + len(gold))
+def _f1(answer: list[str], gold: list[str]) -> float:
+    """Return the F1 of two lists of words."""
+    if not answer or not gold:
+        return float(answer == gold)
+    common = sum((Counter(answer) & Counter(gold)).values())
+    return 2 * common / (len(answer) + len(gold))
 
 
 def holds(text: str, answer: str) -> bool:
-    """Whether the words of the answer stand in the text, one after the other."""
-    words, wanted = tokens(text), tokens(answer)
-    places = range(len(words) - len(wanted) + 1)
-    return bool(wanted) and any(words[at : at + len(wanted)] == wanted for at in places)
+    """Return whether the words of the answer stand in the text, in a row."""
+    words, answer_words = tokens(text), tokens(answer)
+    places = range(len(words) - len(answer_words) + 1)
+    return bool(answer_words) and any(
+        words[place : place + len(answer_words)] == answer_words for place in places
+    )
 
 
 def is_right(said: str, gold: Sequence[str], wrong: Sequence[str] = ()) -> bool:
-    """Whether people would let an answer pass as one of the gold ones.
+    """Return whether people would accept an answer as one of the gold answers.
 
-    It does if it holds a gold answer, or shares half of its words with one (F1 at least `NEAR`)
-    and has the same numbers; yes and no must be its first word. An answer that is nearer to a
-    known wrong one does not.
+    They do if it holds a gold answer, or shares half of its words with one (F1 at least `NEAR`) and
+    has the same numbers. Yes and no must be its first word. An answer that is nearer to a known
+    wrong answer is not accepted.
     """
     if wrong and f1(said, wrong) > f1(said, gold):
         return False
-    return any(_is_right(said, each) for each in gold)
+    return any(_is_right(said, accepted) for accepted in gold)
 
 
-def _is_right(said: str, gold: str) -> bool:
-    words, wanted = tokens(said), tokens(gold)
-    if len(wanted) == 1 and wanted[0] in YES_NO:
-        return words[:1] == wanted
-    if holds(said, gold):
+def _is_right(answer: str, gold: str) -> bool:
+    """Return whether people would accept an answer as this gold answer."""
+    words, gold_words = tokens(answer), tokens(gold)
+    if len(gold_words) == 1 and gold_words[0] in YES_NO:
+        return words[:1] == gold_words
+    if holds(answer, gold):
         return True
-    return bool(wanted) and _f1(words, wanted) >= NEAR and _numbers(words) == _numbers(wanted)
+    return (
+        bool(gold_words)
+        and _f1(words, gold_words) >= NEAR
+        and _numbers(words) == _numbers(gold_words)
+    )
 
 
 def _numbers(words: list[str]) -> set[str]:
+    """Return the words that hold a digit."""
     return {word for word in words if any(char.isdigit() for char in word)}
 
 
 def all_and_only(readings: Sequence[str], gold: Sequence[str], wrong: Sequence[str]) -> float:
-    """RAMDocs' exact match (Wang et al. 2025): every gold answer is given, and no wrong one.
+    """Return RAMDocs' exact match (Wang et al. 2025): 1 if all gold answers and no wrong are given.
 
     Args:
-        readings: All that was answered: the answer and the readings it conflicts with.
-        gold: Each must stand in one of the readings.
-        wrong: None may, unless it is a part of a gold answer that stands there.
+        readings: The answer, and the readings that it conflicts with.
+        gold: Answers that must each stand in one of the readings.
+        wrong: Answers that may not stand in any reading, unless as a part of a gold answer there.
     """
-    missing = [each for each in gold if not any(holds(said, each) for said in readings)]
+    missing = [answer for answer in gold if not any(holds(reading, answer) for reading in readings)]
     if missing or not gold:
         return 0.0
-    return float(not any(_gives(said, each, gold) for said in readings for each in wrong))
+    return float(not any(_gives(reading, answer, gold) for reading in readings for answer in wrong))
 
 
-def _gives(said: str, wrong: str, gold: Sequence[str]) -> bool:
-    """Whether the wrong answer stands there, other than inside of a gold one."""
-    inside = any(holds(each, wrong) and holds(said, each) for each in gold)
-    return holds(said, wrong) and not inside
+def _gives(reading: str, wrong: str, gold: Sequence[str]) -> bool:
+    """Return whether the wrong answer stands in a reading, other than inside of a gold answer."""
+    is_inside_gold = any(holds(accepted, wrong) and holds(reading, accepted) for accepted in gold)
+    return holds(reading, wrong) and not is_inside_gold

@@ -1,6 +1,7 @@
-"""Which spans of a text are of the kind that a question asks for; English and Indonesian.
+"""The kinds of answers that questions ask for, and the spans of a text of such a kind.
 
-Kinds as in the taxonomy of Li and Roth (2002), as far as rules can tell them.
+English and Indonesian. The kinds are those of the taxonomy of Li and Roth (2002), as far as rules
+can tell them.
 """
 
 import re
@@ -14,9 +15,9 @@ from fathom.types import Span
 AnswerType = Literal["time", "number", "place", "sport", "party", "name", "any"]
 
 WHOLE: frozenset[AnswerType] = frozenset({"time", "number", "place"})
-"""Kinds of which the fuller of two answers that hold each other says more."""
+"""Kinds for which the longer of two answers, one of which holds the other, says more."""
 
-# The first that matches decides.
+# In order of precedence: the first kind whose cue matches decides.
 _ASKED: tuple[tuple[AnswerType, str], ...] = (
     (
         "time",
@@ -104,29 +105,29 @@ _COMMA = re.compile(r"\s?,\s")
 
 
 def answer_type(question: str) -> AnswerType:
-    """What kind of answer is asked for; `any` where the words do not tell."""
+    """Return the kind of answer that a question asks for; `any` where its words do not tell."""
     return next((kind for kind, cue in _CUES if cue.search(question)), "any")
 
 
 def spans_of(kind: AnswerType, text: str, question: str) -> list[Span] | None:
-    """Where things of a kind stand, in order; `None` for `any`, which rules cannot see.
+    """Return the spans of things of a kind, in order; `None` for `any`, which rules cannot see.
 
-    Names that the question holds already answer nothing. Places take in what stands after a comma
-    ("Lyon, France").
+    A name that the question holds answers nothing, and is left out. A place includes the name after
+    a comma ("Lyon, France").
     """
     if kind == "any":
         return None
     if kind in _RULES:
         matches = _RULES[kind].finditer(text)
-        dropped = _dropped(kind, question)
-        return [Span(*match.span()) for match in matches if not dropped.search(match.group())]
-    asked = question.casefold()
-    found = _places(text) if kind == "place" else names(text)
-    return [span for span in found if span.cut(text).casefold() not in asked]
+        excluded = _dropped(kind, question)
+        return [Span(*match.span()) for match in matches if not excluded.search(match.group())]
+    lowered_question = question.casefold()
+    candidates = _places(text) if kind == "place" else names(text)
+    return [span for span in candidates if span.cut(text).casefold() not in lowered_question]
 
 
 def _dropped(kind: AnswerType, question: str) -> re.Pattern[str]:
-    """What looks like its kind and is not what is asked for."""
+    """Return a pattern of things that look like the kind but are not asked for."""
     if kind == "number" and _COUNTED.search(question):
         return _UNCOUNTED
     if kind == "time" and not _ASKS_DAY.search(question):
@@ -135,9 +136,10 @@ def _dropped(kind: AnswerType, question: str) -> re.Pattern[str]:
 
 
 def fits(question: str, text: str, span: Span) -> bool:
-    """Whether what stands at a span can be of the kind asked for; only what surely cannot is not.
+    """Return whether the text at a span can be of the kind that the question asks for.
 
-    Who is asked for is nobody without letters, and not where something is ("in Indonesia").
+    Only what surely cannot is refused: a person needs letters, and is not a place where something
+    is ("in Indonesia").
     """
     if answer_type(question) != "name" or _WHOSE.search(question):
         return True
@@ -147,6 +149,7 @@ def fits(question: str, text: str, span: Span) -> bool:
 
 
 def _places(text: str) -> Iterator[Span]:
+    """Yield the places of a text; names with only a comma between them are one place."""
     last: Span | None = None
     for span in names(text):
         if last is not None and _COMMA.fullmatch(text[last.end : span.start]):

@@ -1,26 +1,26 @@
-"""Dates as they are written, in English and Indonesian, put so that they can be compared."""
+"""Dates as they are written, in English and Indonesian, in a form that compares."""
 
 import re
 
 from fathom.text import english, indonesian
 
 Date = tuple[float, float, float]
-"""Year, month and day; 0 where that is left open."""
+"""Year, month and day; 0 where the text leaves one open."""
 
 FULL_MONTHS = tuple(
-    dict.fromkeys(names[0] for own in (english.MONTHS, indonesian.MONTHS) for names in own)
+    dict.fromkeys(names[0] for months in (english.MONTHS, indonesian.MONTHS) for names in months)
 )
-"""Names of months that are no abbreviations, in lower case."""
+"""Full names of months, in lower case."""
 _MONTHS = {
     name: number
-    for own in (english.MONTHS, indonesian.MONTHS)
-    for number, names in enumerate(own, start=1)
+    for months in (english.MONTHS, indonesian.MONTHS)
+    for number, names in enumerate(months, start=1)
     for name in names
 }
 MONTH = rf"(?:{'|'.join(sorted(_MONTHS, key=len, reverse=True))})\b\.?"
-"""Pattern of a month's name, in lower case, also of an abbreviation with its point."""
+"""The pattern of a month's name, in lower case, also of an abbreviation with its point."""
 YEAR = r"(?:1[0-9]|20)\d\d"
-"""Pattern of a year that needs no other sign to be one."""
+"""The pattern of a year that no other sign has to mark."""
 
 _ISO = re.compile(r"\b(?P<year>\d{4})-(?P<month>\d{2})-(?P<day>\d{2})\b")
 _DAY_FIRST = re.compile(
@@ -33,37 +33,43 @@ _YEAR = re.compile(r"\b(?P<year>1\d{3}|20\d{2})s?\b(?![.,]\d|\s*(?:%|km|m\b|peop
 _CENTURY = re.compile(
     r"\b(?P<ordinal>\d{1,2})(?:st|nd|rd|th)[\s-]+centur(?:y|ies)\b|\babad\s+ke-?\s*(?P<ke>\d{1,2})\b"
 )
+# The most exact form first.
 _FORMS = (_ISO, _DAY_FIRST, _MONTH_FIRST, _YEAR)
 
 
 def month_of(name: str) -> int | None:
-    """1 to 12, of a name or an abbreviation; `None` where it is none."""
+    """Return the number, 1 to 12, of a month's name or abbreviation; `None` for other words."""
     return _MONTHS.get(name.lower().rstrip("."))
 
 
 def date_of(text: str) -> Date | None:
-    """The most exact date in a text, of equally exact ones the first; else a century's middle."""
+    """Return the most exact date in a text, the first of equally exact ones.
+
+    Where a text has no date but names a century, the year is the middle of the century.
+    """
     lower = text.lower()
     for form in _FORMS:
-        found = form.search(lower)
-        if found:
-            return _date(found)
+        match = form.search(lower)
+        if match:
+            return _date(match)
     century = _CENTURY.search(lower)
     return (100.0 * int(century["ordinal"] or century["ke"]) - 50, 0.0, 0.0) if century else None
 
 
 def dates_of(text: str) -> tuple[list[Date], str]:
-    """All dates in a text, the exact ones first, and the text in lower case without them."""
+    """Return all dates in a text, the exact ones first, and the text in lower case without them."""
     rest = text.lower()
     dates = []
     for form in _FORMS:
-        dates += [_date(found) for found in form.finditer(rest)]
+        dates += [_date(match) for match in form.finditer(rest)]
+        # A less exact form must not match again inside of a date.
         rest = form.sub(" ", rest)
     return dates, rest
 
 
-def _date(found: re.Match[str]) -> Date:
-    parts = found.groupdict()
-    name = parts.get("name")
-    month = month_of(name) if name else parts.get("month")
-    return float(parts["year"]), float(month or 0), float(parts.get("day") or 0)
+def _date(match: re.Match[str]) -> Date:
+    """Return the date of a match."""
+    groups = match.groupdict()
+    name = groups.get("name")
+    month = month_of(name) if name else groups.get("month")
+    return float(groups["year"]), float(month or 0), float(groups.get("day") or 0)

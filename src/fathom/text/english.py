@@ -5,7 +5,7 @@ MONTHS = (
     ("june", "jun"), ("july", "jul"), ("august", "aug"), ("september", "sept", "sep"),
     ("october", "oct"), ("november", "nov"), ("december", "dec"),
 )  # fmt: skip
-"""Of each month in order, the full name first."""
+"""The names of each month, in order, the full name first."""
 
 NUMBERS = {
     "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8,
@@ -37,7 +37,7 @@ UNITS = {
         "cubic met(?:er|re)s?": 1.0, "lit(?:er|re)s?": 0.001, "gallons?": 0.003785411784,
     },
 }  # fmt: skip
-"""By what is measured, as patterns with how many of its base unit one is: metre, kilogram, second,
+"""The units of each measure, as patterns with their size in its base unit: metre, kilogram, second,
 percent, square metre, cubic metre."""
 
 CURRENCIES = (
@@ -53,7 +53,7 @@ PRICES = (
     "worth", "paid", "pay", "earn", "earned", "spend", "spent", "money", "funding", "endowment",
     "gdp", "debt", "donat(?:ed|ions?)", "invest(?:ed|ments?)",
 )  # fmt: skip
-"""Words for what is told in money, as patterns."""
+"""Words for amounts of money, as patterns."""
 SHARES = (
     "percent", "per cent", "percentage", "half", "thirds?", "quarters?", "fifths?", "tenths?",
     "majority",
@@ -62,9 +62,10 @@ SHARES = (
 MEASURES = {
     "how (?:tall|high|deep|wide|thick)": "length", "how old": "time", "how heavy": "mass",
 }  # fmt: skip
-"""What questions ask the measure of, as patterns with the kinds that may be measured."""
+"""Question words for a measure, as patterns with the measures that may answer them."""
 LOOSE_MEASURES = {"how far": "length", "how long": "length time", "how fast": "length"}
-"""The same, but may be told without a number: "until the war", "as far as the lake"."""
+"""Question words for a measure whose answer may have no number: "until the war", "as far as the
+lake"."""
 
 TIMES = (
     *(f"{day}days?" for day in ("mon", "tues", "wednes", "thurs", "fri", "satur", "sun")),
@@ -78,7 +79,7 @@ TIMES = (
     "next", "previous", "every", "eve", "if", "following", "annual(?:ly)?",
     "ancient", "stages?", "years?", "months?", "weeks?", "days?", "hours?", "minutes?",
 )  # fmt: skip
-"""Words that tell a time, one of which any answer to "when" holds if it holds no number."""
+"""Words for times; an answer to "when" without a number holds one of them."""
 AMOUNTS = (
     "no", "none", "zero", "a", "an", "once", "twice", "both", "pair", "couple", "half", "dozens?",
     "several", "some", "few", "fewer", "many", "most", "much", "more", "all", "every", "each",
@@ -86,4 +87,4 @@ AMOUNTS = (
     "unknown", "unlimited", "infinite(?:ly)?", "numerous", "various", "multiple", "first",
     "second", "third", "fourth", "fifth", "hundreds", "thousands", "millions", "billions", "score",
 )  # fmt: skip
-"""Words for how many, beside numbers."""
+"""Words for amounts, besides numbers."""

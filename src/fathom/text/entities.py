@@ -1,4 +1,4 @@
-"""Names in a text, told by their capitals; English and Indonesian."""
+"""Names in a text, recognised by their capitals; English and Indonesian."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -9,22 +9,24 @@ from fathom.types import Span
 
 
 def _set(words: str) -> frozenset[str]:
+    """Return the words of a string as a set."""
     return frozenset(words.split())
 
 
 _WORD = re.compile(r"[^\W_]+(?:[-&/.][^\W_]+)*(?:['\u2019](?!s\b)[^\W_]+)*|&")
-# Before the first word of a sentence stands one of the first, or nothing; of the others any may.
+# An end, or the beginning of the text, stands before the first word of a sentence; openers and
+# white space may stand between them.
 _ENDS = frozenset(".!?:;\n")
 _OPENERS = frozenset("\"'“\u2018(«*")
-# Small words inside names; those of the second kind also stand between two names.
+# Small words inside names; those of the second set also stand between two names.
 _INSIDE = _set("of the de la le du del da dos des van von der den el al bin binti ibn")
 _BETWEEN = _set("and dan & di y et und")
-# A body's name goes on after "and", as in Kementerian Kelautan dan Perikanan.
+# The name of an official body goes on after "and": Kementerian Kelautan dan Perikanan.
 _BODIES = _set(
     "ministry department board bureau office committee college faculty institute society museum "
     "kementerian dinas badan direktorat fakultas lembaga komisi menteri balai kantor"
 )
-# Begin a question or an order with a capital, and are no names.
+# Words that begin a question or an order with a capital, and are not names.
 _CUES = _set(
     "name list give tell find describe explain according compare show state identify besides "
     "sebutkan sebut jelaskan berikan tuliskan apakah siapakah berapakah kapankah dimana dimanakah "
@@ -33,49 +35,53 @@ _CUES = _set(
     "could will would should may might in on at of from for with by to if as the a an"
 )
 _MOST_SMALL = 2
+"""The largest number of small words in a row inside a name."""
 
 
 def names(text: str) -> list[Span]:
-    """Where names stand, in order; they do not overlap.
+    """Return the spans of names, in order; they do not overlap.
 
-    A name is a run of capitalised words, also with small words inside ("Bank of England"). A word
-    that a sentence begins with counts unless it is a common one.
+    A name is a run of capitalised words, also with small words inside ("Bank of England"). The
+    first word of a sentence counts unless it is a common word.
     """
     words = [(match.group(), Span(*match.span())) for match in _WORD.finditer(text)]
-    found: list[Span] = []
-    at = 0
-    while at < len(words):
-        length = _length(text, words, at)
+    spans: list[Span] = []
+    place = 0
+    while place < len(words):
+        length = _length(text, words, place)
         if length:
-            found.append(Span(words[at][1].start, words[at + length - 1][1].end))
-        at += max(1, length)
-    return found
+            spans.append(Span(words[place][1].start, words[place + length - 1][1].end))
+        place += max(1, length)
+    return spans
 
 
 NamedWords = Sequence[tuple[str, Span]]
+"""The words of a text with their spans."""
 
 
 def _length(text: str, words: NamedWords, at: int) -> int:
-    """How many words the name has that begins at this word; 0 if none does."""
+    """Return the number of words of the name that begins at this word; 0 if none does."""
     word, span = words[at]
     if not word[0].isupper() or (_opens(text, span) and common(word)):
         return 0
-    length, body = 1, word.lower() in _BODIES
-    while grown := _grown(text, words, at, length, body=body):
-        body = body or any(word.lower() in _BODIES for word, _ in words[at + length : at + grown])
-        length = grown
+    length, is_body = 1, word.lower() in _BODIES
+    while longer := _grown(text, words, at, length, body=is_body):
+        is_body = is_body or any(
+            word.lower() in _BODIES for word, _ in words[at + length : at + longer]
+        )
+        length = longer
     return length
 
 
 def _grown(text: str, words: NamedWords, at: int, length: int, *, body: bool) -> int:
-    """Its length with the next capitalised word; 0 if the name ends here.
+    """Return the name's number of words with the next capitalised word; 0 if the name ends here.
 
     Args:
-        text: In which the words stand.
-        words: All of the text.
-        at: The first word of the name.
-        length: So many words the name has.
-        body: Whether one of them begins the name of a body.
+        text: The text.
+        words: All words of the text.
+        at: The place of the first word of the name.
+        length: The number of words of the name so far.
+        body: Whether one of them begins the name of an official body.
     """
     small: list[str] = []
     for place in range(at + length, min(at + length + _MOST_SMALL + 1, len(words))):
@@ -92,22 +98,25 @@ def _grown(text: str, words: NamedWords, at: int, length: int, *, body: bool) ->
 
 
 def _goes_on(word: str, small: Sequence[str]) -> bool:
+    """Return whether a name goes on with a word: one with a capital, or a short number."""
     return word[0].isupper() or (word.isdigit() and len(word) < 4 and not small)
 
 
 def _is_pair(words: NamedWords, length: int, place: int, small: Sequence[str]) -> bool:
-    """Whether two words are one name, as Pride and Prejudice."""
-    alone = place + 1 == len(words) or not words[place + 1][0][0].isupper()
-    return length == 1 and alone and len(small) == 1
+    """Return whether two words with a small one between them are one name: Pride and Prejudice."""
+    ends_here = place + 1 == len(words) or not words[place + 1][0][0].isupper()
+    return length == 1 and ends_here and len(small) == 1
 
 
 def _touch(text: str, left: Span, right: Span) -> bool:
+    """Return whether two words of a name are adjacent, with at most the point of an initial."""
     between = text[left.end : right.start]
-    initial = left.end - left.start == 1 and between == ". "
-    return between == " " or initial
+    is_initial = left.end - left.start == 1 and between == ". "
+    return between == " " or is_initial
 
 
 def _opens(text: str, span: Span) -> bool:
+    """Return whether the word at a span is the first word of a sentence."""
     at = span.start
     while at and text[at - 1] not in _ENDS:
         if not (text[at - 1].isspace() or text[at - 1] in _OPENERS):
@@ -118,14 +127,15 @@ def _opens(text: str, span: Span) -> bool:
 
 @cache
 def _common_words() -> frozenset[str]:
+    """Return the words that are common at the beginning of a sentence."""
     return _CUES | stop_words("en") | stop_words("id")
 
 
 def common(word: str) -> bool:
-    """Whether a word is no name in spite of a capital at the beginning of a sentence."""
+    """Return whether a word is not a name in spite of a capital at the beginning of a sentence."""
     return word.lower() in _common_words()
 
 
 def texts(text: str) -> Iterator[str]:
-    """The names themselves, with white space made plain."""
+    """Yield the names of a text, with single blanks."""
     return (" ".join(span.cut(text).split()) for span in names(text))

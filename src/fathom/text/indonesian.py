@@ -5,7 +5,7 @@ MONTHS = (
     ("agustus", "agu", "agt", "ags"), ("september",), ("oktober", "okt"),
     ("november", "nopember"), ("desember", "des"),
 )  # fmt: skip
-"""Of each month in order, the full name first."""
+"""The names of each month, in order, the full name first."""
 
 NUMBERS = {
     "satu": 1, "dua": 2, "tiga": 3, "empat": 4, "lima": 5, "enam": 6, "tujuh": 7, "delapan": 8,
@@ -26,7 +26,7 @@ UNITS = {
     "area": {"kilometer persegi": 1e6, "meter persegi": 1.0, "hektare?": 1e4},
     "volume": {"meter kubik": 1.0, "liter": 0.001},
 }  # fmt: skip
-"""By what is measured, as patterns with how many of its base unit one is: metre, kilogram, second,
+"""The units of each measure, as patterns with their size in its base unit: metre, kilogram, second,
 percent, square metre, cubic metre."""
 
 CURRENCIES = ("rupiah", "dolar", "dollar", "poundsterling", "krona", "rp", "idr")
@@ -36,23 +36,23 @@ PRICES = (
     "anggaran", "ongkos", "retribusi", "uang", "omzet", "devisa", "dana", "modal", "utang",
     "hutang", "kurs", "honor", "sewa", "bayar(?:an)?", "pajak", "kerugian", "keuntungan",
 )  # fmt: skip
-"""Words for what is told in money, as patterns."""
+"""Words for amounts of money, as patterns."""
 SHARES = ("persen", "persentase", "setengah", "separuh", "sepertiga", "seperempat", "mayoritas")
 """Words for shares of a whole, as patterns."""
 MEASURES = {
     "tinggi|ketinggian|lebar|kedalaman|panjang": "length", "luas": "area length",
     "umur|usia": "time", "berat|bobot": "mass",
 }  # fmt: skip
-"""What questions ask the measure of, as patterns with the kinds that may be measured."""
+"""Question words for a measure, as patterns with the measures that may answer them."""
 LOOSE_MEASURES = {"jarak|jauh": "length", "lama(?:nya|kah)?": "time"}
-"""The same, but may be told without a number: "hingga perang usai"."""
+"""Question words for a measure whose answer may have no number: "hingga perang usai"."""
 
 COUNTED = (
     "orang", "jiwa", "penduduk", "warga", "kali", "buah", "unit", "anggota", "siswa", "pemain",
     "gol", "korban", "medali", "negara", "kota", "pulau", "provinsi", "kabupaten", "buku", "rumah",
     "kapal", "pesawat", "desa", "sekolah",
 )  # fmt: skip
-"""Words for what is counted, where no unit is asked for."""
+"""Words for counted things, where a question asks for no unit."""
 
 TIMES = (
     "senin", "selasa", "rabu", "kamis", "jum'?at", "sabtu", "minggu", "musim", "pagi", "siang",
@@ -65,11 +65,11 @@ TIMES = (
     "setiap", "tiap", "pernah", "segera", "jika", "apabila", "bila", "kelahiran", "usia", "umur",
     "kuno", "purba",
 )  # fmt: skip
-"""Words that tell a time, one of which any answer to "kapan" holds if it holds no number."""
+"""Words for times; an answer to "kapan" without a number holds one of them."""
 AMOUNTS = (
     "nol", "tidak", "tak", "tanpa", "se[a-z]+", "beberapa", "banyak", "sedikit", "semua",
     "seluruh(?:nya)?", "kedua", "ketiga", "keempat", "kelima", "puluhan", "ratusan", "ribuan",
     "jutaan", "miliaran", "triliunan", "lusin", "separuh", "setengah", "mayoritas", "tunggal",
     "para", "pertama", "ganda",
 )  # fmt: skip
-"""Words for how many, beside numbers."""
+"""Words for amounts, besides numbers."""

@@ -1,9 +1,9 @@
-r"""Whether a text gives orders to a language model, in English and Indonesian.
+"""Detection of texts that give orders to a language model, in English and Indonesian.
 
-A document speaks to people. One that speaks to whoever is to answer from it (rules to forget,
-forged turns of a conversation, delimiters, replies and calls of tools) is not shown to a model.
-That is the first wall and stops what is blunt; what gets past it is data between delimiters, and
-counts only where its words are verified in the documents.
+A document speaks to people. A text that speaks to whoever answers from it (rules to forget, forged
+turns of a conversation, delimiters, replies and calls of tools) is not shown to a model. This first
+wall stops blunt attempts. A text that gets past it is data between delimiters, and counts only
+where its words are verified in the documents.
 """
 
 import re
@@ -17,21 +17,21 @@ _MODEL = (
     r"chatbots?|model bahasa|asisten (?:ai|virtual)|mesin penjawab)"
 )
 _ORDERS = re.compile(
-    # forgotten rules
+    # Orders to forget rules.
     r"\b(?:ignore|disregard|forget|override|bypass|abaikan|lupakan|kesampingkan)\b[^.;\n]{0,40}"
     r"\b(?:instructions?|rules|prompts?|guidelines|other (?:chunks|documents|sources|passages)|"
     r"everything (?:above|before)|(?:text|context) above|instruksi|aturan|perintah|petunjuk|"
     r"(?:potongan|dokumen|sumber) lain(?:nya)?|semua (?:di atas|yang di atas))\b"
-    # forged turns of a conversation
+    # Forged turns of a conversation.
     r"|<\|\w{1,20}\|>|\[/?inst\]|<</?sys>>|</?(?:system|assistant|tool_calls?|function_calls?)>"
     r"|^(?:\*\*)?(?:system|assistant|sistem|asisten)(?:\*\*)?:[ \t]+\w"
     r"|^#{2,6} ?(?:instruction|instruksi)\b"
-    # forged delimiters, replies and calls
+    # Forged delimiters, replies and calls.
     r"|^={3} [0-9a-f]{16} ={3}"
     r'|"(?:tool_calls?|function_call|arguments|sentences|short_answer|answerable|readings|workflow|'
     r'support)"\s*:\s*[\[{"]'
     r"|\bsystem prompt\b|\bprompt sistem\b"
-    # orders to a model, or about what is to be answered
+    # Orders to a model, or about the answer.
     r"|\b(?:you are|as|notes? (?:to|for)|messages? (?:to|for)|anda adalah|sebagai|kepada|"
     rf"catatan untuk|pesan (?:untuk|bagi))\s+{_MODEL}\b"
     rf"|\b{_MODEL}\s+(?:must|should|shall|has to|have to|are to|is to|will|reading|harus|wajib|"
@@ -48,9 +48,9 @@ _ORDERS = re.compile(
 _UNSEEN = re.compile(
     "[\u00ad\u034f\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff\U000e0000-\U000e01ef]"
 )
-"""Characters that nobody sees, and that would part a word from itself."""
+"""Invisible characters, which would hide a word by dividing it."""
 
 
 def gives_orders(text: str) -> bool:
-    """Whether a text speaks to a model that is to answer from it."""
+    """Return whether a text speaks to a model that is to answer from it."""
     return _ORDERS.search(_UNSEEN.sub("", text)) is not None

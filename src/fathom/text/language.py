@@ -1,4 +1,4 @@
-"""English, Indonesian or neither, told by the commonest words."""
+"""Detection of English and Indonesian by their most frequent words."""
 
 import re
 from functools import cache
@@ -9,7 +9,9 @@ Language = Literal["en", "id", "und"]
 
 _SAMPLE_CHARS = 2_000
 _LEAST_SHARE = 0.08
+"""The least share of stop words in a text of a language."""
 _LEAD = 1.5
+"""The least ratio of stop words between the two languages that decides."""
 _WORD = re.compile(r"[^\W\d_]+")
 _ASKS = re.compile(
     r"\b(?:apa|siapa|kapan|di ?mana|ke ?mana|berapa|bagaimana|mengapa|kenapa|sebutkan|jelaskan|"
@@ -19,7 +21,7 @@ _ASKS = re.compile(
 
 
 def detect(text: str) -> Language:
-    """The language of the first 2,000 characters; `und` when neither is likely."""
+    """Return the language of the first 2,000 characters; `und` when neither is likely."""
     words = [word.lower() for word in _WORD.findall(text[:_SAMPLE_CHARS])]
     english = sum(map(stop_words("en").__contains__, words))
     indonesian = sum(map(stop_words("id").__contains__, words))
@@ -32,15 +34,15 @@ def detect(text: str) -> Language:
 
 
 def question_language(question: str) -> Literal["en", "id"]:
-    """The language that a question is in: Indonesian where words or question words tell so."""
-    found = detect(question)
-    if found == "und":
+    """Return the language of a question: Indonesian where its words or question words say so."""
+    language = detect(question)
+    if language == "und":
         return "id" if _ASKS.search(question) else "en"
-    return found
+    return language
 
 
 @cache
 def stop_words(language: str) -> frozenset[str]:
-    """The commonest words of `en` or `id`, lower case."""
+    """Return the most frequent words of `en` or `id`, in lower case."""
     source = files("fathom.text").joinpath(f"stopwords_{language}.txt")
     return frozenset(source.read_text(encoding="utf-8").split())

@@ -1,7 +1,7 @@
-"""Numbers as they are written, in English and Indonesian, with what they measure.
+"""Numbers as they are written, in English and Indonesian, with their units.
 
 "1,234.5", "1.234,5", "1.5 million", "1,5 juta", "dua belas" and "64 km" are read. Groups of three
-digits are thousands whichever mark stands between them; "0.125" is no group, as no number begins
+digits are thousands whichever mark separates them; "0.125" is not such a group, as no group begins
 with 0.
 """
 
@@ -29,14 +29,14 @@ _SIGNS = {
 }
 _UNITS = [
     (re.compile(rf"[\s-]?{pattern}(?!\w)"), kind, factor)
-    for own in (_SIGNS, english.UNITS, indonesian.UNITS)
-    for kind, patterns in own.items()
+    for units in (_SIGNS, english.UNITS, indonesian.UNITS)
+    for kind, patterns in units.items()
     for pattern, factor in patterns.items()
 ]
-# "kilometer persegi" before "kilometer"
+# Long patterns first: "kilometer persegi" before "kilometer".
 _UNITS.sort(key=lambda unit: -len(unit[0].pattern))
 NUMBER_WORDS = frozenset({*_WORDS, *_SCALES})
-"""Words that are numbers or parts of them, in lower case."""
+"""Words that are numbers or components of numbers, in lower case."""
 
 _DIGITS = (
     r"[1-9]\d{0,2}(?:\.\d{3})+(?:,\d+)?(?!\d)|[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?(?!\d)"
@@ -52,13 +52,13 @@ _TO = re.compile(r"\s*(?:[\u2013\u2014-]|to|until|sampai(?: dengan)?|hingga)\s*"
 
 
 class Quantity(NamedTuple):
-    """A number with what it measures.
+    """A number with its measure.
 
     Attributes:
-        value: In the base unit of `kind`.
+        value: The number in the base unit of `kind`.
         kind: `length` in metres, `area` and `volume` in square and cubic metres, `mass` in
-            kilograms, `time` in seconds, `bytes`, `share` in percent; empty where no unit follows
-            that is known.
+            kilograms, `time` in seconds, `bytes`, `share` in percent; empty where no known unit
+            follows.
     """
 
     value: float
@@ -66,53 +66,57 @@ class Quantity(NamedTuple):
 
 
 def quantities(text: str) -> list[Quantity]:
-    """All numbers in a text, in order, brought to the base units of what they measure."""
+    """Return all numbers in a text, in order, in the base units of their measures."""
     lower = text.lower()
-    read: list[Quantity] = []
+    parsed: list[Quantity] = []
     unit, start = ("", 1.0), len(lower)
-    for found in reversed(list(_NUMBER.finditer(lower))):
-        if not _TO.fullmatch(lower, found.end(), start):  # else it shares the unit of the next one
-            unit = _unit(lower, found.end())
-        read.append(Quantity(round(_value(found) * unit[1], 9), unit[0]))
-        start = found.start()
-    return read[::-1]
+    # Backwards, as a number of a range takes the unit behind the range.
+    for match in reversed(list(_NUMBER.finditer(lower))):
+        # The first number of a range, as in "5 to 8 km", shares the unit of the next one.
+        if not _TO.fullmatch(lower, match.end(), start):
+            unit = _unit(lower, match.end())
+        parsed.append(Quantity(round(_value(match) * unit[1], 9), unit[0]))
+        start = match.start()
+    return parsed[::-1]
 
 
 def numbers(text: str) -> list[float]:
-    """All numbers in a text, those in digits before those in words, whatever they measure."""
-    found = list(_NUMBER.finditer(text.lower()))
-    return [_value(each) for each in sorted(found, key=lambda each: each["digits"] is None)]
+    """Return all numbers in a text, in digits before those in words, whatever they measure."""
+    matches = list(_NUMBER.finditer(text.lower()))
+    return [_value(match) for match in sorted(matches, key=lambda match: match["digits"] is None)]
 
 
 def _unit(text: str, at: int) -> tuple[str, float]:
-    """What is measured by the unit that stands at a place, and how large it is."""
-    found = ((kind, factor) for pattern, kind, factor in _UNITS if pattern.match(text, at))
-    return next(found, ("", 1.0))
+    """Return the measure of the unit that stands at a place, and the unit's size."""
+    matches = ((kind, factor) for pattern, kind, factor in _UNITS if pattern.match(text, at))
+    return next(matches, ("", 1.0))
 
 
-def _value(found: re.Match[str]) -> float:
-    if found["words"]:
-        return _spoken(re.split(r"[\s-]", found["words"]))
-    digits = found["digits"]
+def _value(match: re.Match[str]) -> float:
+    """Return the value of a number in digits or words."""
+    if match["words"]:
+        return _spoken(re.split(r"[\s-]", match["words"]))
+    digits = match["digits"]
     if re.fullmatch(r"[1-9]\d{0,2}(?:\.\d{3})+(?:,\d+)?", digits):
         digits = digits.replace(".", "")
     elif re.fullmatch(r"[1-9]\d{0,2}(?:,\d{3})+(?:\.\d+)?", digits):
         digits = digits.replace(",", "")
-    scale = _SCALES.get(found["scale"] or "", 1.0)
+    scale = _SCALES.get(match["scale"] or "", 1.0)
     return round(float(digits.replace(",", ".")) * scale, 9)
 
 
 def _spoken(words: list[str]) -> float:
-    """The number that words say, as "two hundred thousand five" or "dua puluh tiga"."""
-    total = part = 0.0
+    """Return the number that words say, as "two hundred thousand five" or "dua puluh tiga"."""
+    total = group = 0.0
     for word in words:
         if word == "belas":
-            part += 10
+            group += 10
         elif word in _WORDS:
-            part += _WORDS[word]
+            group += _WORDS[word]
+        # From a thousand on, a scale closes a group; hundreds and tens multiply within it.
         elif _SCALES[word] >= 1e3:
-            total, part = total + max(part, 1) * _SCALES[word], 0.0
+            total, group = total + max(group, 1) * _SCALES[word], 0.0
         else:
-            ones = part % 10 or 1
-            part += ones * (_SCALES[word] - 1) if part else _SCALES[word]
-    return total + part
+            ones = group % 10 or 1
+            group += ones * (_SCALES[word] - 1) if group else _SCALES[word]
+    return total + group

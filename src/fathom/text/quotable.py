@@ -1,4 +1,4 @@
-"""What of a chunk may be quoted: its sentences, list items, table rows and lines of code."""
+"""The quotable units of a chunk: its sentences, list items, table rows and lines of code."""
 
 import re
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from typing import NamedTuple
 from fathom.text.sentences import split
 from fathom.types import HEADS, BlockKind, Chunk, ChunkBlock, Span
 
-# A printed label of a list item, as the builders of documents put it before the text.
+# The printed label of a list item, which the builders of documents put before its text.
 _LABEL = re.compile(
     r"(?:[-*\u2022\u00b7\u2013]|\(?(?:\d{1,3}(?:\.\d{1,3})*|[a-zA-Z]|[ivxlcIVXLC]{1,6})[.)])[ \t]+"
 )
@@ -17,12 +17,12 @@ _LINE = re.compile(r"[^\s\n][^\n]*")
 
 
 class Unit(NamedTuple):
-    """The least that is quoted.
+    """The smallest text that is quoted.
 
     Attributes:
-        kind: Of its block.
-        block: Which of the chunk's blocks it stands in, from 0.
-        span: Where, in the chunk's text; without the label of a list item or the mark of a note.
+        kind: The kind of its block.
+        block: The place of its block in the chunk, from 0.
+        span: Its span in the chunk's text; without the label of a list item or the mark of a note.
     """
 
     kind: BlockKind
@@ -31,50 +31,51 @@ class Unit(NamedTuple):
 
 
 def units(chunk: Chunk) -> tuple[Unit, ...]:
-    """All units of a chunk in order; headings and heads of tables are none.
+    """Return all units of a chunk in order; headings and heads of tables are not units.
 
-    Where the blocks are not known the whole chunk counts as one paragraph.
+    A chunk whose blocks are not known counts as one paragraph.
     """
     return tuple(
-        Unit(block.kind, at, span)
-        for at, block in enumerate(blocks_of(chunk))
+        Unit(block.kind, place, span)
+        for place, block in enumerate(blocks_of(chunk))
         for span in _spans(chunk.text, block)
     )
 
 
 def blocks_of(chunk: Chunk) -> tuple[ChunkBlock, ...]:
-    """The chunk's blocks, or all of it as a paragraph."""
+    """Return the chunk's blocks, or all of it as a paragraph."""
     return chunk.blocks or (ChunkBlock("paragraph", 0, len(chunk.text)),)
 
 
 def unlabelled(text: str, block: ChunkBlock) -> Span:
-    """A block without the label of its list item or the mark of its note."""
+    """Return the span of a block without the label of its list item or the mark of its note."""
     mark = {"list_item": _LABEL, "footnote": _NOTE}.get(block.kind)
-    found = mark.match(text, block.start, block.end) if mark else None
-    return Span(found.end() if found else block.start, block.end)
+    match = mark.match(text, block.start, block.end) if mark else None
+    return Span(match.end() if match else block.start, block.end)
 
 
 def around(chunk: Chunk, span: Span) -> Span | None:
-    """The units that hold a part of `span`, of the block that holds most of it.
+    """Return the span of the units that overlap `span`, within the block that holds most of it.
 
-    `None` where it stands in a heading.
+    Returns:
+        `None` where `span` stands in a heading.
     """
-    held = [
-        each for each in units(chunk) if each.span.start < span.end and span.start < each.span.end
+    overlapping = [
+        unit for unit in units(chunk) if unit.span.start < span.end and span.start < unit.span.end
     ]
-    if not held:
+    if not overlapping:
         return None
     shares: dict[int, int] = {}
-    for each in held:
-        shared = min(each.span.end, span.end) - max(each.span.start, span.start)
-        shares[each.block] = shares.get(each.block, 0) + shared
+    for unit in overlapping:
+        shared = min(unit.span.end, span.end) - max(unit.span.start, span.start)
+        shares[unit.block] = shares.get(unit.block, 0) + shared
     most = max(shares, key=lambda block: shares[block])
-    own = [each.span for each in held if each.block == most]
-    return Span(own[0].start, own[-1].end)
+    spans = [unit.span for unit in overlapping if unit.block == most]
+    return Span(spans[0].start, spans[-1].end)
 
 
 def cut_out(chunk: Chunk, span: Span) -> Chunk:
-    """A part of a chunk as a chunk of its own, under its headings."""
+    """Return a span of a chunk as a chunk of its own, under the same headings."""
     return Chunk(
         id=f"{chunk.id}:{span.start}",
         document_id=chunk.document_id,
@@ -88,6 +89,7 @@ def cut_out(chunk: Chunk, span: Span) -> Chunk:
 
 
 def _spans(text: str, block: ChunkBlock) -> Iterator[Span]:
+    """Yield the spans of a block's units."""
     if block.kind in HEADS:
         return
     span = unlabelled(text, block)
@@ -97,6 +99,8 @@ def _spans(text: str, block: ChunkBlock) -> Iterator[Span]:
         for line in _LINE.finditer(text, span.start, span.end):
             yield Span(line.start(), line.start() + len(line[0].rstrip()))
     else:
-        for each in split(span.cut(text)):
-            bullet = _BULLET.match(text, each.start + span.start)
-            yield Span(bullet.end() if bullet else each.start + span.start, each.end + span.start)
+        for sentence in split(span.cut(text)):
+            bullet = _BULLET.match(text, sentence.start + span.start)
+            yield Span(
+                bullet.end() if bullet else sentence.start + span.start, sentence.end + span.start
+            )

@@ -1,10 +1,10 @@
-"""Where a copied quote stands in a text, however carelessly it was copied.
+"""The place of a copied quote in a text, however carelessly it was copied.
 
-Words are compared, without case, punctuation and white space: so quotation marks, dashes,
-ligatures, soft hyphens, words broken at the end of a line, list numbers and marks of notes make no
-difference. Dots of an ellipsis may stand for words left out. A quote in which a few words differ is
-found by the longest stretch of words that it has in common with the text, if nothing in the rest
-can change what is said: no number, sign, name or negation, none of the words that limit.
+Words are compared without case, punctuation and white space, so quotation marks, dashes, ligatures,
+soft hyphens, words broken at the end of a line, list numbers and marks of notes make no difference.
+An ellipsis may stand for omitted words. A quote in which a few words differ is found by the longest
+stretch of words that it shares with the text, if no other word of it can change the meaning: no
+number, sign, name or negation, and no word that limits.
 """
 
 import re
@@ -19,6 +19,7 @@ from fathom.types import Span
 
 
 def _set(words: str) -> frozenset[str]:
+    """Return the words of a string as a set."""
     return frozenset(words.split())
 
 
@@ -41,12 +42,13 @@ _SMALL = _set(
     "been has have had which who there also yang itu ini para adalah ialah di pada dan oleh untuk "
     "dari dengan telah sang ke"
 )
-"""Words that may differ."""
+"""Words that may differ without a change of meaning."""
 _NEGATIONS = _set(
     "no not never none nobody nothing nowhere neither nor without cannot hardly rarely seldom "
     "scarcely barely false falsely untrue wrong tidak bukan bukanlah tanpa belum jangan tak tiada "
     "dilarang jarang salah keliru"
 )
+# Words that limit a statement, so that leaving one out changes it.
 _LIMITS = _set(
     "only all every each any some most few fewer except unless until before after more less least "
     "maximum minimum must may might can could should shall will would if or but half double former "
@@ -55,25 +57,25 @@ _LIMITS = _set(
     "wajib boleh dapat bisa mungkin akan jika bila atau tetapi hampir sekitar mantan bekas"
 )
 _ROLES = (("er", "ee"), ("or", "ee"))
-"""Endings that make another person of the same stem."""
+"""Endings of one stem that name different persons: employer, employee."""
 _LEAST = 4
-"""Words of the common stretch."""
+"""The least number of words in the common stretch."""
 _COMMON = 0.4
-"""Of a quote's words, in the common stretch."""
+"""The least share of a quote's words in the common stretch."""
 _DIFFERING = 0.25
-"""Of a quote's words, at most."""
+"""The largest share of a quote's words that differ."""
 _GAP = 60
-"""Words that an ellipsis may stand for."""
+"""The largest number of words that an ellipsis may stand for."""
 _CLOSE = 3
-"""Words beside a quote in which a negation is about it."""
+"""The number of words beside a quote in which a negation is about the quote."""
 
 
 class Word(NamedTuple):
     """A word, number or sign of a text.
 
     Attributes:
-        key: What is compared.
-        span: Where it stands.
+        key: The form that is compared.
+        span: Its span in the text.
         optional: Whether it is a list number or the mark of a note, which a copy may lack or add.
         telling: Whether it is a number, a sign or a name, which a copy may not change.
     """
@@ -85,11 +87,11 @@ class Word(NamedTuple):
 
 
 class QuoteMatch(NamedTuple):
-    """Where a quote stands.
+    """The place of a quote.
 
     Attributes:
-        span: Of the text, from the first word of the quote to the last one.
-        exact: Whether its words stand there all, and no others but for an ellipsis.
+        span: Its span in the text, from the first word of the quote to the last one.
+        exact: Whether all its words stand there, and no others except within an ellipsis.
     """
 
     span: Span
@@ -97,10 +99,11 @@ class QuoteMatch(NamedTuple):
 
 
 def find(quote: str, text: str) -> QuoteMatch | None:
-    """The first place of `text` that says what `quote` says, in the same words or nearly so.
+    """Return the first place of `text` that says what `quote` says, in the same words or nearly so.
 
-    `None` where there is none, and where a negation stands close before what was cut out of its
-    clause: who leaves that out quotes the opposite.
+    Returns:
+        `None` where there is none, and where a negation stands close before a quote within its
+        clause: a quote without its negation says the opposite.
     """
     parts = [words_of(part) for part in _ELLIPSIS.split(quote)]
     parts = [part for part in parts if any(not word.optional for word in part)]
@@ -115,28 +118,30 @@ def find(quote: str, text: str) -> QuoteMatch | None:
 
 
 def words_of(text: str) -> list[Word]:
-    """The words, numbers and signs of a text in order."""
-    return [_word(found) for found in _TOKEN.finditer(text)]
+    """Return the words, numbers and signs of a text in order."""
+    return [_word(match) for match in _TOKEN.finditer(text)]
 
 
-def _word(found: re.Match[str]) -> Word:
-    kind = str(found.lastgroup)
-    raw = found[kind]
-    plain = unicodedata.normalize("NFKC", _APOSTROPHE.sub("'", _BROKEN.sub("", raw)))
-    key = plain.casefold().replace("\u2212", "-").replace("\u2013", "-")
+def _word(match: re.Match[str]) -> Word:
+    """Return the word of a match."""
+    kind = str(match.lastgroup)
+    written = match[kind]
+    normalised = unicodedata.normalize("NFKC", _APOSTROPHE.sub("'", _BROKEN.sub("", written)))
+    key = normalised.casefold().replace("\u2212", "-").replace("\u2013", "-")
     optional = kind in {"label", "note"}
     if optional:
         key = key.strip("()[].")
-    telling = kind in {"number", "sign"} or plain[:1].isupper() or key in NUMBER_WORDS
-    return Word(key, Span(*found.span(kind)), optional, telling)
+    telling = kind in {"number", "sign"} or normalised[:1].isupper() or key in NUMBER_WORDS
+    return Word(key, Span(*match.span(kind)), optional, telling)
 
 
 def _span(words: Sequence[Word], first: int, end: int) -> Span:
+    """Return the span of the words from `first` to before `end`."""
     return Span(words[first].span.start, words[end - 1].span.end)
 
 
 def _denied(words: Sequence[Word], first: int, text: str) -> bool:
-    """Whether a negation stands close before a place, in the same clause."""
+    """Return whether a negation stands close before a place, in the same clause."""
     for word in reversed(words[max(0, first - _CLOSE) : first]):
         if _CLAUSE_END.search(text, word.span.end, words[first].span.start):
             return False
@@ -146,7 +151,7 @@ def _denied(words: Sequence[Word], first: int, text: str) -> bool:
 
 
 def _denied_after(words: Sequence[Word], end: int, text: str) -> bool:
-    """Whether a negation stands close behind a place, in the same clause."""
+    """Return whether a negation stands close behind a place, in the same clause."""
     for word in words[end : end + _CLOSE]:
         if _CLAUSE_END.search(text, words[end - 1].span.end, word.span.start):
             return False
@@ -156,21 +161,22 @@ def _denied_after(words: Sequence[Word], end: int, text: str) -> bool:
 
 
 def _negates(key: str) -> bool:
+    """Return whether a word is a negation."""
     return key in _NEGATIONS or key.endswith("n't")
 
 
 def _in_order(parts: Sequence[Sequence[Word]], words: Sequence[Word]) -> Iterator[tuple[int, int]]:
-    """The places, first word and end, where the parts stand one after the other."""
+    """Yield the places, first word and end, where the parts of a quote stand in order."""
     for first, end in _places(parts[0], words, 0):
-        at: int | None = end
+        part_end: int | None = end
         for part in parts[1:]:
-            at = _next(part, words, at) if at is not None else None
-        if at is not None:
-            yield first, at
+            part_end = _next(part, words, part_end) if part_end is not None else None
+        if part_end is not None:
+            yield first, part_end
 
 
 def _next(part: Sequence[Word], words: Sequence[Word], start: int) -> int | None:
-    """The end of a part that goes on behind an ellipsis, which hides no negation."""
+    """Return the end of a part behind an ellipsis, which must not hide a negation; else `None`."""
     for first, end in _places(part, words, start):
         hidden = words[start:first]
         if len(hidden) > _GAP or any(_negates(word.key) for word in hidden):
@@ -180,8 +186,8 @@ def _next(part: Sequence[Word], words: Sequence[Word], start: int) -> int | None
 
 
 def _places(part: Sequence[Word], words: Sequence[Word], start: int) -> Iterator[tuple[int, int]]:
-    """Every place where the words of a part stand in a row: its first word and its end."""
-    head = next(at for at, word in enumerate(part) if not word.optional)
+    """Yield every place where the words of a part stand in a row: its first word and its end."""
+    head = next(place for place, word in enumerate(part) if not word.optional)
     for first in range(start, len(words)):
         if words[first].key == part[head].key:
             end = _walk(part[head:], words, first)
@@ -190,119 +196,137 @@ def _places(part: Sequence[Word], words: Sequence[Word], start: int) -> Iterator
 
 
 def _walk(part: Sequence[Word], words: Sequence[Word], at: int) -> int | None:
-    """The end of the words of a part, from a place on; list numbers may lack on one side."""
+    """Return the end of the words of a part from a place on; `None` where they do not stand there.
+
+    List numbers may be missing on either side.
+    """
     for word in part:
-        here = words[at] if at < len(words) else None
-        if here is not None and here.key != word.key and here.optional and not word.optional:
+        candidate = words[at] if at < len(words) else None
+        if (
+            candidate is not None
+            and candidate.key != word.key
+            and candidate.optional
+            and not word.optional
+        ):
             at += 1
-            here = words[at] if at < len(words) else None
-        if here is not None and here.key == word.key:
+            candidate = words[at] if at < len(words) else None
+        if candidate is not None and candidate.key == word.key:
             at += 1
-        elif not word.optional or (here is not None and here.optional):
+        elif not word.optional or (candidate is not None and candidate.optional):
             return None
     return at
 
 
 def _nearly(part: Sequence[Word], words: Sequence[Word]) -> Iterator[tuple[int, int]]:
-    """The places that hold the longest common stretch, where what differs is harmless."""
+    """Yield the places that hold the longest common stretch, where the differences are harmless."""
     quote = [word for word in part if not word.optional]
-    kept = [at for at, word in enumerate(words) if not word.optional]
-    own = [words[at] for at in kept]
-    keys, theirs = [word.key for word in quote], [word.key for word in own]
-    matcher = SequenceMatcher(None, theirs, keys, autojunk=False)
+    places = [at for at, word in enumerate(words) if not word.optional]
+    text_words = [words[at] for at in places]
+    keys, text_keys = [word.key for word in quote], [word.key for word in text_words]
+    matcher = SequenceMatcher(None, text_keys, keys, autojunk=False)
     place, begin, size = matcher.find_longest_match()
     if size < max(_LEAST, _COMMON * len(quote)):
         return
-    for at in range(place, len(own) - size + 1):
-        if theirs[at : at + size] == keys[begin : begin + size]:
-            found = _around(quote, own, Span(begin, begin + size), at)
-            if found is not None:
-                yield kept[found[0]], kept[found[1] - 1] + 1
+    # The stretch may occur again: the first place whose surroundings fit is the quote.
+    for at in range(place, len(text_words) - size + 1):
+        if text_keys[at : at + size] == keys[begin : begin + size]:
+            extended = _around(quote, text_words, Span(begin, begin + size), at)
+            if extended is not None:
+                yield places[extended[0]], places[extended[1] - 1] + 1
 
 
 def _around(
-    quote: Sequence[Word], own: Sequence[Word], stretch: Span, at: int
+    quote: Sequence[Word], text_words: Sequence[Word], stretch: Span, at: int
 ) -> tuple[int, int] | None:
-    """The place around a stretch that stands at `at`; `None` if too much differs there."""
+    """Return the place around a stretch that stands at `at`; `None` if too much differs there."""
     after, most = at + stretch.end - stretch.start, ceil(_DIFFERING * len(quote))
+    # More words of the text than these would differ too often.
     room = len(quote)
-    left = _aligned(quote[: stretch.start][::-1], own[max(0, at - room) : at][::-1], most)
+    left = _aligned(quote[: stretch.start][::-1], text_words[max(0, at - room) : at][::-1], most)
     if left is None:
         return None
-    right = _aligned(quote[stretch.end :], own[after : after + room], most - left.cost)
+    right = _aligned(quote[stretch.end :], text_words[after : after + room], most - left.cost)
     return None if right is None else (at - left.used, after + right.used)
 
 
 class _Aligned(NamedTuple):
-    """So many words of a text are used, and so many words differ."""
+    """The number of words of a text that are used, and the number of words that differ."""
 
     used: int
     cost: int
 
 
-def _aligned(quote: Sequence[Word], own: Sequence[Word], most: int) -> _Aligned | None:
-    """All words of a quote beside the beginning of a text, where the fewest words differ.
+def _aligned(quote: Sequence[Word], text_words: Sequence[Word], most: int) -> _Aligned | None:
+    """Return the alignment of a quote with the beginning of a text with the fewest differences.
 
-    `None` where more than `most` do, or where it changes what is said.
+    Returns:
+        `None` where more than `most` words differ, or a difference changes the meaning.
     """
-    costs = [list(range(len(own) + 1))]
-    for mine in quote:
+    # The edit distance by words (Levenshtein), with all rows kept to trace the differences.
+    costs = [list(range(len(text_words) + 1))]
+    for quoted in quote:
         above = costs[-1]
         row = [above[0] + 1]
-        for at, its in enumerate(own, start=1):
-            same = above[at - 1] + (mine.key != its.key)
+        for at, word in enumerate(text_words, start=1):
+            same = above[at - 1] + (quoted.key != word.key)
             row.append(min(same, above[at] + 1, row[-1] + 1))
         costs.append(row)
     cost = min(costs[-1])
-    for used in (at for at, each in enumerate(costs[-1]) if each == cost <= most):
-        if all(_harmless(mine, its) for mine, its in _differing(quote, own, costs, used)):
+    for used in (at for at, row_cost in enumerate(costs[-1]) if row_cost == cost <= most):
+        if all(
+            _harmless(quoted, word) for quoted, word in _differing(quote, text_words, costs, used)
+        ):
             return _Aligned(used, cost)
     return None
 
 
 def _differing(
-    quote: Sequence[Word], own: Sequence[Word], costs: Sequence[Sequence[int]], at: int
+    quote: Sequence[Word], text_words: Sequence[Word], costs: Sequence[Sequence[int]], at: int
 ) -> Iterator[tuple[Word | None, Word | None]]:
-    """The words that differ, each with what stands in its place, from the end on."""
+    """Yield the words that differ, each with the word in its place, from the end on."""
     row = len(quote)
     while row or at:
         cost = costs[row][at]
-        if row and at and cost == costs[row - 1][at - 1] + (quote[row - 1].key != own[at - 1].key):
+        if (
+            row
+            and at
+            and cost == costs[row - 1][at - 1] + (quote[row - 1].key != text_words[at - 1].key)
+        ):
             row, at = row - 1, at - 1
-            if quote[row].key != own[at].key:
-                yield quote[row], own[at]
+            if quote[row].key != text_words[at].key:
+                yield quote[row], text_words[at]
         elif row and cost == costs[row - 1][at] + 1:
             row -= 1
             yield quote[row], None
         else:
             at -= 1
-            yield None, own[at]
+            yield None, text_words[at]
 
 
-def _harmless(mine: Word | None, its: Word | None) -> bool:
-    """Whether a difference leaves what is said as it is."""
-    if mine is None:
-        return its is None or not _changes(its)
-    if its is None:
-        return mine.key in _SMALL
-    return {mine.key, its.key} <= _SMALL or _alike(mine, its)
+def _harmless(quoted: Word | None, word: Word | None) -> bool:
+    """Return whether a difference leaves the meaning as it is."""
+    if quoted is None:
+        return word is None or not _changes(word)
+    if word is None:
+        return quoted.key in _SMALL
+    return {quoted.key, word.key} <= _SMALL or _alike(quoted, word)
 
 
 def _changes(word: Word) -> bool:
-    """Whether to leave a word out changes what is said."""
+    """Return whether the meaning changes if a word is left out."""
     if word.key in _SMALL:
         return False
-    number = word.telling and not word.key.isalpha()
-    return number or word.key in _LIMITS | NUMBER_WORDS or _negates(word.key)
+    is_number = word.telling and not word.key.isalpha()
+    return is_number or word.key in _LIMITS | NUMBER_WORDS or _negates(word.key)
 
 
-def _alike(mine: Word, its: Word) -> bool:
-    """Whether two words are forms of one: the same but for a short ending."""
-    if mine.telling or its.telling or _changes(mine) or _changes(its):
+def _alike(quoted: Word, word: Word) -> bool:
+    """Return whether two words are forms of one word: the same but for a short ending."""
+    if quoted.telling or word.telling or _changes(quoted) or _changes(word):
         return False
-    one, other = mine.key, its.key
-    if any({one[-2:], other[-2:]} == set(ends) for ends in _ROLES):
+    first, second = quoted.key, word.key
+    if any({first[-2:], second[-2:]} == set(ends) for ends in _ROLES):
         return False
-    same = next((n for n, pair in enumerate(zip(one, other, strict=False)) if len(set(pair)) > 1),
-                min(len(one), len(other)))  # fmt: skip
-    return same >= 4 and max(len(one), len(other)) - same <= 3
+    pairs = enumerate(zip(first, second, strict=False))
+    same = next((n for n, pair in pairs if len(set(pair)) > 1), min(len(first), len(second)))
+    return same >= 4 and max(len(first), len(second)) - same <= 3

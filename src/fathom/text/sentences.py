@@ -1,10 +1,10 @@
-"""Sentences of English and Indonesian text, in time linear in its length."""
+"""The sentences of English and Indonesian text, found in time linear in its length."""
 
 import re
 
 from fathom.types import Span
 
-# Words before a full stop that does not end a sentence.
+# Words whose full stop does not end a sentence.
 _ABBREVIATIONS = frozenset({
     "a.n", "adm", "al", "approx", "art", "bdk", "bpk", "ca", "cf", "ch", "cq", "d.a", "dept", "dr",
     "dra", "drs", "e.g", "eq", "fig", "figs", "gen", "gov", "h", "hal", "hj", "hlm", "i.e", "ir",
@@ -13,8 +13,8 @@ _ABBREVIATIONS = frozenset({
     "sen", "sgt", "sr", "st", "tbk", "tel", "telp", "tgl", "tn", "u.p", "v", "viz", "vol", "vs",
     "yth",
 })  # fmt: skip
-# What stands for an end is looked for once at each place: a run of marks is tried from its first
-# one alone, and nothing has to match after a part that may be long.
+# The time stays linear, as each place is tried once: a run of marks is tried from its first mark
+# only, and no alternative has to match anything after a part that may be long.
 _ENDS = re.compile(
     r"(?P<blank>\n[ \t]*+\n\s*)"
     r"|(?P<line>\n[ \t]*+)(?=(?:[-*\u2022]|\(?\d{1,3}[.)]|\(?[a-z][.)])[ \t])"
@@ -27,52 +27,53 @@ _SPACE = re.compile(r"\s+")
 _LAST_WORD = re.compile(r"[^\s(\[\"'\u201c\u2018]+\Z")
 _LABEL = re.compile(r"\(?(?:\d{1,3}|[a-zA-Z]|[ivxIVX]{1,5})\Z")
 _LOOK_BACK = 40
+"""Characters before a full stop in which its word is looked for."""
 
 
 def split(text: str, *, notes: bool = True) -> tuple[Span, ...]:
-    """The sentences of `text` in order, without the white space around them.
+    """Return the sentences of `text` in order, without the white space around them.
 
-    A sentence ends at a full stop, question or exclamation mark that is followed by white space
-    and no small letter, at a blank line, before a list label at the start of a line, and at the
-    ends of table rows. Full stops of abbreviations, initials, decimals and list labels end none.
+    A sentence ends at a full stop, question or exclamation mark that is followed by white space and
+    no small letter, at a blank line, before a list label at the start of a line, and at the ends of
+    table rows. Full stops of abbreviations, initials, decimals and list labels end no sentence.
 
     Args:
-        text: Any.
-        notes: Whether marks of footnotes, as in `.[1]`, may stand between a full stop and the
-            white space; they belong to the sentence before them.
+        text: The text.
+        notes: Whether marks of footnotes, as in `.[1]`, may stand between a full stop and the white
+            space; they belong to the sentence before them.
     """
     spans: list[Span] = []
     chains: dict[int, int] = {}
     start = at = 0
-    while found := _ENDS.search(text, at):
-        gap = _gap(text, found, chains if notes else None)
-        at = gap.end if gap.start < gap.end else found.end()
-        if _ends(text, start, found, gap):
+    while match := _ENDS.search(text, at):
+        gap = _gap(text, match, chains if notes else None)
+        at = gap.end if gap.start < gap.end else match.end()
+        if _ends(text, start, match, gap):
             _add(spans, text, start, gap.start)
             start = at
     _add(spans, text, start, len(text))
     return tuple(spans)
 
 
-def _gap(text: str, found: re.Match[str], chains: dict[int, int] | None) -> Span:
-    """What lies between two sentences, if one ends there."""
-    if found["wide"]:
-        return Span(found.end(), found.end())
-    if not found["stop"]:
-        return Span(found.start(), found.end())
-    mark = found.end() if chains is None else _after_notes(text, found.end(), chains)
+def _gap(text: str, match: re.Match[str], chains: dict[int, int] | None) -> Span:
+    """Return the span between two sentences, if a sentence ends at the match."""
+    if match["wide"]:
+        return Span(match.end(), match.end())
+    if not match["stop"]:
+        return Span(match.start(), match.end())
+    mark = match.end() if chains is None else _after_notes(text, match.end(), chains)
     space = _SPACE.match(text, mark)
     return Span(mark, space.end() if space else mark)
 
 
 def _after_notes(text: str, at: int, chains: dict[int, int]) -> int:
-    """Where the marks of footnotes end that begin at a place.
+    """Return the end of the marks of footnotes that begin at a place.
 
     Args:
-        text: Any.
+        text: The text.
         at: The place.
-        chains: Where those end that were seen, by the start of each mark; a full stop inside one
-            would have all that follow read again.
+        chains: The ends of the chains of marks so far, by the start of each mark; without them a
+            full stop inside a mark would have all marks after it read again.
     """
     passed: list[int] = []
     while at not in chains and (note := _NOTE.match(text, at)):
@@ -83,44 +84,49 @@ def _after_notes(text: str, at: int, chains: dict[int, int]) -> int:
     return end
 
 
-def _ends(text: str, start: int, found: re.Match[str], gap: Span) -> bool:
-    if found["stop"]:
-        return gap.start < gap.end and _stop_ends(text, start, found, gap)
-    if found["row"]:
-        before = text[max(start, found.start() - 300) : found.start()]
-        return " | " in before.rpartition("\n")[2] or " | " in _line_at(text, found.end())
+def _ends(text: str, start: int, match: re.Match[str], gap: Span) -> bool:
+    """Return whether a sentence ends at the match."""
+    if match["stop"]:
+        return gap.start < gap.end and _stop_ends(text, start, match, gap)
+    if match["row"]:
+        # Bounded, as a sentence of many lines would be read again at each of its line breaks.
+        before = text[max(start, match.start() - 300) : match.start()]
+        return " | " in before.rpartition("\n")[2] or " | " in _line_at(text, match.end())
     return True
 
 
-def _stop_ends(text: str, start: int, found: re.Match[str], gap: Span) -> bool:
+def _stop_ends(text: str, start: int, match: re.Match[str], gap: Span) -> bool:
+    """Return whether a sentence ends at a full stop, question or exclamation mark."""
     if text.count("\n", gap.start, gap.end) > 1:
         return True
     if text[gap.end : gap.end + 1].islower():
         return False
-    if found["stop"] != ".":
+    if match["stop"] != ".":
         return True
-    word = _LAST_WORD.search(text, max(start, found.start() - _LOOK_BACK), found.start())
+    word = _LAST_WORD.search(text, max(start, match.start() - _LOOK_BACK), match.start())
     return word is None or not _abbreviates(text, start, word)
 
 
 def _abbreviates(text: str, start: int, word: re.Match[str]) -> bool:
-    """Whether the full stop after `word` belongs to it."""
-    shown = word[0]
-    if shown.lower() in _ABBREVIATIONS:
+    """Return whether the full stop after `word` belongs to the word."""
+    written = word[0]
+    if written.lower() in _ABBREVIATIONS:
         return True
-    if len(shown) == 1 and shown.isupper():
+    if len(written) == 1 and written.isupper():
         return True
     at_start = not text[start : word.start()].strip("([\"'\u201c\u2018 \t\n")
-    return at_start and _LABEL.fullmatch(shown) is not None
+    return at_start and _LABEL.fullmatch(written) is not None
 
 
 def _line_at(text: str, at: int) -> str:
+    """Return the beginning of the line at a place."""
     return text[at : at + 300].partition("\n")[0]
 
 
 def _add(spans: list[Span], text: str, start: int, end: int) -> None:
+    """Add a span without the white space around it; no span if it holds nothing else."""
     piece = text[start:end]
-    inner = piece.strip()
-    if inner:
+    sentence = piece.strip()
+    if sentence:
         first = start + len(piece) - len(piece.lstrip())
-        spans.append(Span(first, first + len(inner)))
+        spans.append(Span(first, first + len(sentence)))
