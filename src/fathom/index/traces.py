@@ -106,7 +106,7 @@ class TraceStore(Protocol):
 
         Raises:
             TraceMissing: If there is none or more than one.
-            TraceTampered: If it differs from the trace that was stored.
+            TamperedTraceError: If it differs from the trace that was stored.
         """
         ...
 
@@ -220,7 +220,7 @@ def unpacked(trace_id: str, data: bytes) -> Trace:
     """Unpack a stored trace and verify it.
 
     Raises:
-        TraceTampered: If it differs from the trace that was stored.
+        TamperedTraceError: If it differs from the trace that was stored.
     """
     unpacker = zlib.decompressobj()
     try:
