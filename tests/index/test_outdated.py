@@ -47,7 +47,7 @@ def unread(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(file: Path) -> str:
         raise OSError(5, "was read", str(file))
 
-    monkeypatch.setattr("fathom.index.outdated.content_digest", refuse)
+    monkeypatch.setattr("fathom.index.outdated.digest_content", refuse)
 
 
 def later(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
