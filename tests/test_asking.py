@@ -238,7 +238,7 @@ def test_an_answer_is_given_also_where_its_trace_cannot_be_kept(
         (tmp_path / "index" / "traces.db").write_bytes(b"no database" * 100)
         answer = engine.ask(QUESTION)
     assert (answer.status, answer.trace_id) == ("answered", None)
-    assert "the trace was not kept" in caplog.text
+    assert "the trace was not stored" in caplog.text
     with engine_at(tmp_path, trace={"enabled": False}) as engine:
         assert engine.ask(QUESTION).trace_id is None
 

@@ -15,7 +15,7 @@ from tests.installing import Groups, install, use
 from fathom import extensions
 from fathom.assembly import RETRIEVERS
 from fathom.documents.discover import digest_content
-from fathom.documents.formats.sniff import PARSERS, sniff
+from fathom.documents.formats.sniff import PARSERS, detect_format
 from fathom.errors import SettingsError, UsageError
 from fathom.evaluation.runner import hash_setup
 from fathom.extensions import FORMATS, Extension, check_name, find, names, registered
@@ -73,7 +73,7 @@ def test_the_names_are_those_of_what_can_be_made() -> None:
     assert list(STRATEGIES) == list(extensions.STRATEGIES)
     assert {"csv", "docx", "eml", "epub", "html", "json", "odt", "pdf", "pptx", "rtf"} <= FORMATS
     for ending in FORMATS:
-        assert sniff(b"Some words of a text.\n", f"a.{ending}") in PARSERS
+        assert detect_format(b"Some words of a text.\n", f"a.{ending}") in PARSERS
 
 
 def test_help_names_them_all() -> None:
@@ -137,7 +137,7 @@ def test_one_that_is_broken_is_named_and_in_nobody_elses_way(
         with pytest.raises(UsageError) as told:
             use_it()
         assert str(told.value) == f"{kind} 'mine' of other 1.0 cannot be used: {reason}; " + (
-            "mend or uninstall it"
+            "repair or uninstall it"
         )
         assert told.value.exit_code == 2
         assert engine.ask(QUESTION).status == "answered"

@@ -6,7 +6,7 @@
         engine.ingest("reports")
         answer = engine.ask("When does the harbour office open?")
 
-See docs/python.md. Names are imported when they are first used: `import fathom` loads nothing.
+docs/python.md is the guide. Names are imported on first use: `import fathom` loads nothing.
 """
 
 from importlib import import_module
@@ -73,6 +73,7 @@ __all__ = [
     "UsageError",
     "load_settings",
 ]
+# The imports above are for type checkers only; this map imports the same names on first use.
 _HOMES = {
     "runs.concurrency": (
         "FinalEvent",
@@ -120,10 +121,10 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:  # noqa: ANN401 - of whatever type it is
-    for home, names in _HOMES.items():
-        if name in names:
-            return getattr(import_module(f"fathom.{home}"), name)
+def __getattr__(name: str) -> Any:  # noqa: ANN401 - a class or a function
+    for module, exported in _HOMES.items():
+        if name in exported:
+            return getattr(import_module(f"fathom.{module}"), name)
     raise AttributeError(f"module 'fathom' has no attribute {name!r}")
 
 

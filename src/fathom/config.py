@@ -1,9 +1,10 @@
-"""Settings: one frozen tree, and where each of its values came from.
+"""The settings: one frozen tree, and the origin of each value.
 
-Later layers win: defaults < user file < project file < environment < command line. Unknown keys
-are errors. The user file is `fathom.toml` in `$XDG_CONFIG_HOME/fathom` (default
-`~/.config/fathom`), the project file `fathom.toml` in the working directory; a variable
-`FATHOM_RETRIEVAL__K=20` sets `retrieval.k`.
+Later layers win: defaults < user file < project file < environment < command line. The user file is
+`fathom.toml` in `$XDG_CONFIG_HOME/fathom` (default `~/.config/fathom`), the project file
+`fathom.toml` in the working directory; a variable `FATHOM_RETRIEVAL__K=20` sets `retrieval.k`.
+Unknown keys are errors. So are constants, numbers of a paper or of a measurement: only experiments,
+replays and tests vary them.
 """
 
 import difflib
@@ -20,7 +21,7 @@ from pydantic import ValidationError
 from fathom.errors import SettingsError
 from fathom.extensions import names
 from fathom.settings import IndexSettings, Settings
-from fathom.settings.section import find_first_fault
+from fathom.settings.section import find_first_fault, iterate_keys
 
 __all__ = [
     "IndexSettings",
@@ -40,6 +41,9 @@ RENAMED: Mapping[str, str] = {
     "anchor.further": "anchor.second_hop_bridges",
     "anchor.fading": "anchor.hop_decay",
     "anchor.untitled": "anchor.title_mismatch_weight",
+    "grading.conciseness": "grading.prompts.conciseness",
+    "grading.correctness": "grading.prompts.correctness",
+    "grading.no_hallucination": "grading.prompts.no_hallucination",
     "llm.certain": "llm.skip_above_confidence",
     "maf.heed": "maf.peer_weight",
     "maf.floor": "maf.min_score",
@@ -48,13 +52,13 @@ RENAMED: Mapping[str, str] = {
     "mao.clear": "mao.score_gap",
     "mao.covered": "mao.coverage_threshold",
 }
-"""Settings by the names that they had once."""
+"""The current names of settings, by their former names."""
 EFFORT = "budget.effort"
 INDEX = "index.url"
 
 
 class SettingValue(NamedTuple):
-    """A setting's value and the layer it came from."""
+    """The value of a setting and the layer it came from."""
 
     key: str
     value: Any
@@ -62,11 +66,18 @@ class SettingValue(NamedTuple):
 
 
 class Layers:
-    """Settings in layers, later ones on top; each value remembers its layer."""
+    """Settings in layers, later ones on top; each value keeps the name of its layer."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, constants: bool = False) -> None:
+        """Begin with the defaults.
+
+        Args:
+            constants: If true, a layer may vary constants too: for experiments, replays and tests.
+        """
         self._given: dict[str, SettingValue] = {}
-        self._known = dict(_flatten(Settings().model_dump(mode="json")))
+        # By key: the words that refuse it, empty for a setting.
+        self._refusals = dict(iterate_keys(Settings))
+        self._constants = constants
 
     @classmethod
     def load(
@@ -76,19 +87,22 @@ class Layers:
         environment: Mapping[str, str] = os.environ,
         flags: Mapping[str, Any] | None = None,
         assignments: Sequence[str] = (),
+        constants: bool = False,
     ) -> Self:
         """Read all layers.
 
         Args:
-            cwd: Where the project file is looked for.
+            cwd: The folder of the project file.
             environment: Variables; those with the prefix must name settings.
-            flags: Dotted keys given by flags of their own; `None` values are not given.
-            assignments: `a.b=c` texts, the value written as in TOML, or bare text.
+            flags: Values of flags by dotted key; `None` stands for a flag that is not given.
+            assignments: `a.b=c` texts, with the value as in TOML or as bare text.
+            constants: If true, constants may be varied too.
 
         Raises:
-            SettingsError: For an unknown key, an unreadable file or a malformed assignment.
+            SettingsError: For an unknown key, a constant, an unreadable file or a malformed
+                assignment.
         """
-        layers = cls()
+        layers = cls(constants=constants)
         home = environment.get("XDG_CONFIG_HOME") or Path(environment.get("HOME", "~")) / ".config"
         for file in (Path(home).expanduser() / "fathom" / "fathom.toml", cwd / "fathom.toml"):
             layers.add(_flatten(_read_toml(file)), origin=str(file))
@@ -102,16 +116,19 @@ class Layers:
 
     @classmethod
     def over(cls, settings: Settings, recorded: Mapping[str, Any]) -> Self:
-        """The settings, with those that a trace has recorded on top.
+        """Return the settings with those that a trace recorded on top.
 
         Raises:
-            SettingsError: If the trace knows a setting that is no longer there.
+            SettingsError: If the trace holds a setting that does not exist any more.
         """
-        layers = cls()
-        own = settings.model_dump(mode="json", exclude={"extensions"})  # the trace knows all of it
-        layers.add(_flatten(own), origin="settings")
-        known_now = ((RENAMED.get(key, key), value) for key, value in _flatten(recorded))
-        layers.add(known_now, origin=_TRACE)
+        # A trace records constants too, and a replay may vary them.
+        layers = cls(constants=True)
+        current = settings.model_dump(
+            mode="json", exclude={"extensions"}
+        )  # the trace records all of them
+        layers.add(_flatten(current), origin="settings")
+        renamed = ((RENAMED.get(key, key), value) for key, value in _flatten(recorded))
+        layers.add(renamed, origin=_TRACE)
         return layers
 
     def assign(self, assignments: Sequence[str]) -> None:
@@ -127,37 +144,60 @@ class Layers:
             self.add([(key.strip(), _parse(text))], origin="--set")
 
     def add(self, values: "Iterator[tuple[str, Any]] | list[tuple[str, Any]]", origin: str) -> None:
-        """Put a layer on top; one with an effort hides what lower ones say of the budget.
+        """Put a layer on top; an effort in it hides what lower layers say of the budget.
 
         Raises:
             SettingsError: If a key is unknown, or a value can never be one.
         """
         values = list(values)
-        if any(key == EFFORT for key, _ in values):  # it names a whole budget: none below counts
-            for key in [each for each in self._given if each.startswith("budget.")]:
-                del self._given[key]
+        # An effort names a whole budget, so no limit of a lower layer counts.
+        if any(key == EFFORT for key, _ in values):
+            for limit in [key for key in self._given if key.startswith("budget.")]:
+                del self._given[limit]
         for key, value in values:
-            if key not in self._known and not _is_extended(key, origin):
-                raise SettingsError(f"unknown setting {key!r} in {origin}; {self._hint(key)}")
-            if "\0" in str(value):
-                raise SettingsError(f"{key} in {origin} holds a NUL character; take it out")
-            if key.endswith("base_url") and "@" in str(value):
-                raise SettingsError(
-                    f"{key} in {origin} holds a user name or password; name a variable that "
-                    "holds the key in llm.key_env"
-                )
+            self._check(key, value, origin)
+            # The path of a folder stands for its files, and a file for the one in the folder.
+            self._given.pop(key.rpartition(".")[0], None)
+            for file in [other for other in self._given if other.startswith(f"{key}.")]:
+                del self._given[file]
             self._given[key] = SettingValue(key, value, origin)
 
+    def _check(self, key: str, value: Any, origin: str) -> None:  # noqa: ANN401 - as in the file
+        """Accept a value if its key is one that may be set, and it can be a value at all.
+
+        Raises:
+            SettingsError: If it cannot.
+        """
+        if key not in self._refusals and not _is_extended(key, origin):
+            raise SettingsError(f"unknown setting {key!r} in {origin}; {self._hint(key)}")
+        refusal = self._refusals.get(key)
+        if refusal and not self._constants:
+            raise SettingsError(f"{key} in {origin} is {refusal}")
+        # A NUL would break off paths and texts inside of C libraries.
+        if "\0" in str(value):
+            raise SettingsError(f"{key} in {origin} holds a NUL character; take it out")
+        # Settings are recorded in traces and shown, so a password must not stand in them.
+        if key.endswith("base_url") and "@" in str(value):
+            raise SettingsError(
+                f"{key} in {origin} holds a user name or password; name a variable that "
+                "holds the key in llm.key_env"
+            )
+
     def _hint(self, key: str) -> str:
+        """Return the next step for an unknown key."""
         if key in RENAMED:
-            return f"it is called {RENAMED[key]!r} now"
+            refusal = self._refusals[RENAMED[key]]
+            return f"it is called {RENAMED[key]!r} now" + (f", {refusal}" if refusal else "")
         if key.startswith("extensions."):
             return f"no strategy or retriever of another package is called {key.split('.')[1]!r}"
-        near = difflib.get_close_matches(key, self._known, n=1)
-        return f"did you mean {near[0]!r}?" if near else "see `fathom config show`"
+        settable = [
+            known for known, words in self._refusals.items() if self._constants or not words
+        ]
+        close = difflib.get_close_matches(key, settable, n=1)
+        return f"did you mean {close[0]!r}?" if close else "see `fathom config show`"
 
     def settings(self) -> Settings:
-        """The validated tree.
+        """Return the settings of all layers, checked.
 
         Raises:
             SettingsError: For an illegal value.
@@ -176,43 +216,57 @@ class Layers:
             origin = self._given[key].origin if key in self._given else "settings"
             raise SettingsError(f"{key} = {value!r} in {origin}: {expected}") from None
 
-    def values(self) -> list[SettingValue]:
-        """Every setting with its value and origin, in the order of the tree."""
-        flat = dict(_flatten(self.settings().model_dump(mode="json")))
-        from fathom.index.engines import shown  # brings numpy
+    def values(self, *, constants: bool = False) -> list[SettingValue]:
+        """Return every setting with its value and origin, in the order of the tree.
 
+        Args:
+            constants: If true, return the constants too.
+        """
+        flat = dict(_flatten(self.settings().model_dump(mode="json")))
+        from fathom.index.engines import shown  # imports numpy, which takes a while
+
+        # The URL may hold a password, which nobody should see on a screen.
         flat[INDEX] = shown(flat[INDEX])
-        return [
-            SettingValue(key, value, self._given[key].origin if key in self._given else "default")
-            for key, value in flat.items()
-        ]
+        keys = [key for key, refusal in self._refusals.items() if constants or not refusal]
+        extended = [key for key in flat if key not in self._refusals]
+        return [self._get_value(key, flat) for key in [*keys, *extended]]
+
+    def _get_value(self, key: str, flat: Mapping[str, Any]) -> SettingValue:
+        """Return a setting with its value and origin, from the flat tree of all values."""
+        given = self._given.get(key, SettingValue(key, "", "default"))
+        # The key of a folder has no value in the tree; only its files have.
+        return given._replace(value=flat.get(key, given.value))
 
 
 def _is_extended(key: str, origin: str) -> bool:
-    """Whether it is of an extension, which knows its settings itself.
+    """Return whether a key belongs to an extension, which checks its settings itself.
 
-    What a trace has recorded may be of one that is gone, and that nobody asks for.
+    A trace may hold settings of an extension that is not installed any more and not needed.
     """
-    table, _, rest = key.partition(".")
-    name, dot, own = rest.partition(".")
-    if table != "extensions" or not (dot and own):
+    table, _, qualified = key.partition(".")
+    name, dot, setting = qualified.partition(".")
+    if table != "extensions" or not (dot and setting):
         return False
     return origin == _TRACE or any(name in names(kind) for kind in ("strategy", "retriever"))
 
 
-def settings_of(given: Mapping[str, Any]) -> Settings:
-    """The defaults with these values on top, as `{"a.b": c}` or `{"a": {"b": c}}`.
+def settings_of(given: Mapping[str, Any], *, constants: bool = False) -> Settings:
+    """Return the defaults with these values on top, as `{"a.b": c}` or `{"a": {"b": c}}`.
+
+    Args:
+        given: The values.
+        constants: If true, constants may be varied too: for experiments and tests.
 
     Raises:
-        SettingsError: If a setting is unknown or illegal.
+        SettingsError: If a setting is unknown or illegal, or a constant.
     """
-    layers = Layers()
+    layers = Layers(constants=constants)
     layers.add(_flatten(given), origin="settings")
     return layers.settings()
 
 
 def load_settings(path: str | Path = ".") -> Settings:
-    """The settings that the command line would have in the folder `path`.
+    """Return the settings that the command line would use in the folder `path`.
 
     Raises:
         SettingsError: If a file or variable holds an unknown or illegal setting.
@@ -221,11 +275,11 @@ def load_settings(path: str | Path = ".") -> Settings:
 
 
 def save_settings(file: Path, assignments: Mapping[str, str]) -> None:
-    """Write settings into a `fathom.toml`; everything else in it stays as it is, in one step.
+    """Write settings into a `fathom.toml` in one step; everything else in it stays as it is.
 
     Args:
-        file: Made where there is none.
-        assignments: Values as in TOML, or bare texts, by dotted keys.
+        file: Created if it does not exist.
+        assignments: Values as in TOML, or bare texts, by dotted key.
 
     Raises:
         SettingsError: If the file cannot be read or written, or holds a setting in a form that
@@ -235,14 +289,16 @@ def save_settings(file: Path, assignments: Mapping[str, str]) -> None:
     text = file.read_text(encoding="utf-8") if file.exists() else ""
     for key, value in assignments.items():
         text = _with_setting(text, key, value)
-    wanted = {**before, **{key: _parse(value) for key, value in assignments.items()}}
+    expected = {**before, **{key: _parse(value) for key, value in assignments.items()}}
     try:
         after = dict(_flatten(tomllib.loads(text)))
     except tomllib.TOMLDecodeError:
         after = {}
-    if after != wanted:
-        told = ", ".join(f"{key}={value}" for key, value in assignments.items())
-        raise SettingsError(f"{file} is written in a way that cannot be changed: set {told} there")
+    # The file is edited as text, to keep its comments. This checks that the edit did its work.
+    if after != expected:
+        pairs = ", ".join(f"{key}={value}" for key, value in assignments.items())
+        raise SettingsError(f"{file} is written in a way that cannot be changed: set {pairs} there")
+    # A file that is written in place would be half written after a crash.
     new = file.with_name(f".{file.name}.new")
     try:
         new.write_text(text, encoding="utf-8")
@@ -252,27 +308,27 @@ def save_settings(file: Path, assignments: Mapping[str, str]) -> None:
 
 
 def _with_setting(text: str, key: str, value: str) -> str:
-    """A TOML text with one more or another value, in its table where that is there."""
+    """Return a TOML text with a setting added or replaced, in its table if that exists."""
     table, _, name = key.rpartition(".")
     line = f"{name} = {_as_toml(value)}\n"
     head = re.search(rf"^\[{re.escape(table)}\][ \t]*(?:#.*)?$\n?", text, re.MULTILINE)
     if head is None:
         blank = "\n" if text.strip() else ""
-        joined = f"{text.rstrip()}\n" if text.strip() else ""
-        return f"{joined}{blank}[{table}]\n{line}"
-    following = re.search(r"^\[", text[head.end() :], re.MULTILINE)
-    end = head.end() + following.start() if following else len(text)
-    own = re.compile(rf"^{re.escape(name)}[ \t]*=.*$\n?", re.MULTILINE).search(
+        beginning = f"{text.rstrip()}\n" if text.strip() else ""
+        return f"{beginning}{blank}[{table}]\n{line}"
+    next_table = re.search(r"^\[", text[head.end() :], re.MULTILINE)
+    end = head.end() + next_table.start() if next_table else len(text)
+    present = re.compile(rf"^{re.escape(name)}[ \t]*=.*$\n?", re.MULTILINE).search(
         text, head.end(), end
     )
-    if own:
-        return text[: own.start()] + line + text[own.end() :]
-    joint = "" if text[: head.end()].endswith("\n") else "\n"
-    return text[: head.end()] + joint + line + text[head.end() :]
+    if present:
+        return text[: present.start()] + line + text[present.end() :]
+    separator = "" if text[: head.end()].endswith("\n") else "\n"
+    return text[: head.end()] + separator + line + text[head.end() :]
 
 
 def _as_toml(value: str) -> str:
-    """A text as a TOML value: itself where it is one, else quoted."""
+    """Return a text as a TOML value: unchanged if it is one, else quoted."""
     return value if not isinstance(_parse(value), str) else json.dumps(_parse(value))
 
 

@@ -10,9 +10,9 @@ FathomError
 │   ├── IndexCorrupt      the stored index cannot be read
 │   ├── ModelError        a local model cannot be loaded or gives nonsense
 │   ├── ModelUnavailable  a language model cannot be reached or does not answer in time
-│   ├── ModelRefused      a language model or its server declines the request
+│   ├── ModelRefused      a language model or its server refuses the request
 │   └── MalformedReply    a language model's reply cannot be used
-└── Interrupted           somebody pressed Ctrl-C; says what is kept                exit 130
+└── Interrupted           the user pressed Ctrl-C; says how much is stored          exit 130
 
 Each message is one line: the culprit, what was expected, the next step.
 """
@@ -24,13 +24,13 @@ from typing import ClassVar
 
 
 class FathomError(Exception):
-    """Root of everything Fathom raises on purpose; `exit_code` is the command line's."""
+    """The root of all errors that Fathom raises on purpose; `exit_code` is the command line's."""
 
     exit_code: ClassVar[int] = 5
 
 
 class UsageError(FathomError):
-    """The caller is wrong: a bad argument, path or setting."""
+    """A mistake of the caller: a bad argument, path or setting."""
 
     exit_code: ClassVar[int] = 2
 
@@ -40,63 +40,65 @@ class SettingsError(UsageError):
 
 
 class IndexMissing(UsageError):
-    """Nothing has been ingested at this place yet."""
+    """A place where nothing has been ingested yet."""
 
 
 class IndexMismatch(UsageError):
-    """The index was made with another embedder, chunker or analyzer than the settings name."""
+    """An index made with another embedder, chunker or analyzer than the settings name."""
 
 
 class RunError(FathomError):
-    """The run went wrong although the call was right."""
+    """A failure of a run although the call was right."""
 
 
 class Interrupted(FathomError):
-    """Somebody broke off what was going on."""
+    """An interruption by the user."""
 
     exit_code: ClassVar[int] = 130
 
 
 class IndexLocked(RunError):
-    """Another process is writing to the index."""
+    """An index that another process is writing to."""
 
 
 class IndexCorrupt(RunError):
-    """The stored index cannot be read."""
+    """A stored index that cannot be read."""
 
 
 class ModelError(RunError):
-    """A local model cannot be loaded or gives nonsense."""
+    """A local model that cannot be loaded or gives nonsense."""
 
 
 class ModelUnavailable(RunError):
-    """A language model cannot be reached or does not answer in time."""
+    """A language model that cannot be reached or does not answer in time."""
 
 
 class ModelRefused(RunError):
-    """A language model or its server declines the request: key, model name, content, size."""
+    """A refusal by a language model or its server: key, model name, content, size."""
 
 
 class MalformedReply(RunError):
-    """A language model's reply cannot be used, also after one repair."""
+    """A language model's reply that cannot be used, also after one repair."""
 
 
 def culprit(error: BaseException) -> str:
-    """Who broke off by an error nobody foresaw: its class, and the last line before a library.
+    """Return the class of an unforeseen error, and the last line outside of libraries.
 
-    Its message is left out: it may quote a document or a key.
+    The message is left out: it may quote a document or a key.
     """
     frames = traceback.extract_tb(error.__traceback__)
     if not frames:
         return type(error).__name__
     paths = [Path(frame.filename) for frame in frames]
-    own = [at for at, path in enumerate(paths) if not _is_library(path)]
-    last = own[-1] if own else -1
+    candidates = [position for position, path in enumerate(paths) if not _is_library(path)]
+    # The line that called a library tells more than one deep inside of it.
+    last = candidates[-1] if candidates else -1
     place = f"{paths[last].parent.name}/{paths[last].name}, line {frames[last].lineno}"
     return f"{type(error).__name__} in {place}"
 
 
 def _is_library(path: Path) -> bool:
-    here = Path(__file__).parent
-    elsewhere = "site-packages" in path.parts or Path(os.__file__).parent in path.parents
-    return elsewhere and here not in path.parents
+    package = Path(__file__).parent
+    # Fathom itself may be installed in site-packages, and is no library here.
+    is_foreign = "site-packages" in path.parts or Path(os.__file__).parent in path.parents
+    return is_foreign and package not in path.parents

@@ -1,9 +1,9 @@
-"""What can be chosen by name: Fathom's own strategies and retrievers, and what others add to them.
+"""The strategies, retrievers and file formats that can be chosen by name.
 
-A package adds to them without an edit of Fathom, by entry points of these groups; see
-docs/extending.md. They are looked for when a name that is not Fathom's own is used, or when names
-are listed, and imported when they are used: one that is broken is in nobody else's way. What is
-Fathom's own cannot be replaced.
+Packages add to Fathom's own by entry points in the groups below; docs/extending.md tells how.
+Entry points are read when a name that is not Fathom's own is used, or when names are listed, and
+an extension is imported when it is used, so a broken one affects nobody else. An extension
+cannot replace what is Fathom's own.
 """
 
 import sys
@@ -36,7 +36,7 @@ STRATEGIES: Mapping[str, str] = {
     "mao": "Mao",
     "adaptive": "Adaptive",
 }
-"""Fathom's own strategies: the name, which is that of the module too, and the class."""
+"""Fathom's own strategies: the name, which is also that of the module, and the class."""
 RETRIEVERS = (
     "vector",
     "keyword",
@@ -54,7 +54,7 @@ FORMATS = frozenset(
         "xhtml", "xlsx", "xml",
     }
 )  # fmt: skip
-"""The endings of the files that Fathom itself reads."""
+"""The endings of files that Fathom itself reads."""
 _OWN: Mapping[Kind, frozenset[str]] = {
     "strategy": frozenset(STRATEGIES),
     "retriever": frozenset(RETRIEVERS),
@@ -64,13 +64,13 @@ _OWN: Mapping[Kind, frozenset[str]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extension:
-    """What a package adds.
+    """A strategy, retriever or format that a package adds.
 
     Attributes:
-        name: What it is chosen by; that of a format is the ending of its files, without the dot.
+        name: The name to choose it by; for a format the ending of its files, without the dot.
         target: `module:attribute`.
         package: The distribution that brings it.
-        version: Of the distribution.
+        version: The version of the distribution.
     """
 
     kind: Kind
@@ -84,12 +84,12 @@ class Extension:
 
     @property
     def module(self) -> str:
-        """Where it is imported from."""
+        """The module of the target."""
         return self.target.partition(":")[0]
 
     @property
     def folder(self) -> str:
-        """Where its module lies; empty where it does not. Nothing is imported to know it."""
+        """The folder of the module, found without importing it; empty if there is none."""
         spec = find_spec(self.module.partition(".")[0])
         if spec is None:
             return ""
@@ -98,14 +98,14 @@ class Extension:
 
     @property
     def is_refused(self) -> bool:
-        """Whether its name is one of Fathom's own, which nobody can replace."""
+        """True if the name is one of Fathom's own, which an extension cannot replace."""
         return self.name in _OWN[self.kind]
 
     def load(self) -> Any:  # noqa: ANN401 - a class or a function
-        """Import it.
+        """Import the target.
 
         Raises:
-            UsageError: If that does not work, naming the package.
+            UsageError: If the import fails, naming the package.
         """
         module, _, attributes = self.target.partition(":")
         try:
@@ -117,74 +117,83 @@ class Extension:
         return loaded
 
     def make(self, *parts: object) -> Any:  # noqa: ANN401 - a strategy or a retriever
-        """What the class makes of these parts by its `of`; it bears the name it is chosen by.
+        """Return the object that the class's `of` makes of these parts, after a check of its name.
 
         Raises:
-            UsageError: If that does not work, naming the package.
+            UsageError: If that fails or the names differ, naming the package.
         """
         kind = self.load()
         try:
-            made = kind.of(*parts)
-            named = made.name
+            instance = kind.of(*parts)
+            own_name = instance.name
+        # An error of Fathom names its own culprit, such as a wrong setting.
         except FathomError:
             raise
         except Exception as error:
             raise self.broken(error) from error
-        if named != self.name:
-            raise UsageError(f"{self} calls itself {named!r}; both names must be the same")
-        return made
+        if own_name != self.name:
+            raise UsageError(f"{self} calls itself {own_name!r}; both names must be the same")
+        return instance
 
     def broken(self, error: Exception) -> UsageError:
-        """It cannot be used, and why, in one line."""
+        """Return the error that the extension cannot be used, with the cause in one line."""
         words = " ".join(str(error).split())[:200]
         return UsageError(
-            f"{self} cannot be used: {type(error).__name__}: {words}; mend or uninstall it"
+            f"{self} cannot be used: {type(error).__name__}: {words}; repair or uninstall it"
         )
 
 
 def find(kind: Kind, name: str) -> Extension | None:
-    """What a package adds under this name.
+    """Return the extension of this name; `None` if there is none or the name is Fathom's own.
 
     Raises:
-        UsageError: If two packages do.
+        UsageError: If two packages bring it.
     """
     if name in _OWN[kind]:
         return None
-    found = _registered(tuple(sys.path)).get((kind, name), ())
-    if len(found) > 1:
-        packages = " and ".join(f"{each.package} {each.version}" for each in found)
+    matches = _registered(tuple(sys.path)).get((kind, name), ())
+    if len(matches) > 1:
+        packages = " and ".join(f"{match.package} {match.version}" for match in matches)
         raise UsageError(f"{kind} {name!r} is brought by {packages}; uninstall one of them")
-    return found[0] if found else None
+    return matches[0] if matches else None
 
 
 def format_of(path: PurePath) -> Extension | None:
-    """What a package adds for the files of this ending.
+    """Return the extension for files of this ending; `None` if there is none.
 
     Raises:
-        UsageError: If two packages do.
+        UsageError: If two packages bring it.
     """
     ending = path.suffix[1:].lower()
     return find("format", ending) if ending else None
 
 
 def names(kind: Kind) -> list[str]:
-    """All names of a kind, Fathom's own first."""
-    own = {"strategy": list(STRATEGIES), "retriever": list(RETRIEVERS), "format": sorted(FORMATS)}
-    added = {each.name for each in registered() if each.kind == kind and not each.is_refused}
-    return [*own[kind], *sorted(added)]
+    """Return all names of a kind, Fathom's own first."""
+    built_in = {
+        "strategy": list(STRATEGIES),
+        "retriever": list(RETRIEVERS),
+        "format": sorted(FORMATS),
+    }
+    added = {
+        extension.name
+        for extension in registered()
+        if extension.kind == kind and not extension.is_refused
+    }
+    return [*built_in[kind], *sorted(added)]
 
 
 def registered() -> Iterator[Extension]:
-    """All that packages add, also what is refused; nothing is imported."""
-    for found in _registered(tuple(sys.path)).values():
-        yield from found
+    """Yield all extensions, also refused ones, without importing them."""
+    for extensions in _registered(tuple(sys.path)).values():
+        yield from extensions
 
 
 def check_name(kind: Kind, name: str) -> None:
-    """Accept a name that there is.
+    """Accept a name that exists.
 
     Raises:
-        UsageError: If there is none, naming those that there are.
+        UsageError: If it does not exist, with the names that do.
     """
     if name not in _OWN[kind] and find(kind, name) is None:
         raise UsageError(f"{kind} {name!r}: choose one of {', '.join(names(kind))}")
@@ -192,18 +201,18 @@ def check_name(kind: Kind, name: str) -> None:
 
 @cache
 def _registered(path: tuple[str, ...]) -> Mapping[tuple[Kind, str], tuple[Extension, ...]]:
-    """By kind and name; looked for once, where modules are looked for."""
+    """Return the extensions by kind and name, read once for each state of `sys.path`."""
     from importlib.metadata import entry_points
 
-    del path  # the key: who adds a folder to sys.path has added what is installed there
-    found: dict[tuple[Kind, str], tuple[Extension, ...]] = {}
+    del path  # only the key of the cache: a new folder in sys.path may bring more extensions
+    extensions: dict[tuple[Kind, str], tuple[Extension, ...]] = {}
     for kind, group in GROUPS.items():
         for entry in sorted(entry_points(group=group)):
-            added = _extension(kind, entry)
-            key = (kind, added.name)
-            if added not in found.get(key, ()):  # a folder may stand twice in sys.path
-                found[key] = (*found.get(key, ()), added)
-    return found
+            extension = _extension(kind, entry)
+            key = (kind, extension.name)
+            if extension not in extensions.get(key, ()):  # a folder can occur twice in sys.path
+                extensions[key] = (*extensions.get(key, ()), extension)
+    return extensions
 
 
 def _extension(kind: Kind, entry: "EntryPoint") -> Extension:

@@ -1,4 +1,4 @@
-"""Any value as plain JSON: no secrets, nothing unprintable, capped where asked."""
+"""Any value as plain JSON: without secrets or unprintable parts, and cut to a size if asked."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -8,14 +8,15 @@ from math import isfinite
 from typing import Any
 
 Json = Any
-"""What `json.loads` can give."""
+"""Any value that `json.loads` can return."""
 
 REDACTED = "[redacted]"
 MAX_DEPTH = 32
+"""The levels of nesting that are kept; values may refer to themselves."""
 
 
 def canonical(value: Json) -> str:
-    """The one JSON text of a value: sorted keys, no spaces, UTF-8 as it is.
+    """Return the one JSON text of a value: sorted keys, no spaces, UTF-8 unescaped.
 
     Raises:
         ValueError: If the value holds NaN or an infinity.
@@ -26,40 +27,41 @@ def canonical(value: Json) -> str:
 
 
 def digest(text: str) -> str:
-    """The sha256 of a text, as 64 hexadecimal digits."""
+    """Return the sha256 of a text as 64 hexadecimal digits."""
     return sha256(text.encode()).hexdigest()
 
 
 class Cleaner:
-    """Turns values into plain JSON that may be stored and shown.
+    """A converter of values into plain JSON that may be stored and shown.
 
-    Dataclasses, pydantic models, mappings and arrays become objects and lists; numbers that JSON
-    does not know, bytes and foreign objects become a word in their place. Known secrets are
-    replaced before anything is cut, so that no part of one can stay.
+    Dataclasses, pydantic models, mappings and arrays become objects and lists. A word replaces
+    numbers that JSON does not have, bytes and foreign objects. Secrets are replaced before anything
+    is cut, so that no part of one remains.
     """
 
     def __init__(
         self, secrets: Iterable[str] = (), *, chars: int | None = None, items: int | None = None
     ) -> None:
-        """Choose what is hidden and how much is kept.
+        """Choose the secrets to hide and the amount to keep.
 
         Args:
-            secrets: Texts that must not appear, also not escaped as JSON; blank ones are ignored.
-            chars: Longer strings are cut to so many characters, with a mark saying how many went.
-            items: Longer lists and objects are cut likewise.
+            secrets: Texts that must not appear, not even escaped as JSON; blank ones are ignored.
+            chars: The most characters of a string; a mark says how many were cut.
+            items: The most entries of a list or an object; a mark says how many were cut.
         """
         self._chars = chars
         self._items = items
         given = {secret for secret in secrets if secret.strip()}
         escaped = {json.dumps(secret)[1:-1] for secret in given}
+        # The longest come first: a secret may contain another one.
         self.secrets = tuple(sorted(given | escaped, key=len, reverse=True))
 
     def __call__(self, value: object) -> Json:
-        """The value as plain JSON."""
+        """Return the value as plain JSON."""
         return self._clean(value, 0)
 
     def text(self, value: str) -> str:
-        """A string without secrets and lone surrogates, cut if it is too long."""
+        """Return a string without secrets and lone surrogates, cut if it is too long."""
         for secret in self.secrets:
             if secret in value:
                 value = value.replace(secret, REDACTED)
@@ -97,7 +99,8 @@ class Cleaner:
         return self._foreign(value, depth)
 
     def _foreign(self, value: object, depth: int) -> Json:
-        # Arrays and numbers of numpy, models of pydantic: known by how they are asked.
+        # Arrays and numbers of numpy and models of pydantic are recognised by their methods, so
+        # that neither library has to be imported.
         for name in ("tolist", "model_dump"):
             convert = getattr(value, name, None)
             if callable(convert) and not isinstance(value, type):
@@ -105,22 +108,22 @@ class Cleaner:
         return f"({type(value).__name__})"
 
     def _object(self, value: Mapping[Any, Any], depth: int) -> dict[str, Json]:
-        kept = list(value.items())[: self._items]
-        plain = {self.text(str(key)): self._clean(item, depth) for key, item in kept}
-        if len(kept) < len(value):
-            plain["…"] = f"[{len(value) - len(kept)} more]"
+        entries = list(value.items())[: self._items]
+        plain = {self.text(str(key)): self._clean(item, depth) for key, item in entries}
+        if len(entries) < len(value):
+            plain["…"] = f"[{len(value) - len(entries)} more]"
         return plain
 
     def _list(self, value: list[Any] | tuple[Any, ...], depth: int) -> list[Json]:
-        kept = value[: self._items]
-        plain = [self._clean(item, depth) for item in kept]
-        if len(kept) < len(value):
-            plain.append(f"…[{len(value) - len(kept)} more]")
+        entries = value[: self._items]
+        plain = [self._clean(item, depth) for item in entries]
+        if len(entries) < len(value):
+            plain.append(f"…[{len(value) - len(entries)} more]")
         return plain
 
 
 def _number(value: float) -> Json:
     if isinstance(value, int):
-        # Python refuses to print integers of thousands of digits.
+        # Python refuses to print integers of thousands of digits, and nobody could read them.
         return int(value) if value.bit_length() <= 1024 else "(a huge number)"
     return float(value) if isfinite(value) else str(float(value))

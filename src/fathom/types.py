@@ -17,14 +17,14 @@ BlockKind = Literal[
 ]
 """`table_head` is the row of a table that names its columns."""
 HEADS: frozenset[BlockKind] = frozenset({"heading", "table_head"})
-"""Blocks that say what is below them and answer nothing."""
+"""The blocks that announce what is below them and answer no question."""
 Source = Literal["corpus", "web"]
 AnswerStatus = Literal["answered", "abstained", "failed"]
 AbstentionReason = Literal["no_evidence", "missing_anchor", "conflict", "low_confidence", "budget"]
 VERIFIED = "verified"
 """The phase of an answer that a person verified and that is given again."""
 PARTIAL_LIST = "partial_list"
-"""Why an answer stopped that gives fewer things than were asked for."""
+"""The stop reason of an answer that gives fewer things than were asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +39,11 @@ class Span:
             raise ValueError(f"span ({self.start}, {self.end}) must satisfy 0 <= start <= end")
 
     def cut(self, text: str) -> str:
-        """The part of `text` the span covers."""
+        """Return the part of `text` that the span covers."""
         return text[self.start : self.end]
 
     def shifted(self, by: int) -> "Span":
-        """The same length, `by` characters further on."""
+        """Return a span of the same length, `by` characters further on."""
         return Span(self.start + by, self.end + by)
 
 
@@ -52,13 +52,13 @@ class Block:
     """A piece of a document's structure; blocks come in reading order and do not overlap.
 
     Attributes:
-        kind: What the piece is.
-        span: Where it stands in the document's text.
+        kind: The kind of the piece.
+        span: Its place in the document's text.
         headings: The titles of the sections around it, outermost first; a heading's own path
             ends with itself.
         page: Page, slide or sheet number from 1; `None` where the format has none.
-        recognised: How surely it was read off a picture, in [0, 1]; `None` where the file itself
-            holds the text.
+        recognised: The certainty of text recognised in a picture, in [0, 1]; `None` where the file
+            itself holds the text.
     """
 
     kind: BlockKind
@@ -77,12 +77,12 @@ class Document:
             file) or, for files, the start of the sha256 of the content, so that equal files are
             one document.
         text: The whole text; every offset anywhere in Fathom points into it.
-        path: Where it was read from (`file`, or `file#_id` for a record of a corpus file).
+        path: The place it was read from (`file`, or `file#_id` for a record of a corpus file).
         title: The document's own title, else its file name.
         language: `en`, `id`, or `und` when neither is likely.
         metadata: Typed values to filter by.
-        lines: Where lines of the file begin in the text, as (offset, line from 1), both growing;
-            empty where the format has no lines, as PDF.
+        lines: The beginnings of the file's lines in the text, as (offset, line from 1), both
+            growing; empty where the format has no lines, such as PDF.
     """
 
     id: str
@@ -95,7 +95,7 @@ class Document:
     lines: tuple[tuple[int, int], ...] = ()
 
     def place_at(self, offset: int) -> "Place":
-        """Where the character at `offset` is to be found."""
+        """Return the place of the character at `offset`."""
         block = self._block_at(offset)
         return Place(
             path=self.path,
@@ -107,51 +107,55 @@ class Document:
         )
 
     def headings_at(self, offset: int) -> tuple[str, ...]:
-        """The section path of the character at `offset`, outermost first."""
+        """Return the section path of the character at `offset`, outermost first."""
         block = self._block_at(offset)
         return block.headings if block else ()
 
     def _block_at(self, offset: int) -> "Block | None":
+        # Blocks are in reading order and do not overlap, so the last one that begins by then holds
+        # it.
         before = bisect_right(self.blocks, offset, key=lambda block: block.span.start)
         return self.blocks[before - 1] if before else None
 
     def line_at(self, offset: int) -> int:
-        """The line of the character at `offset`; see `Place`."""
+        """Return the line of the character at `offset`, counted as in `Place`."""
         if not self.lines:
             return self.text.count("\n", 0, offset) + 1
         before = bisect_right(self.lines, offset, key=lambda line: line[0])
         return self.lines[max(before - 1, 0)][1]
 
     def line_span(self, line: int) -> Span:
-        """The text of a line as `line_at` counts them; of a line that holds none, the one before.
+        """Return the text span of a line, counted as `line_at` does.
 
-        Past the last line it is the last one.
+        A line of the file without text gives the line before it, and one past the end the last
+        line.
         """
         starts = self.lines or tuple(
             (start, number) for number, start in enumerate(_line_starts(self.text), start=1)
         )
-        after = max(bisect_right(starts, line, key=lambda each: each[1]), 1)
+        # Lines without text have no entry, so the last entry up to `line` counts.
+        after = max(bisect_right(starts, line, key=lambda entry: entry[1]), 1)
         start = starts[after - 1][0]
         end = starts[after][0] if after < len(starts) else len(self.text)
         return Span(start, max(start, start + len(self.text[start:end].rstrip())))
 
 
 def _line_starts(text: str) -> list[int]:
-    return [0, *(found.end() for found in re.finditer("\n", text))]
+    return [0, *(match.end() for match in re.finditer("\n", text))]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where in the documents something stands, for who wants to look it up.
+    """The place of a text in the documents, for people who want to look it up.
 
     Attributes:
         path: The file (`file#_id` for a record of a corpus file).
         title: The document's own title, else the file's name.
-        section: Headings above it, outermost first, joined by ` > `; without the title.
+        section: The headings above it, outermost first, joined by ` > `; without the title.
         page: Page, slide or sheet from 1; `None` where the format has none.
-        line: From 1: of the file where its format has lines, else of the text as it was read.
-            `fathom docs show PATH --at LINE` opens there. `None` where it is not known.
-        recognised: See `Block`.
+        line: The line from 1: of the file where its format has lines, else of the text as it was
+            read. `fathom docs show PATH --at LINE` opens there. `None` where it is not known.
+        recognised: The certainty of recognised text, as in `Block`.
     """
 
     path: str
@@ -163,18 +167,18 @@ class Place:
 
 
 def section_of(title: str, headings: tuple[str, ...]) -> str:
-    """A heading path in one line, without the document's title at its head."""
+    """Return a heading path in one line, without the document's title at its head."""
     inner = headings[1:] if headings[:1] == (title,) else headings
     return " > ".join(inner)
 
 
 class ChunkBlock(NamedTuple):
-    """A block of a document, or as much of it as stands in a chunk.
+    """A block of a document, or the part of it that lies in a chunk.
 
     Attributes:
-        kind: What the block is.
-        start: Where it begins in the chunk's text.
-        end: Where it ends there, half-open.
+        kind: The kind of the block.
+        start: The offset of its beginning in the chunk's text.
+        end: The offset of its end there, half-open.
     """
 
     kind: BlockKind
@@ -194,9 +198,9 @@ class Chunk:
         headings: Section path at the chunk's start, outermost first.
         page: Page at the chunk's start, from 1.
         title: Title of the document.
-        path: Of the document; empty where there is none.
-        source: Where it comes from; of the web nothing is known but this text.
-        blocks: What of its document's structure stands in it, in order; empty where not known.
+        path: Path of the document; empty where there is none.
+        source: The origin of the text; of the web only this text is known.
+        blocks: The blocks of the document within the chunk, in order; empty where not known.
     """
 
     id: str
@@ -213,31 +217,31 @@ class Chunk:
 
     @property
     def label(self) -> str:
-        """What its document is called: the title, led by what else folder and file are called.
+        """The name of the document: its title, after the words of folder and file names it lacks.
 
-        Of their names those words are given that the title lacks. Records of a corpus file have
-        their title only.
+        Records of a corpus file have their title only.
         """
         return " > ".join(filter(None, (self._names(), self.title)))
 
     @property
     def breadcrumb(self) -> str:
-        """Where it stands: label and section path, nothing twice; empty where there is none."""
+        """The label and the section path, each part once; empty where there is neither."""
         return " > ".join(dict.fromkeys(filter(None, (self._names(), self.title, *self.headings))))
 
     @property
     def context(self) -> str:
-        """What embedder and BM25 see: the breadcrumb, a line break, the text."""
+        """The text for embedder and BM25: the breadcrumb, a line break, the chunk's text."""
         return f"{self.breadcrumb}\n{self.text}" if self.breadcrumb else self.text
 
     def _names(self) -> str:
-        """The words of the names of folder and file that the title lacks, each once."""
+        """Return the words of the names of folder and file that the title lacks, each once."""
+        # Records of a corpus file share its name, so the name says nothing of any one of them.
         if not self.path or self.path.endswith(f"#{self.document_id}"):
             return ""
         file = PurePath(self.path)
         words = {word.casefold(): word for word in _WORD.findall(f"{file.parent.name} {file.stem}")}
-        known = set(_WORD.findall(self.title.casefold()))
-        return " ".join(word for key, word in words.items() if key not in known)
+        title_words = set(_WORD.findall(self.title.casefold()))
+        return " ".join(word for key, word in words.items() if key not in title_words)
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,7 +251,7 @@ class Filter:
     Attributes:
         key: A metadata key, or `path`, `file`, `folder`, `title`, `language`, `document`.
         op: Comparison; `in` takes a tuple, `prefix` a string.
-        value: What to compare with. Values of another type than the stored one never match.
+        value: The value to compare with; one of another type than the stored one never matches.
     """
 
     key: str
@@ -270,9 +274,8 @@ class Hit:
     Attributes:
         rank: From 1, without gaps.
         score: Comparable within one ranking only.
-        retriever: Who ranked it.
-        found_by: How many of the rankings that were fused have it among their few best; 1 where
-            nothing was fused.
+        retriever: The name of the retriever that ranked it.
+        found_by: The number of fused rankings that have it among their few best; 1 without fusion.
     """
 
     chunk: Chunk
@@ -288,15 +291,15 @@ class Hit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Citation:
-    """A verbatim quote that supports an answer; for path, title and so on see `Place`.
+    """A verbatim quote that supports an answer; path, title and so on are those of `Place`.
 
     Attributes:
         n: Number of the marker in the answer, from 1.
-        line: `None` where it is not known, as of the web.
+        line: The line, as in `Place`; `None` where it is not known, as for the web.
         start: Offset of the quote in the document's text.
         end: End of the quote, half-open.
-        verified: Whether the document's text holds the quote at these offsets, checked last.
-        support: How well the quote supports the answer, in [0, 1].
+        verified: Whether the document's text holds the quote at these offsets, checked at the end.
+        support: The support of the answer by the quote, in [0, 1].
     """
 
     n: int
@@ -320,9 +323,10 @@ class Conflict:
     """Another reading of the evidence.
 
     Attributes:
-        citations: The numbers of those that hold it.
-        refuted: Whether better backed evidence about the same thing says otherwise. A reading that
-            is not may be an answer too: a question can mean several things of one name.
+        answer: The answer by this reading.
+        citations: The numbers of the citations that hold it.
+        refuted: Whether better supported evidence about the same thing says otherwise. A reading
+            that is not refuted may be an answer too: a name in a question can mean several things.
     """
 
     answer: str
@@ -332,13 +336,13 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """A part of a hit's chunk, or a heading above it, and how well it supports an answer.
+    """A part of a hit's chunk, or a heading above it, and its support of an answer.
 
     Attributes:
-        span: Where the part stands in the chunk's text.
-        support: In [0, 1].
-        heading: A title or heading above the chunk that is quoted instead of a part of it; where
-            it stands in the document is looked up with the quote.
+        span: The place of the part in the chunk's text.
+        support: The support of the answer, in [0, 1].
+        heading: A title or heading above the chunk that is quoted instead of a part of it; its
+            place in the document is looked up with the quote.
     """
 
     hit: Hit
@@ -354,10 +358,10 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """One sentence of an answer in the words of whoever wrote it.
+    """One sentence of an answer in the words of its author.
 
     Attributes:
-        evidence: Places in the draft's evidence of what supports it, from 0.
+        evidence: The positions of its support in the draft's evidence, from 0.
     """
 
     text: str
@@ -366,12 +370,12 @@ class Claim:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Alternative:
-    """Another answer that evidence gives.
+    """Another answer that the evidence gives.
 
     Attributes:
         text: The answer in a few words.
-        evidence: Places in the draft's evidence of what supports it, from 0.
-        refuted: See `Conflict`.
+        evidence: The positions of its support in the draft's evidence, from 0.
+        refuted: Whether better supported evidence contradicts it, as in `Conflict`.
     """
 
     text: str
@@ -381,13 +385,13 @@ class Alternative:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draft:
-    """What a reader makes of its evidence, before anything is verified.
+    """A reader's answer from its evidence, before anything is verified.
 
     Attributes:
-        evidence: Best first; empty when nothing supports an answer.
+        evidence: The evidence, best first; empty when nothing supports an answer.
         claims: The answer, sentence by sentence; empty when the quotes themselves are the answer.
         short_answer: The answer in a few words, where the reader can tell; else empty.
-        alternatives: What else the evidence says, where it does not agree.
+        alternatives: The other answers of the evidence, where it does not agree.
         confidence: Probability that the evidence holds the answer, in [0, 1].
     """
 
@@ -400,23 +404,23 @@ class Draft:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What the user gets; `dataclasses.asdict` gives the shape of `ask --json`.
+    """The answer that a user gets; `dataclasses.asdict` gives the shape of `ask --json`.
 
     Attributes:
-        standalone_question: What was answered: the question as it reads without the conversation
-            that came before it, its slips of the fingers mended; `None` where there was neither.
+        standalone_question: The question that was answered: it reads without the conversation
+            before it, and its typing errors are corrected; `None` where neither applied.
         status: `failed` only when something broke; not to know is `abstained`.
         answer: Text with the markers of its citations, `[1]`; empty unless answered.
-        short_answer: A few words, where they can be told.
-        confidence: Probability of being right, in [0, 1]; `None` where nobody can say.
-        calibration: What that rests on: `own questions`, `public questions` or `a person`; `None`
-            where there is no calibration for these settings.
+        short_answer: The answer in a few words, where they can be told.
+        confidence: Probability of being right, in [0, 1]; `None` where it is not known.
+        calibration: The basis of the confidence: `own questions`, `public questions` or `a person`;
+            `None` where there is no calibration for these settings.
         phase: The step of the strategy that answered.
-        stop_reason: Why it stopped: `answered`, `partial_list` where fewer things are given than
-            were asked for, the reason of the abstention, or what broke.
-        trace_id: Under which the run can be replayed; `None` when it was not recorded.
-        warnings: What to know of the sources it cites, a line each: that they are stale. Like
-            `trace_id` no part of the record.
+        stop_reason: The reason to stop: `answered`, `partial_list` where fewer things are given
+            than were asked for, the reason of the abstention, or what broke.
+        trace_id: The id to replay the run by; `None` when it was not recorded.
+        warnings: Lines about the cited sources, such as that they are stale. Like `trace_id` they
+            are no part of the record.
     """
 
     question: str

@@ -1,4 +1,4 @@
-"""What a run has spent, what it may spend, and what a token costs."""
+"""The resources that a run has spent and may spend, and the price of a token."""
 
 from dataclasses import asdict, dataclass
 from math import isfinite
@@ -8,13 +8,13 @@ PER_MILLION = 1_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Usage:
-    """What was spent; `+` adds.
+    """The resources that were spent; `+` adds.
 
     Attributes:
         llm_calls: Calls of language models that were sent, answered or not.
         retrievals: Searches of the index and of the web.
         seconds: Wall time.
-        cost_usd: Money; `None` is unknown, and unknown plus anything stays unknown.
+        cost_usd: Cost; `None` is unknown, and unknown plus anything stays unknown.
     """
 
     llm_calls: int = 0
@@ -26,24 +26,24 @@ class Usage:
 
     @property
     def tokens(self) -> int:
-        """Prompt and completion together."""
+        """The prompt and completion tokens together."""
         return self.prompt_tokens + self.completion_tokens
 
     def __add__(self, other: "Usage") -> "Usage":
-        known = self.cost_usd is not None and other.cost_usd is not None
+        is_cost_known = self.cost_usd is not None and other.cost_usd is not None
         return Usage(
             llm_calls=self.llm_calls + other.llm_calls,
             prompt_tokens=self.prompt_tokens + other.prompt_tokens,
             completion_tokens=self.completion_tokens + other.completion_tokens,
             retrievals=self.retrievals + other.retrievals,
             seconds=self.seconds + other.seconds,
-            cost_usd=(self.cost_usd or 0.0) + (other.cost_usd or 0.0) if known else None,
+            cost_usd=(self.cost_usd or 0.0) + (other.cost_usd or 0.0) if is_cost_known else None,
         )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Budget:
-    """What may be spent; `None` is without limit, 0 allows nothing.
+    """The resources that may be spent; `None` means no limit, 0 allows nothing.
 
     Attributes:
         tokens: Prompt and completion tokens together.
@@ -63,13 +63,14 @@ class Budget:
 
     def __post_init__(self) -> None:
         for name, limit in asdict(self).items():
+            # NaN would pass every comparison with what was spent, and so never stop a run.
             if limit is not None and not (isfinite(limit) and limit >= 0):
                 raise ValueError(f"budget {name} = {limit}: must be at least 0, or None")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
-    """What a model charges, in USD for a million tokens.
+    """The price of a model, in USD per million tokens.
 
     Raises:
         ValueError: If a price is negative or not a number.
@@ -84,7 +85,7 @@ class Price:
                 raise ValueError(f"price {name} = {price}: must be at least 0 USD per million")
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """The cost in USD of so many tokens; never falls when a count grows."""
+        """Return the cost in USD of a number of tokens; it never falls when a count grows."""
         spent = self.prompt * prompt_tokens + self.completion * completion_tokens
         return spent / PER_MILLION
 

@@ -1,4 +1,4 @@
-"""The agents: the language model's implementation where a role has a model, else the local one."""
+"""The agents: with a language model where the role has one, else the local implementation."""
 
 from functools import cached_property
 from typing import TYPE_CHECKING, get_args
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from fathom.agents.question_cleaner import QuestionCleaner
     from fathom.agents.questioner import LLMQuestioner
     from fathom.agents.reader.base import Reader
-    from fathom.agents.reader.citations import CitedForm
+    from fathom.agents.reader.citations import CitationForm
     from fathom.agents.reader.confidence import AnswerConfidence
     from fathom.agents.reader.local import LocalReader
     from fathom.agents.reader.signals import AnswerSignals
@@ -42,15 +42,16 @@ from fathom.llm.prompt import Prompt
 class Assembly(RetrievalParts):
     """The parts that the settings name, each made once."""
 
-    def prompt(self, own: Prompt) -> Prompt:
+    def prompt(self, shipped: Prompt) -> Prompt:
         """Return a shipped prompt of a role, or the one in the file that replaces it."""
-        return choose_prompt(own, self.settings)
+        return choose_prompt(shipped, self.settings)
 
     @cached_property
     def quotes(self) -> "QuoteLookup":
         """The lookup of document text at a place."""
         from fathom.retrieval.quotes import QuoteLookup
 
+        # The index is looked up at each call: another one may have taken its place since.
         return QuoteLookup(lambda document: self._index().document(document))
 
     @cached_property
@@ -84,7 +85,7 @@ class Assembly(RetrievalParts):
         """The signals of an answer, in numbers."""
         from fathom.agents.reader.signals import AnswerSignals
 
-        return AnswerSignals(pairs=self.cross_reader, terms=self.terms)
+        return AnswerSignals(pairs=self.cross_reader, extract_terms=self.terms)
 
     @cached_property
     def web(self) -> "WebSearch | None":
@@ -95,6 +96,8 @@ class Assembly(RetrievalParts):
         from fathom.agents.web.search import LIST_PRICES, WebSearch
 
         return WebSearch(
+            # The client of the web engine is built at the first search, as most questions need
+            # none.
             open_engine=lambda: self.web_engine,
             identity={"provider": web.provider, "base_url": web.base_url},
             results=web.results,
@@ -119,6 +122,7 @@ class Assembly(RetrievalParts):
 
         return LLMReader(
             model=model,
+            # The local reader answers first; the model is asked only if that answer is not sure.
             local=self.local_reader,
             judge=self.judge,
             confidence=self.answer_confidence,
@@ -129,13 +133,14 @@ class Assembly(RetrievalParts):
             form=self.choose_form(model.chat.name),
         )
 
-    def choose_form(self, model: str) -> "CitedForm":
+    def choose_form(self, model: str) -> "CitationForm":
         """Return the form in which the model called `provider:model` names its evidence."""
         from fathom.agents.reader import citations as cited_answer
 
-        if cited_answer.form_for(model, self.settings.llm.evidence) == "numbers":
-            return cited_answer.ByNumber(prompt=self.prompt(cited_answer.NUMBERS_PROMPT))
-        return cited_answer.ByQuote(prompt=self.prompt(cited_answer.QUOTES_PROMPT))
+        # Which form a model masters was measured; docs/runs.md has the figures.
+        if cited_answer.choose_form(model, self.settings.llm.evidence) == "numbers":
+            return cited_answer.NumberForm(prompt=self.prompt(cited_answer.NUMBERS_PROMPT))
+        return cited_answer.QuoteForm(prompt=self.prompt(cited_answer.QUOTES_PROMPT))
 
     @cached_property
     def answer_confidence(self) -> "AnswerConfidence":
@@ -153,7 +158,7 @@ class Assembly(RetrievalParts):
 
     @cached_property
     def answer_fit(self) -> "AnswerFit":
-        """Tells whether what a person says is right answers the question."""
+        """The check whether a right answer that a person gives answers the question."""
         from fathom.agents.fit import AnswerFit
 
         return AnswerFit(pairs=self.cross_reader, judge=self.local_judge)
@@ -220,6 +225,8 @@ class Assembly(RetrievalParts):
         return Debate(
             debaters=self.debaters,
             aggregator=self._aggregator(min_share),
+            # The scout tells for each question whether there is anything to debate, at no call of a
+            # model.
             scout=self.local_debater,
             rounds=section.rounds,
             feedback=section.feedback,
@@ -296,15 +303,15 @@ class Assembly(RetrievalParts):
         """The reorderer: orders hits by what they say to a question."""
         from fathom.agents.reorderer import PROMPT, LLMReorderer
 
-        model, own = self.models.language_models.get_model("reorderer"), self.settings.hybrid
+        model, section = self.models.language_models.get_model("reorderer"), self.settings.hybrid
         if model is None:
             return self.reranker
         return LLMReorderer(
             model=model,
             local=self.reranker,
-            top=own.reorder_top,
-            window=own.window,
-            step=own.step,
+            top=section.reorder_top,
+            window=section.window,
+            step=section.step,
             prompt=self.prompt(PROMPT),
         )
 
@@ -349,6 +356,7 @@ class Assembly(RetrievalParts):
         """The selector of the hits that are worth reading."""
         from fathom.agents.selector import PROMPT, LLMSelector, LocalSelector
 
+        # The selector has no model of its own in the settings; the reorderer's ranks hits anyway.
         model = self.models.language_models.get_model("reorderer")
         local = LocalSelector(reranker=self.reranker, keep=self.settings.mao.keep)
         if model is None:
@@ -394,6 +402,7 @@ class Assembly(RetrievalParts):
         policy = make_workflow_policy(section.policy, score_gap=section.score_gap)
         if model is None:
             return LocalPlanner(policy=policy)
+        # The estimate of a workflow's tokens counts the roles that a model plays.
         roles = {
             role for role in get_args(AgentRole) if self.models.language_models.get_model(role)
         }
@@ -416,6 +425,8 @@ class Assembly(RetrievalParts):
         section = self.settings.adaptive
         enough = self.settings.ask.min_confidence
         policy = load_policy(section.policy, section.forced, min_confidence=enough)
+        # A forced sequence runs as it is, and without a reader's model there is none to fall back
+        # on.
         if section.forced or self.models.language_models.get_model("reader") is None:
             return policy
         return ModelFallbackPolicy(

@@ -1,4 +1,4 @@
-"""What an engine learns of its answers: calibrations, and what people say of them."""
+"""The calibrations of an engine's answers, and people's feedback on the answers."""
 
 import json
 import logging
@@ -52,6 +52,8 @@ class Calibrations:
 
         name = self._name(strategy)
         stored = self._index.reader().calibrations()
+        # The stored text is part of the key, so a calibration that another process stores is
+        # noticed.
         key = name, stored.get(name, "")
         if key not in self._current:
             self._current[key] = choose_calibration(self._assembly(), name, stored)
@@ -123,12 +125,13 @@ class Calibrations:
         try:
             moved = self.drift(strategy)
         except RunError:
-            return ()  # the traces cannot be read; whoever stores the next trace reports that
+            return ()  # the traces cannot be read; storing the next trace reports that
         if not moved:
             return ()
         return (
-            f"what is asked lately is not what {strategy} was calibrated on ({', '.join(moved[:3])}"
-            " moved): its rates of errors may not hold; run `fathom calibrate` with such questions",
+            f"recent questions differ from those {strategy} was calibrated on "
+            f"({', '.join(moved[:3])} moved): its error rates may not hold; "
+            "run `fathom calibrate` with such questions",
         )
 
     def add_feedback(
@@ -166,11 +169,13 @@ class Calibrations:
         from fathom.strategies.verified import feedback_on
 
         if answer and not counts:
-            raise UsageError("feedback: what does not count says right or wrong, no answer")
+            raise UsageError(
+                "feedback: feedback that does not count can say right or wrong, but give no answer"
+            )
         trace = self._traces.get(trace_id)
         documents = [self._documents.get(source) for source in sources]
         index = self._index.reader(checked=False)
-        fits = self._assembly().answer_fit.fits
+        fits = self._assembly().answer_fit.answers_question
         feedback, held = feedback_on(trace, right, answer.strip(), documents, index.document, fits)
         feedback = replace(feedback, made_for=hash_identity(self._assembly(), trace), note=note)
         if not counts:
@@ -201,10 +206,11 @@ class Calibrations:
         try:
             feedback = self._traces.store.feedback(key=key_of(query.text, query.filters))
         except RunError as error:
-            logging.getLogger("fathom").warning("what people said is not known: %s", error)
+            logging.getLogger("fathom").warning("the feedback cannot be read: %s", error)
             return {}
         counted = [entry for entry in feedback if entry.counts]
         verified = [entry.again for entry in counted if entry.again is not None]
+        # The latest word counts: an answer verified once may have become wrong since.
         refused = counted and counted[-1].said == "wrong"
         return {} if refused or not verified else {"verified": verified[-1]}
 

@@ -128,11 +128,11 @@ class Documents:
             IndexMismatch: If the index was made with other settings, unless `rebuild`.
             IndexLocked: If another process is writing.
         """
-        given = _as_paths(paths)
-        roots = [make_absolute(path) for path in given] or self.roots()
+        named_paths = _as_paths(paths)
+        roots = [make_absolute(path) for path in named_paths] or self.roots()
         if not roots:
             raise UsageError("the index was asked to hold nothing; name a file or folder to ingest")
-        check_paths(given or roots, self._wanted, self._is_known)
+        check_paths(named_paths or roots, self._wanted, self._is_known)
         if rebuild and not lose:
             self._check_none_lost(roots)
         from fathom.assembly.worker import open_chunker
@@ -142,7 +142,7 @@ class Documents:
 
         assembly = self._assembly()
         with (
-            nullcontext() if given else self._index.place.sent_on_disk(),
+            nullcontext() if named_paths else self._index.place.sent_on_disk(),
             self._open_workers(assembly) as workers,
             self._open_writer(assembly, roots, anew=rebuild) as (writer, before),
             Sandbox(assembly.parse_limits) as sandbox,
@@ -222,26 +222,27 @@ class Documents:
         try:
             index = self._index.reader(checked=False)
         except FathomError:
-            return  # there is none, or it is damaged: nobody knows what it held
-        lost = outside(index, roots)
-        if not lost:
+            return  # there is no index, or a damaged one: what it held is unknown
+        lost_places = outside(index, roots)
+        if not lost_places:
             return
         places = [
             root
             for root in map(display, roots_of(index))
-            if any(is_below(place, root) for place in lost)
+            if any(is_below(place, root) for place in lost_places)
         ]
-        more = f" and {len(places) - MOST_NAMED} more" if places[MOST_NAMED:] else ""
+        remainder = f" and {len(places) - MOST_NAMED} more" if places[MOST_NAMED:] else ""
         raise UsageError(
-            f"--rebuild would lose {len(lost)} documents of {', '.join(places[:MOST_NAMED])}{more};"
-            " name these too, name nothing to rebuild all, or add --yes"
+            f"--rebuild would lose {len(lost_places)} documents of "
+            f"{', '.join(places[:MOST_NAMED])}{remainder}; "
+            "name these too, name nothing to rebuild all, or add --yes"
         )
 
     def _is_known(self, path: Path) -> bool:
         try:
             index = self._index.reader(checked=False)
         except FathomError:
-            return False  # there is none, or a damaged one
+            return False  # there is no index, or a damaged one
         return any(True for _ in index.sources(display(make_absolute(path))))
 
 

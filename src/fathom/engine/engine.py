@@ -140,9 +140,9 @@ class Engine:
         with self._lock:
             executor, self._executor = self._executor, None
         self._close_models()
-        if executor is not None:  # not under the lock: what is at work may ask for it
+        if executor is not None:  # outside the lock, which running work may need
             executor.shutdown(cancel_futures=True)
-            self._close_models()  # again: what was at work may have loaded a model
+            self._close_models()  # again: the running work may have loaded a model
         with self._lock:
             self._strategies.clear()
             self.traces.close()
@@ -266,7 +266,7 @@ class Engine:
         index = self._opened.filled_reader(checked=name != "keyword")
         return self.assembly.retriever(name, index)
 
-    # Documents go in.
+    # Ingestion.
 
     def ingest(
         self,
@@ -392,7 +392,7 @@ class Engine:
         # A wrong model or domain file is reported before anything is opened.
         assembly.prepare()
         _ = assembly.domain
-        if not self.models.is_warm:  # in the background, as importing LangGraph takes as long
+        if not self.models.is_warm:  # in the background, as importing LangGraph takes just as long
             self.executor.submit(self.models.warm_up)
         from fathom.assembly.calibrations import make_weigher
         from fathom.strategies.run import Surroundings, run
@@ -463,7 +463,7 @@ class Engine:
         cited = outcome.answer.citations
         changed = warnings_of(cited, index, self._digests, shared=self.index.is_shared)
         warnings = (*changed, *doubts_of(cited), *cautions)
-        # The answer of the record, which holds no secrets: what is given can be looked up later.
+        # The record's answer holds no secrets, and the user can look up the very same answer later.
         answer = restore_answer(outcome.trace.answer)
         return replace(outcome, answer=replace(answer, warnings=warnings))
 
@@ -501,9 +501,11 @@ class Engine:
 
         trace = self.traces.get(trace_id)
         layers = Layers.over(self.settings, trace.origin.settings)
+        # A replay reads its record only, so nothing may open a socket.
         layers.assign([*assignments, "offline=true"])
         settings = layers.settings()
         name = trace.origin.strategy
+        # The record must hold every reply; a call that it lacks is reported instead of sent.
         models = self.models.with_connect(settings, AbsentModel)
         assembly = Assembly(settings, index=_refuse_index, models=models)
         surroundings = Surroundings(
@@ -545,6 +547,7 @@ class Engine:
         with other.index.open_writer(index.status().identity) as writer:
             status = copy(index, writer, copy_more)
         if self.traces.exist():
+            # Traces come last: one whose texts are not in the index yet would be deleted.
             copy_traces(self.traces.store, other.traces.store)
         return status
 
@@ -556,8 +559,10 @@ class Engine:
         """
         names = [space.name for space in self.status().spaces]
         if name not in names:
-            known = f"there are of {', '.join(names)}" if names else "there are none"
-            raise UsageError(f"no vectors of {name!r}: {known} beside those of models.embedder")
+            available = f"there are those of {', '.join(names)}" if names else "there are none"
+            raise UsageError(
+                f"no vectors of {name!r}: {available} besides those of models.embedder"
+            )
         with self.index.open_writer(None) as writer:
             writer.drop_space(name)
 
@@ -617,4 +622,4 @@ def _make_models(
 
 
 def _refuse_index(*_: object) -> NoReturn:
-    raise RuntimeError("a replay asked the index; it must not")
+    raise RuntimeError("a replay tried to read the index, which it must not")

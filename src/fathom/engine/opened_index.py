@@ -114,6 +114,7 @@ class OpenedIndex:
                     self._on_replaced()
                 self._opened, self._stamp, self._is_checked = opened, stamp, checked
             elif checked and not self._is_checked:
+                # Opening compares the identity; the reader that is open already stays in use.
                 self.place.open_reader(self._expected_identity(checked)).close()
                 self._is_checked = True
             return self._opened

@@ -1,4 +1,4 @@
-"""The traces of an engine: what was asked, and what people said of the answers."""
+"""The traces of an engine: the records of its answers."""
 
 import logging
 from dataclasses import replace
@@ -21,7 +21,7 @@ LOG = logging.getLogger("fathom")
 
 
 class Traces:
-    """The traces kept with the index of an engine."""
+    """The traces stored with the index of an engine."""
 
     def __init__(self, settings: Settings, index: OpenedIndex) -> None:
         """Create the facade; the store is opened on first use."""
@@ -96,7 +96,7 @@ class Traces:
     def explain(self, answer: Answer) -> str:
         """Return the steps of an answer with their reasons, as a tree of lines."""
         if answer.trace_id is None:
-            return "its steps were not kept; see trace.enabled"
+            return "its steps were not stored; trace.enabled turns recording on"
         return format_tree(self.store.get(answer.trace_id))
 
     def save(self, outcome: "RunOutcome") -> "RunOutcome":
@@ -112,7 +112,7 @@ class Traces:
             held = collect_texts(outcome.trace)
             self.store.put(outcome.trace, held=held, warnings=outcome.answer.warnings)
         except RunError as error:
-            LOG.warning("the trace was not kept: %s", error)
+            LOG.warning("the trace was not stored: %s", error)
             return outcome
         return replace(outcome, answer=replace(outcome.answer, trace_id=outcome.trace.id))
 

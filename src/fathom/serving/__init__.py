@@ -1,1 +1,1 @@
-"""The outside: command line now, servers later."""
+"""The surfaces of Fathom: command line, HTTP server and MCP tools."""

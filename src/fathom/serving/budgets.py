@@ -1,4 +1,4 @@
-"""What somebody who asks over a network may spend: as much as the operator allows, or less."""
+"""The budget of a question over a network: what the operator allows, or less."""
 
 from dataclasses import asdict
 from typing import Any, Literal
@@ -12,24 +12,26 @@ Effort = Literal["low", "medium", "high"]
 def budget_of(
     settings: Settings, effort: Effort | None = None, asked: Budget | None = None
 ) -> Budget:
-    """The budget of one question.
+    """Return the budget of one question.
 
     Args:
-        settings: The operator's: what each effort may spend, and what `[budget]` sets lower than
-            its own effort does, which then holds for every question.
-        effort: By default that of the settings.
-        asked: Limits of whoever asks; they lower what may be spent and never raise it.
+        settings: The operator's settings. A limit of `[budget]` that is lower than that of its
+            own effort holds for every question.
+        effort: The effort; by default that of the settings.
+        asked: The caller's own limits; they lower the budget and never raise it.
     """
-    usual = getattr(settings.effort, settings.budget.effort)
+    default = getattr(settings.effort, settings.budget.effort)
     chosen = settings.budget if effort is None else getattr(settings.effort, effort)
     limits: dict[str, Any] = {}
-    for name, own in asdict(asked or Budget()).items():
-        least = strictest(getattr(settings.budget, name), getattr(usual, name))
-        ceiling = None if least == getattr(usual, name) else least
-        limits[name] = strictest(getattr(chosen, name), own, ceiling)
+    for name, limit in asdict(asked or Budget()).items():
+        operator_limit = strictest(getattr(settings.budget, name), getattr(default, name))
+        # Only a limit that the operator lowered is a ceiling: a higher effort may otherwise spend
+        # more.
+        ceiling = None if operator_limit == getattr(default, name) else operator_limit
+        limits[name] = strictest(getattr(chosen, name), limit, ceiling)
     return Budget(**limits)
 
 
 def strictest(*limits: float | None) -> float | None:
-    """The least of some limits; `None` is without limit."""
+    """Return the lowest of some limits; `None` stands for no limit."""
     return min((limit for limit in limits if limit is not None), default=None)

@@ -1,7 +1,7 @@
-"""What every surface gives of hits, documents, replays and the index, as JSON.
+"""The JSON shapes of hits, documents, replays and the index.
 
-The same objects on the command line (`--json`), over HTTP and over MCP; an answer's shape is its
-own, see `fathom.types.Answer`.
+The command line (`--json`), HTTP and MCP give the same objects. The shape of an answer is that
+of its class, `fathom.types.Answer`.
 """
 
 import re
@@ -12,25 +12,26 @@ from typing import TYPE_CHECKING, Any
 from fathom.jsonable import Json
 from fathom.types import Document, Hit, Place
 
-if TYPE_CHECKING:  # only who answers or calibrates needs them
+if TYPE_CHECKING:  # only commands that answer or calibrate need these
     from fathom.calibration.law import Calibration
     from fathom.index.base import IndexStatus
     from fathom.strategies.run import Replay
 
 _UNSEEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff"  # controls, halves of pairs
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff"  # control characters, surrogates
     "\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # order and width
-    "\U000e0000-\U000e0fff]"  # tags and their kind: text that a model reads and nobody sees
+    "\U000e0000-\U000e0fff]"  # tags: a model reads them as text, and people see nothing
 )
 
 
 def harmless(value: Json) -> Json:
-    """Plain JSON whose texts hold no character that nobody sees and that steers who reads it.
+    """Return plain JSON without invisible characters, which could steer a reader unseen.
 
-    Each is replaced by one other, so that offsets hold and a quote still stands in its document.
+    Each one is replaced by one other character, so that offsets hold and a quote still matches its
+    document.
     """
     if isinstance(value, str):
-        return _UNSEEN.sub(lambda found: " " if found[0].isspace() else "\ufffd", value)
+        return _UNSEEN.sub(lambda match: " " if match[0].isspace() else "\ufffd", value)
     if isinstance(value, Mapping):
         return {harmless(str(key)): harmless(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -39,7 +40,7 @@ def harmless(value: Json) -> Json:
 
 
 def hits_json(query: str, hits: Sequence[Hit], places: Sequence[Place]) -> dict[str, Any]:
-    """The shape of `search --json`; of each hit its place is given too."""
+    """Return hits with their places in the shape of `search --json`."""
     return {
         "query": query,
         "hits": [
@@ -59,7 +60,7 @@ def hits_json(query: str, hits: Sequence[Hit], places: Sequence[Place]) -> dict[
 
 
 def document_json(document: Document) -> dict[str, Any]:
-    """A document with its text, without its structure."""
+    """Return a document with its text, without its structure."""
     return {
         "id": document.id,
         "path": document.path,
@@ -70,31 +71,37 @@ def document_json(document: Document) -> dict[str, Any]:
     }
 
 
-def replay_json(done: "Replay") -> dict[str, Any]:
-    """The shape of `replay --json`."""
+def replay_json(replay: "Replay") -> dict[str, Any]:
+    """Return a replay in the shape of `replay --json`."""
     return {
-        "trace_id": done.trace.id,
-        "same": done.same,
-        "difference": done.difference,
-        "missing": done.missing,
-        "prompts": done.prompts,
-        "answer": done.answer,
+        "trace_id": replay.trace.id,
+        "same": replay.same,
+        "difference": replay.difference,
+        "missing": replay.missing,
+        "prompts": replay.prompts,
+        "answer": replay.answer,
     }
 
 
 def status_json(status: "IndexStatus", calibrations: "Mapping[str, Calibration]") -> dict[str, Any]:
-    """The shape of `status --json`."""
-    known = {name: calibration_json(made) for name, made in calibrations.items()}
-    return {**asdict(status), "calibrations": known}
+    """Return the state of an index in the shape of `status --json`."""
+    by_strategy = {
+        name: calibration_json(calibration) for name, calibration in calibrations.items()
+    }
+    return {**asdict(status), "calibrations": by_strategy}
 
 
-def calibration_json(made: "Calibration") -> dict[str, Any]:
-    """A calibration without its numbers."""
+def calibration_json(calibration: "Calibration") -> dict[str, Any]:
+    """Return a calibration without its learned numbers."""
     return {
-        "source": made.source,
-        "made_of": dict(made.made_of),
+        "source": calibration.source,
+        "made_of": dict(calibration.made_of),
         "certificates": [
-            {"max_error": each.max_error, "threshold": each.threshold, "coverage": each.coverage}
-            for each in made.certificates
+            {
+                "max_error": certificate.max_error,
+                "threshold": certificate.threshold,
+                "coverage": certificate.coverage,
+            }
+            for certificate in calibration.certificates
         ],
     }

@@ -1,4 +1,4 @@
-"""What people are told of an answer, in the same words on every way out, English or Indonesian."""
+"""The words about an answer, the same on every surface, in English or Indonesian."""
 
 import re
 from collections.abc import Mapping
@@ -17,15 +17,17 @@ class Wording:
     """The words of one language.
 
     Attributes:
-        unknown: Begins an abstention.
-        reasons: Why there is no answer, by the reason of an abstention.
-        nearest: Stands above the citations of an abstention.
-        understood: Stands before the question that a follow-up question was understood as.
-        differing: Stands above the readings of documents that do not agree.
-        refuted: Follows a reading that better backed ones contradict.
-        partial: Fewer things were found than were asked for.
-        pages: What the pages of a document are called, by the English word.
-        recognised: Stands before how surely a text was read off a picture.
+        unknown: The beginning of an abstention.
+        reasons: The reasons of abstentions, as sentences.
+        nearest: The heading of the citations of an abstention.
+        sources: The heading of the citations of an answer.
+        understood: The words before the question that a follow-up question was understood as.
+        differing: The heading of the readings of documents that do not agree.
+        refuted: The words after a reading that better supported ones contradict.
+        partial: The notice that fewer things were found than the question asks for.
+        warning: The word before a warning.
+        pages: The words for the pages of a document, by the English word.
+        recognised: The words before the certainty of text recognised in a picture.
     """
 
     unknown: str
@@ -83,34 +85,35 @@ LANGUAGES = (ENGLISH, INDONESIAN)
 
 
 def wording_for(question: str) -> Wording:
-    """The words of the language that a question is in."""
+    """Return the words of the language of a question."""
     return INDONESIAN if question_language(question) == "id" else ENGLISH
 
 
 def page_word(path: str) -> str:
-    """What the pages of a file are called: `page`, `slide` or `sheet`."""
+    """Return the word for the pages of a file: `page`, `slide` or `sheet`."""
     return _PAGE_WORDS.get(PurePath(path).suffix.lower(), "page")
 
 
 def called(place: Place | Citation) -> str:
-    """The title of a document, or else its file and the record in it."""
+    """Return the title of a document, or else its file name with the record in it."""
     return place.title or PurePath(place.path).name
 
 
 def place_name(place: Place | Citation, words: Wording = ENGLISH) -> str:
-    """Document, section and page of a place, as a person would name it.
+    """Return document, section and page of a place, as a person would name it.
 
-    Of text that was read off a picture it says so, and how surely, in percent rounded down.
+    For text recognised in a picture it includes the certainty, in percent rounded down.
     """
     name = " > ".join(filter(None, (called(place), place.section)))
     page = f", {words.pages[page_word(place.path)]} {place.page}" if place.page else ""
-    sure = place.recognised
-    read = "" if sure is None else f", {words.recognised} {int(sure * 100)}%"
-    return f"{name}{page}{read}"
+    certainty = place.recognised
+    recognition = "" if certainty is None else f", {words.recognised} {int(certainty * 100)}%"
+    return f"{name}{page}{recognition}"
 
 
 def short_answer(answer: Answer) -> str:
-    """The short answer where it says less than the whole; else empty."""
+    """Return the short answer if it says less than the whole one; else an empty text."""
+    # Markers and a final stop are no difference: the two would look alike to a reader.
     short = " ".join(answer.short_answer.split())
     whole = _MARK.sub("", answer.answer).strip(" .")
     return short if short.strip(" .") != whole else ""
@@ -118,11 +121,12 @@ def short_answer(answer: Answer) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """What some of the documents say, where they do not agree.
+    """A reading that some of the documents hold, where the documents disagree.
 
     Attributes:
-        citations: The numbers of those that say it.
-        refuted: See `fathom.types.Conflict`.
+        text: The answer by this reading.
+        citations: The numbers of the citations that hold it.
+        refuted: Whether better supported evidence contradicts it, as in `Conflict`.
     """
 
     text: str
@@ -131,16 +135,17 @@ class Reading:
 
 
 def readings(answer: Answer) -> tuple[Reading, ...]:
-    """Who says what, the answer's own reading first; empty where the documents agree."""
+    """Return all readings, the answer's own first; none where the documents agree."""
     if not answer.conflicts:
         return ()
     others = {n for conflict in answer.conflicts for n in conflict.citations}
-    own = tuple(each.n for each in answer.citations if each.n not in others)
-    said = [
-        Reading(text=answer.short_answer, citations=own),
+    # A citation of no other reading supports the answer's own.
+    agreeing = tuple(citation.n for citation in answer.citations if citation.n not in others)
+    stated = [
+        Reading(text=answer.short_answer, citations=agreeing),
         *(
-            Reading(text=each.answer, citations=each.citations, refuted=each.refuted)
-            for each in answer.conflicts
+            Reading(text=conflict.answer, citations=conflict.citations, refuted=conflict.refuted)
+            for conflict in answer.conflicts
         ),
     ]
-    return tuple(each for each in said if each.text)
+    return tuple(reading for reading in stated if reading.text)

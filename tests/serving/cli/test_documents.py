@@ -38,7 +38,7 @@ def test_they_are_listed_and_dropped(tmp_path: Path, capsys: Captured) -> None:
 def test_without_any_the_list_says_so(tmp_path: Path, capsys: Captured) -> None:
     vectors_list(str(ingested(tmp_path) / "index"))
 
-    assert capsys.readouterr().out == "none beside those of models.embedder\n"
+    assert capsys.readouterr().out == "no vectors besides those of models.embedder\n"
 
 
 def test_one_that_lacks_vectors_says_how_to_get_them() -> None:

@@ -19,7 +19,7 @@ def test_status_stale_names_what_changed_and_what_vanished(run: Run, corpus: Pat
     assert shown.out.splitlines() == [
         f"{corpus / 'fees.md'}: changed since it was read",
         f"{corpus / 'hours.txt'}: gone since it was read",
-        "2 to look at; `fathom ingest` reads them again",
+        "2 files differ; `fathom ingest` reads them again",
     ]
     assert run("status", "--stale", "--json").json == {
         "stale": [

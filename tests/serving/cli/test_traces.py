@@ -102,7 +102,7 @@ def test_the_steps_are_explained_after_the_answer(asked: Ran, run: Run) -> None:
     out = run("ask", QUESTION, "--explain").out
     assert out.index(COSTS) < out.index("─ finalize (finalizer) -> answered")
     untraced = run("ask", QUESTION, "--explain", "--set", "trace.enabled=false")
-    assert "were not kept" in untraced.out
+    assert "were not stored" in untraced.out
 
 
 @pytest.mark.parametrize(
@@ -163,7 +163,8 @@ def test_a_replay_with_another_prompt_says_so(
     corpus: Path,  # noqa: F811
     tmp_path: Path,
 ) -> None:
-    mine = tmp_path / "mine.txt"
+    mine = tmp_path / "prompts" / "reader.txt"
+    mine.parent.mkdir()
     mine.write_text("Answer from the chunks, or reply with null.")
     run("ingest", str(corpus))
     with served(says(reply(COSTS, COSTS))) as server:
@@ -176,7 +177,7 @@ def test_a_replay_with_another_prompt_says_so(
     version = run("config", "prompts", "reader", "--json").json["version"]
     assert f"in  prompt: reader {version}" in run("trace", trace_id).out
     assert run("replay", trace_id).out.startswith("the same answer")
-    other = run("replay", trace_id, "--set", f"llm.prompts.reader={mine}")
+    other = run("replay", trace_id, "--set", f"llm.prompts={mine.parent}")
     assert other.code == 5
     assert f"prompt reader {version} is reader " in other.out
     assert f"({mine}) now" in other.out

@@ -1,4 +1,4 @@
-"""The command line, a file for each group of commands."""
+"""The command line, with one file for each group of commands."""
 
 from fathom.serving.cli.app import app, main
 

@@ -1,4 +1,4 @@
-"""Runs the command line: python -m fathom.serving.cli."""
+"""The entry point of `python -m fathom.serving.cli`."""
 
 from fathom.serving.cli.app import main
 

@@ -1,4 +1,4 @@
-"""The command line: argument parsing and printing only."""
+"""The command line: parsing of arguments and printing only."""
 
 import gc
 import json
@@ -45,7 +45,9 @@ if TYPE_CHECKING:  # a command imports what it needs: `--help` must not wait for
     from fathom.engine import Engine
 
 GARBAGE_AFTER = 50_000
-"""Objects; at Python's 700, looking for garbage among what was imported is a tenth of a start."""
+"""The number of new objects that starts a garbage collection.
+
+At Python's default of 700, the collections during the imports take a tenth of the start."""
 
 app = typer.Typer(
     name="fathom",
@@ -63,7 +65,7 @@ def main() -> NoReturn:
     try:
         code = app(prog_name="fathom", standalone_mode=False)
         sys.stdout.flush()
-    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last place to tell it
+    except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - nothing above reports errors
         sys.exit(told(error, as_json="--json" in sys.argv[1:]))
     sys.exit(code if isinstance(code, int) else 0)
 
@@ -80,48 +82,50 @@ def _root(
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
     ] = False,
 ) -> None:
-    """See the help of each command."""
+    """Define the options of the whole command line."""
 
 
 @app.command()
 def ingest(
     paths: Annotated[
         list[Path] | None,
-        typer.Argument(help="Files, folders, BEIR folders; by default all that are known."),
+        typer.Argument(help="Files, folders or BEIR folders; by default all known ones."),
     ] = None,
     index: IndexOption = None,
     as_json: JsonOption = False,
     prune: Annotated[bool, typer.Option(help="Also remove documents whose file is gone.")] = False,
     rebuild: Annotated[
-        bool, typer.Option(help="Make the index anew; the old one stays until that is done.")
+        bool, typer.Option(help="Build a new index; the old one serves until it is complete.")
     ] = False,
     yes: Annotated[
-        bool, typer.Option("--yes", help="With --rebuild: lose what lies outside of PATHS.")
+        bool, typer.Option("--yes", help="With --rebuild: allow losing documents outside PATHS.")
     ] = False,
     include: Annotated[
         list[str] | None,
-        typer.Option(metavar="PATTERN", help="Take only such files, '*.md'; may be repeated."),
+        typer.Option(metavar="PATTERN", help="Only files like this, as '*.md'; may be repeated."),
     ] = None,
     exclude: Annotated[
         list[str] | None,
-        typer.Option(metavar="PATTERN", help="Leave such files and folders out; likewise."),
+        typer.Option(
+            metavar="PATTERN", help="Leave out files and folders like this; may be repeated."
+        ),
     ] = None,
     workers: Annotated[
         str | None,
-        typer.Option(metavar="N|ray|ray://HOST:PORT", help="Who reads files and makes vectors."),
+        typer.Option(metavar="N|ray|ray://HOST:PORT", help="Processes that read and embed files."),
     ] = None,
     wait_vectors: Annotated[
         bool,
-        typer.Option("--wait-vectors", help="Documents are found only once they have vectors."),
+        typer.Option("--wait-vectors", help="Make documents searchable only with vectors."),
     ] = False,
     report: Annotated[
         Path | None, typer.Option(help="Write the status of each file here, as JSON.")
     ] = None,
     verbose: Annotated[
-        bool, typer.Option("-v", "--verbose", help="A line a file on stderr, once it is stored.")
+        bool, typer.Option("-v", "--verbose", help="Print a line on stderr for each stored file.")
     ] = False,
     follow: Annotated[
-        bool, typer.Option("--watch", help="Go on whenever something changes, until Ctrl-C.")
+        bool, typer.Option("--watch", help="Ingest again after every change, until Ctrl-C.")
     ] = False,
     assignments: SetOption = None,
     offline: OfflineOption = False,
@@ -142,28 +146,35 @@ def ingest(
         "ingest.workers": workers,
         "ingest.wait_vectors": wait_vectors or None,
     }
-    failed: list[int] = []
+    failure_counts: list[int] = []
 
-    def once(engine: "Engine") -> None:
-        anew = rebuild and not failed
-        with ingest_progress(verbose=verbose) as on_progress, Told(on_progress, anew=anew) as kept:
-            done = engine.ingest(paths or (), prune=prune, rebuild=anew, lose=yes, on_progress=kept)
-        failed.append(done.failed)
+    def ingest_once(engine: "Engine") -> None:
+        # With --watch only the first round rebuilds; later rounds update the new index.
+        anew = rebuild and not failure_counts
+        with (
+            ingest_progress(verbose=verbose) as on_progress,
+            Told(on_progress, anew=anew) as progress,
+        ):
+            outcome = engine.ingest(
+                paths or (), prune=prune, rebuild=anew, lose=yes, on_progress=progress
+            )
+        failure_counts.append(outcome.failed)
         if report is not None:
-            text = json.dumps(asdict(done), ensure_ascii=False, indent=1)
+            text = json.dumps(asdict(outcome), ensure_ascii=False, indent=1)
             report.write_text(f"{text}\n", encoding="utf-8")
         if as_json:
-            show_json(done)
+            show_json(outcome)
         else:
-            show(ingest_text(done))
+            show(ingest_text(outcome))
         sys.stdout.flush()
 
     with build_engine(index, assignments, offline=offline, flags=flags) as engine:
         if follow:
-            watch(lambda: engine.documents.fingerprint(paths or ()), lambda: once(engine))
+            watch(lambda: engine.documents.fingerprint(paths or ()), lambda: ingest_once(engine))
         else:
-            once(engine)
-    return 6 if failed[-1] else 0
+            ingest_once(engine)
+    # With --watch the last round counts: a file that failed before may have been mended since.
+    return 6 if failure_counts[-1] else 0
 
 
 @app.command()
@@ -180,7 +191,7 @@ def ask(
     deadline: DeadlineOption = None,
     max_error: MaxErrorOption = None,
     explain: Annotated[
-        bool, typer.Option("--explain", help="Show the steps with their reasons too.")
+        bool, typer.Option("--explain", help="Also show the steps with their reasons.")
     ] = False,
     history: HistoryOption = None,
     filters: FilterOption = None,
@@ -207,7 +218,7 @@ def ask(
     with build_engine(index, assignments, offline=offline, flags=flags) as engine:
         note_writer(engine)
         answer = engine.ask(text, filters=filters or (), history=turns, listener=steps_shown())
-        # Shown at once: closing the engine may have to wait for a search that was cut.
+        # Print before the engine closes: closing may have to wait for a search that was cut off.
         if as_json:
             steps = {"steps": engine.traces.steps(answer)} if explain else {}
             show_json({**asdict(answer), **steps})
@@ -215,6 +226,7 @@ def ask(
             show(answer_text(answer, seconds=seconds_running()), citation_links(answer))
         if explain and not as_json:
             show(f"\n{engine.traces.explain(answer)}")
+    # Scripts can then ask again with a higher effort, which no other abstention calls for.
     if answer.status == "abstained" and answer.stop_reason == "budget":
         return 4
     return {"answered": 0, "abstained": 3, "failed": 5}[answer.status]
@@ -222,8 +234,8 @@ def ask(
 
 @app.command()
 def search(
-    query: Annotated[str, typer.Argument(help="What to look for; - reads it from stdin.")],
-    k: Annotated[int | None, typer.Option("-k", "--k", help="How many hits.")] = None,
+    query: Annotated[str, typer.Argument(help="The words to search for; - reads them from stdin.")],
+    k: Annotated[int | None, typer.Option("-k", "--k", help="Number of hits.")] = None,
     retriever: RetrieverOption = None,
     index: IndexOption = None,
     as_json: JsonOption = False,
@@ -258,7 +270,7 @@ def _text(argument: str) -> str:
         raise UsageError(f"stdin is not UTF-8 text: {error.reason}") from None
 
 
-# In the order of the help: what everybody needs comes first.
+# This order is that of the help: the commands that everybody needs come first.
 app.command()(documents.status)
 app.command()(traces.trace)
 app.command()(traces.replay)

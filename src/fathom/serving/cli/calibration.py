@@ -1,4 +1,4 @@
-"""`fathom calibrate` and `fathom feedback`: what answers are worth, by those who know better."""
+"""`fathom calibrate` and `fathom feedback`: learning from known answers and from people."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -25,25 +25,26 @@ if TYPE_CHECKING:  # a command imports what it needs: `--help` must not wait for
 
 def calibrate(
     questions: Annotated[
-        Path | None, typer.Argument(help="Questions with answers: a file, or a data set's folder.")
+        Path | None,
+        typer.Argument(help="A file of questions with answers, or a data set's folder."),
     ] = None,
-    said: Annotated[
-        bool, typer.Option("--feedback", help="Learn from what people said of answers too.")
+    with_feedback: Annotated[
+        bool, typer.Option("--feedback", help="Also learn from people's feedback on answers.")
     ] = False,
     max_error: Annotated[
         float | None,
-        typer.Option(min=0.001, max=0.5, help="A rate to certify beside 1, 2, 5 and 10 %."),
+        typer.Option(min=0.001, max=0.5, help="An error rate to certify besides 1, 2, 5 and 10 %."),
     ] = None,
     delta: Annotated[
-        float, typer.Option(min=0.001, max=0.5, help="How often a certificate may fail.")
+        float, typer.Option(min=0.001, max=0.5, help="Probability that a certificate fails.")
     ] = 0.05,
     strategy: StrategyOption = None,
     queries: Annotated[
-        int | None, typer.Option(min=1, help="Only so many: a sample, the same every time.")
+        int | None, typer.Option(min=1, help="Ask only a sample of this size, always the same.")
     ] = None,
     records: Annotated[
         Path | None,
-        typer.Option(help="Keep a record per question here; a later run goes on after them."),
+        typer.Option(help="Keep a record of each question here; a later run continues."),
     ] = None,
     index: IndexOption = None,
     llm: LlmOption = None,
@@ -51,11 +52,11 @@ def calibrate(
     assignments: SetOption = None,
     offline: OfflineOption = False,
 ) -> None:
-    """Learn from questions with answers how sure answers are; kept with the index."""
+    """Learn from questions with answers how sure answers are, and store it with the index."""
     from fathom.evaluation.calibration import calibrate as learn
     from fathom.serving.cli.output import show, show_json
 
-    if questions is None and not said:
+    if questions is None and not with_feedback:
         raise UsageError("calibrate: name a file of questions, or add --feedback")
     if records is not None:
         check_folder(records)
@@ -64,7 +65,7 @@ def calibrate(
         report = learn(
             engine,
             questions,
-            feedback=said,
+            feedback=with_feedback,
             max_error=max_error,
             delta=delta,
             queries=queries,
@@ -81,10 +82,8 @@ def feedback(
     trace_id: Annotated[
         str, typer.Argument(metavar="TRACE", help="Id of the answer's trace, or its beginning.")
     ],
-    right: Annotated[
-        bool | None, typer.Option("--right/--wrong", help="Whether the answer was right.")
-    ] = None,
-    answer: Annotated[str, typer.Option(help="What the right answer is.")] = "",
+    right: Annotated[bool | None, typer.Option("--right/--wrong", help="Judge the answer.")] = None,
+    answer: Annotated[str, typer.Option(help="The right answer.")] = "",
     source: Annotated[
         list[str] | None,
         typer.Option(help="A document that holds it, by id or path; may be repeated."),
@@ -93,39 +92,41 @@ def feedback(
     as_json: JsonOption = False,
     assignments: SetOption = None,
 ) -> None:
-    """Say that an answer was right or wrong, or what the right one is."""
+    """Record that an answer was right or wrong, or give the right answer."""
     from fathom.serving.cli.output import show, show_json
 
     with build_engine(index, assignments) as engine:
-        made = engine.calibration.add_feedback(
+        entry = engine.calibration.add_feedback(
             trace_id, right=right, answer=answer, sources=source or ()
         )
     if as_json:
-        show_json(made)
+        show_json(entry)
     else:
-        show(told(made))
+        show(told(entry))
 
 
-def told(made: "Feedback") -> str:
-    """What was kept, and what comes of it."""
-    kept = f"kept: {made.said}" + (f", {made.answer}" if made.answer else "")
-    if made.again is not None:
-        count = len(made.again["citations"])
-        stands = "its quote stands" if count == 1 else f"its {count} quotes stand"
-        return f"{kept}; given again to this question while {stands}"
-    if made.said == "wrong":
-        return f"{kept}; `fathom calibrate --feedback` learns from it"
-    return f"{kept}; no document cited holds it word for word, so it is not given again"
+def told(entry: "Feedback") -> str:
+    """Return what was stored, and its effect, in one line."""
+    summary = f"kept: {entry.said}" + (f", {entry.answer}" if entry.answer else "")
+    # A right answer is given again only while the quotes that prove it still stand.
+    if entry.again is not None:
+        count = len(entry.again["citations"])
+        condition = "its quote stands" if count == 1 else f"its {count} quotes stand"
+        return f"{summary}; given again to this question while {condition}"
+    if entry.said == "wrong":
+        return f"{summary}; `fathom calibrate --feedback` learns from it"
+    return f"{summary}; no document cited holds it word for word, so it is not given again"
 
 
-def calibration_text(made: "Calibration") -> str:
-    """A calibration in one line."""
-    told = ", ".join(f"{name} {value}" for name, value in made.made_of.items())
+def calibration_text(calibration: "Calibration") -> str:
+    """Return a calibration in one line."""
+    counts = ", ".join(f"{name} {value}" for name, value in calibration.made_of.items())
     rates = [
-        f"at most {each.max_error:.0%} wrong from {each.threshold:.2f} on "
-        f"({each.coverage:.0%} answered)"
-        for each in made.certificates
-        if each.threshold is not None
+        f"at most {certificate.max_error:.0%} wrong from {certificate.threshold:.2f} on "
+        f"({certificate.coverage:.0%} answered)"
+        for certificate in calibration.certificates
+        if certificate.threshold is not None
     ]
     certified = "; ".join(rates) or "no rate of errors certified"
-    return f"{made.identity['strategy']} is calibrated on {made.source} ({told}): {certified}"
+    strategy = calibration.identity["strategy"]
+    return f"{strategy} is calibrated on {calibration.source} ({counts}): {certified}"

@@ -1,4 +1,4 @@
-"""What `fathom doctor` looks at."""
+"""The checks of `fathom doctor`."""
 
 import os
 import platform
@@ -9,7 +9,7 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 
 from fathom.assembly import WARM
-from fathom.documents.ocr.extra import told as recognition
+from fathom.documents.ocr.extra import describe_extra as recognition
 from fathom.engine import Engine
 from fathom.errors import FathomError, IndexMissing, ModelError, UsageError
 from fathom.extensions import Extension, find, registered
@@ -18,7 +18,13 @@ from fathom.llm.local import describe_installation
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing looked at: whether it is well, and one line about it."""
+    """The outcome of one check.
+
+    Attributes:
+        name: The checked thing.
+        ok: Whether it is sound.
+        detail: One line about it.
+    """
 
     name: str
     ok: bool
@@ -26,13 +32,13 @@ class Check:
 
 
 def diagnose(engine: Engine, *, fix: bool) -> list[Check]:
-    """Look at the installation, the models, the index, the traces and the environment.
+    """Check the installation, the models, the index, the traces and the environment.
 
-    What `ask` would refuse is found by making all that it makes before it asks.
+    The checks build all that `ask` builds before it asks, and so find what `ask` would refuse.
 
     Args:
         engine: Built from the settings in force.
-        fix: Also rebuild what is derived and damaged.
+        fix: Whether damaged data that can be derived is rebuilt too.
     """
     return [
         _python(),
@@ -54,6 +60,7 @@ def diagnose(engine: Engine, *, fix: bool) -> list[Check]:
 
 
 def _made(name: str, make: Callable[[], str]) -> Check:
+    """Return a check that shows the text of `make`, or fails with its error."""
     try:
         return Check(name, True, make())
     except FathomError as error:
@@ -61,8 +68,10 @@ def _made(name: str, make: Callable[[], str]) -> Check:
 
 
 def _python() -> Check:
-    own = platform.python_version()
-    return Check("python", sys.version_info >= (3, 11), f"{own} on {platform.platform()}")
+    python_version = platform.python_version()
+    return Check(
+        "python", sys.version_info >= (3, 11), f"{python_version} on {platform.platform()}"
+    )
 
 
 def _embedder(engine: Engine) -> str:
@@ -75,15 +84,15 @@ def _embedder(engine: Engine) -> str:
 
 
 def _query_encoder(engine: Engine) -> list[Check]:
-    """What embeds questions, where it is not the embedder."""
+    """Return the check of the query encoder; none where the embedder embeds questions."""
 
-    def embedded() -> str:
-        asked = engine.assembly.question_embedder
-        asked.embed(["fathom"])
-        return " ".join(f"{key}={value}" for key, value in asked.identity.items())
+    def embed_sample() -> str:
+        encoder = engine.assembly.question_embedder
+        encoder.embed(["fathom"])
+        return " ".join(f"{key}={value}" for key, value in encoder.identity.items())
 
     same = engine.settings.models.query_encoder == "same"
-    return [] if same else [_made("query encoder", embedded)]
+    return [] if same else [_made("query encoder", embed_sample)]
 
 
 def _ray() -> str:
@@ -94,11 +103,11 @@ def _ray() -> str:
 
 
 def _further(engine: Engine, name: str) -> Check:
-    def embedded() -> str:
+    def embed_sample() -> str:
         side = engine.assembly.side(name)
         return f"{len(side.embedder.embed(['fathom'])[0])} numbers a vector"
 
-    return _made(f"embedder {name}", embedded)
+    return _made(f"embedder {name}", embed_sample)
 
 
 def _cross_reader(engine: Engine) -> str:
@@ -109,7 +118,7 @@ def _cross_reader(engine: Engine) -> str:
 def _language_models(engine: Engine) -> str:
     engine.assembly.prepare()
     engine.models.language_models.load()
-    return engine.settings.llm.model or "none; all is answered locally"
+    return engine.settings.llm.model or "none; every question is answered locally"
 
 
 def _strategy(engine: Engine) -> str:
@@ -121,67 +130,72 @@ def _strategy(engine: Engine) -> str:
 
 def _index(engine: Engine, *, fix: bool) -> list[Check]:
     try:
-        found = engine.verify(fix=fix)
-        if not found:
-            engine.reader()  # as `ask` opens it
+        faults = engine.verify(fix=fix)
+        if not faults:
+            engine.reader()  # `ask` opens the index this way
     except IndexMissing as error:
+        # A fresh installation has no index yet; that is no fault.
         return [Check("index", True, str(error))]
     except FathomError as error:
         return [Check("index", False, str(error))]
-    if not found:
+    if not faults:
         state = engine.status()
         detail = f"{engine.index}: sound, {state.documents} documents, {state.chunks} chunks"
         return [Check("index", True, detail)]
-    return [Check("index", False, detail) for detail in found]
+    return [Check("index", False, detail) for detail in faults]
 
 
 def _traces(engine: Engine) -> list[Check]:
     try:
         if not engine.traces.exist():
             return []
-        found = engine.index.trace_findings()
+        faults = engine.index.trace_findings()
     except FathomError as error:
         return [Check("traces", False, str(error))]
-    if not found:
+    if not faults:
         return [Check("traces", True, f"{engine.index.trace_place}: sound")]
-    return [Check("traces", False, detail) for detail in found]
+    return [Check("traces", False, detail) for detail in faults]
 
 
 def _calibrations(engine: Engine) -> list[Check]:
-    """Whether each calibration of the index counts with these settings."""
+    """Return a check of each calibration of the index: whether it holds for these settings."""
 
-    def counts(name: str) -> str:
+    def check_calibration(name: str) -> str:
         if stale := engine.calibration.current(name).stale:
             raise UsageError(stale)
         if moved := engine.calibration.drift(name):
             raise UsageError(
-                f"{name} is asked other things than it was calibrated on ({', '.join(moved)}); "
-                "run `fathom calibrate` with such questions"
+                f"the questions to {name} differ from those it was calibrated on "
+                f"({', '.join(moved)}); run `fathom calibrate` with such questions"
             )
         return f"{name}: made for these settings"
 
     try:
-        kept = engine.reader(checked=False).calibrations()
+        calibrations = engine.reader(checked=False).calibrations()
     except FathomError:
-        return []  # said of the index
-    return [_made("calibration", partial(counts, name)) for name in kept]
+        return []  # the check of the index reports that
+    return [_made("calibration", partial(check_calibration, name)) for name in calibrations]
 
 
 def _extensions() -> list[Check]:
-    """Each that is installed; formats are imported in the sandbox alone."""
-    return [_made("extension", partial(_extension, added)) for added in registered()]
+    """Return a check of each installed extension."""
+    return [_made("extension", partial(_extension, extension)) for extension in registered()]
 
 
-def _extension(added: Extension) -> str:
-    if added.is_refused:
-        raise UsageError(f"{added} is not used: the name is Fathom's own; it has to be another")
-    find(added.kind, added.name)
-    if added.kind != "format":
-        added.load()
-    return str(added)
+def _extension(extension: Extension) -> str:
+    if extension.is_refused:
+        raise UsageError(
+            f"{extension} is not used: Fathom itself uses the name; rename the extension"
+        )
+    find(extension.kind, extension.name)
+    # A parser of files is imported in the sandbox only, as it handles content of strangers.
+    if extension.kind != "format":
+        extension.load()
+    return str(extension)
 
 
 def _environment() -> list[Check]:
+    # LangGraph sends every run, with its texts, to LangSmith where one of these is set.
     leaks = [name for name in ("LANGSMITH_TRACING", "LANGCHAIN_TRACING_V2") if name in os.environ]
     return [
         Check("environment", False, f"{name} is set: it can send your documents out; unset it")

@@ -1,4 +1,4 @@
-"""A document opened at a place: the lines around it, the place itself marked."""
+"""The view of a document at a place: the lines around it, with the place marked."""
 
 import re
 from collections.abc import Iterator
@@ -12,34 +12,35 @@ from fathom.serving.wording import page_word
 from fathom.types import Document, Span
 
 AROUND = 10
-"""So many lines are shown on either side."""
+"""The number of lines shown before and after the place."""
 _PLACE = re.compile(r"(?P<start>\d{1,15})(?:-(?P<end>\d{1,15}))?", re.ASCII)
-_MARKED = "\x1b[30;43m", "\x1b[0m"  # black on yellow, as with a text marker
+_MARKED = "\x1b[30;43m", "\x1b[0m"  # black on yellow, like a text marker
 
 
 def place_of(document: Document, at: str) -> Span:
-    """What is meant by a line (`12`), or by the characters that a citation names (`530-561`).
+    """Parse a line (`12`), or the characters that a citation names (`530-561`).
 
     Raises:
         UsageError: If it is neither, or the document has no such place.
     """
-    found = _PLACE.fullmatch(at)
-    if found is None:
+    match = _PLACE.fullmatch(at)
+    if match is None:
         raise UsageError(f"--at {at!r}: give a line such as 12, or characters such as 530-561")
-    first = int(found["start"])
-    if found["end"] is None:
+    first = int(match["start"])
+    if match["end"] is None:
         last = document.line_at(len(document.text))
         if not 1 <= first <= last:
             raise UsageError(f"--at {at}: {near(document.path)} has lines 1 to {last}")
         return document.line_span(first)
-    if not first < int(found["end"]) <= len(document.text):
+    # `--json` gives the end as one past the last character, so it must exceed the start.
+    if not first < int(match["end"]) <= len(document.text):
         length = len(document.text)
         raise UsageError(f"--at {at}: {near(document.path)} has characters 0-{length}")
-    return Span(first, int(found["end"]))
+    return Span(first, int(match["end"]))
 
 
 def opened_json(document: Document, span: Span) -> dict[str, Any]:
-    """The place as `docs show --at --json` gives it."""
+    """Return the place in the shape of `docs show --at --json`."""
     return {
         **asdict(document.place_at(span.start)),
         "start": span.start,
@@ -49,12 +50,13 @@ def opened_json(document: Document, span: Span) -> dict[str, Any]:
 
 
 def opened_text(document: Document, span: Span, *, styled: bool) -> str:
-    """The lines around a place with their numbers, those of the place marked by `>`.
+    """Return the lines around a place with their numbers, and `>` before those of the place.
 
     Args:
-        document: What is opened.
+        document: The document to show.
         span: The place.
-        styled: For a terminal: the place in colour, the path clickable.
+        styled: Whether a terminal shows the text; then the place is coloured and the path can be
+            clicked.
     """
     place = document.place_at(span.start)
     page = f", {page_word(place.path)} {place.page}" if place.page else ""
@@ -65,7 +67,9 @@ def opened_text(document: Document, span: Span, *, styled: bool) -> str:
     lines = [plain(place.title), head, ""]
     width = len(str(document.line_at(len(document.text))))
     for line in _around(document.text, span):
+        # An end at the beginning of a line does not mark that line; an empty place marks its own.
         inside = line.start <= max(span.end - 1, span.start) and span.start <= line.end
+        # A blank line of the text need not be a line of the file, so it gets no number.
         number = document.line_at(line.start) if line.start < line.end else ""
         margin = f"{'>' if inside else ' '} {number:>{width}}  "
         lines.append(f"{margin}{_shown(document.text, line, span, styled=styled and inside)}")
@@ -73,20 +77,20 @@ def opened_text(document: Document, span: Span, *, styled: bool) -> str:
 
 
 def _around(text: str, span: Span) -> Iterator[Span]:
-    """The lines from some before the place to some behind it."""
+    """Yield the lines of the place, and as many as are shown on either side."""
     start = text.rfind("\n", 0, span.start) + 1
     end = _line_end(text, max(span.end - 1, span.start))
     for _ in range(AROUND):
         start = text.rfind("\n", 0, max(start - 1, 0)) + 1
         end = _line_end(text, end + 1)
-    at = start
+    offset = start
     for line in text[start:end].split("\n"):
-        yield Span(at, at + len(line))
-        at += len(line) + 1
+        yield Span(offset, offset + len(line))
+        offset += len(line) + 1
 
 
-def _line_end(text: str, at: int) -> int:
-    end = text.find("\n", at)
+def _line_end(text: str, offset: int) -> int:
+    end = text.find("\n", offset)
     return len(text) if end < 0 else end
 
 

@@ -1,4 +1,4 @@
-"""The commands that look after an index: docs, config, status, doctor."""
+"""The commands that look after an index: docs, vectors, config, status, copy, doctor."""
 
 import os
 import sys
@@ -25,7 +25,7 @@ config = typer.Typer(help="Settings and where they come from.", no_args_is_help=
 def docs_list(
     index: IndexOption = None, as_json: JsonOption = False, assignments: SetOption = None
 ) -> None:
-    """All documents with id, language, chunks, path and title."""
+    """List all documents with id, language, chunks, path and title."""
     from dataclasses import asdict
 
     from fathom.serving.cli.output import documents_text, show, show_json
@@ -43,34 +43,38 @@ def docs_show(
     document: Annotated[str, typer.Argument(help="Id or path.")],
     at: Annotated[
         str | None,
-        typer.Option(help="Open at a place: a citation's line, or its START-END characters."),
+        typer.Option(help="Show this place: a citation's line, or its START-END characters."),
     ] = None,
     index: IndexOption = None,
     as_json: JsonOption = False,
     assignments: SetOption = None,
 ) -> None:
-    """The text of a document as it was read, or what stands around one place of it."""
+    """Show the text of a document as it was read, or the lines around one place in it."""
     from fathom.serving.cli.document_view import opened_json, opened_text, place_of
     from fathom.serving.cli.output import show, show_json
     from fathom.serving.cli.terminal import is_terminal
     from fathom.serving.shapes import document_json
 
     with build_engine(index, assignments) as engine:
-        found = engine.documents.get(document)
-    span = place_of(found, at) if at is not None else None
+        stored_document = engine.documents.get(document)
+    span = place_of(stored_document, at) if at is not None else None
     if as_json:
-        whole = document_json(found)
-        show_json(whole if span is None else {**whole, "at": opened_json(found, span)})
+        whole = document_json(stored_document)
+        show_json(whole if span is None else {**whole, "at": opened_json(stored_document, span)})
     elif span is None:
-        show(found.text)
+        show(stored_document.text)
     else:
+        # The view marks the place itself, so it is written directly: `show` would take out the
+        # colours.
         styled = is_terminal() and not os.environ.get("NO_COLOR")
-        sys.stdout.write(opened_text(found, span, styled=styled) + "\n")
+        sys.stdout.write(opened_text(stored_document, span, styled=styled) + "\n")
 
 
 @docs.command("rm")
 def docs_rm(
-    documents: Annotated[list[str], typer.Argument(help="Ids, paths, folders, '*.md'.")],
+    documents: Annotated[
+        list[str], typer.Argument(help="Ids, paths, folders or patterns, as '*.md'.")
+    ],
     index: IndexOption = None,
     as_json: JsonOption = False,
     assignments: SetOption = None,
@@ -90,7 +94,7 @@ def docs_rm(
 def vectors_list(
     index: IndexOption = None, as_json: JsonOption = False, assignments: SetOption = None
 ) -> None:
-    """Of which further embedders there are vectors, and of how many chunks."""
+    """List the further embedders that have vectors, and how many chunks have them."""
     from dataclasses import asdict
 
     from fathom.serving.cli.output import show, show_json, space_text
@@ -101,7 +105,7 @@ def vectors_list(
         show_json({"vectors": [asdict(space) for space in state.spaces]})
     else:
         lines = [space_text(space, state.chunks) for space in state.spaces]
-        show("\n".join(lines) or "none beside those of models.embedder")
+        show("\n".join(lines) or "no vectors besides those of models.embedder")
 
 
 @vectors.command("drop")
@@ -127,66 +131,78 @@ def status(
     as_json: JsonOption = False,
     stale: Annotated[
         bool,
-        typer.Option("--stale", help="Which files changed or vanished since they were read."),
+        typer.Option("--stale", help="List files that changed or vanished since they were read."),
     ] = False,
     assignments: SetOption = None,
 ) -> None:
-    """Counts, sizes and identity of the index."""
+    """Show the counts, sizes and identity of the index."""
     from fathom.serving.cli.calibration import calibration_text
     from fathom.serving.cli.output import outdated_text, show, show_json, status_text
     from fathom.serving.shapes import status_json
 
     with build_engine(index, assignments) as engine:
+        # This reads every known file again, so it happens only on request.
         if stale:
-            found = engine.documents.outdated()
+            outdated = engine.documents.outdated()
             if as_json:
-                show_json({"stale": found})
+                show_json({"stale": outdated})
             else:
-                show(outdated_text(found))
+                show(outdated_text(outdated))
             return
         state = engine.status()
-        kept, place = engine.calibration.list(), str(engine.index)
+        calibrations, place = engine.calibration.list(), str(engine.index)
     if as_json:
-        show_json(status_json(state, kept))
+        show_json(status_json(state, calibrations))
     else:
-        told = [place, status_text(state), *map(calibration_text, kept.values())]
-        show("\n".join(told))
+        sections = [place, status_text(state), *map(calibration_text, calibrations.values())]
+        show("\n".join(sections))
 
 
 def copy(
     source: Annotated[str, typer.Argument(metavar="FROM", help="Index directory or URL.")],
-    target: Annotated[str, typer.Argument(metavar="TO", help="Likewise; empty, or a copy of it.")],
+    target: Annotated[
+        str, typer.Argument(metavar="TO", help="Likewise; empty, or a copy of FROM.")
+    ],
     as_json: JsonOption = False,
     assignments: SetOption = None,
 ) -> None:
-    """Copy an index to another engine, with its traces, and keys and talks of a server."""
+    """Copy an index to another engine, with its traces, and a server's keys and conversations."""
     from fathom.serving.cli.output import show, show_json
-    from fathom.serving.http.moving import move_kept
+    from fathom.serving.http.moving import copy_server_tables
 
-    told: list[str] = []
-    with build_engine(source, assignments) as engine, build_engine(target, assignments) as other:
+    notes: list[str] = []
+    with (
+        build_engine(source, assignments) as engine,
+        build_engine(target, assignments) as target_engine,
+    ):
 
-        def beside() -> None:
-            told.extend(move_kept(engine.index, other.index, engine.directory))
+        def copy_server_tables() -> None:
+            notes.extend(copy_server_tables(engine.index, target_engine.index, engine.directory))
 
-        state = engine.copy_to(other, beside)
+        state = engine.copy_to(target_engine, copy_server_tables)
     if as_json:
         copied = {"documents": state.documents, "chunks": state.chunks, "content": state.content}
-        show_json({**copied, "beside": told})
+        show_json({**copied, "beside": notes})
     else:
-        show("\n".join([f"{state.documents} documents, {state.chunks} chunks copied", *told]))
+        show("\n".join([f"{state.documents} documents, {state.chunks} chunks copied", *notes]))
 
 
 @config.command("show")
 def config_show(
-    index: IndexOption = None, as_json: JsonOption = False, assignments: SetOption = None
+    index: IndexOption = None,
+    constants: Annotated[
+        bool, typer.Option("--constants", help="Show the constants too, which nobody can set.")
+    ] = False,
+    as_json: JsonOption = False,
+    assignments: SetOption = None,
 ) -> None:
-    """Every setting with its value and where it came from."""
+    """Show every setting with its value and its origin."""
     from fathom.config import Layers
     from fathom.serving.cli.output import settings_text, show, show_json
 
     flags = index_flags(index)
-    values = Layers.load(cwd=Path.cwd(), flags=flags, assignments=assignments or []).values()
+    layers = Layers.load(cwd=Path.cwd(), flags=flags, assignments=assignments or [])
+    values = layers.values(constants=constants)
     if as_json:
         show_json({value.key: {"value": value.value, "origin": value.origin} for value in values})
     else:
@@ -195,22 +211,23 @@ def config_show(
 
 @config.command("prompts")
 def config_prompts(
-    name: Annotated[str | None, typer.Argument(help="Show this one alone, whole.")] = None,
+    name: Annotated[str | None, typer.Argument(help="Show the whole text of this prompt.")] = None,
     as_json: JsonOption = False,
     assignments: SetOption = None,
 ) -> None:
-    """What language models are told: every prompt with its version, or the text of one."""
+    """List the prompts for language models with their versions, or show the text of one."""
     from fathom.assembly.prompts import choose_prompts
     from fathom.config import Layers
     from fathom.evaluation.judges import load_grading_prompts
     from fathom.serving.cli.output import prompt_json, prompts_text, show, show_json
 
     settings = Layers.load(cwd=Path.cwd(), assignments=assignments or []).settings()
-    graders = {each.name: each for each in load_grading_prompts(settings).values()}
+    # The judges of `fathom eval` have prompts too, which the settings can replace as well.
+    graders = {prompt.name: prompt for prompt in load_grading_prompts(settings).values()}
     prompts = {**choose_prompts(settings), **graders}
     if name is None:
         if as_json:
-            show_json({"prompts": [prompt_json(each) for each in prompts.values()]})
+            show_json({"prompts": [prompt_json(prompt) for prompt in prompts.values()]})
         else:
             show(prompts_text(list(prompts.values())))
         return
@@ -225,10 +242,10 @@ def config_prompts(
 def doctor(
     index: IndexOption = None,
     as_json: JsonOption = False,
-    fix: Annotated[bool, typer.Option(help="Rebuild what can be rebuilt.")] = False,
+    fix: Annotated[bool, typer.Option(help="Rebuild damaged data where possible.")] = False,
     assignments: SetOption = None,
 ) -> int:
-    """Check the installation, the model and the index."""
+    """Check the installation, the models and the index."""
     from fathom.serving.cli.doctor import diagnose
     from fathom.serving.cli.output import findings_text, show, show_json
 

@@ -1,6 +1,6 @@
-"""How a command ends where it does not end well: one line, one exit code, with `--json` one object.
+"""The end of a command that fails: one line, one exit code, and with `--json` one object.
 
-Also what the streams of the terminal, or what stands in their place, cannot take.
+The module also deals with text that the standard streams cannot encode or write.
 """
 
 import errno
@@ -17,11 +17,14 @@ from fathom.errors import FathomError, culprit
 BUG = 1
 INTERRUPTED = 130
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
-"""What writing to a stream can meet; the error then knows no file name."""
+"""The errors of writing to a stream; such an error has no file name."""
 
 
 def prepare_streams() -> None:
-    """Let every text be written: what a stream lacks is a `?`, and one that is closed takes all."""
+    """Make the standard streams accept any text.
+
+    A `?` replaces a character that a stream cannot encode, and a closed stream accepts all.
+    """
     for name in ("stdout", "stderr"):
         stream = getattr(sys, name)
         if stream is None:
@@ -30,39 +33,41 @@ def prepare_streams() -> None:
             stream.reconfigure(errors="replace")
 
 
-def json_text(value: object, **options: Any) -> str:  # noqa: ANN401 - those of json.dumps
-    """JSON that the standard output can take whole."""
+def json_text(value: object, **options: Any) -> str:  # noqa: ANN401 - the options of json.dumps
+    """Return a value as JSON that the standard output can encode without loss."""
     unicode = (getattr(sys.stdout, "encoding", None) or "").lower().replace("-", "") == "utf8"
     return json.dumps(value, ensure_ascii=not unicode, **options)
 
 
 def told(error: BaseException, *, as_json: bool) -> int:
-    """Say what went wrong, in one line on stderr.
+    """Report an error in one line on stderr.
 
     Args:
-        error: What ended the command.
-        as_json: Also say it as one object on stdout.
+        error: The error that ended the command.
+        as_json: Whether stdout gets it too, as one object.
 
     Returns:
         The exit code.
     """
-    if isinstance(error, BrokenPipeError):  # the reader has seen enough
+    if isinstance(error, BrokenPipeError):  # the reader, such as `head`, has enough
         _silence(sys.stdout)
         return 0
     if type(error).__name__ == "NoArgsIsHelpError":
         error.show()  # type: ignore[attr-defined]  # Click's
         return 2
     message, code = _said(error)
+    # A developer wants the traceback, which may quote documents: a user sees one line without it.
     if code == BUG and os.environ.get("PYTHONDEVMODE"):
         raise error
     message = " ".join(message.split())
     sys.stderr.write(f"fathom: {message}\n")
+    # The output itself cannot be written, so the object of `--json` could not be either.
     if isinstance(error, OSError) and error.filename is None:
         _silence(sys.stdout)
     elif as_json:
-        told_as = {"error": {"kind": type(error).__name__, "message": message, "exit_code": code}}
+        shape = {"error": {"kind": type(error).__name__, "message": message, "exit_code": code}}
         with suppress(OSError):
-            sys.stdout.write(json_text(told_as) + "\n")
+            sys.stdout.write(json_text(shape) + "\n")
     return code
 
 
@@ -75,14 +80,16 @@ def _said(error: BaseException) -> tuple[str, int]:
         command = error.ctx.command_path if getattr(error, "ctx", None) else "fathom"
         return f"{error.format_message().rstrip('.')}; see `{command} --help`", 2
     if isinstance(error, OSError) and (error.filename is not None or error.errno in _FULL):
+        # A name that is too long is a wrong argument; any other failure of a file is not the
+        # caller's.
         code = 2 if error.errno == errno.ENAMETOOLONG else 5
         return f"{_shown(error.filename)}: {error.strerror}", code
     return f"a bug: {culprit(error)}; please report what PYTHONDEVMODE=1 shows of it", BUG
 
 
 def _click_errors() -> type[Any]:
-    """The errors of bad arguments."""
-    # Newer versions of Typer bring their own copy of Click.
+    """Return the class of the errors about bad arguments."""
+    # Newer versions of Typer bring their own copy of Click, so its class cannot be imported.
     return next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
 
 
@@ -91,7 +98,10 @@ def _shown(filename: object) -> str:
 
 
 def _silence(stream: TextIO) -> None:
-    """Let nothing more be written: Python would try again at its end, and complain there."""
+    """Send all further output of a stream nowhere.
+
+    Python flushes the stream at exit, and would fail and complain there once more.
+    """
     with suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, stream.fileno())

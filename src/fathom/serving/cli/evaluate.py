@@ -1,4 +1,4 @@
-"""`fathom eval`: how good retrievers and strategies are on data sets with judgements."""
+"""`fathom eval`: the quality of retrievers and strategies on data sets with judgements."""
 
 import sys
 from collections.abc import Sequence
@@ -39,8 +39,9 @@ if TYPE_CHECKING:  # a command imports what it needs: `--help` must not wait for
     from fathom.evaluation.harness import Evaluation
 
 FELL = 7
-"""The exit code where quality fell below the baseline."""
+"""The exit code if quality fell below the baseline."""
 ALL_FAILED = 5
+"""The exit code if every question failed."""
 
 
 def evaluate(
@@ -49,29 +50,30 @@ def evaluate(
         typer.Argument(help="Folders in the BEIR layout, or files of questions about the index."),
     ],
     retriever: Annotated[
-        str | None, typer.Option(help=f"What is measured, by commas: {RETRIEVER_NAMES}.")
+        str | None, typer.Option(help=f"Retrievers to measure, by commas: {RETRIEVER_NAMES}.")
     ] = None,
     strategy: Annotated[
-        str | None, typer.Option(help=f"What answers the questions, by commas: {STRATEGY_NAMES}.")
+        str | None, typer.Option(help=f"Strategies to measure, by commas: {STRATEGY_NAMES}.")
     ] = None,
     compare: Annotated[
         tuple[str, str] | None,
-        typer.Option(help="Two strategies, or two of --retriever, tested against each other."),
+        typer.Option(help="Two strategies, or two of --retriever, to test against each other."),
     ] = None,
     queries: Annotated[
         int | None,
-        typer.Option(min=1, help="Only so many: a sample, the same every time."),
+        typer.Option(min=1, help="Ask only a sample of this size, always the same."),
     ] = None,
     records: Annotated[
         Path | None,
-        typer.Option(help="Keep a record per question here; a later run goes on after them."),
+        typer.Option(help="Keep a record of each question here; a later run continues."),
     ] = None,
     vary: Annotated[
         list[str] | None,
-        typer.Option(help="Ask with each value of a setting, a.b=1,2,3; may be repeated."),
+        typer.Option(help="Run with each value of a setting, a.b=1,2,3; may be repeated."),
     ] = None,
     by: Annotated[
-        str | None, typer.Option(help="Show systems by phase, by kind of question, or phase,kind.")
+        str | None,
+        typer.Option(help="Split the tables by phase, by kind of question, or phase,kind."),
     ] = None,
     judge: Annotated[
         str | None,
@@ -83,10 +85,10 @@ def evaluate(
         str | None, typer.Option(help="Language model of the judges, PROVIDER:MODEL.")
     ] = None,
     labels: Annotated[
-        Path | None, typer.Option(help="Labels to hold the judges against, JSON lines.")
+        Path | None, typer.Option(help="Labels to compare the judges with, JSON lines.")
     ] = None,
     html: Annotated[
-        Path | None, typer.Option(help="Write a report with plots here; the page shows it too.")
+        Path | None, typer.Option(help="Write a report with plots here; the web page shows it too.")
     ] = None,
     markdown: Annotated[Path | None, typer.Option(help="Write the tables here.")] = None,
     gate: Annotated[
@@ -121,14 +123,17 @@ def evaluate(
         html=html, markdown=markdown, gate=gate, baseline=save_baseline, records=records
     )
     baseline = reports.check()
-    shown_by = parse_fields(names_of(by))
+    fields = parse_fields(names_of(by))
     flags = run_flags(llm, effort, max_tokens, max_calls, max_cost, deadline)
-    parts = []
-    named = loaded(datasets, build_engine(index, assignments, offline=offline, flags=flags))
-    for dataset, varied in product(named, variants(vary or ())):
-        given = [*(assignments or ()), *(f"{key}={value}" for key, value in varied.items())]
-        with build_engine(index, given, offline=offline, flags=flags) as engine:
-            part = measure(
+    evaluations = []
+    loaded_datasets = loaded(
+        datasets, build_engine(index, assignments, offline=offline, flags=flags)
+    )
+    # Each variant gets an engine of its own: settings are fixed when an engine is built.
+    for dataset, varied in product(loaded_datasets, variants(vary or ())):
+        assigned = [*(assignments or ()), *(f"{key}={value}" for key, value in varied.items())]
+        with build_engine(index, assigned, offline=offline, flags=flags) as engine:
+            evaluated = measure(
                 engine,
                 dataset,
                 retrievers=systems.retrievers,
@@ -144,27 +149,29 @@ def evaluate(
                 on_progress=show_count,
             )
             directory = engine.directory
-        sys.stderr.writelines(f"{plain(each)}\n" for each in part.warnings)
-        parts.append(part)
-    found = Evaluation.combine(parts)
+        sys.stderr.writelines(f"{plain(warning)}\n" for warning in evaluated.warnings)
+        evaluations.append(evaluated)
+    evaluation = Evaluation.combine(evaluations)
     if baseline:
-        found = replace(found, verdict=compare_with_baseline(baseline, found.groups))
-    reports.write(found, shown_by, directory)
+        evaluation = replace(evaluation, verdict=compare_with_baseline(baseline, evaluation.groups))
+    reports.write(evaluation, fields, directory)
     if as_json:
-        show_json(found.to_dict(shown_by))
+        show_json(evaluation.to_dict(fields))
     else:
-        show(found.to_text(shown_by))
-    return exit_code(found)
+        show(evaluation.to_text(fields))
+    return exit_code(evaluation)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reports:
-    """What is wanted beside the tables of the terminal, each a file or nothing.
+    """The files to write besides the tables on the terminal; `None` for a file that is not wanted.
 
     Attributes:
-        gate: A baseline to hold the run against.
-        baseline: Where to write a new one.
-        records: The folder where a record of each question is kept.
+        html: The report with plots.
+        markdown: The tables.
+        gate: The baseline to compare the run with.
+        baseline: The new baseline.
+        records: The folder of the records, one for each question.
     """
 
     html: Path | None = None
@@ -174,10 +181,10 @@ class Reports:
     records: Path | None = None
 
     def check(self) -> "Baseline | None":
-        """See to it that what is wanted can be had, before hours are spent on it.
+        """Accept the files if all can be written and read, before hours are spent on the run.
 
         Returns:
-            The baseline of the gate, where there is one.
+            The baseline of the gate; `None` without a gate.
 
         Raises:
             UsageError: If a file cannot be written, nothing can be drawn, or the gate's file is no
@@ -198,38 +205,40 @@ class Reports:
 
         return Baseline.load(self.gate)
 
-    def write(self, found: "Evaluation", by: "Sequence[Field]", directory: Path) -> None:
-        """Write all files; a report with plots is also kept beside the index in `directory`."""
+    def write(self, evaluation: "Evaluation", by: "Sequence[Field]", directory: Path) -> None:
+        """Write all files; a report with plots is also stored with the index in `directory`."""
         if self.html is not None:
             from fathom.evaluation.report.build import build_full_report
             from fathom.evaluation.report.kept import save_report
             from fathom.evaluation.report.render import render_html
 
-            report = build_full_report(found)
+            report = build_full_report(evaluation)
             self.html.write_text(plain(render_html(report)), encoding="utf-8")
+            # The web page lists the reports that lie there. An index on a server may have no such
+            # folder.
             if directory.is_dir():
                 save_report(report, directory)
         if self.markdown is not None:
-            self.markdown.write_text(plain(found.to_markdown(by)) + "\n", encoding="utf-8")
+            self.markdown.write_text(plain(evaluation.to_markdown(by)) + "\n", encoding="utf-8")
         if self.baseline is not None:
             from fathom.evaluation.gate import Baseline
 
-            Baseline.of(found.groups).save(self.baseline)
+            Baseline.of(evaluation.groups).save(self.baseline)
 
 
-def exit_code(found: "Evaluation") -> int:
-    """That of the command."""
-    if found.all_failed:
+def exit_code(evaluation: "Evaluation") -> int:
+    """Return the exit code of the command."""
+    if evaluation.all_failed:
         return ALL_FAILED
-    return FELL if found.verdict is not None and found.verdict.regressions else 0
+    return FELL if evaluation.verdict is not None and evaluation.verdict.regressions else 0
 
 
 def loaded(paths: Sequence[Path], opening: AbstractContextManager["Engine"]) -> "list[Dataset]":
-    """The data sets of these folders and files of questions.
+    """Return the data sets at these folders and files of questions.
 
     Args:
-        paths: What was named.
-        opening: Gives the engine whose index files of questions are about.
+        paths: The folders and files that the command names.
+        opening: Yields the engine over the index that files of questions are about.
 
     Raises:
         UsageError: If one is malformed, or two have the same name.
@@ -237,35 +246,38 @@ def loaded(paths: Sequence[Path], opening: AbstractContextManager["Engine"]) -> 
     """
     from fathom.evaluation.harness import open_dataset
 
-    found: dict[str, Dataset] = {}
+    by_name: dict[str, Dataset] = {}
     with opening as engine:
         datasets = [open_dataset(path, engine) for path in paths]
     for path, dataset in zip(paths, datasets, strict=True):
-        if dataset.name in found:
+        # The tables and records tell data sets apart by name only.
+        if dataset.name in by_name:
             raise UsageError(f"{path}: two data sets are called {dataset.name}; rename one")
-        found[dataset.name] = dataset
-    return list(found.values())
+        by_name[dataset.name] = dataset
+    return list(by_name.values())
 
 
 def variants(vary: Sequence[str]) -> list[dict[str, str]]:
-    """Each choice of values, one for each setting; without settings one empty choice.
+    """Return every combination of values, one value for each setting.
+
+    Without settings there is one empty combination.
 
     Args:
-        vary: `a.b=1,2,3` each.
+        vary: Texts such as `a.b=1,2,3`.
 
     Raises:
-        UsageError: If one is not of this form.
+        UsageError: If a text does not have this form.
     """
     keys, choices = [], []
-    for each in vary:
-        key, _, listed = each.partition("=")
-        if not key.strip() or not names_of(listed):
-            raise UsageError(f"--vary {each!r}: expected a setting and its values, a.b=1,2,3")
+    for assignment in vary:
+        key, _, values = assignment.partition("=")
+        if not key.strip() or not names_of(values):
+            raise UsageError(f"--vary {assignment!r}: expected a setting and its values, a.b=1,2,3")
         keys.append(key.strip())
-        choices.append(names_of(listed))
-    return [dict(zip(keys, chosen, strict=True)) for chosen in product(*choices)]
+        choices.append(names_of(values))
+    return [dict(zip(keys, combination, strict=True)) for combination in product(*choices)]
 
 
 def names_of(listed: str | None) -> list[str]:
-    """The names of a list by commas."""
+    """Return the names in a list separated by commas."""
     return [name.strip() for name in (listed or "").split(",") if name.strip()]

@@ -1,4 +1,4 @@
-"""Files that a command shall write: whether it can is seen before the work, not after it."""
+"""Checks that a command can write its files, before it starts its work."""
 
 import tempfile
 from pathlib import Path
@@ -7,18 +7,19 @@ from fathom.errors import UsageError
 
 
 def check_writable(file: Path) -> None:
-    """Accept a file that can be written; nothing is left there.
+    """Accept a file that can be written; the check leaves nothing behind.
 
     Raises:
-        UsageError: If it cannot.
+        UsageError: If it cannot be written.
     """
     try:
-        there = file.exists()
-        if there and not (file.is_file() or file.is_dir()):
-            return  # a device or a pipe: opening it could be felt at its other end
+        exists = file.exists()
+        if exists and not (file.is_file() or file.is_dir()):
+            return  # opening a device or a pipe could affect its other end
+        # Appending nothing proves the permission and keeps what the file holds.
         with file.open("ab"):
             pass
-        if not there:
+        if not exists:
             file.unlink()
     except (OSError, ValueError) as error:
         raise UsageError(
@@ -27,17 +28,17 @@ def check_writable(file: Path) -> None:
 
 
 def check_folder(folder: Path) -> None:
-    """Accept a folder that can be written into, making it where there is none.
+    """Accept a folder that can be written into, and create it if it does not exist.
 
     Raises:
-        UsageError: If it cannot.
+        UsageError: If it cannot be written into.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             pass
     except (OSError, ValueError) as error:
-        raise UsageError(f"{folder}: no folder to write into: {_reason(error)}") from None
+        raise UsageError(f"{folder}: the folder cannot be written into: {_reason(error)}") from None
 
 
 def _reason(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""The command that gives other agents Fathom's tools."""
+"""`fathom mcp`: Fathom's tools for other agents."""
 
 import os
 import secrets
@@ -26,15 +26,15 @@ from fathom.serving.cli.options import (
     run_flags,
 )
 
-if TYPE_CHECKING:  # only who serves waits for it
+if TYPE_CHECKING:  # only a server needs these
     from starlette.types import ASGIApp
 
     from fathom.serving.mcp import Desk
 
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
-TOKEN = "MCP_TOKEN"  # noqa: S105 - the name of a variable
+TOKEN = "MCP_TOKEN"  # noqa: S105 - the name of a variable, not a token
 GRACE_S = 5
-"""Requests that are open when the server is to end have so long."""
+"""The time that open requests have to finish when the server ends, in seconds."""
 
 
 def mcp(
@@ -44,11 +44,11 @@ def mcp(
     ] = False,
     host: Annotated[str, typer.Option(help="With --http: the address to listen at.")] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="With --http: the port; 0 takes any.")
+        int, typer.Option(min=0, max=65535, help="With --http: the port; 0 takes any free one.")
     ] = 8001,
     allow_host: Annotated[
         list[str] | None,
-        typer.Option(help="With --http: a further name of this server; may be repeated."),
+        typer.Option(help="With --http: another host name of this server; may be repeated."),
     ] = None,
     token_env: Annotated[
         str, typer.Option(help="With --http: the variable that holds the bearer token.")
@@ -64,7 +64,7 @@ def mcp(
     assignments: SetOption = None,
     offline: OfflineOption = False,
 ) -> None:
-    """Give other agents tools that ask and search the documents (Model Context Protocol)."""
+    """Give other agents tools to ask and search the documents (Model Context Protocol)."""
     try:
         from fathom.serving.mcp import Bearer, OwnDesk, http_app, mcp_server
     except ModuleNotFoundError as error:
@@ -74,30 +74,34 @@ def mcp(
     with build_engine(index, assignments, offline=offline, flags=flags) as engine:
         desk = OwnDesk(engine)
         if not over_http:
-            # A thread waits for stdin and nothing can stop it: Ctrl-C ends the process at once.
+            # A thread waits for stdin, and nothing can stop it; so Ctrl-C ends the process at once.
             signal.signal(signal.SIGINT, signal.SIG_DFL)
             mcp_server(desk).run("stdio")
             return
         token = _token(host, token_env)
 
-        def desk_of(given: str) -> "Desk | None":
-            return desk if compare_digest(given.encode(), token.encode()) else None
+        def find_desk(key: str) -> "Desk | None":
+            # The comparison takes the same time for every key, so that timing reveals nothing of
+            # the token.
+            return desk if compare_digest(key.encode(), token.encode()) else None
 
-        served = http_app(mcp_server(), hosts=allow_host or ())
-        _run(Bearer(served, desk_of), host, port)
+        http = http_app(mcp_server(), hosts=allow_host or ())
+        _run(Bearer(http, find_desk), host, port)
 
 
 def _token(host: str, variable: str) -> str:
-    """What clients must send; without one of the operator's a new one, which is told."""
-    if token := os.environ.get(variable, ""):
-        return token
+    """Return the token that clients must send; without one in the variable a new one is printed."""
+    if configured := os.environ.get(variable, ""):
+        return configured
     if host not in LOOPBACK:
         raise UsageError(
             f"--host {host}: others could reach it; set {variable} to the token that clients send"
         )
-    made = secrets.token_urlsafe(32)
-    sys.stderr.write(f"fathom: Authorization: Bearer {made} (until this ends; or set {variable})\n")
-    return made
+    token = secrets.token_urlsafe(32)
+    sys.stderr.write(
+        f"fathom: Authorization: Bearer {token} (until this ends; or set {variable})\n"
+    )
+    return token
 
 
 def _run(app: "ASGIApp", host: str, port: int) -> None:

@@ -1,4 +1,4 @@
-"""What several commands share: options, and an engine built from them."""
+"""The options that several commands share, and the engine built from them."""
 
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,10 +19,10 @@ IndexOption = Annotated[
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 SetOption = Annotated[
-    list[str] | None, typer.Option("--set", help="A setting, a.b=c; may be repeated.")
+    list[str] | None, typer.Option("--set", help="Set a setting, a.b=c; may be repeated.")
 ]
 OfflineOption = Annotated[
-    bool, typer.Option("--offline", help="Open no socket but that to a local: model.")
+    bool, typer.Option("--offline", help="Open no socket except to a local: model.")
 ]
 FilterOption = Annotated[
     list[str] | None,
@@ -41,19 +41,23 @@ LlmOption = Annotated[
 ]
 HistoryOption = Annotated[
     Path | None,
-    typer.Option("--history", help="What was said before: JSON turns with role and content."),
+    typer.Option("--history", help="The turns before: JSON list with role and content."),
 ]
 EffortOption = Annotated[
-    str | None, typer.Option("--effort", help="A budget: low, medium or high; see \\[effort].")
+    str | None, typer.Option("--effort", help="A budget: low, medium or high.")
 ]
-TokensOption = Annotated[int | None, typer.Option("--max-tokens", help="Tokens, all together.")]
-CallsOption = Annotated[int | None, typer.Option("--max-calls", help="Calls of language models.")]
-CostOption = Annotated[float | None, typer.Option("--max-cost", help="Money, in USD.")]
+TokensOption = Annotated[int | None, typer.Option("--max-tokens", help="Limit of all tokens.")]
+CallsOption = Annotated[
+    int | None, typer.Option("--max-calls", help="Limit of calls of language models.")
+]
+CostOption = Annotated[float | None, typer.Option("--max-cost", help="Limit of cost in USD.")]
 MaxErrorOption = Annotated[
     float | None,
     typer.Option("--max-error", help="Share of answers that may be wrong; see calibrate."),
 ]
-DeadlineOption = Annotated[float | None, typer.Option("--deadline", help="Seconds.")]
+DeadlineOption = Annotated[
+    float | None, typer.Option("--deadline", help="Limit of time in seconds.")
+]
 
 
 def run_flags(
@@ -64,7 +68,7 @@ def run_flags(
     max_cost: float | None,
     deadline: float | None,
 ) -> dict[str, Any]:
-    """The settings that the flags of a run give; what is not given is `None`."""
+    """Return the settings that the flags of a run give; `None` for a flag that is not given."""
     return {
         "llm.model": llm,
         "budget.effort": effort,
@@ -76,7 +80,7 @@ def run_flags(
 
 
 def index_flags(index: str | Path | None) -> dict[str, Any]:
-    """The settings that `--index` gives."""
+    """Return the settings that `--index` gives."""
     if not index:
         return {}
     from fathom.index.engines import place_of
@@ -92,13 +96,13 @@ def build_engine(
     offline: bool = False,
     flags: Mapping[str, Any] | None = None,
 ) -> Iterator["Engine"]:
-    """An engine over the settings of files, environment and flags, closed at the end.
+    """Open an engine over the settings of files, environment and flags, and close it at the end.
 
     Args:
-        index: Its directory or URL.
+        index: Directory or URL of the index.
         assignments: `a.b=c` texts; these win.
-        offline: Open no socket.
-        flags: Settings given by flags of their own; `None` values are not given.
+        offline: Whether no socket is opened.
+        flags: Settings from flags of their own; `None` values count as not given.
 
     Raises:
         SettingsError: For an unknown key or an illegal value.
@@ -106,18 +110,19 @@ def build_engine(
     from fathom.config import Layers
     from fathom.engine import Engine
 
-    given: dict[str, Any] = {
+    settings_by_flag: dict[str, Any] = {
         **index_flags(index),
+        # A flag that is not set must not override `offline = true` of a file.
         "offline": offline or None,
     }
-    given |= flags or {}
-    layers = Layers.load(cwd=Path.cwd(), flags=given, assignments=assignments or [])
+    settings_by_flag |= flags or {}
+    layers = Layers.load(cwd=Path.cwd(), flags=settings_by_flag, assignments=assignments or [])
     with Engine(layers.settings()) as engine:
         yield engine
 
 
 def note_writer(engine: "Engine") -> None:
-    """Say on stderr that the index is still being filled, where it is."""
+    """Note on stderr that another process still fills the index, if one does."""
     writer = engine.index.writer()
     if writer:
         sys.stderr.write(
@@ -126,7 +131,7 @@ def note_writer(engine: "Engine") -> None:
 
 
 def note_lacking(engine: "Engine") -> None:
-    """Say on stderr that a search passed over chunks, where they have no vectors yet."""
+    """Note on stderr that a search passed over chunks without vectors, if there are any."""
     from fathom.index.filling import still_filled
 
     for line in still_filled(engine.reader(checked=False).lacking_vectors()):
@@ -134,6 +139,6 @@ def note_lacking(engine: "Engine") -> None:
 
 
 def note_unmet(engine: "Engine", filters: Sequence[str]) -> None:
-    """Say on stderr which conditions no document can meet, where nothing was found."""
+    """Note on stderr the conditions that no document can meet."""
     for line in engine.check_filters(filters):
         sys.stderr.write(f"fathom: {line}\n")

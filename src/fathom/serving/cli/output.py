@@ -1,4 +1,4 @@
-"""What the command line prints: one JSON object, or plain text for people."""
+"""The output of the command line: one JSON object, or plain text for people."""
 
 import json
 import os
@@ -22,20 +22,20 @@ from fathom.usage import Usage
 
 
 def place_text(place: Place) -> str:
-    """A place in one line: title, section and page, then path and line."""
+    """Return a place in one line: title, section and page, then path and line."""
     name = place_name(place)
     line = f":{place.line}" if place.line else ""
     return f"{name} ({near(place.path)}{line})" if place.path else name
 
 
 def near(path: str) -> str:
-    """A path as short as it can be given here: from the working directory if it lies below."""
+    """Return a path relative to the working directory if it lies below it, else unchanged."""
     inside = path.removeprefix(f"{Path.cwd()}{os.sep}")
     return inside or path
 
 
 def citation_links(answer: Answer) -> dict[str, str]:
-    """Where the paths that `answer_text` names lead to."""
+    """Return the addresses of the paths that an answer shows."""
     links = {}
     for citation in answer.citations:
         if citation.source == "web":
@@ -47,7 +47,7 @@ def citation_links(answer: Answer) -> dict[str, str]:
 
 
 def place_links(places: Sequence[Place], hits: Sequence[Hit]) -> dict[str, str]:
-    """Where the paths that `hits_text` names lead to."""
+    """Return the addresses of the paths that a list of hits shows."""
     return {
         near(place.path): file_link(place.path, hit.chunk.document_id)
         for place, hit in zip(places, hits, strict=True)
@@ -56,11 +56,11 @@ def place_links(places: Sequence[Place], hits: Sequence[Hit]) -> dict[str, str]:
 
 
 def file_link(path: str, document: str) -> str:
-    """The address of the file that a document was read from."""
+    """Return the address of the file that a document was read from."""
     return Path(path.removesuffix(f"#{document}")).absolute().as_uri()
 
 
-if TYPE_CHECKING:  # only who answers, ingests or looks for faults needs them
+if TYPE_CHECKING:  # each of these is needed by one command only, and takes a while to import
     from fathom.index.ingest_report import IngestReport
     from fathom.index.outdated import Outdated
     from fathom.llm.prompt import Prompt
@@ -73,12 +73,12 @@ def show(text: str, links: Mapping[str, str] | None = None) -> None:
 
     Args:
         text: What to print.
-        links: Addresses by the words that lead to them where stdout is a terminal.
+        links: Addresses by the words that link to them if stdout is a terminal.
     """
-    shown = plain(text)
+    printable = plain(text)
     if links and is_terminal():
-        shown = linked(shown, links)
-    sys.stdout.write(shown + "\n")
+        printable = linked(printable, links)
+    sys.stdout.write(printable + "\n")
 
 
 def show_json(value: object) -> None:
@@ -86,16 +86,18 @@ def show_json(value: object) -> None:
     sys.stdout.write(json_text(value, default=_fields) + "\n")
 
 
-def _fields(value: object) -> Any:  # noqa: ANN401 - whatever JSON can hold
+def _fields(value: object) -> Any:  # noqa: ANN401 - any value that JSON can hold
     return asdict(value) if is_dataclass(value) and not isinstance(value, type) else str(value)
 
 
 def answer_text(answer: Answer, *, seconds: float | None = None) -> str:
-    """An answer with its citations, or why there is none.
+    """Return an answer with its citations, or the reason why there is none.
+
+    The short answer comes first, then the documents that disagree, then the sentences.
 
     Args:
-        answer: What to show: the short answer first, then who disagrees, then the sentences.
-        seconds: How long the user has waited; by default how long the question took.
+        answer: The answer.
+        seconds: The time that the user has waited; by default that of the question alone.
     """
     lines = []
     if answer.standalone_question not in {None, answer.question}:
@@ -120,9 +122,10 @@ def answer_text(answer: Answer, *, seconds: float | None = None) -> str:
 
 
 def _sureness(answer: Answer) -> str:
-    """How sure an answer is, and what that rests on."""
+    """Return the confidence of an answer, and the basis of it."""
     if answer.confidence is None:
         return "confidence unknown: not calibrated for these settings (fathom calibrate)"
+    # A person checked the answer, which says more than a probability.
     if answer.phase == VERIFIED:
         return "verified by a person"
     by = f" (calibrated on {answer.calibration})" if answer.calibration else ""
@@ -130,23 +133,23 @@ def _sureness(answer: Answer) -> str:
 
 
 def _short(answer: Answer) -> list[str]:
-    """The short answer and a line between, where it says less than the whole."""
+    """Return the short answer and a blank line, if it says less than the whole; else nothing."""
     short = short_answer(answer)
     return [short, ""] if short else []
 
 
 def _disagreeing(answer: Answer) -> list[str]:
-    """Who says what, where the documents give different answers."""
-    said = readings(answer)
-    if not said:
+    """Return the readings with the documents that hold them, if the documents disagree."""
+    conflicting = readings(answer)
+    if not conflicting:
         return []
-    names = {each.n: called(each) for each in answer.citations}
+    names = {citation.n: called(citation) for citation in answer.citations}
     return [
         f"{ENGLISH.differing}:",
         *(
-            f"  {', '.join(f'{names[n]} [{n}]' for n in each.citations)}: "
-            f"{' '.join(each.text.split())}{f' ({ENGLISH.refuted})' if each.refuted else ''}"
-            for each in said
+            f"  {', '.join(f'{names[n]} [{n}]' for n in reading.citations)}: "
+            f"{' '.join(reading.text.split())}{f' ({ENGLISH.refuted})' if reading.refuted else ''}"
+            for reading in conflicting
         ),
         "",
     ]
@@ -176,7 +179,7 @@ def _spent(usage: Usage, seconds: float | None) -> str:
 
 
 def prompt_json(prompt: "Prompt") -> dict[str, Any]:
-    """The shape of `config prompts --json`, for one of them."""
+    """Return one prompt in the shape of `config prompts --json`."""
     return {
         "name": prompt.name,
         "version": prompt.version,
@@ -187,63 +190,64 @@ def prompt_json(prompt: "Prompt") -> dict[str, Any]:
 
 
 def prompts_text(prompts: "Sequence[Prompt]") -> str:
-    """One prompt a line: name, version, and where it is from."""
+    """Return a line for each prompt: name, version, and source."""
     return "\n".join(
-        f"{each.name:<20} {each.version}  {each.source or 'shipped'}" for each in prompts
+        f"{prompt.name:<20} {prompt.version}  {prompt.source or 'shipped'}" for prompt in prompts
     )
 
 
-def replay_text(done: "Replay") -> str:
-    """Whether a replay gave the same answer, and if not what differed first."""
-    if done.missing:
-        asked = "\n".join(f"  {each}" for each in (*done.missing, *done.prompts))
-        return f"no answer: this would have to be asked anew\n{asked}"
-    head = "the same answer, byte for byte" if done.same else f"differs: {done.difference}"
-    return f"{head}\n\n{answer_text(done.answer)}" if done.answer else head
+def replay_text(replayed: "Replay") -> str:
+    """Return whether a replay gave the same answer, and if not the first difference."""
+    if replayed.missing:
+        missing = "\n".join(f"  {call}" for call in (*replayed.missing, *replayed.prompts))
+        return f"no answer: the record lacks these, which only a new run can ask\n{missing}"
+    head = "the same answer, byte for byte" if replayed.same else f"differs: {replayed.difference}"
+    return f"{head}\n\n{answer_text(replayed.answer)}" if replayed.answer else head
 
 
 def traces_text(traces: Sequence[TraceSummary]) -> str:
-    """One trace a line, newest first."""
+    """Return a line for each trace, newest first."""
     lines = [
-        f"{each.id[:12]}  {each.started_at[:19]}  {each.strategy:<8} {each.status:<9} "
-        f"{' '.join(each.question.split())[:80]}"
-        for each in traces
+        f"{trace.id[:12]}  {trace.started_at[:19]}  {trace.strategy:<8} {trace.status:<9} "
+        f"{' '.join(trace.question.split())[:80]}"
+        for trace in traces
     ]
     return "\n".join(lines) or "no traces"
 
 
 def hits_text(hits: Sequence[Hit], places: Sequence[Place]) -> str:
-    """Hits for people: a line of place and a few lines of text each."""
+    """Return hits for people: a line of place and the beginning of the text for each."""
     if not hits:
         return "nothing found"
-    parts = []
+    entries = []
     for hit, place in zip(hits, places, strict=True):
         text = " ".join(hit.chunk.text.split())
-        short = text if len(text) <= 300 else f"{text[:297]}..."
+        excerpt = text if len(text) <= 300 else f"{text[:297]}..."
         head = f"{hit.rank:>3}. {place_text(place)}  ({hit.score:.4f}, {hit.chunk.id})"
-        parts.append(f"{head}\n     {short}")
-    return "\n".join(parts)
+        entries.append(f"{head}\n     {excerpt}")
+    return "\n".join(entries)
 
 
 def documents_text(documents: Iterable[DocumentSummary]) -> str:
-    """One line a document."""
+    """Return a line for each document."""
     lines = [
-        f"{each.id}  {each.language:<3}  {each.chunks:>4} chunks  {each.path}  {each.title}"
-        for each in documents
+        f"{document.id}  {document.language:<3}  {document.chunks:>4} chunks  "
+        f"{document.path}  {document.title}"
+        for document in documents
     ]
     return "\n".join(lines) or "no documents"
 
 
-def outdated_text(found: "Sequence[Outdated]") -> str:
-    """One file a line that is no longer what was read of it, and how to go on."""
-    if not found:
+def outdated_text(outdated: "Sequence[Outdated]") -> str:
+    """Return a line for each file that differs from what was read, and the next step."""
+    if not outdated:
         return "every file is as it was read"
-    lines = [f"{each.path}: {each.reason}" for each in found]
-    return "\n".join([*lines, f"{len(found)} to look at; `fathom ingest` reads them again"])
+    lines = [f"{file.path}: {file.reason}" for file in outdated]
+    return "\n".join([*lines, f"{len(outdated)} files differ; `fathom ingest` reads them again"])
 
 
 def status_text(status: IndexStatus) -> str:
-    """The state of an index in a few lines."""
+    """Return the state of an index in a few lines."""
     size = sum(status.bytes_on_disk.values()) / 1e6
     lines = [
         f"{status.documents} documents, {status.chunks} chunks, {status.failed} places failed, "
@@ -266,14 +270,14 @@ def status_text(status: IndexStatus) -> str:
 
 
 def space_text(space: SpaceStatus, chunks: int) -> str:
-    """The state of a further vector space in one line."""
+    """Return the state of a further vector space in one line."""
     if space.chunks < chunks:
         return f"{space.name}: {space.chunks} of {chunks} chunks; `fathom ingest` makes the rest"
     return f"{space.name}: all {chunks} chunks, {space.dimension} numbers each"
 
 
 def ingest_text(report: "IngestReport") -> str:
-    """What an ingestion did, and a line for each file that gave no document."""
+    """Return the counts of an ingestion, and a line for each file that gave no document."""
     lines = [
         f"{report.new} new, {report.changed} changed, {report.unchanged} unchanged, "
         f"{report.removed} removed, {report.failed} failed, {report.skipped} skipped, "
@@ -282,26 +286,27 @@ def ingest_text(report: "IngestReport") -> str:
     ]
     if report.filled:
         lines.append(f"{report.filled} vectors made of chunks that were stored before")
-    bad = [file for file in report.files if file.is_bad]
-    lines += [f"  {file.outcome:<13} {file.path}: {file.reason}" for file in bad]
+    bad_files = [file for file in report.files if file.is_bad]
+    lines += [f"  {file.outcome:<13} {file.path}: {file.reason}" for file in bad_files]
     if report.untold:
         lines.append(f"  and {report.untold} more of this kind")
+    # A folder may hold thousands of pictures: those that are no documents are counted only.
     kinds = Counter(file.reason for file in report.files if file.outcome == "skipped")
     lines += [f"  {'skipped':<13} {count} x {reason}" for reason, count in kinds.most_common()]
     return "\n".join(lines)
 
 
 def settings_text(values: Sequence[SettingValue]) -> str:
-    """One setting a line, as in TOML, with its origin."""
+    """Return a line for each setting, as in TOML, with its origin."""
     return "\n".join(
         f"{value.key} = {json.dumps(value.value)}  # {value.origin}" for value in values
     )
 
 
-def findings_text(findings: "Sequence[Check]") -> str:
-    """One finding a line."""
+def findings_text(checks: "Sequence[Check]") -> str:
+    """Return a line for each check."""
     return "\n".join(
-        f"{'ok  ' if each.ok else 'FAIL'} {each.name}: {each.detail}" for each in findings
+        f"{'ok  ' if check.ok else 'FAIL'} {check.name}: {check.detail}" for check in checks
     )
 
 
@@ -309,11 +314,14 @@ _IMPORTED = time.monotonic()
 
 
 def seconds_running() -> float:
-    """Seconds since the process began; where the system does not tell, since this was imported."""
+    """Return the seconds since the process began.
+
+    Where the system does not tell, they count from the import of this module.
+    """
     try:
-        # The command in brackets may hold anything; the 20th field after it is the start.
-        after = Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2]
-        begun = int(after.split()[19]) / os.sysconf("SC_CLK_TCK")
-        return time.clock_gettime(time.CLOCK_BOOTTIME) - begun
+        # The command in brackets may hold any character; the 20th field after it is the start time.
+        fields = Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2]
+        started = int(fields.split()[19]) / os.sysconf("SC_CLK_TCK")
+        return time.clock_gettime(time.CLOCK_BOOTTIME) - started
     except (OSError, ValueError, IndexError, AttributeError):
         return time.monotonic() - _IMPORTED

@@ -1,4 +1,4 @@
-"""Progress on stderr: what goes in, what is asked, what is done of so many."""
+"""Progress on stderr: of an ingestion, of a question, and of counted work."""
 
 import sys
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from fathom.errors import Interrupted
 from fathom.runs.context import Listener
 from fathom.serving.cli.terminal import plain
 
-if TYPE_CHECKING:  # who asks does not ingest
+if TYPE_CHECKING:  # a command that asks does not ingest
     from fathom.index.ingest_progress import Advance
     from fathom.index.ingest_report import IngestProgress, IngestReport
 
@@ -18,12 +18,12 @@ _LINE_BEFORE = "\x1b[A\x1b[2K\r"
 
 @contextmanager
 def ingest_progress(*, verbose: bool) -> "Iterator[IngestProgress]":
-    """Show how far an ingestion is.
+    """Show the progress of an ingestion on stderr.
 
     Args:
-        verbose: Write a line for each file as soon as its outcome is stored, instead of the live
-            line of what is done, how fast and how long it will take, which is shown where stderr
-            is a terminal.
+        verbose: Whether a line is written for each file as soon as its outcome is stored. Otherwise
+            two live lines tell the share that is done, the speed and the time left, if stderr is a
+            terminal.
     """
     if verbose:
         yield _Lines()
@@ -38,7 +38,7 @@ def ingest_progress(*, verbose: bool) -> "Iterator[IngestProgress]":
 
 
 class _Lines:
-    """Writes what has come to the report since the last time."""
+    """A printer of the lines that were added to the report since the last call."""
 
     def __init__(self) -> None:
         self._written = 0
@@ -53,7 +53,7 @@ class _Lines:
 
 
 class Told:
-    """Passes on what an ingestion tells; broken off inside, it says what is kept."""
+    """A wrapper that passes progress on, and says on Ctrl-C how much is stored."""
 
     def __init__(self, on_progress: "IngestProgress", *, anew: bool) -> None:
         self._on_progress = on_progress
@@ -61,7 +61,7 @@ class Told:
         self._documents, self._read, self._files = 0, 0, 0
 
     def __call__(self, report: "IngestReport", advance: "Advance") -> None:
-        """See `IngestProgress`."""
+        """Note the counts and pass them on."""
         self._documents, self._read = report.documents, len(report.files)
         self._files = advance.files
         self._on_progress(report, advance)
@@ -71,6 +71,7 @@ class Told:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is KeyboardInterrupt:
+            # A rebuild goes on in a folder of its own, so the old index is untouched.
             where = "of the new index, and the old one as it was" if self._anew else "in the index"
             raise Interrupted(
                 f"interrupted; {self._documents} documents are kept {where} "
@@ -78,20 +79,20 @@ class Told:
             ) from None
 
 
-def show_count(what: str, done: int, total: int) -> None:
-    """Say how much is done, in one line that counts, where stderr is a terminal."""
+def show_count(label: str, done: int, total: int) -> None:
+    """Show on stderr, if it is a terminal, how much is done, in one line that counts."""
     if sys.stderr.isatty():
-        sys.stderr.write(f"\r{plain(what)}: {done}/{total}" + ("\n" if done == total else ""))
+        sys.stderr.write(f"\r{plain(label)}: {done}/{total}" + ("\n" if done == total else ""))
         sys.stderr.flush()
 
 
 def steps_shown() -> Listener:
-    """Shows the steps of a question where stderr is a terminal, else nothing."""
+    """Return a listener that shows the steps of a question if stderr is a terminal."""
     return _Steps() if sys.stderr.isatty() else Listener()
 
 
 class _Steps(Listener):
-    """A line for each step that is over, and the sentences of a language model as they come.
+    """A printer of the finished steps, and of a language model's sentences as they come.
 
     A step that is taken several times in a row has one line, which counts.
     """
@@ -106,14 +107,14 @@ class _Steps(Listener):
             return
         self._times = self._times + 1 if name == self._last else 1
         self._last = name
-        counted = f" ({self._times} times)" if self._times > 1 else ""
-        self._write(f"  {name}{counted}: {' '.join(news.split())}", again=self._times > 1)
+        repetition = f" ({self._times} times)" if self._times > 1 else ""
+        self._write(f"  {name}{repetition}: {' '.join(news.split())}", again=self._times > 1)
 
     def on_text(self, words: str) -> None:
         self._last = ""
         self._write(f"  > {' '.join(words.split())}", again=False)
 
     def _write(self, line: str, *, again: bool) -> None:
-        """Write a line, or write it anew."""
+        """Write a line, or replace the last one."""
         sys.stderr.write(f"{_LINE_BEFORE if again else ''}{plain(line)}\n")
         sys.stderr.flush()

@@ -1,4 +1,4 @@
-"""`fathom questions make`: a file of questions made of the index's own documents."""
+"""`fathom questions make`: a file of questions made from the documents of the index."""
 
 from functools import partial
 from pathlib import Path
@@ -24,7 +24,7 @@ questions = typer.Typer(no_args_is_help=True, help="Questions to measure and cal
 
 @questions.callback()
 def _root() -> None:
-    """See the help of each command."""
+    """Define the group of commands about questions."""
 
 
 @questions.command()
@@ -32,7 +32,9 @@ def make(
     out: Annotated[
         Path, typer.Option("--out", help="Write them here, one JSON object a line.")
     ] = Path("questions.jsonl"),
-    number: Annotated[int, typer.Option("--number", help="How many, all kinds together.")] = 120,
+    number: Annotated[
+        int, typer.Option("--number", help="Number of questions of all kinds together.")
+    ] = 120,
     kinds: Annotated[
         str | None,
         typer.Option(
@@ -40,55 +42,58 @@ def make(
         ),
     ] = None,
     language: Annotated[
-        str | None, typer.Option(help="en or id; by default what the documents are in.")
+        str | None, typer.Option(help="en or id; by default the documents' languages.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="Another seed, other questions.")] = 0,
+    seed: Annotated[int, typer.Option(help="Another seed gives other questions.")] = 0,
     llm: LlmOption = None,
     index: IndexOption = None,
     as_json: JsonOption = False,
     assignments: SetOption = None,
     offline: OfflineOption = False,
 ) -> int:
-    """Make questions from the documents, with their answers and some that have none."""
+    """Make questions from the documents, some with answers and some without."""
     from fathom.serving.cli.files import check_writable
     from fathom.serving.cli.output import show, show_json
 
     check_writable(out)
     with build_engine(index, assignments, offline=offline, flags={"llm.model": llm}) as engine:
-        made = engine.make_questions(
+        question_set = engine.make_questions(
             number,
-            kinds=[each.strip() for each in kinds.split(",")] if kinds else (),
+            kinds=[kind.strip() for kind in kinds.split(",")] if kinds else (),
             languages=[language] if language else (),
             seed=seed,
             on_made=partial(show_count, "questions"),
         )
-    made.write(out)
+    question_set.write(out)
     if as_json:
-        show_json(_told(made, out))
+        show_json(_told(question_set, out))
     else:
-        show(_text(made, out))
-    return 0 if made.questions else 3
+        show(_text(question_set, out))
+    # An empty file is no success: a script that measures with it must notice.
+    return 0 if question_set.questions else 3
 
 
-def _text(made: "QuestionSet", file: Path) -> str:
-    """What was made, by kind, and that nobody asked it."""
-    counts = ", ".join(f"{count} {kind}" for kind, count in made.counts.items())
-    lines = [f"{len(made.questions)} synthetic questions in {file}: {counts or 'none'}"]
-    if len(made.questions) < made.target:
-        lines.append(f"{made.target} were wanted; the documents gave no more of these kinds")
-    if made.refusals:
-        told = ", ".join(f"{count} {reason}" for reason, count in made.refusals.items())
-        lines.append(f"not taken: {told}")
+def _text(question_set: "QuestionSet", file: Path) -> str:
+    """Return the counts of the questions by kind, and the reasons for those not taken."""
+    counts = ", ".join(f"{count} {kind}" for kind, count in question_set.counts.items())
+    lines = [f"{len(question_set.questions)} synthetic questions in {file}: {counts or 'none'}"]
+    if len(question_set.questions) < question_set.target:
+        lines.append(
+            f"{question_set.target} were asked for; the documents gave no more of these kinds"
+        )
+    if question_set.refusals:
+        reasons = ", ".join(f"{count} {reason}" for reason, count in question_set.refusals.items())
+        lines.append(f"not taken: {reasons}")
     return "\n".join(lines)
 
 
-def _told(made: "QuestionSet", file: Path) -> dict[str, Any]:
-    """The same for programs."""
+def _told(question_set: "QuestionSet", file: Path) -> dict[str, Any]:
+    """Return the counts in the shape of `--json`."""
     return {
         "file": str(file),
         "synthetic": True,
-        "questions": len(made.questions),
-        "wanted": made.target,
-        "kinds": made.counts,
-        "refused": dict(made.refusals),
+        "questions": len(question_set.questions),
+        "wanted": question_set.target,
+        "kinds": question_set.counts,
+        "refused": dict(question_set.refusals),
     }

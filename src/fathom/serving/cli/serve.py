@@ -1,4 +1,4 @@
-"""The commands that serve the page and the HTTP interfaces, and look after their keys."""
+"""The commands that serve the web page and the HTTP interfaces, and manage their keys."""
 
 import sys
 from collections.abc import Iterator
@@ -18,12 +18,12 @@ from fathom.serving.cli.options import (
     build_engine,
 )
 
-if TYPE_CHECKING:  # `--help` must not wait for it
+if TYPE_CHECKING:  # `--help` must not wait for these imports
     from fathom.serving.http.keys import Key, Keys
 
 _CLOSED = (
-    "nobody can ask until `fathom keys add NAME` makes one, or `fathom keys open` lets everybody "
-    "on 127.0.0.1 ask without"
+    "nobody can ask until `fathom keys add NAME` makes a key, or `fathom keys open` lets everybody "
+    "on 127.0.0.1 ask without one"
 )
 keys = typer.Typer(help="Keys of the server: who may ask, and how much.", no_args_is_help=True)
 
@@ -31,13 +31,15 @@ keys = typer.Typer(help="Keys of the server: who may ask, and how much.", no_arg
 def serve(
     index: IndexOption = None,
     host: Annotated[str, typer.Option(help="The address to listen at.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes any.")] = 8000,
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="The port; 0 takes any free one.")
+    ] = 8000,
     strategy: StrategyOption = None,
     llm: LlmOption = None,
     assignments: SetOption = None,
     offline: OfflineOption = False,
 ) -> None:
-    """Serve the page, the API and the OpenAI-compatible interface until Ctrl-C."""
+    """Serve the web page, the API and the OpenAI-compatible interface until Ctrl-C."""
     try:
         from fathom.serving.http.running import run
     except ModuleNotFoundError as error:
@@ -46,83 +48,95 @@ def serve(
         ) from None
     flags = {"ask.strategy": strategy, "llm.model": llm}
     with build_engine(index, assignments, offline=offline, flags=flags) as engine:
+        # The server opens engines of its own; this one only reads and checks the settings.
         settings = engine.settings
 
-    def told(address: str) -> None:
+    def announce(address: str) -> None:
         sys.stderr.write(f"fathom: open {address} (Ctrl-C ends it)\n")
         sys.stderr.flush()
 
-    run(settings, host=host, port=port, on_open=told)
+    run(settings, host=host, port=port, on_open=announce)
 
 
 @keys.command("add")
 def keys_add(
-    name: Annotated[str, typer.Argument(help="Who holds it.")],
+    name: Annotated[str, typer.Argument(help="The holder of the key.")],
     scope: Annotated[
         list[str] | None,
         typer.Option(help="read (default), ingest, curate, admin; may be repeated."),
     ] = None,
-    workspace: Annotated[str, typer.Option(help="Whose documents; by default the index's.")] = "",
-    days: Annotated[float | None, typer.Option(min=0, help="It expires after so many.")] = None,
-    per_minute: Annotated[int | None, typer.Option(min=0, help="Requests.")] = None,
-    tokens_per_day: Annotated[int | None, typer.Option(min=0, help="Of language models.")] = None,
-    usd_per_day: Annotated[float | None, typer.Option(min=0, help="Likewise.")] = None,
+    workspace: Annotated[
+        str, typer.Option(help="The workspace; by default the index itself.")
+    ] = "",
+    days: Annotated[float | None, typer.Option(min=0, help="Days until it expires.")] = None,
+    per_minute: Annotated[
+        int | None, typer.Option(min=0, help="Limit of requests a minute.")
+    ] = None,
+    tokens_per_day: Annotated[
+        int | None, typer.Option(min=0, help="Limit of tokens a day.")
+    ] = None,
+    usd_per_day: Annotated[
+        float | None, typer.Option(min=0, help="Limit of cost a day, in USD.")
+    ] = None,
     index: IndexOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make a key; it is shown once and kept nowhere. From then on nobody asks without one.
+    """Make a key and show it once; it is not stored. From then on every request needs a key.
 
-    Also not once no key is left: `fathom keys open` lets everybody on this machine ask again.
+    That stays so after the last key is revoked; `fathom keys open` then lets everybody on this
+    machine ask again.
     """
     from fathom.serving.cli.output import show, show_json
-    from fathom.serving.http.keys import Key, expiry
+    from fathom.serving.http.keys import Key, compute_expiry
 
-    wanted = Key(
+    key = Key(
         id="",
         name=name,
         workspace=workspace,
-        scopes=frozenset(scope or ["read"]),  # type: ignore[arg-type]  # checked where it is kept
-        expires=expiry(days),
+        scopes=frozenset(scope or ["read"]),  # type: ignore[arg-type]  # `add` checks them
+        expires=compute_expiry(days),
         per_minute=per_minute,
         tokens_per_day=tokens_per_day,
         usd_per_day=usd_per_day,
     )
-    with _keys(index) as kept:
-        made, text = kept.add(wanted)
+    with _keys(index) as store:
+        added, text = store.add(key)
     if as_json:
-        show_json({**_key_json(made), "key": text})
+        show_json({**_key_json(added), "key": text})
     else:
-        show(f"{text}\nkept nowhere: copy it now; `fathom keys revoke {made.id}` ends it")
+        show(f"{text}\nnot stored: copy it now; `fathom keys revoke {added.id}` ends it")
 
 
 @keys.command("list")
 def keys_list(index: IndexOption = None, as_json: JsonOption = False) -> None:
-    """All keys, with what they allow."""
+    """List all keys with what they allow."""
     from fathom.serving.cli.output import show, show_json
 
-    with _keys(index) as kept:
-        found, door = kept.all(), kept.door()
+    with _keys(index) as store:
+        listed_keys, door = store.list_keys(), store.get_door()
     if as_json:
-        show_json({"keys": [_key_json(each) for each in found], "door": door})
+        show_json({"keys": [_key_json(key) for key in listed_keys], "door": door})
     else:
-        nobody = (
+        no_keys = (
             f"no keys; {_CLOSED}" if door == "closed" else "no keys: on 127.0.0.1 nobody needs one"
         )
-        show("\n".join(map(_key_text, found)) or nobody)
+        show("\n".join(map(_key_text, listed_keys)) or no_keys)
 
 
 @keys.command("revoke")
 def keys_revoke(
-    key_id: Annotated[str, typer.Argument(metavar="ID", help="As `fathom keys list` shows it.")],
+    key_id: Annotated[
+        str, typer.Argument(metavar="ID", help="The id that `fathom keys list` shows.")
+    ],
     index: IndexOption = None,
 ) -> None:
-    """Forget a key; who holds it can ask no more."""
+    """Revoke a key; its holder can ask no more."""
     from fathom.serving.cli.output import show
 
-    with _keys(index) as kept:
-        if not kept.revoke(key_id):
+    with _keys(index) as store:
+        if not store.revoke(key_id):
             raise UsageError(f"no key {key_id!r}; `fathom keys list` shows them")
-        is_last = not kept.any()
+        is_last = not store.has_keys()
     show(f"{key_id} revoked" + (f"; it was the last: {_CLOSED}" if is_last else ""))
 
 
@@ -131,21 +145,21 @@ def keys_open(index: IndexOption = None) -> None:
     """Let everybody on 127.0.0.1 ask without a key again, once no key is left."""
     from fathom.serving.cli.output import show
 
-    with _keys(index) as kept:
-        kept.open_door()
+    with _keys(index) as store:
+        store.open_door()
     show("on 127.0.0.1 nobody needs a key; `fathom keys add NAME` closes the server again")
 
 
 @contextmanager
 def _keys(index: str | None) -> "Iterator[Keys]":
-    from fathom.serving.http.keys import keys_of
+    from fathom.serving.http.keys import create_key_store
 
     with build_engine(index, None) as engine:
-        kept = keys_of(engine.index)
+        store = create_key_store(engine.index)
         try:
-            yield kept
+            yield store
         finally:
-            kept.close()
+            store.close()
 
 
 def _key_json(key: "Key") -> dict[str, object]:

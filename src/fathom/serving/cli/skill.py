@@ -1,4 +1,4 @@
-"""The command that tells agents how to use Fathom from a shell."""
+"""`fathom skill`: instructions for agents that use Fathom from a shell."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What a terminal may be sent, and what it can do with it."""
+"""Text for a terminal: clickable words, and no control characters."""
 
 import os
 import re
@@ -7,20 +7,23 @@ from collections.abc import Mapping
 
 
 def is_terminal() -> bool:
-    """Whether stdout is a terminal that understands more than letters."""
+    """Return whether stdout is a terminal that understands escape sequences."""
     return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 
 def linked(text: str, links: Mapping[str, str]) -> str:
-    """The text with the words of `links` made clickable, as terminals know it (OSC 8)."""
+    """Return the text with the words of `links` made clickable by OSC 8 sequences."""
     targets = {plain(words): plain(target) for words, target in links.items()}
-    found = re.compile("|".join(re.escape(words) for words in sorted(targets, key=len)[::-1]))
-    return found.sub(lambda m: f"\x1b]8;;{targets[m[0]]}\x1b\\{m[0]}\x1b]8;;\x1b\\", text)
+    # The longest words come first, or the path of a folder would match within that of its file.
+    pattern = re.compile("|".join(re.escape(words) for words in sorted(targets, key=len)[::-1]))
+    return pattern.sub(
+        lambda match: f"\x1b]8;;{targets[match[0]]}\x1b\\{match[0]}\x1b]8;;\x1b\\", text
+    )
 
 
 def plain(text: str) -> str:
-    """The text without control characters, which a document could use to fool a terminal."""
+    """Replace control characters, which a document could use to fool a terminal."""
     return "".join(
-        char if char.isprintable() or char in "\n\t" else "\N{REPLACEMENT CHARACTER}"
-        for char in text
+        character if character.isprintable() or character in "\n\t" else "\N{REPLACEMENT CHARACTER}"
+        for character in text
     )

@@ -1,4 +1,4 @@
-"""The commands that look at what was asked: trace, replay."""
+"""The commands that show what was asked: trace, replay."""
 
 from typing import Annotated
 
@@ -10,17 +10,22 @@ from fathom.serving.cli.options import IndexOption, JsonOption, SetOption, build
 
 def trace(
     trace_id: Annotated[
-        str | None, typer.Argument(metavar="ID", help="Its id or the beginning; none lists all.")
+        str | None,
+        typer.Argument(
+            metavar="ID", help="The trace's id, or its beginning; without it the latest are listed."
+        ),
     ] = None,
     index: IndexOption = None,
     as_json: JsonOption = False,
-    delete: Annotated[bool, typer.Option("--delete", help="Remove it for good.")] = False,
+    delete: Annotated[bool, typer.Option("--delete", help="Delete the trace for good.")] = False,
     otel: Annotated[
         str | None,
-        typer.Option(metavar="TARGET", help="Export it: a file, or a collector's http address."),
+        typer.Option(
+            metavar="TARGET", help="Export it to a file, or to a collector's http address."
+        ),
     ] = None,
     content: Annotated[
-        bool, typer.Option("--content", help="With --otel: export the texts too.")
+        bool, typer.Option("--content", help="With --otel: also export the texts.")
     ] = False,
     assignments: SetOption = None,
 ) -> None:
@@ -32,23 +37,23 @@ def trace(
     _check_named(trace_id, needed=delete or otel is not None)
     with build_engine(index, assignments) as engine:
         if trace_id is None:
-            listed = engine.traces.list()
+            summaries = engine.traces.list()
             if as_json:
-                show_json({"traces": listed})
+                show_json({"traces": summaries})
             else:
-                show(traces_text(listed))
+                show(traces_text(summaries))
         elif delete:
-            gone = engine.traces.delete(trace_id)
+            deleted_id = engine.traces.delete(trace_id)
             if as_json:
-                show_json({"deleted": gone})
+                show_json({"deleted": deleted_id})
             else:
-                show(f"{gone} deleted")
+                show(f"{deleted_id} deleted")
         elif otel is not None:
-            found = engine.traces.get(trace_id)
-            show(export_trace(found, otel, content=content, offline=engine.settings.offline))
+            record = engine.traces.get(trace_id)
+            show(export_trace(record, otel, content=content, offline=engine.settings.offline))
         else:
-            found = engine.traces.get(trace_id)
-            show(to_json(found) if as_json else format_tree(found))
+            record = engine.traces.get(trace_id)
+            show(to_json(record) if as_json else format_tree(record))
 
 
 def _check_named(trace_id: str | None, *, needed: bool) -> None:
@@ -57,7 +62,9 @@ def _check_named(trace_id: str | None, *, needed: bool) -> None:
 
 
 def replay(
-    trace_id: Annotated[str, typer.Argument(metavar="ID", help="Its id or the beginning.")],
+    trace_id: Annotated[
+        str, typer.Argument(metavar="ID", help="The trace's id, or its beginning.")
+    ],
     index: IndexOption = None,
     as_json: JsonOption = False,
     assignments: SetOption = None,
@@ -67,11 +74,12 @@ def replay(
     from fathom.serving.shapes import replay_json
 
     with build_engine(index, None) as engine:
-        done = engine.replay(trace_id, assignments=assignments or [])
+        replayed = engine.replay(trace_id, assignments=assignments or [])
     if as_json:
-        show_json(replay_json(done))
+        show_json(replay_json(replayed))
     else:
-        show(replay_text(done))
-    if done.missing or not (done.same or assignments):
+        show(replay_text(replayed))
+    # With --set another answer is expected; without it any difference is a failure.
+    if replayed.missing or not (replayed.same or assignments):
         return 5
     return 0

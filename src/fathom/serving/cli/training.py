@@ -1,4 +1,4 @@
-"""`fathom train`: what Fathom learns from questions with answers."""
+"""`fathom train`: policies that Fathom learns from questions with answers."""
 
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -45,27 +45,26 @@ def planner(
     ] = None,
     records: Annotated[
         Path | None,
-        typer.Option(help="Keep the outcomes here; what is there is not recorded again."),
+        typer.Option(help="Keep the outcomes here; those it holds are not recorded again."),
     ] = None,
     queries: Annotated[
-        int | None, typer.Option(min=1, help="Only so many of each: a sample, always the same.")
+        int | None,
+        typer.Option(min=1, help="Ask only a sample of this size of each, always the same."),
     ] = None,
     alpha: Annotated[
-        float, typer.Option(min=0, help="What cost weighs against a right answer.")
+        float, typer.Option(min=0, help="Weight of cost against a right answer.")
     ] = DEFAULT_ALPHA,
-    wrong: Annotated[
-        float, typer.Option(min=0, help="What a wrong answer costs beside earning nothing.")
-    ] = 0.0,
+    wrong: Annotated[float, typer.Option(min=0, help="Penalty of a wrong answer.")] = 0.0,
     seed: Annotated[int, typer.Option(help="The same seed gives the same policy.")] = 0,
     updates: Annotated[
         int, typer.Option(min=1, help="Rounds of sampling and learning.")
     ] = DEFAULT_UPDATES,
     out: Annotated[Path, typer.Option(help="Write the policy here.")] = Path("planner.json"),
     curves: Annotated[
-        Path | None, typer.Option(help="Write progress here, a line of JSON an update.")
+        Path | None, typer.Option(help="Write progress here, a line of JSON for each update.")
     ] = None,
     checkpoints: Annotated[
-        Path | None, typer.Option(help="A folder for the policy as it was on the way.")
+        Path | None, typer.Option(help="Write policies of the training so far into this folder.")
     ] = None,
     measure: Annotated[
         bool, typer.Option(help="Compare with fixed sequences, a router, rules and hindsight.")
@@ -75,7 +74,7 @@ def planner(
     assignments: SetOption = None,
     offline: OfflineOption = False,
 ) -> None:
-    """Learn which executors `adaptive` is to run: record what all come to, then train by PPO."""
+    """Record what all sequences of `adaptive`'s executors come to, and train its policy by PPO."""
     from fathom.evaluation.outcomes import OutcomeFile
     from fathom.evaluation.planning import cross_fit
     from fathom.planner.environment import Reward
@@ -85,43 +84,50 @@ def planner(
     from fathom.serving.cli.output import show, show_json
 
     _check(datasets, records, [out, curves], checkpoints)
-    kept = OutcomeFile(records)
+    outcomes = OutcomeFile(records)
     if datasets:
         with build_engine(index, assignments, offline=offline) as engine:
-            _record(engine, datasets, kept, queries)
+            _record(engine, datasets, outcomes, queries)
     reward, training = Reward(alpha=alpha, wrong=wrong), Training(seed=seed, updates=updates)
-    done = learn(
-        kept.list_questions(), reward, training, checkpoints=checkpoints, on_update=_told(training)
+    trained = learn(
+        outcomes.list_questions(),
+        reward,
+        training,
+        checkpoints=checkpoints,
+        on_update=_told(training),
     )
-    out.write_text(done.policy.to_json(), encoding="utf-8")
+    out.write_text(trained.policy.to_json(), encoding="utf-8")
     if curves is not None:
-        curves.write_text("".join(canonical(asdict(each)) + "\n" for each in done.curve), "utf-8")
+        curves.write_text(
+            "".join(canonical(asdict(update)) + "\n" for update in trained.curve), "utf-8"
+        )
+    # The comparison trains further policies, on each fold of the questions, which takes a while.
     table = None
     if measure:
         alphas = sorted({*ALPHAS, alpha})
         table = cross_fit(
-            kept.list_questions(), reward, training, alphas=alphas, on_progress=show_count
+            outcomes.list_questions(), reward, training, alphas=alphas, on_progress=show_count
         )
     if as_json:
         rows, tests = (table.rows(), table.compare_with_baselines()) if table else ([], [])
-        origin = done.policy.origin
+        origin = trained.policy.origin
         show_json({"policy": str(out), "origin": origin, "rows": rows, "tests": tests})
     else:
-        found = f"{table.to_text()}\n" if table else ""
-        show(f"{found}{out}: `--set adaptive.policy={out}` asks it, or the same in fathom.toml")
+        measured = f"{table.to_text()}\n" if table else ""
+        show(f"{measured}{out}: `--set adaptive.policy={out}` asks it, or the same in fathom.toml")
 
 
 def _record(
-    engine: "Engine", paths: Sequence[Path], kept: "OutcomeFile", queries: int | None
+    engine: "Engine", paths: Sequence[Path], outcomes: "OutcomeFile", queries: int | None
 ) -> None:
-    """Record the outcomes of data sets, each over its own index where the engine's is another."""
+    """Record the outcomes of data sets, each over its own index if the engine's is another."""
     from fathom.evaluation.harness import prepare_engine
     from fathom.evaluation.outcomes import record_outcomes
 
     for dataset in loaded(paths, nullcontext(engine)):
-        with prepare_engine(engine, dataset, ingest_progress(verbose=False)) as ready:
-            asked = dataset.sample(queries)
-            record_outcomes(ready, dataset, asked, kept, on_progress=show_count)
+        with prepare_engine(engine, dataset, ingest_progress(verbose=False)) as prepared:
+            sample = dataset.sample(queries)
+            record_outcomes(prepared, dataset, sample, outcomes, on_progress=show_count)
 
 
 def _check(
@@ -130,7 +136,7 @@ def _check(
     files: Sequence[Path | None],
     folder: Path | None,
 ) -> None:
-    """See to it that there is something to learn from, and that all can be written."""
+    """Accept the arguments if there is something to learn from and all files can be written."""
     if not datasets and (records is None or not records.exists()):
         raise UsageError("name questions to record outcomes of, or --records that hold some")
     for file in files:
@@ -141,9 +147,9 @@ def _check(
 
 
 def _told(training: "Training") -> "OnUpdate":
-    """Says every so often where training stands, where stderr is a terminal."""
+    """Return a callback that shows the progress of training if stderr is a terminal."""
 
-    def told(at: "TrainingProgress") -> None:
+    def show_update(at: "TrainingProgress") -> None:
         show_count(f"training, reward {at.earned:.3f}", at.update, training.updates)
 
-    return told
+    return show_update

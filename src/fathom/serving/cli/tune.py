@@ -1,4 +1,4 @@
-"""`fathom tune`: which strategy and which settings do best on a user's own questions."""
+"""`fathom tune`: the strategy and the settings that do best on a user's own questions."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
@@ -39,21 +39,24 @@ def tune(
         Path, typer.Argument(help="A file of questions about the index, or a data set folder.")
     ],
     strategies: Annotated[
-        str | None, typer.Option(help=f"By commas: {STRATEGY_NAMES}; all of them by default.")
+        str | None, typer.Option(help=f"By commas: {STRATEGY_NAMES}; by default all shipped ones.")
     ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(help="Values to try for a setting, a.b=1,2,3; may be repeated."),
     ] = None,
-    measure: Annotated[str, typer.Option(help="What is to be best, as `eval` names it.")] = "F1",
+    measure: Annotated[
+        str, typer.Option(help="The measure to compare by, as `eval` names it.")
+    ] = "F1",
     queries: Annotated[
-        int | None, typer.Option(min=1, help="Only so many: a sample, the same every time.")
+        int | None, typer.Option(min=1, help="Ask only a sample of this size, always the same.")
     ] = None,
     records: Annotated[
-        Path | None, typer.Option(help="Keep a record per question here; a later run goes on.")
+        Path | None,
+        typer.Option(help="Keep a record of each question here; a later run continues."),
     ] = None,
     write: Annotated[
-        bool, typer.Option("--write", help="Write what is recommended to ./fathom.toml.")
+        bool, typer.Option("--write", help="Write the recommendation to ./fathom.toml.")
     ] = False,
     html: Annotated[Path | None, typer.Option(help="Write a report with plots here.")] = None,
     markdown: Annotated[Path | None, typer.Option(help="Write the table here.")] = None,
@@ -63,7 +66,7 @@ def tune(
     assignments: SetOption = None,
     offline: OfflineOption = False,
 ) -> int:
-    """Try strategies and settings on questions; recommend one where it is surely better."""
+    """Try strategies and settings on questions; recommend one if it is surely better."""
     from fathom.evaluation.harness import Evaluation, Systems
     from fathom.evaluation.harness import evaluate as measure_all
     from fathom.evaluation.tuning import check_measure, compare_trials
@@ -71,59 +74,64 @@ def tune(
     check_measure(measure)
     reports = Reports(html=html, markdown=markdown, records=records)
     reports.check()
-    wanted = names_of(strategies) or list(STRATEGIES)
-    Systems.of([], wanted).check()
+    tried = names_of(strategies) or list(STRATEGIES)
+    Systems.of([], tried).check()
 
-    def opening(more: Mapping[str, str]) -> AbstractContextManager["Engine"]:
-        given = [*(assignments or ()), *(f"{key}={value}" for key, value in more.items())]
-        return build_engine(index, given, offline=offline, flags={"llm.model": llm})
+    def open_engine(varied_settings: Mapping[str, str]) -> AbstractContextManager["Engine"]:
+        assigned = [
+            *(assignments or ()),
+            *(f"{key}={value}" for key, value in varied_settings.items()),
+        ]
+        return build_engine(index, assigned, offline=offline, flags={"llm.model": llm})
 
-    (dataset,) = loaded([questions], opening({}))
-    with opening({}) as engine:
-        now = engine.settings.ask.strategy
-    parts = []
+    (dataset,) = loaded([questions], open_engine({}))
+    with open_engine({}) as engine:
+        current = engine.settings.ask.strategy
+    evaluations = []
     for varied in _choices(settings or ()):
-        with opening(varied) as engine:
-            part = measure_all(
+        with open_engine(varied) as engine:
+            evaluated = measure_all(
                 engine,
                 dataset,
-                strategies=wanted if varied else list(dict.fromkeys([now, *wanted])),
+                # Every trial is compared with the strategy and the settings in use, so these are
+                # measured even if they are not among those to try.
+                strategies=tried if varied else list(dict.fromkeys([current, *tried])),
                 queries=queries,
                 records=records,
                 varied=varied,
                 ingesting=ingest_progress(verbose=False),
                 on_progress=show_count,
             )
-        parts.append(part)
-    found = Evaluation.combine(parts)
-    made = compare_trials(found.answered, now, measure=measure)
+        evaluations.append(evaluated)
+    evaluation = Evaluation.combine(evaluations)
+    tuning = compare_trials(evaluation.answered, current, measure=measure)
     if html is not None:
-        html.write_text(plain(made.to_html(found)), encoding="utf-8")
+        html.write_text(plain(tuning.to_html(evaluation)), encoding="utf-8")
     if markdown is not None:
-        markdown.write_text(f"{plain(made.to_markdown())}\n", encoding="utf-8")
-    _show(made, _written(made) if write else None, as_json=as_json)
-    return ALL_FAILED if found.all_failed else 0
+        markdown.write_text(f"{plain(tuning.to_markdown())}\n", encoding="utf-8")
+    _show(tuning, _written(tuning) if write else None, as_json=as_json)
+    return ALL_FAILED if evaluation.all_failed else 0
 
 
-def _show(made: "Tuning", written: str | None, *, as_json: bool) -> None:
+def _show(tuning: "Tuning", written: str | None, *, as_json: bool) -> None:
     from fathom.serving.cli.output import show, show_json
 
     if as_json:
-        show_json({**made.to_dict(), "written": written})
+        show_json({**tuning.to_dict(), "written": written})
     else:
-        show("\n".join([made.to_text(), *([f"written to {written}"] if written else [])]))
+        show("\n".join([tuning.to_text(), *([f"written to {written}"] if written else [])]))
 
 
 def _choices(settings: Sequence[str]) -> list[dict[str, str]]:
-    """The settings as they are, and each choice of values to try."""
-    return [{}, *(each for each in variants(settings) if each)]
+    """Return the settings as they are, and each combination of values to try."""
+    return [{}, *(variant for variant in variants(settings) if variant)]
 
 
-def _written(made: "Tuning") -> str | None:
-    """Where the recommendation was written; `None` where there is none."""
-    if made.recommendation is None:
+def _written(tuning: "Tuning") -> str | None:
+    """Write the recommendation; return the file, or `None` if there is no recommendation."""
+    if tuning.recommendation is None:
         return None
     from fathom.config import save_settings
 
-    save_settings(SETTINGS_FILE, made.recommendation.assignments)
+    save_settings(SETTINGS_FILE, tuning.recommendation.assignments)
     return str(SETTINGS_FILE)

@@ -1,11 +1,12 @@
-"""Keeping an index in line with files while they change."""
+"""A loop that keeps an index in line with files while they change."""
 
 import time
 from collections.abc import Callable, Mapping
 
 EVERY_S = 2.0
+"""The time between two looks at the files, in seconds."""
 Snapshot = Mapping[str, object]
-"""What stands where; another one after every change."""
+"""The state of all files; it differs after every change."""
 
 
 def watch(
@@ -14,27 +15,31 @@ def watch(
     *,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Act now and whenever something has changed and come to rest, until Ctrl-C while waiting.
+    """Act now, and again whenever something has changed and come to rest, until Ctrl-C.
+
+    Ctrl-C ends the loop quietly only while it waits, not within `act`.
 
     Args:
         look: Takes a snapshot.
         act: Brings the index in line.
-        sleep: Waits so many seconds.
+        sleep: Waits for a number of seconds.
     """
-    seen = look()
+    # The snapshot comes before the work, so that a change during the work is noticed afterwards.
+    last = look()
     act()
     while True:
         try:
             sleep(EVERY_S)
-            now = look()
-            if now == seen:
+            current = look()
+            if current == last:
                 continue
-            while (later := _after(sleep, look)) != now:
-                now = later  # still being written
+            while (newer := _after(sleep, look)) != current:
+                current = newer  # a file is still being written
         except KeyboardInterrupt:
             return
         act()
-        seen = now
+        # The snapshot is again the one from before the work.
+        last = current
 
 
 def _after(sleep: Callable[[float], None], look: Callable[[], Snapshot]) -> Snapshot:
