@@ -71,7 +71,7 @@ class Watch:
         self._thread = threading.Thread(target=self._look)
         self._thread.start()
 
-    def told(self, report: IngestReport, advance: Advance) -> None:
+    def build_events(self, report: IngestReport, advance: Advance) -> None:
         """See `IngestProgress`."""
         del report
         if not self.read and advance.place:
@@ -118,7 +118,7 @@ def measured(docs: Path, place: Path, workers: str, options: argparse.Namespace)
     with Engine(Settings.model_validate(tree), embedder=given) as engine:
         before, begun = os.times(), time.perf_counter()
         try:
-            report = engine.ingest([docs], on_progress=watch.told)
+            report = engine.ingest([docs], on_progress=watch.build_events)
         finally:
             seconds = time.perf_counter() - begun
             watch.end()

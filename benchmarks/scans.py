@@ -19,7 +19,7 @@ import numpy as np
 from PIL import Image, ImageDraw, ImageFilter, ImageFont
 
 from fathom.documents.base import ParsedDocument, ParseLimits
-from fathom.documents.sandbox.parent import Sandbox, read
+from fathom.documents.sandbox.parent import Sandbox, read_file
 from fathom.evaluation.statistics import bca_interval
 
 SAMPLES = Path(__file__).parent.parent / "samples" / "corpus"
@@ -65,7 +65,7 @@ def words_of(language: str, sandbox: Sandbox) -> list[str]:
 
 def text_of(place: Path, sandbox: Sandbox) -> str:
     """The text of a file as an ingestion reads it; empty where nothing was read."""
-    return "\n".join(part.text for part in read(place, sandbox) if isinstance(part, ParsedDocument))
+    return "\n".join(part.text for part in read_file(place, sandbox) if isinstance(part, ParsedDocument))
 
 
 def page_of(words: Sequence[str], chance: random.Random) -> list[str]:

@@ -27,7 +27,7 @@ from fastapi.testclient import TestClient
 from fathom import Engine
 from fathom.config import settings_of
 from fathom.serving.http.app import create_app
-from fathom.serving.http.keys import Key, Scope, keys_of
+from fathom.serving.http.keys import Key, Scope, create_key_store
 from fathom.settings import Settings
 
 ADDRESS = "http://127.0.0.1:8000"
@@ -225,7 +225,7 @@ def _rooms(settings: Settings, tenants: int) -> list[Tenant]:
     """Tenants with a key each, and nothing else yet."""
     rooms = []
     with Engine(settings) as engine:
-        keys = keys_of(engine.index)
+        keys = create_key_store(engine.index)
         for number in range(tenants):
             name = f"tenant-{number}"
             scopes: frozenset[Scope] = frozenset({"read", "ingest"})

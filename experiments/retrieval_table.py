@@ -10,13 +10,14 @@ import json
 import os
 import platform
 import subprocess
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from experiments.lab.cached_embedder import CachedEmbedder
 
-from fathom.config import Layers
+from fathom.config import Layers, Settings
 from fathom.engine import Engine
 from fathom.evaluation.datasets import Dataset, load
 from fathom.evaluation.rows import score_system
@@ -76,6 +77,12 @@ def table(rows: dict[tuple[str, str], dict[str, Any]]) -> str:
     return "\n".join(lines)
 
 
+def read_settings(folder: Path, assignments: Sequence[str]) -> Settings:
+    """Return the settings in a folder with these assignments on top, constants too."""
+    layers = Layers.load(cwd=folder, environment={}, assignments=assignments, constants=True)
+    return layers.settings()
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--work", type=Path, default=Path(".work"), help="indexes and vectors")
@@ -91,11 +98,7 @@ def main() -> None:
         return
     arguments.work.mkdir(parents=True, exist_ok=True)
     arguments.results.parent.mkdir(parents=True, exist_ok=True)
-    models = (
-        Layers.load(cwd=arguments.work, environment={}, assignments=arguments.assignments)
-        .settings()
-        .models
-    )
+    models = read_settings(arguments.work, arguments.assignments).models
     inner = load_embedder(
         models.embedder, runtime=models.runtime, threads=models.threads, offline=True
     )
@@ -107,7 +110,7 @@ def main() -> None:
             continue
         place = arguments.work / name
         assignments = [f'index.directory="{place}"', *arguments.assignments]
-        settings = Layers.load(cwd=place, environment={}, assignments=assignments).settings()
+        settings = read_settings(place, assignments)
         dataset = load(DATA / name)
         with Engine(settings, embedder=embedder) as engine:
             report = engine.ingest([dataset.corpus])

@@ -22,7 +22,7 @@ from experiments.lab.role_plan import RolePlan, RoleRow, read_plan
 from experiments.lab.role_table import page, summary, table
 from experiments.lab.stub_llm import NAME, ExtractiveModel, StubLLM
 
-from fathom.agents.reader.citations import form_for
+from fathom.agents.reader.citations import choose_form
 from fathom.config import Layers
 from fathom.engine import Engine
 from fathom.engine.request import AskRequest
@@ -60,7 +60,7 @@ class RoleBench:
     model: str
     assignments: Sequence[str] = ()
 
-    def known(self) -> list[AskedTwice]:
+    def identify_caller_async(self) -> list[AskedTwice]:
         """What was asked before."""
         return [AskedTwice.from_json(json.loads(line)) for line in read_whole_lines(self.records)]
 
@@ -74,7 +74,7 @@ class RoleBench:
             most: So many questions of each data set.
             calls: Of the model are enough.
         """
-        known = [each for each in self.known() if each.row == row.name]
+        known = [each for each in self.identify_caller_async() if each.row == row.name]
         made = sum(len(each.calls) for each in known)
         done = {(each.set, each.question) for each in known}
         for asked in (
@@ -96,9 +96,9 @@ class RoleBench:
                 if (data.set, question.id) not in done
             ]
             if left:
-                yield from self._asked(row, data, dataset, left)
+                yield from self._send_request(row, data, dataset, left)
 
-    def _asked(
+    def _send_request(
         self, row: RoleRow, data: Data, dataset: Dataset, questions: Sequence[Question]
     ) -> Iterator[AskedTwice]:
         with (
@@ -116,7 +116,7 @@ class RoleBench:
         local, model = engines
         before, after = (_outcome(engine, row.strategy, question) for engine in engines)
         reader = CallsOf(
-            quotes=form_for(self.model, model.settings.llm.evidence) == "quotes",
+            quotes=choose_form(self.model, model.settings.llm.evidence) == "quotes",
             chunks=lambda ids: [
                 Hit(chunk=chunk, score=0.0, rank=rank, retriever=row.strategy)
                 for rank, chunk in enumerate(model.reader().chunks(ids), start=1)
@@ -139,7 +139,7 @@ class RoleBench:
         place = self.indexes / dataset.name
         told = [f'index.directory="{place}"', "trace.enabled=false"]
         told += [*self.plan.assignments(row, model=model), *self.assignments]
-        layers = Layers.load(cwd=ROOT, environment={}, assignments=told)
+        layers = Layers.load(cwd=ROOT, environment={}, assignments=told, constants=True)
         connect = (lambda _: self._stub) if model == NAME else None
         return Engine(
             layers.settings(), embedder=self._embedder, cross_reader=self._reader, connect=connect
@@ -204,7 +204,7 @@ def main(arguments: list[str] | None = None) -> int:
         for row in rows if not options.table else ():
             for count, _ in enumerate(bench.ask(row, options.questions, options.calls), start=1):
                 sys.stderr.write(f"{row.name}: {count} more questions\n")
-        found = [each for each in bench.known() if each.row in {row.name for row in rows}]
+        found = [each for each in bench.identify_caller_async() if each.row in {row.name for row in rows}]
     except UsageError as error:
         sys.stderr.write(f"experiments.roles: {error}\n")
         return error.exit_code

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import settings
-from tests.loaded_once import load_models_once
 from tests.making import SAMPLES, engine_at
 from tests.real_model import RealModel, why_absent
+
+from fathom.assembly.models import Models
+from fathom.models.cache import ModelCache
 
 if TYPE_CHECKING:
     from tests.postgres_server import Server
@@ -27,7 +29,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 @pytest.fixture(scope="session", autouse=True)
 def _models_are_loaded_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        load_models_once(patch)
+        patch.setattr(Models, "cache", ModelCache())
         yield
 
 

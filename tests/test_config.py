@@ -28,27 +28,33 @@ def load(
 
 def test_defaults_stand_without_files(tmp_path: Path) -> None:
     settings = Layers.load(cwd=tmp_path, environment={"HOME": str(tmp_path)}).settings()
-    assert settings.retrieval.rrf_k == 60
+    assert settings.retrieval.k == 10
     assert settings.index.directory == Path(".fathom")
 
 
 def test_later_layers_win_and_origins_are_known(tmp_path: Path) -> None:
     layers = load(
         tmp_path,
-        user="[retrieval]\nk = 1\nrrf_k = 1\ncandidates = 1\nvector_weight = 1.5",
-        project="[retrieval]\nk = 2\nrrf_k = 2\ncandidates = 2",
-        environment={"FATHOM_RETRIEVAL__K": "3", "FATHOM_RETRIEVAL__RRF_K": "3"},
+        user="[ask]\nseed = 1\n[retrieval]\nk = 1\nvector_weight = 1\nkeyword_weight = 1",
+        project="[retrieval]\nk = 2\nvector_weight = 2\nkeyword_weight = 2",
+        environment={"FATHOM_RETRIEVAL__K": "3", "FATHOM_RETRIEVAL__VECTOR_WEIGHT": "3"},
         flags={"retrieval.k": 4, "offline": None},
         assignments=["retrieval.fusion=weighted_sum"],
     )
-    chosen = layers.settings().retrieval
-    assert (chosen.k, chosen.rrf_k, chosen.candidates, chosen.vector_weight) == (4, 3, 2, 1.5)
+    settings = layers.settings()
+    chosen = settings.retrieval
+    assert (chosen.k, chosen.vector_weight, chosen.keyword_weight, settings.ask.seed) == (
+        4,
+        3,
+        2,
+        1,
+    )
     assert chosen.fusion == "weighted_sum"
     origins = {value.key: value.origin for value in layers.values()}
     assert origins["retrieval.k"] == "flag"
-    assert origins["retrieval.rrf_k"] == "FATHOM_RETRIEVAL__RRF_K"
-    assert origins["retrieval.candidates"].endswith("fathom.toml")
-    assert origins["retrieval.keyword_weight"] == "default"
+    assert origins["retrieval.vector_weight"] == "FATHOM_RETRIEVAL__VECTOR_WEIGHT"
+    assert origins["retrieval.keyword_weight"].endswith("fathom.toml")
+    assert origins["ask.chunks"] == "default"
 
 
 @pytest.mark.parametrize(
@@ -87,7 +93,7 @@ def test_recorded_settings_lie_over_the_present_ones_and_assignments_over_both()
 
 
 def test_a_renamed_setting_is_refused_with_its_new_name_but_read_in_old_traces() -> None:
-    known = {value.key for value in Layers().values()}
+    known = {value.key for value in Layers().values(constants=True)}
     for old, new in RENAMED.items():
         assert old not in known
         assert new in known
@@ -97,9 +103,99 @@ def test_a_renamed_setting_is_refused_with_its_new_name_but_read_in_old_traces()
     assert (then.anchor.first_k, then.llm.skip_above_confidence) == (7, 0.5)
 
 
+@pytest.mark.parametrize(
+    ("layer", "origin"),
+    [
+        ({"user": "[anchor]\nmin_score = 0.3"}, "fathom.toml"),
+        ({"project": "[anchor]\nmin_score = 0.3"}, "fathom.toml"),
+        ({"environment": {"FATHOM_ANCHOR__MIN_SCORE": "0.3"}}, "FATHOM_ANCHOR__MIN_SCORE"),
+        ({"flags": {"anchor.min_score": 0.3}}, "flag"),
+        ({"assignments": ["anchor.min_score=0.3"]}, "--set"),
+    ],
+)
+def test_a_constant_is_refused_in_every_source_of_a_user(
+    tmp_path: Path, layer: Mapping[str, Any], origin: str
+) -> None:
+    with pytest.raises(SettingsError) as caught:
+        load(tmp_path, **layer)
+    assert f"anchor.min_score in {layer.get('origin', '')}" in str(caught.value)
+    assert f"{origin} is a constant of anchor, which only experiments vary" in str(caught.value)
+    assert "docs/strategies/anchor.md" in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_constant_is_varied_by_experiments_and_replays(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="which only experiments vary"):
+        settings_of({"anchor.min_score": 0.3})
+    assert settings_of({"anchor.min_score": 0.3}, constants=True).anchor.min_score == 0.3
+    layers = load(tmp_path, assignments=["anchor.min_score=0.3"], constants=True)
+    assert layers.settings().anchor.min_score == 0.3
+    replayed = Layers.over(Settings(), {"anchor": {"min_score": 0.3}})
+    replayed.assign(["anchor.gate=false"])
+    assert replayed.settings().anchor.min_score == 0.3
+    assert replayed.settings().anchor.gate is False
+
+
+def test_constants_are_listed_on_request_only() -> None:
+    settings = {value.key for value in Layers().values()}
+    constants = {value.key for value in Layers().values(constants=True)} - settings
+    assert "anchor.min_score" in constants
+    assert {"llm.prompts", "anchor.config", "offline"} <= settings
+    assert not any(key.startswith(("effort.", "llm.prompts.")) for key in settings)
+
+
+def test_a_limit_of_an_effort_is_refused_with_the_settings_to_use() -> None:
+    with pytest.raises(SettingsError, match=r"set budget.effort and the limits of \[budget\]"):
+        settings_of({"effort": {"low": {"calls": 5}}})
+
+
+@pytest.mark.parametrize(
+    ("key", "name"),
+    [("llm.prompts", "reader"), ("grading.prompts", "correctness")],
+)
+def test_a_folder_holds_the_prompts_to_replace(tmp_path: Path, key: str, name: str) -> None:
+    folder = tmp_path / "prompts"
+    folder.mkdir()
+    file = folder / f"{name}.txt"
+    file.write_text("Answer.")
+    layers = load(tmp_path, assignments=[f"{key}={folder}"])
+    values = {value.key: value for value in layers.values(constants=True)}
+    assert values[key] == (key, str(folder), "--set")
+    assert values[f"{key}.{name}"].value == str(file)
+    # The tree goes back into layers file by file, as for a replay.
+    assert Layers.over(layers.settings(), {}).settings() == layers.settings()
+    layers.assign([f"{key}="])
+    assert layers.settings() == Settings()
+    (folder / "raeder.txt").write_text("Answer.")
+    with pytest.raises(SettingsError, match=r"raeder.txt replaces nothing; the names are .*"):
+        load(tmp_path / "other", assignments=[f"{key}={folder}"]).settings()
+    with pytest.raises(SettingsError, match=rf"{key} = 'none' in --set: expected a folder"):
+        load(tmp_path / "third", assignments=[f"{key}=none"]).settings()
+
+
+@pytest.mark.parametrize(
+    ("key", "answer"),
+    [
+        ("llm.prompts.reader", r"put it at DIR/reader\.txt and set llm\.prompts = DIR"),
+        ("grading.correctness", r"put it at DIR/correctness\.txt and set grading\.prompts = DIR"),
+        ("grading.prompts.correctness", r"put it at DIR/correctness\.txt and set"),
+    ],
+)
+def test_the_key_of_one_prompt_is_refused_with_the_folder(key: str, answer: str) -> None:
+    with pytest.raises(SettingsError, match=answer):
+        settings_of({key: "mine.txt"})
+
+
+def test_a_trace_from_before_the_folder_names_its_prompts_one_by_one() -> None:
+    recorded = {"llm": {"prompts": {"reader": "mine.txt", "judge": ""}}}
+    settings = Layers.over(Settings(), recorded).settings()
+    assert settings.llm.prompts.reader == "mine.txt"
+    assert settings.to_record()["llm"]["prompts"]["reader"] == "mine.txt"
+
+
 def test_settings_may_be_given_as_tables_or_by_dotted_names() -> None:
-    tables = {"retrieval": {"k": 3}, "anchor": {"fine": 4}}
-    assert settings_of(tables) == settings_of({"retrieval.k": 3, "anchor.fine": 4})
+    tables = {"retrieval": {"k": 3}, "anchor": {"config": "C"}}
+    assert settings_of(tables) == settings_of({"retrieval.k": 3, "anchor.config": "C"})
     with pytest.raises(SettingsError, match=r"did you mean 'retrieval.k'"):
         settings_of({"retrieval.kk": 3})
 
@@ -112,13 +208,11 @@ def test_a_password_in_an_address_is_refused_and_not_repeated() -> None:
 
 def test_an_effort_hides_what_lower_layers_say_of_the_budget(tmp_path: Path) -> None:
     flags = {"budget.effort": "low", "budget.calls": 9}
-    layers = load(
-        tmp_path, "[budget]\ntokens = 123_456\n[effort.low]\nseconds = 4.0\n", flags=flags
-    )
+    layers = load(tmp_path, "[budget]\ntokens = 123_456\n", flags=flags)
     budget = layers.settings().budget
-    assert (budget.effort, budget.tokens, budget.calls, budget.seconds) == ("low", 10_000, 9, 4.0)
+    assert (budget.effort, budget.tokens, budget.calls, budget.seconds) == ("low", 10_000, 9, 20)
     with pytest.raises(SettingsError, match=r"effort\.low\.calls = -1 in settings: .*greater"):
-        settings_of({"effort.low.calls": -1})
+        settings_of({"effort.low.calls": -1}, constants=True)
     with pytest.raises(SettingsError, match=r"budget\.effort = 'huge' in settings: .*'low'"):
         settings_of({"budget.effort": "huge"})
 

@@ -1,8 +1,12 @@
 """Which settings a trace keeps: all that can change an answer, a new one too."""
 
-from fathom.settings import Settings, drop_later_settings
-from fathom.settings.section import Section
+import re
+from pathlib import Path
 
+from fathom.settings import Settings, drop_later_settings
+from fathom.settings.section import Section, iterate_keys
+
+ROOT = Path(__file__).parent.parent
 UNRECORDED = {
     "serve",
     "grading",
@@ -38,6 +42,18 @@ def test_every_section_is_kept_whole_but_for_what_cannot_change_an_answer() -> N
     assert kept.keys() == sections.keys() - UNRECORDED
     for name, values in kept.items():
         assert values.keys() == SOME.get(name, set(type(sections[name]).model_fields)), name
+
+
+def test_a_user_can_set_at_most_a_hundred_settings() -> None:
+    settings = [key for key, refusal in iterate_keys(Settings) if not refusal]
+    assert len(settings) <= 100
+
+
+def test_every_constant_names_a_page_that_there_is() -> None:
+    for key, refusal in iterate_keys(Settings):
+        for page in re.findall(r"docs/\S+?\.md", refusal):
+            assert (ROOT / page).is_file(), key
+        assert not refusal or "docs/" in refusal or "DIR" in refusal, key
 
 
 def test_a_section_that_says_nothing_of_it_is_kept() -> None:

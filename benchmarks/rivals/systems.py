@@ -172,9 +172,9 @@ class LlamaIndex(System):
         context = StorageContext.from_defaults(vector_store=store)
         VectorStoreIndex(nodes, storage_context=context)
         context.persist(str(self._folder / "vectors"))
-        self._words(nodes).persist(str(self._folder / "words"))
+        self._iter_words(nodes).persist(str(self._folder / "words"))
 
-    def _words(self, nodes: list[Any]) -> Any:  # noqa: ANN401 - of the other environment
+    def _iter_words(self, nodes: list[Any]) -> Any:  # noqa: ANN401 - of the other environment
         import Stemmer
         from llama_index.retrievers.bm25 import BM25Retriever
 

@@ -66,7 +66,7 @@ class Bench:
         cells = {
             (cell.set, cell.arm.corpus, cell.arm.name): cell
             for (data, corpus), arms in places.items()
-            for cell in self._asked(data, corpus, arms, systems[data.set])
+            for cell in self._send_request(data, corpus, arms, systems[data.set])
         }
         ordered = [
             cells[data.set, arm.corpus, arm.name]
@@ -105,7 +105,7 @@ class Bench:
             self._prints[name] = prints_of(load(self.folder(name)))
         return self._prints[name]
 
-    def _asked(
+    def _send_request(
         self, data: Data, corpus: str, arms: Sequence[Arm], systems: frozenset[str]
     ) -> Iterator[Cell]:
         folder = derived(self.folder(data.set), corpus, self.work / "corpora")
@@ -178,7 +178,8 @@ class Bench:
         # The traces are read at once; an index that others use is not written to.
         given = [f'index.directory="{place}"', "trace.enabled=false"]
         given += [f"{key}={value}" for key, value in assignments.items()]
-        settings = Layers.load(cwd=self.work, environment={}, assignments=given).settings()
+        layers = Layers.load(cwd=self.work, environment={}, assignments=given, constants=True)
+        settings = layers.settings()
         connect = (lambda _: self._stub) if settings.llm.model == NAME else None
         # A cross-reader of its own for each arm: it remembers what it read, and would give a
         # later arm for nothing what an earlier one had to wait for.

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fathom.agents.reader.citations import ReaderReply, located
+from fathom.agents.reader.citations import ReaderReply, locate_quote
 from fathom.evaluation.datasets import Question
 from fathom.jsonable import Json
 from fathom.runs.trace import Event, Step, Trace
@@ -133,7 +133,7 @@ class CallsOf:
             said = ReaderReply.model_validate(reply).answer
             hits = self.chunks(asker.inputs["chunks"])
             copied = [quote for each in said.sentences for quote in each.quotes] if said else []
-            places = [located(each.quote, hits, chunk=each.chunk) for each in copied]
+            places = [locate_quote(each.quote, hits, chunk=each.chunk) for each in copied]
             return len(copied), sum(place is not None for place in places)
         shown = set(_numbers(request.request["schema"]))
         named = list(_numbers(reply))

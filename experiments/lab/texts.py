@@ -7,7 +7,7 @@ from pathlib import Path
 from fathom.documents.base import ParsedDocument, ParseRefusal
 from fathom.documents.discover import derive_document_id, digest_content, discover_files
 from fathom.documents.record_ids import name_record
-from fathom.documents.sandbox.parent import Sandbox, read
+from fathom.documents.sandbox.parent import Sandbox, read_file
 from fathom.evaluation.datasets import read_rows
 from fathom.jsonable import Json
 
@@ -53,7 +53,7 @@ def _records(file: Path) -> Iterator[Text]:
 def _file(file: Path, sandbox: Sandbox) -> Iterator[Text]:
     own = derive_document_id(digest_content(file))
     try:
-        for part in read(file, sandbox):
+        for part in read_file(file, sandbox):
             if isinstance(part, ParsedDocument):
                 yield Text(
                     id=own if part.record is None else part.record,

@@ -32,25 +32,27 @@ def fit(seen: list[str], answer: str, score: float, supported: float = 0.0) -> A
 
 def test_an_answer_is_read_among_the_sentences_beside_its_own() -> None:
     seen: list[str] = []
-    assert fit(seen, "40 crowns", 0.2).fits(QUESTION, DOCUMENT, place_of("40"))
+    assert fit(seen, "40 crowns", 0.2).answers_question(QUESTION, DOCUMENT, place_of("40"))
     assert seen == ["The pier is old. A permit costs 40 crowns. It is paid at the office."]
 
 
 @pytest.mark.parametrize("words", ["office", "pier", "It is paid at the office."])
 def test_what_the_reader_does_not_take_for_an_answer_is_none(words: str) -> None:
-    assert not fit([], "40 crowns", 0.9).fits(QUESTION, DOCUMENT, place_of(words))
+    assert not fit([], "40 crowns", 0.9).answers_question(QUESTION, DOCUMENT, place_of(words))
 
 
 def test_what_is_as_good_as_impossible_is_no_answer_either() -> None:
-    assert not fit([], "40 crowns", 0.04).fits(QUESTION, DOCUMENT, place_of("40 crowns"))
+    assert not fit([], "40 crowns", 0.04).answers_question(
+        QUESTION, DOCUMENT, place_of("40 crowns")
+    )
 
 
 def test_the_judge_lets_an_answer_pass_that_its_sentence_alone_supports() -> None:
     seen: list[str] = []
     made = fit(seen, "nothing", 0.0, supported=0.6)
-    assert made.fits(QUESTION, DOCUMENT, place_of("40 crowns"))
+    assert made.answers_question(QUESTION, DOCUMENT, place_of("40 crowns"))
     assert seen[-1] == "A permit costs 40 crowns."
-    assert not fit([], "nothing", 0.0, supported=0.4).fits(
+    assert not fit([], "nothing", 0.0, supported=0.4).answers_question(
         QUESTION, DOCUMENT, place_of("40 crowns")
     )
 
@@ -73,10 +75,10 @@ def test_what_a_row_is_about_is_read_in_the_headings_above_it() -> None:
     pairs = ScriptedCrossReader(script)
     at = parsed.text.index("2 crowns")
     made = AnswerFit(pairs=pairs, judge=LocalJudge(pairs=pairs))
-    assert made.fits("What is the late fee for a film?", document, Span(at, at + 8))
+    assert made.answers_question("What is the late fee for a film?", document, Span(at, at + 8))
     assert crumbs == ["Fees > Late returns"]
 
 
 def test_where_there_is_no_sentence_there_is_no_answer() -> None:
     blank = Document(id="d", text=" \n ", path="fees.md", title="Fees")
-    assert not fit([], "40", 0.9).fits(QUESTION, blank, Span(0, 1))
+    assert not fit([], "40", 0.9).answers_question(QUESTION, blank, Span(0, 1))

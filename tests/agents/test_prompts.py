@@ -33,7 +33,7 @@ from fathom.llm.schema import build_schema, number_items
 from fathom.llm.structured import parse_reply
 from fathom.llm.tokens import count_tokens
 from fathom.planner import workflows as planner
-from fathom.settings.tree import LlmSettings, PromptSettings
+from fathom.settings.tree import LlmSettings, PromptFiles
 from fathom.strategies.base import STRATEGIES
 
 KINDS: Mapping[str, type[BaseModel]] = {
@@ -71,7 +71,7 @@ def example_reply(prompt: Prompt) -> str:
 
 def test_every_prompt_has_a_setting_and_a_shape() -> None:
     names = [each.name for each in list_shipped_prompts()]
-    assert names == list(PromptSettings.model_fields)
+    assert names == list(PromptFiles.model_fields)
     assert set(names) == set(KINDS)
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from fathom.documents.base import ParsedDocument, ParseOutcome, ParseRefusal
-from fathom.documents.ocr.extra import models
-from fathom.documents.sandbox.parent import Sandbox, read
+from fathom.documents.ocr.extra import find_models
+from fathom.documents.sandbox.parent import Sandbox, read_file
 
 FOLDER = Path(os.environ.get("SHARED_DATA", "../shared/data")) / "documents"
 PARENT_GROWTH_MB = 50
@@ -43,11 +43,11 @@ REFUSED: dict[str, ParseOutcome] = {
     "pdfplumber-password-example.pdf": "encrypted",
     "pypdf-r3-user-password.pdf": "encrypted",
     # A grey picture without a letter.
-    "sample-files-grayscale-image.pdf": "empty" if models() else "no_text_layer",
+    "sample-files-grayscale-image.pdf": "empty" if find_models() else "no_text_layer",
     "tika-testPPT_protected_passtika.pptx": "encrypted",
     "tika-testWORD_macros.doc": "unsupported",
 }
-if not models():
+if not find_models():
     REFUSED["tika-testOCR.docx"] = "no_text_layer"  # its text is a picture
 # "clean error or partial text": both are right as long as they are one or the other.
 EITHER = ("clean error", "refuse or cap")
@@ -70,7 +70,7 @@ def sandbox() -> Iterator[Sandbox]:
 def outcome(name: str, sandbox: Sandbox) -> tuple[ParseOutcome, str]:
     """The outcome and the text or the reason."""
     try:
-        (parsed,) = read(FOLDER / name, sandbox)
+        (parsed,) = read_file(FOLDER / name, sandbox)
     except ParseRefusal as refusal:
         return refusal.outcome, refusal.reason
     assert isinstance(parsed, ParsedDocument)
@@ -93,7 +93,7 @@ def test_file_gets_the_outcome_its_index_expects(
         assert found in {"ok", "empty", "no_text_layer", "failed", "unsupported"}
     else:
         assert not expected.startswith("refuse")
-        assert models() or not expected.startswith("no text layer")
+        assert find_models() or not expected.startswith("no text layer")
         assert found == "ok", words
     assert HOLDS.get(name, "") in words
 

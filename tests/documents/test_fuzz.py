@@ -9,7 +9,7 @@ import pytest
 from tests.documents.making import samples
 
 from fathom.documents.base import ParsedDocument, ParseLimits, ParseRefusal, RecordFailure
-from fathom.documents.sandbox.parent import Sandbox, read
+from fathom.documents.sandbox.parent import Sandbox, read_file
 
 
 def mutated(data: bytes, chance: random.Random) -> bytes:
@@ -44,7 +44,7 @@ def check(name: str, data: bytes, folder: Path, sandbox: Sandbox) -> str:
     refused: ParseRefusal | None = None
     values: list[ParsedDocument | RecordFailure] = []
     try:
-        values.extend(read(path, sandbox))
+        values.extend(read_file(path, sandbox))
     except ParseRefusal as refusal:
         refused = refusal
     for value in values:

@@ -5,13 +5,13 @@ import pytest
 from tests.documents.making import samples
 
 from fathom.documents.base import ParsedDocument, ParseLimits, ParseRefusal, RecordFailure
-from fathom.documents.formats.sniff import PARSERS, Format, parser
+from fathom.documents.formats.sniff import PARSERS, Format, load_parser
 from fathom.documents.parse import check_text, parse_bytes
 
 
 @pytest.mark.parametrize("kind", get_args(Format))
 def test_every_format_has_a_parser(kind: Format) -> None:
-    assert callable(parser(kind))
+    assert callable(load_parser(kind))
 
 
 def test_parsers_are_no_more_than_the_formats() -> None:

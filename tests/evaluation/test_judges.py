@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from tests.evaluation.making import abstained, cited, failed, record
 
+from fathom.config import settings_of
 from fathom.errors import ModelError, SettingsError
 from fathom.evaluation.judges import (
     JUDGES,
@@ -31,8 +32,6 @@ from fathom.llm.faults import ModelDeclined, ModelFault
 from fathom.llm.retry import RetryPolicy
 from fathom.models.base import Matrix
 from fathom.runs.ledger import BudgetRefused
-from fathom.settings import Settings
-from fathom.settings.tree import GradingSettings
 from fathom.testing.doubles import HashingEmbedder, ScriptedChat, completion, run_context
 from fathom.usage import Budget, Usage
 
@@ -75,9 +74,9 @@ def test_the_model_is_part_of_the_pin() -> None:
 
 
 def test_a_file_replaces_a_prompt_and_changes_its_pin(tmp_path: Path) -> None:
-    file = tmp_path / "mine.txt"
+    file = tmp_path / "correctness.txt"
     file.write_text("1: it is right. 0: it is wrong.\n")
-    mine = load_grading_prompts(Settings(grading=GradingSettings(correctness=str(file))))
+    mine = load_grading_prompts(settings_of({"grading.prompts": str(tmp_path)}))
     assert mine["conciseness"] == PROMPTS["conciseness"]
     judge = replace(language(opinion(1)), prompt=mine["correctness"])
     grade(judge)
@@ -85,10 +84,8 @@ def test_a_file_replaces_a_prompt_and_changes_its_pin(tmp_path: Path) -> None:
     assert isinstance(chat, ScriptedChat)
     assert chat.calls[0].messages[0].text.startswith("1: it is right. 0: it is wrong.\nThe parts")
     assert judge.pin != language().pin
-    absent = Settings(grading=GradingSettings(no_hallucination="none.txt"))
-    with pytest.raises(
-        SettingsError, match=r"grading\.no_hallucination = 'none.txt' cannot be read"
-    ):
+    absent = settings_of({"grading.prompts.no_hallucination": "none.txt"}, constants=True)
+    with pytest.raises(SettingsError, match=r"grading\.prompts: 'none.txt' cannot be read"):
         load_grading_prompts(absent)
 
 

@@ -11,7 +11,7 @@ import pytest
 from fathom.assembly.worker import WorkerTools, open_chunker
 from fathom.documents.base import ParseLimits, ParseRefusal
 from fathom.documents.chunking.base import Chunker
-from fathom.documents.chunking.fixed import FixedCharacters
+from fathom.documents.chunking.fixed import CharacterChunker
 from fathom.documents.sandbox.parent import Sandbox
 from fathom.engine import Engine
 from fathom.errors import ModelError
@@ -42,7 +42,7 @@ class Endless:
         _NEVER_ENDS.search(document.text)
         if document.text.startswith("?"):
             raise ValueError("what is this?")
-        return FixedCharacters(1000, 0).split(document)
+        return CharacterChunker(1000, 0).split(document)
 
 
 def hurried_tools() -> WorkerTools:

@@ -216,7 +216,7 @@ def test_who_knows_no_system_is_told_by_the_user(run: Run) -> None:
 def test_ollama_is_asked_for_any_json_where_it_knows_no_schema(run: Run) -> None:
     (ollama,) = (each for each in DIALECTS if each.provider == "ollama")
     old = "json: cannot unmarshal object into Go struct field ChatRequest.format of type string"
-    acts = (ollama.declines(400, old), ollama.answers(PARIS))
+    acts = (ollama.declines(400, old), ollama.outweighs(PARIS))
 
     async def go() -> None:
         async with ScriptedServer(*acts) as server:

@@ -59,7 +59,7 @@ def test_a_file_that_is_no_such_prompt_is_named(
         file.write_bytes(text)
     with pytest.raises(SettingsError) as caught:
         PROMPT.replace_from_file(file)
-    assert str(caught.value).startswith(f"llm.prompts.guide = {str(file)!r} {complaint}")
+    assert str(caught.value).startswith(f"llm.prompts: {str(file)!r} {complaint}")
     assert "\n" not in str(caught.value)
 
 

@@ -74,7 +74,7 @@ def call(run: Run, dialect: Dialect, act: Act, *, within_s: float = 20.0, **more
 
 
 def test_a_streamed_answer_comes_back(run: Run, dialect: Dialect) -> None:
-    seen = call(run, dialect, dialect.answers("Par", "is"))
+    seen = call(run, dialect, dialect.outweighs("Par", "is"))
     assert (seen.set_outcome.text, seen.set_outcome.finish) == ("Paris", "stop")
     assert seen.set_outcome.model == f"{dialect.provider}:m"
     assert (seen.set_outcome.usage.llm_calls, seen.set_outcome.usage.completion_tokens) == (1, 2)
@@ -83,7 +83,7 @@ def test_a_streamed_answer_comes_back(run: Run, dialect: Dialect) -> None:
 
 
 def test_the_request_is_as_we_promise(run: Run, dialect: Dialect) -> None:
-    (asked,) = call(run, dialect, dialect.answers("x"), schema=True).server.asked
+    (asked,) = call(run, dialect, dialect.outweighs("x"), schema=True).server.asked
     assert asked.path == dialect.path
     assert asked.headers["authorization"] == f"Bearer {CANARY}"
     assert asked.headers["accept-encoding"] == "identity"
@@ -96,14 +96,14 @@ def test_the_request_is_as_we_promise(run: Run, dialect: Dialect) -> None:
 
 
 def test_a_reply_that_is_too_long_is_cut(run: Run, dialect: Dialect) -> None:
-    seen = call(run, dialect, dialect.answers(*["and "] * 500, silent=True), max_tokens=9)
+    seen = call(run, dialect, dialect.outweighs(*["and "] * 500, silent=True), max_tokens=9)
     assert (seen.set_outcome.finish, seen.set_outcome.usage.completion_tokens) == ("length", 9)
-    by_server = call(run, dialect, dialect.answers("Par", finish="length"))
+    by_server = call(run, dialect, dialect.outweighs("Par", finish="length"))
     assert by_server.set_outcome.finish == "length"
 
 
 def test_silence_is_cut_at_the_deadline(run: Run, dialect: Dialect) -> None:
-    seen = call(run, dialect, dialect.answers("Par", silent=True), within_s=0.5)
+    seen = call(run, dialect, dialect.outweighs("Par", silent=True), within_s=0.5)
     assert isinstance(seen.outcome, ModelFault)
     assert "did not finish before the deadline" in str(seen.outcome)
     assert seen.seconds < 2.5  # however busy the machine

@@ -23,7 +23,7 @@ class Dialect:
     reports: bool = True
     seeded: bool = True
 
-    def answers(self, *parts: str, finish: str = "stop", silent: bool = False) -> Act:
+    def outweighs(self, *parts: str, finish: str = "stop", silent: bool = False) -> Act:
         """A streamed reply of these parts; `silent` keeps the connection open instead of ending."""
         if self.provider == "groq":
             whole: Act = says(*parts, finish=None if silent else finish, done=not silent)

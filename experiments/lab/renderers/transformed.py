@@ -33,12 +33,12 @@ class Change:
     @property
     def gained(self) -> list[Record]:
         """Answers to what had none before."""
-        return [each for each in self.now.values() if self._only(each, self.before)]
+        return [each for each in self.now.values() if self._refuse_scan(each, self.before)]
 
     @property
     def lost(self) -> list[Record]:
         """Earlier answers to what has none now."""
-        return [each for each in self.before.values() if self._only(each, self.now)]
+        return [each for each in self.before.values() if self._refuse_scan(each, self.now)]
 
     @property
     def supported(self) -> list[Record]:
@@ -48,7 +48,7 @@ class Change:
         return [each for each in gained if whole.get(each.question) == 1.0]
 
     @staticmethod
-    def _only(record: Record, others: dict[str, Record]) -> bool:
+    def _refuse_scan(record: Record, others: dict[str, Record]) -> bool:
         return record.is_answered and not others[record.question].is_answered
 
 

@@ -7,13 +7,13 @@ from fathom.models.reading import CrossReader
 from fathom.text.sentences import split
 from fathom.types import Chunk, Document, Span
 
-ENOUGH = 0.05
+LEAST_SCORE = 0.05
 """The least probability by the cross-reader.
 
 Users correct where the cross-reader is unsure, so it need not be sure. Most right sentences have
 more, most others less: experiments/LOG.md, "What a correction must be".
 """
-SUPPORTED = 0.5
+LEAST_SUPPORT = 0.5
 """The least support by the local judge: the sentence rather says it than not."""
 _SPANS = 10
 
@@ -32,7 +32,7 @@ class AnswerFit:
     pairs: CrossReader
     judge: LocalJudge
 
-    def fits(self, question: str, document: Document, place: Span) -> bool:
+    def answers_question(self, question: str, document: Document, place: Span) -> bool:
         """Return whether the text at a place of a document answers the question there."""
         sentences = split(document.text)
         touched = [
@@ -53,21 +53,21 @@ class AnswerFit:
     def _is_read(self, question: str, document: Document, around: Span, place: Span) -> bool:
         """Return whether the pair reader finds an answer at the place."""
         # The headings above a table or a list tell what its rows or items are about.
-        chunk = _chunk_at(document, around, document.headings_at(place.start))
+        chunk = _make_chunk(document, around, document.headings_at(place.start))
         (reading,) = self.pairs.open_session(question, spans=_SPANS).read([chunk])
         start, end = place.start - around.start, place.end - around.start
         return any(
-            span.score >= ENOUGH and span.span.start < end and span.span.end > start
+            span.score >= LEAST_SCORE and span.span.start < end and span.span.end > start
             for span in reading.spans
         )
 
     def _is_supported(self, claim: str, quote: str) -> bool:
         """Return whether the local judge finds the claim supported by the quote."""
         (score,) = self.judge.score_pairs([(claim, quote)])
-        return score >= SUPPORTED
+        return score >= LEAST_SUPPORT
 
 
-def _chunk_at(document: Document, span: Span, headings: tuple[str, ...]) -> Chunk:
+def _make_chunk(document: Document, span: Span, headings: tuple[str, ...]) -> Chunk:
     """Return a part of a document as a chunk of its own."""
     return Chunk(
         id=f"{document.id}#told",

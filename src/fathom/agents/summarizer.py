@@ -14,7 +14,7 @@ from fathom.agents.decomposer import Manner
 from fathom.agents.judge import Judge
 from fathom.agents.prompt_delimiters import fence_texts, format_rule, make_fence
 from fathom.agents.reader.comparisons import decide_comparison
-from fathom.agents.reader.derived import backed
+from fathom.agents.reader.derived import derive_short_answer
 from fathom.llm.call import RoleModel, ask_model
 from fathom.llm.prompt import ModelRequest, Prompt
 from fathom.llm.schema import AtMost, OneOf, number_items
@@ -225,7 +225,7 @@ class LLMSummarizer:
             return None
         cited = dict.fromkeys(at for claim in claims for at in claim.evidence)
         quotes = [draft.evidence[at].quote for at in cited]
-        short = backed(question, reply.short_answer, quotes) or draft.short_answer
+        short = derive_short_answer(question, reply.short_answer, quotes) or draft.short_answer
         return replace(draft, claims=tuple(claims), short_answer=short)
 
 

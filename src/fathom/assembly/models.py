@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from fathom.assembly.prompts import choose_prompts
 from fathom.documents.base import ParseLimits
 from fathom.documents.chunking.base import Chunker
-from fathom.documents.chunking.fixed import FixedCharacters, FixedTokens
+from fathom.documents.chunking.fixed import CharacterChunker, TokenChunker
 from fathom.documents.chunking.structure import StructureChunker
 from fathom.documents.parse import VERSION as PARSERS_VERSION
 from fathom.domains.domain import Domain, load_domain
@@ -21,6 +21,7 @@ from fathom.index.base import Space
 from fathom.llm.retry import RetryPolicy
 from fathom.llm.role_models import Connect, RoleModels
 from fathom.models.base import Embedder, get_question_embedder
+from fathom.models.cache import ModelCache
 from fathom.models.checked import CheckedEmbedder
 from fathom.models.cross_reader import OnnxCrossReader
 from fathom.models.embedder import load_embedder
@@ -48,7 +49,14 @@ WARM = Chunk(id="warm#0", document_id="warm", text="warm", span=Span(0, 4), ordi
 
 
 class Models:
-    """The models that the settings name, each loaded once, for engines over one or more indexes."""
+    """The models that the settings name, each loaded once, for engines over one or more indexes.
+
+    Attributes:
+        cache: Keeps what is read from the files of models, for other `Models`. A process that makes
+            many of them may set it on the class; by default nothing is kept.
+    """
+
+    cache: ModelCache | None = None
 
     def __init__(
         self,
@@ -57,6 +65,7 @@ class Models:
         embedder: Embedder | None = None,
         cross_reader: CrossReader | None = None,
         connect: Connect | None = None,
+        cache: ModelCache | None = None,
     ) -> None:
         """Create the models without loading any.
 
@@ -65,8 +74,10 @@ class Models:
             embedder: Replaces the embedder that the settings name.
             cross_reader: Replaces the cross-reader that the settings name.
             connect: Returns language models in place of those that the settings name.
+            cache: Replaces the `cache` of the class.
         """
         self.settings = settings
+        self.cache = cache or self.cache
         self.given_embedder = embedder
         self.given_reader = cross_reader
         self._connect = connect
@@ -80,6 +91,7 @@ class Models:
             embedder=self.given_embedder,
             cross_reader=self.given_reader,
             connect=connect,
+            cache=self.cache,
         )
 
     @cached_property
@@ -89,7 +101,7 @@ class Models:
         embedder = self.given_embedder or self.load_embedder(models.embedder)
         if models.query_encoder == "same":
             return embedder
-        return combine_with_encoder(models.query_encoder, embedder)
+        return combine_with_encoder(models.query_encoder, embedder, self.cache)
 
     @cached_property
     def further(self) -> Mapping[str, Embedder]:
@@ -101,7 +113,10 @@ class Models:
         """The model that reads a question and a chunk together."""
         models = self.settings.models
         return self.given_reader or load_shipped_reader(
-            models.cross_reader, runtime=models.runtime, threads=models.threads
+            models.cross_reader,
+            runtime=models.runtime,
+            threads=models.threads,
+            cache=self.cache,
         )
 
     @cached_property
@@ -120,7 +135,11 @@ class Models:
         if name.startswith(SERVED):
             return self._connect_embedder(name)
         return load_embedder(
-            name, runtime=models.runtime, threads=models.threads, offline=self.settings.offline
+            name,
+            runtime=models.runtime,
+            threads=models.threads,
+            offline=self.settings.offline,
+            cache=self.cache,
         )
 
     def _connect_embedder(self, name: str) -> Embedder:
@@ -241,10 +260,10 @@ class ModelParts:
         """The chunker of documents."""
         chunking = self.settings.chunking
         if chunking.method == "characters":
-            return FixedCharacters(size=chunking.size, overlap=chunking.overlap)
+            return CharacterChunker(size=chunking.size, overlap=chunking.overlap)
         count = self.embedder.count
         if chunking.method == "tokens":
-            return FixedTokens(count, size=chunking.size, overlap=chunking.overlap)
+            return TokenChunker(count, size=chunking.size, overlap=chunking.overlap)
         return StructureChunker(count, max_tokens=chunking.max_tokens)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""The prompts of all roles: the shipped ones, or those of the files that the settings name."""
+"""The prompts of all roles: the shipped ones, or those in the folder of the settings."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from fathom.settings import Settings
 
 
 def list_shipped_prompts() -> tuple[Prompt, ...]:
-    """Return the shipped prompts of all roles; each has a setting of its name."""
+    """Return the shipped prompts of all roles; a file of its name replaces each."""
     from fathom.agents import (
         decomposer,
         hyde,

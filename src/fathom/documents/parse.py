@@ -7,7 +7,13 @@ from io import BytesIO
 from typing import TYPE_CHECKING, BinaryIO
 
 from fathom.documents.base import ParsedDocument, ParseLimits, ParseRefusal, RecordFailure
-from fathom.documents.formats.sniff import Format, by_name, parser, picturing_parser, sniff
+from fathom.documents.formats.sniff import (
+    Format,
+    detect_format,
+    load_parser,
+    load_picture_parser,
+    refine_refusal,
+)
 from fathom.errors import UsageError
 from fathom.extensions import Extension
 
@@ -65,8 +71,8 @@ def parse_stream(
     from fathom.documents.formats import corpus
 
     # A corpus goes first: it may be larger than any file that is read as a whole.
-    if corpus.recognise(file):
-        yield from corpus.read(file, limits)
+    if corpus.is_corpus(file):
+        yield from corpus.read_records(file, limits)
         return
     size = file.seek(0, os.SEEK_END)
     if size > limits.file_bytes:
@@ -76,14 +82,14 @@ def parse_stream(
     if extension is not None:
         yield check_text(_parse_with_extension(extension, data), limits)
         return
-    kind = sniff(data, name)
+    kind = detect_format(data, name)
     try:
         if kind in _PICTURED and recogniser is not None:
-            parsed = picturing_parser(kind)(data, recogniser)
+            parsed = load_picture_parser(kind)(data, recogniser)
         else:
-            parsed = parser(kind)(data)
+            parsed = load_parser(kind)(data)
     except ParseRefusal as refusal:
-        raise by_name(refusal, name) from None
+        raise refine_refusal(refusal, name) from None
     yield _add_lines(check_text(parsed, limits), kind, data)
 
 
@@ -104,14 +110,14 @@ def _add_lines(parsed: ParsedDocument, kind: Format, data: bytes) -> ParsedDocum
     if kind not in _LINED:
         return parsed
     from fathom.documents.decode import decode_markup
-    from fathom.documents.formats.manual import bare
+    from fathom.documents.formats.manual import remove_printer_marks
     from fathom.documents.source_lines import map_lines, strip_tags
 
     file = decode_markup(data)
     if kind in _TAGGED:
         file = strip_tags(file)
     elif kind == "manual":
-        file = bare(file)
+        file = remove_printer_marks(file)
     starts = [block.span.start for block in parsed.blocks]
     return replace(parsed, lines=map_lines(parsed.text, file, starts))
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fathom.documents.discover import derive_document_id, digest_content, discover_files
-from fathom.documents.formats.corpus import recognise
+from fathom.documents.formats.corpus import is_corpus
 from fathom.documents.record_ids import name_record, restore_name
 from fathom.errors import UsageError
 from fathom.index.base import DocumentSummary
@@ -375,7 +375,7 @@ def map_documents(corpus: Path) -> dict[str, str]:
     for file in discover_files([corpus]):
         try:
             with file.open("rb") as stream:
-                holds_records = recognise(stream)
+                holds_records = is_corpus(stream)
             if holds_records:
                 ids |= _map_records(file)
             else:

@@ -14,8 +14,8 @@ from pathlib import Path
 from fathom.documents.base import ParsedDocument, ParseOutcome, ParseRefusal, RecordFailure
 from fathom.documents.discover import FileFilter, derive_document_id, digest_content, make_absolute
 from fathom.documents.disk_set import DiskSet
-from fathom.documents.ocr.extra import mended
-from fathom.documents.sandbox.parent import Sandbox, read
+from fathom.documents.ocr.extra import can_retry
+from fathom.documents.sandbox.parent import Sandbox, read_file
 from fathom.index.base import IndexReader, SourceRecord
 from fathom.index.batch import Batch, Pending
 from fathom.index.corpus_places import (
@@ -171,7 +171,7 @@ class Ingester:
 
     def _still_true(self, source: SourceRecord) -> bool:
         """Report a place whose content has not changed; return False if it must be read again."""
-        if source.outcome == "failed" or mended(source.reason):
+        if source.outcome == "failed" or can_retry(source.reason):
             return False  # it may succeed now, or with an extra installed since
         if source.is_corpus:
             return self._corpus_still_true(source)
@@ -198,7 +198,7 @@ class Ingester:
     def _read(self, readable: There, digest: str, content: FileRead) -> None:
         """Read a file and add its document, or its records."""
         place, parts = readable.place, found_parts(content)
-        parts = iter(parts or read(readable.file, self._sandbox, self._course.page))
+        parts = iter(parts or read_file(readable.file, self._sandbox, self._course.page))
         with CorpusPlaces() as places:
             try:
                 first = next(parts, None)
@@ -364,7 +364,7 @@ class Ingester:
         try:
             if digest_content(file) != source.digest:
                 return False  # it has changed and will be read in its turn
-            for item in read(file, self._sandbox):
+            for item in read_file(file, self._sandbox):
                 if isinstance(item, ParsedDocument) and item.record is None:
                     document = document_of(item, str(source.document_id), source.path)
                     self._add(Pending(document, source, source, moves=True))

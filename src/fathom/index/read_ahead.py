@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fathom.documents.base import ParsedDocument, ParseRefusal, RecordFailure
 from fathom.documents.discover import digest_content
-from fathom.documents.sandbox.parent import Sandbox, begin
+from fathom.documents.sandbox.parent import Sandbox, begin_file
 from fathom.index.base import SourceRecord
 from fathom.index.survey import There
 from fathom.index.workers.base import Done, FileRead, Lost, Pool, ReadFile
@@ -50,7 +50,7 @@ def _begun(places: Iterable[There], sandbox: Sandbox) -> Iterator[tuple[There, F
         file_read = _looked_at(place.file)
         ahead.append((place, file_read))
         if file_read.error is None and file_read.digest != _same(place.known):
-            begin(place.file, sandbox)
+            begin_file(place.file, sandbox)
         if len(ahead) > BEGUN:
             yield ahead.popleft()
     yield from ahead

@@ -84,13 +84,13 @@ class Prompt:
     """The instructions that a role gives with each of its requests.
 
     Attributes:
-        name: The name; the setting `NAME` of the prompt's section replaces the prompt.
+        name: The name; the file NAME.txt in the folder of the setting replaces the prompt.
         agent: The role that the prompt belongs to.
         text: The whole prompt, with its `$names`.
         example: The section of the text that is a worked example.
         source: The file of the prompt, of which any text may be an example; empty for our own
             prompts.
-        section: The section of the settings.
+        section: The setting that names the folder.
     """
 
     name: str
@@ -174,7 +174,7 @@ class Prompt:
         Raises:
             SettingsError: If the file cannot be read, is empty or too long, or has other `$names`.
         """
-        setting = f"{self.section}.{self.name} = {str(file)!r}"
+        setting = f"{self.section}: {str(file)!r}"
         try:
             text = file.read_text(encoding="utf-8").strip()
         except (OSError, UnicodeDecodeError) as error:

@@ -11,6 +11,7 @@ from fathom.errors import ModelError
 from fathom.models.cached import LRUCache
 from fathom.models.pair import PairRow, PairTokens, PairWriter
 from fathom.models.reading import NOTHING, PairScores, Reading, ReadingCalibration
+from fathom.models.cache import ModelCache, load_through
 from fathom.models.runtime import BATCH_TOKENS, Ids, Output, Runtime, group_batches, load_runtime
 from fathom.models.spans import Window, split_windows
 from fathom.models.tokens import WordPiece
@@ -167,6 +168,7 @@ def load_cross_reader(
     shape: InputShape = InputShape(),
     runtime: str = "onnxruntime",
     threads: int = 0,
+    cache: ModelCache | None = None,
 ) -> OnnxCrossReader:
     """Load the cross-reader in the file `model`.
 
@@ -177,20 +179,21 @@ def load_cross_reader(
         shape: The form of its input.
         runtime: `onnxruntime`, or `openvino` (extra `openvino`).
         threads: The number of threads; 0 stands for the number of cores of this process.
+        cache: Keeps what is read from the files; by default nothing is kept.
 
     Raises:
         ModelError: If a file is missing or cannot be loaded.
         SettingsError: If there is no such runtime.
     """
-    loaded = load_runtime(model, runtime=runtime, threads=threads)
-    return OnnxCrossReader(loaded, load_pair_writer(tokenizer), calibration, shape)
+    loaded = load_through(cache, load_runtime, model, runtime=runtime, threads=threads)
+    return OnnxCrossReader(loaded, load_pair_writer(tokenizer, cache), calibration, shape)
 
 
-def load_pair_writer(file: Path) -> PairWriter:
+def load_pair_writer(file: Path, cache: ModelCache | None = None) -> PairWriter:
     """Load the tokenizer in `file`, a `vocab.txt` or a `tokenizer.json`, as a writer of pairs."""
     if file.suffix == ".txt":
         return PairTokens(WordPiece.read(file))
     # Imported late: the package tokenizers is needed only for this kind.
     from fathom.models.unigram import UnigramPairs
 
-    return UnigramPairs(file)
+    return load_through(cache, UnigramPairs, file)

@@ -14,6 +14,7 @@ import numpy as np
 
 from fathom.errors import ModelError, SettingsError
 from fathom.models.base import Embedder, Matrix, get_bulk_embedder
+from fathom.models.cache import ModelCache, load_through
 from fathom.models.embedder import DIMENSION, LIMIT, SHIPPED, SHIPPED_SHA256
 from fathom.models.runtime import LazyRuntime, hash_file
 from fathom.models.tokens import Tokens, WordPiece
@@ -31,15 +32,23 @@ class QueryEncoder:
     vector in other company. More threads are no faster with so few tokens.
     """
 
-    def __init__(self, file: Path, tokens: Tokens, identity: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        file: Path,
+        tokens: Tokens,
+        identity: Mapping[str, str],
+        *,
+        cache: ModelCache | None = None,
+    ) -> None:
         """Name the model; it is loaded at the first question.
 
         Args:
             file: The model, beside the embedder's.
             tokens: The embedder's tokenizer.
             identity: The identity; it holds `model` and `sha256`.
+            cache: Keeps what is loaded; by default nothing is kept.
         """
-        self._runtime = LazyRuntime(file, 1, frozenset({"input_ids"}))
+        self._runtime = LazyRuntime(file, 1, frozenset({"input_ids"}), cache=cache)
         self._tokens = tokens
         self.identity: Mapping[str, str] = {
             **identity,
@@ -97,7 +106,9 @@ class DualEmbedder:
         return self._texts.count(text)
 
 
-def combine_with_encoder(name: str, texts: Embedder) -> DualEmbedder:
+def combine_with_encoder(
+    name: str, texts: Embedder, cache: ModelCache | None = None
+) -> DualEmbedder:
     """Combine the shipped embedder with the query encoder called `name` for its questions.
 
     The query encoder always runs on ONNX Runtime, because its products are operators of that
@@ -113,22 +124,26 @@ def combine_with_encoder(name: str, texts: Embedder) -> DualEmbedder:
             f"models.query_encoder {name!r} goes with the embedder {SHIPPED!r} only, not with "
             f"{other!r}: set it to 'same'"
         )
-    return DualEmbedder(texts, load_query_encoder(name))
+    return DualEmbedder(texts, load_query_encoder(name, cache=cache))
 
 
-def load_query_encoder(name: str, folder: Path | None = None) -> QueryEncoder:
+def load_query_encoder(
+    name: str, folder: Path | None = None, *, cache: ModelCache | None = None
+) -> QueryEncoder:
     """Load a shipped encoder of questions.
 
     Args:
         name: One of `SHA256`.
         folder: The folder of the encoder and the embedder; by default the package's own.
+        cache: Keeps what is read from the encoder's file; by default nothing is kept.
 
     Raises:
         ModelError: If a file is missing or is not the shipped one.
     """
     folder = folder or Path(str(resources.files("fathom.models") / "resources"))
     file = folder / f"query-encoder-{name}.onnx"
-    if hash_file(file) != SHA256[name]:
+    if load_through(cache, hash_file, file) != SHA256[name]:
         raise ModelError(f"model file {str(file)!r} is not the shipped one: reinstall fathom")
     tokens = WordPiece.read(folder / "vocab.txt")
-    return QueryEncoder(file, tokens, {"model": file.stem, "sha256": SHA256[name]})
+    identity = {"model": file.stem, "sha256": SHA256[name]}
+    return QueryEncoder(file, tokens, identity, cache=cache)

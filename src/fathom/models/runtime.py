@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fathom.errors import ModelError, SettingsError
+from fathom.models.cache import ModelCache, load_through
 
 RuntimeName = Literal["onnxruntime", "openvino"]
 Ids = NDArray[np.int64]
@@ -91,16 +92,24 @@ class LazyRuntime:
     name = "onnxruntime"
     precision = "fp32"
 
-    def __init__(self, model: Path, threads: int, inputs: frozenset[str]) -> None:
+    def __init__(
+        self,
+        model: Path,
+        threads: int,
+        inputs: frozenset[str],
+        *,
+        cache: ModelCache | None = None,
+    ) -> None:
         """Name the model; it is loaded at the first run.
 
         Args:
             model: The file, as in `load_runtime`.
             threads: The threads of a run, as in `load_runtime`.
             inputs: The names of the inputs that the model is known to expect.
+            cache: Keeps what is loaded; by default nothing is kept.
         """
         self.inputs = inputs
-        self._model, self._threads = model, threads
+        self._model, self._threads, self._cache = model, threads, cache
         self._loading = Lock()
         self._loaded: Runtime | None = None
 
@@ -119,7 +128,9 @@ class LazyRuntime:
     def _load(self) -> Runtime:
         with self._loading:
             if self._loaded is None:
-                self._loaded = load_runtime(self._model, threads=self._threads)
+                self._loaded = load_through(
+                    self._cache, load_runtime, self._model, threads=self._threads
+                )
             return self._loaded
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from fathom.errors import ModelError
+from fathom.models.cache import ModelCache, load_through
 from fathom.models.cross_reader import InputShape, OnnxCrossReader, load_cross_reader
 from fathom.models.reading import ReadingCalibration
 from fathom.models.runtime import hash_file
@@ -21,7 +22,11 @@ _CARD = f"{_NAME}.json"
 
 
 def load_shipped_reader(
-    name: str = SHIPPED, *, runtime: str = "onnxruntime", threads: int = 0
+    name: str = SHIPPED,
+    *,
+    runtime: str = "onnxruntime",
+    threads: int = 0,
+    cache: ModelCache | None = None,
 ) -> OnnxCrossReader:
     """Load the cross-reader called `name`: `shipped`, `english` (half the size), or a folder.
 
@@ -31,6 +36,8 @@ def load_shipped_reader(
     A folder holds `cross-reader.onnx`, its tokenizer and the card `cross-reader.json`. The card
     holds `sha256` of the model and `calibration`; if they differ from those of the first
     cross-reader, also `tokenizer` (`vocab.txt`), and `limit` and `alone` of its `InputShape`.
+
+    A `cache` keeps what is read from the files; by default nothing is kept.
 
     Raises:
         ModelError: If a file is missing or is not the one that belongs to the card.
@@ -50,13 +57,13 @@ def load_shipped_reader(
         raise _make_card_error(folder) from error
     model = folder / f"{_NAME}.onnx"
     # A calibration fits one model alone: with another one every probability would be wrong.
-    if hash_file(model) != sha256:
+    if load_through(cache, hash_file, model) != sha256:
         raise ModelError(f"model file {str(model)!r} is not the shipped one: reinstall fathom")
     tokenizer = folder / card.get("tokenizer", "vocab.txt")
     if shape.alone:
         runtime = "onnxruntime"
     return load_cross_reader(
-        model, tokenizer, calibration, shape=shape, runtime=runtime, threads=threads
+        model, tokenizer, calibration, shape=shape, runtime=runtime, threads=threads, cache=cache
     )
 
 

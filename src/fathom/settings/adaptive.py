@@ -1,25 +1,27 @@
 """The settings of the strategy `adaptive`: a planner chooses the steps after a first look."""
 
-from pydantic import Field
+from typing import ClassVar
 
 from fathom.settings.retrievers import RetrieverName
-from fathom.settings.section import Section, Share
+from fathom.settings.section import Section, Share, constant
 
 
 class AdaptiveSettings(Section):
     """The constants of `adaptive`. Its executors share the settings of other strategies."""
 
+    PAGE: ClassVar[str] = "docs/strategies/adaptive.md"
+
     policy: str = "rules"
     """The planner: `rules`, `learned` (the shipped policy), or the file of a trained policy."""
-    forced: tuple[str, ...] = ()
+    forced: tuple[str, ...] = constant(())
     """Executors to run instead of the planner's choice, in this order, and then the end; for
     measurements."""
-    executors: int = Field(default=3, ge=0, le=3)
+    executors: int = constant(3, ge=0, le=3)
     """The most executors for one question."""
     retriever: RetrieverName = "hybrid"
     """The retriever of the first look and of every further search."""
-    pool: int = Field(default=24, ge=1, le=1000)
+    pool: int = constant(24, ge=1, le=1000)
     """The number of hits of a search. `ask.chunks` of them are read; the executor `deeper` looks at
     all."""
-    min_share: Share = 0.2
+    min_share: Share = constant(0.2)
     """Debate: readings with less than this share of the leading reading's score are dropped."""

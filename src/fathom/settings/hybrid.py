@@ -2,12 +2,12 @@
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from fathom.settings.retrievers import RetrieverName
-from fathom.settings.section import Section, Share
+from fathom.settings.section import Section, Share, constant
 
 Weighting = Literal["complexity", "50/50", "30/70", "70/30", "bm25", "dense"]
 
@@ -27,17 +27,19 @@ Table 4. A branch without weight is not searched."""
 class HybridSettings(Section):
     """The constants of `hybrid`, as in the paper; weights are (keyword, semantic)."""
 
+    PAGE: ClassVar[str] = "docs/strategies/hybrid.md"
+
     weights: Weighting = "complexity"
     """The weights of the branches: by the complexity of the question (section 3.4), or fixed."""
-    simple: tuple[Share, Share] = (0.6, 0.4)
+    simple: tuple[Share, Share] = constant((0.6, 0.4))
     """The weights for a simple question; our reading of the paper."""
-    moderate: tuple[Share, Share] = (0.4, 0.6)
+    moderate: tuple[Share, Share] = constant((0.4, 0.6))
     """The weights for a moderate question; our reading of the paper."""
-    complex: tuple[Share, Share] = (0.3, 0.7)
+    complex: tuple[Share, Share] = constant((0.3, 0.7))
     """The weights for a complex question; the paper's one constant (section 3.1.3)."""
-    prior: tuple[Share, Share] = (0.3, 0.7)
+    prior: tuple[Share, Share] = constant((0.3, 0.7))
     """The weights if the analysis of the question fails."""
-    foreign: tuple[Share, Share] = (0.9, 0.1)
+    foreign: tuple[Share, Share] = constant((0.9, 0.1))
     """The weights for a question in a language that the embedder was not made for, whatever its
     complexity."""
     agents: tuple[RetrieverName, ...] = ()
@@ -46,38 +48,38 @@ class HybridSettings(Section):
     agent_weights: tuple[Share, ...] = ()
     """One weight for each further agent; empty for 0.5 each. An agent with weight 0 stands by: it
     replaces a branch that brings nothing, with the weight of that branch."""
-    candidates: int = Field(default=50, ge=1)
+    candidates: int = constant(50, ge=1)
     """The hits of each branch; the paper does not say."""
-    filters: bool = True
+    filters: bool = constant(True)
     """If true, the hits of the branches are filtered."""
-    tfidf_floor: Share = 0.1
+    tfidf_floor: Share = constant(0.1)
     """Keyword hits with less than this share of the best hit's TF-IDF weight are dropped."""
-    domain_weight: float = Field(default=2.0, ge=1)
+    domain_weight: float = constant(2.0, ge=1)
     """The number of times that a term of the domain counts in that weight."""
-    cosine_floor: float = Field(default=0.2, ge=-1, le=1)
+    cosine_floor: float = constant(0.2, ge=-1, le=1)
     """Semantic hits with a lower cosine are dropped."""
-    density_floor: Share = 0.1
+    density_floor: Share = constant(0.1)
     """Semantic hits with a smaller share of sentences on the topic are dropped."""
-    retries: int = Field(default=1, ge=0, le=5)
+    retries: int = constant(1, ge=0, le=5)
     """The number of times that the supervisor sends out a branch again that failed or kept
     nothing."""
-    relax: Share = 0.5
+    relax: Share = constant(0.5)
     """The factor, each time, on the floors of a filter that kept nothing, and on the weight of its
     branch."""
-    reorder: bool = True
+    reorder: bool = constant(True)
     """If true, the fused hits are reordered by comparing them."""
-    reorder_top: int = Field(default=50, ge=1)
+    reorder_top: int = constant(50, ge=1)
     """The number of hits that a language model puts in order; the rest stay behind them. The local
     implementation reads at most `retrieval.rerank_most`."""
-    window: int = Field(default=20, ge=2)
+    window: int = constant(20, ge=2)
     """The number of those hits that a language model sees at once."""
-    step: int = Field(default=10, ge=1)
+    step: int = constant(10, ge=1)
     """The number of hits by which the window moves, from the last hits to the first."""
-    k: int = Field(default=10, ge=1)
+    k: int = constant(10, ge=1)
     """The number of hits that are read."""
-    positions: Literal["rank", "ends"] = "rank"
+    positions: Literal["rank", "ends"] = constant("rank")
     """The order of those hits: best first, or the best ones at both ends of a long context."""
-    read: bool = True
+    read: bool = constant(True)
     """If true, the hits are read. The paper's own system ends with its ranking (step 8): without
     reading there is no answer, and the trace holds the `k` best hits."""
 

@@ -1,27 +1,31 @@
 """The settings of the strategy `mao`: a planner composes executors into a workflow per question."""
 
+from typing import ClassVar
+
 from pydantic import Field
 
 from fathom.settings.retrievers import RetrieverName
-from fathom.settings.section import Section
+from fathom.settings.section import Section, constant
 
 
 class MaoSettings(Section):
     """The constants of `mao`, as in the paper (MAO-ARAG, arXiv 2508.01005)."""
 
-    retrieve: int = Field(default=5, ge=1, le=100)
+    PAGE: ClassVar[str] = "docs/strategies/mao.md"
+
+    retrieve: int = constant(5, ge=1, le=100)
     """The hits of the executor R (section 4.1)."""
-    questions: int = Field(default=4, ge=2, le=4)
+    questions: int = constant(4, ge=2, le=4)
     """The most sub-questions of the executors QDS and QDP (section 3.1)."""
-    turns: int = Field(default=5, ge=1, le=5)
+    turns: int = constant(5, ge=1, le=5)
     """The most turns, the first included; sub-questions beyond them are dropped."""
-    keep: float = Field(default=0.3, ge=0, le=1)
+    keep: float = constant(0.3, ge=0, le=1)
     """The executor DS keeps a hit whose score is at least this share of the best hit's; ours."""
-    score_gap: float = Field(default=0.3, ge=0, le=1)
+    score_gap: float = constant(0.3, ge=0, le=1)
     """The gap between the two best hits from which the rule planner leaves DS out; ours."""
-    retriever: RetrieverName = "hybrid"
+    retriever: RetrieverName = constant("hybrid")
     """The retriever of R; the paper has one dense retriever (E5)."""
-    coverage_threshold: float = Field(default=0.8, ge=0, le=1)
+    coverage_threshold: float = constant(0.8, ge=0, le=1)
     """R follows anchors and bridges for a question whose best hit holds less than this share of its
     terms; 0 is never, as in the paper."""
     alpha: float = Field(default=0.1, ge=0, le=1)

@@ -1,15 +1,17 @@
 """The settings of the strategy `rrf`: reciprocal rank fusion of several retrievers."""
 
-from typing import Annotated, Self
+from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, model_validator
 
 from fathom.settings.retrievers import RetrieverName
-from fathom.settings.section import Section
+from fathom.settings.section import Section, constant
 
 
 class RrfSettings(Section):
     """The constants of `rrf`, as in the paper."""
+
+    PAGE: ClassVar[str] = "docs/strategies/rrf.md"
 
     retrievers: tuple[RetrieverName, ...] = Field(
         default=("vector", "keyword", "hybrid", "keyword_feedback"), min_length=1
@@ -18,13 +20,13 @@ class RrfSettings(Section):
     `retrieval.embedders` these are `vector`, `vector:ONE`, `vector:OTHER`, `keyword`. One model is
     shipped, so by default the others are the weighted sum of both legs, and a second BM25 search
     with words of the first one's hits."""
-    weights: tuple[Annotated[float, Field(ge=0)], ...] = ()
+    weights: tuple[Annotated[float, Field(ge=0)], ...] = constant(())
     """One weight for each retriever; empty for 1 each, as in the paper."""
     k: int = Field(default=4, ge=1)
     """The candidates of each retriever."""
-    rrf_k: int = Field(default=60, ge=0)
+    rrf_k: int = constant(60, ge=0)
     """The constant in score = sum of weight / (rrf_k + rank), rank from 1."""
-    contexts: int = Field(default=1, ge=1)
+    contexts: int = constant(1, ge=1)
     """The number of fused hits that are read."""
 
     @model_validator(mode="after")

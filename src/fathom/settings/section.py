@@ -1,11 +1,26 @@
-"""The base class of the tables of settings."""
+"""The base class of the tables of settings, and the fields in them that users cannot set."""
 
-from typing import Annotated, Any, ClassVar
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic_core import PydanticUndefined
 
 Share = Annotated[float, Field(ge=0, le=1)]
 """A share, in [0, 1]."""
+_CONSTANT = "constant"
+
+
+def constant(default: Any = PydanticUndefined, *, advice: str = "", **limits: Any) -> Any:  # noqa: ANN401 - as pydantic.Field
+    """Declare a field that experiments vary and users cannot set, such as a number of a paper.
+
+    Args:
+        default: The value.
+        advice: The setting to use in its place, as "set a.b"; empty if there is none.
+        limits: Further arguments of `pydantic.Field`.
+    """
+    return Field(default, json_schema_extra={_CONSTANT: advice}, **limits)
 
 
 class Section(BaseModel):
@@ -16,12 +31,91 @@ class Section(BaseModel):
 
     _RECORDED: ClassVar[frozenset[str] | None] = None
     """The keys that can change an answer, which traces record; `None` for all."""
+    PAGE: ClassVar[str] = ""
+    """The page of the documentation that explains the constants of the table."""
 
     def to_record(self) -> dict[str, Any]:
         """Return the values that a trace records, as JSON; empty if none can change an answer."""
         values = self.model_dump(mode="json")
         keys = self._RECORDED
         return {key: value for key, value in values.items() if keys is None or key in keys}
+
+    @classmethod
+    def is_constant(cls, name: str) -> bool:
+        """Return whether users cannot set a field."""
+        extra = cls.model_fields[name].json_schema_extra
+        return isinstance(extra, dict) and _CONSTANT in extra
+
+    @classmethod
+    def describe_constant(cls, name: str, table: str) -> str:
+        """Return the words that refuse a constant in a user's settings; empty for a setting.
+
+        Args:
+            name: The field.
+            table: The dotted name of this table.
+        """
+        field = cls.model_fields[name]
+        if not cls.is_constant(name) or not isinstance(field.json_schema_extra, dict):
+            return ""
+        advice = str(field.json_schema_extra[_CONSTANT])
+        page = (_get_table(field.annotation) or cls).PAGE
+        owner = f" of {table}" if table else ""
+        return f"a constant{owner}, which only experiments vary: {page}" + (
+            f"; {advice}" if advice else ""
+        )
+
+
+class FileTable(Section):
+    """A table of files, set by a folder: the file `NAME.txt` in it is the field `NAME`.
+
+    The fields are constants; traces record the files one by one.
+    """
+
+    @model_validator(mode="before")
+    @classmethod
+    def _list_files(cls, values: Any) -> Any:  # noqa: ANN401 - whatever is validated
+        """Return the files of a folder by field, for the path of a folder."""
+        if not isinstance(values, str) or not values:
+            return values or {}
+        folder = Path(values)
+        if not folder.is_dir():
+            raise ValueError("expected a folder with a file NAME.txt for each text to replace")
+        files = {file.stem: str(file) for file in sorted(folder.glob("*.txt"))}
+        # A file with a wrong name would silently replace nothing.
+        if unknown := sorted(files.keys() - cls.model_fields.keys()):
+            raise ValueError(
+                f"{unknown[0]}.txt replaces nothing; the names are {', '.join(cls.model_fields)}"
+            )
+        return files
+
+    @classmethod
+    def describe_constant(cls, name: str, table: str) -> str:
+        """Return the words that refuse the key of one file, and name the folder's setting."""
+        return f"a file of {table} now: put it at DIR/{name}.txt and set {table} = DIR"
+
+
+def iterate_keys(
+    kind: type[Section], table: str = "", refusal: str = ""
+) -> Iterator[tuple[str, str]]:
+    """Yield each dotted key of a table, in order, and the words that refuse it to a user.
+
+    These are empty for a setting; any other key is a constant.
+
+    Args:
+        kind: The table.
+        table: Its dotted name.
+        refusal: The words for the whole table, if it is a constant.
+    """
+    for name, field in kind.model_fields.items():
+        key = f"{table}.{name}".lstrip(".")
+        words = refusal or kind.describe_constant(name, table)
+        inner = _get_table(field.annotation)
+        is_value = inner is None or issubclass(inner, FileTable)
+        # The tables of extensions check their own keys.
+        if is_value and get_origin(field.annotation) is not Mapping:
+            yield key, words
+        if inner is not None:
+            yield from iterate_keys(inner, key, words)
 
 
 def find_first_fault(error: ValidationError) -> tuple[str, object, str]:
@@ -31,3 +125,9 @@ def find_first_fault(error: ValidationError) -> tuple[str, object, str]:
     message = first["msg"].removeprefix("Value error, ")
     key = ".".join(str(part) for part in first["loc"] if part != "[key]")
     return key, first["input"], message[:1].lower() + message[1:]
+
+
+def _get_table(annotation: Any) -> type[Section] | None:  # noqa: ANN401 - of a field
+    """Return the class of a field that is a table; `None` for any other field."""
+    is_table = isinstance(annotation, type) and issubclass(annotation, Section)
+    return annotation if is_table else None

@@ -4,12 +4,13 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from fathom.settings.section import Section
+from fathom.settings.section import Section, constant
 
 
 class ServeSettings(Section):
     """The settings of `fathom serve`, which shares one machine among its users."""
 
+    PAGE: ClassVar[str] = "docs/api.md"
     # A server's load never changes an answer.
     _RECORDED: ClassVar[frozenset[str]] = frozenset()
 
@@ -21,15 +22,15 @@ class ServeSettings(Section):
     machine."""
     running: int = Field(default=4, ge=1, le=1024)
     """The most questions that are answered at the same time."""
-    waiting: int = Field(default=256, ge=0, le=100_000)
+    waiting: int = constant(256, ge=0, le=100_000)
     """The most questions that wait; further ones are told at once to come again later."""
-    patience_s: float = Field(default=10.0, gt=0, le=3600)
+    patience_s: float = constant(10.0, gt=0, le=3600)
     """A question that would have to wait longer is refused at once."""
-    drain_s: float = Field(default=3.5, ge=0, le=3600)
+    drain_s: float = constant(3.5, ge=0, le=3600)
     """The time that running questions get when the server shuts down."""
     upload_mb: int = Field(default=512, ge=1, le=1 << 20)
     """The size of one upload, all files together."""
-    body_mb: int = Field(default=4, ge=1, le=1024)
+    body_mb: int = constant(4, ge=1, le=1024)
     """The size of any other request."""
     fetch_urls: bool = False
     """If true, documents may be named by web addresses; private addresses are never fetched."""

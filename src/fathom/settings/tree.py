@@ -13,7 +13,7 @@ from fathom.settings.maf import MafSettings
 from fathom.settings.mao import MaoSettings
 from fathom.settings.retrievers import RetrieverName
 from fathom.settings.rrf import RrfSettings
-from fathom.settings.section import Section
+from fathom.settings.section import FileTable, Section, constant
 from fathom.settings.serve import ServeSettings
 
 MOST_HITS = 100_000
@@ -23,6 +23,7 @@ MOST_HITS = 100_000
 class IndexSettings(Section):
     """The place of the index, and the way it is kept."""
 
+    PAGE: ClassVar[str] = "docs/scale.md"
     # A trace names the revision of the index, which stands for its content.
     _RECORDED: ClassVar[frozenset[str]] = frozenset()
 
@@ -34,7 +35,7 @@ class IndexSettings(Section):
     """The variable that holds the API key of the Qdrant cluster behind `+qdrant:` in the URL."""
     durability: Literal["normal", "full"] = "normal"
     """`normal` survives the death of the process, `full` also that of the machine."""
-    ann_from_chunks: int = Field(default=20_000, ge=0)
+    ann_from_chunks: int = constant(20_000, ge=0)
     """The graph of neighbours is built anew if more chunks than this are outside it."""
 
 
@@ -96,6 +97,7 @@ class ModelSettings(Section):
 class LimitSettings(Section):
     """The limits on parsing one file."""
 
+    PAGE: ClassVar[str] = "docs/scans.md"
     # These settings act on files, long before a question.
     _RECORDED: ClassVar[frozenset[str]] = frozenset()
 
@@ -109,17 +111,18 @@ class LimitSettings(Section):
     """The size of a file."""
     ocr_pages: int = Field(default=1000, ge=0, le=1 << 20)
     """The most pages of one file whose pictures are read, with the extra `ocr`; 0 for none."""
-    ocr_memory_mb: int = Field(default=3072, ge=512, le=1 << 20)
+    ocr_memory_mb: int = constant(3072, ge=512, le=1 << 20)
     """The address space of the process that reads pictures of pages."""
-    ocr_cpu_s: int = Field(default=60, ge=1, le=86_400)
+    ocr_cpu_s: int = constant(60, ge=1, le=86_400)
     """The seconds of processor time for each page that is read from its picture."""
-    ocr_wall_s: float = Field(default=300, gt=0, le=86_400)
+    ocr_wall_s: float = constant(300, gt=0, le=86_400)
     """The seconds by the clock for each page that is read from its picture."""
 
 
 class RetrievalSettings(Section):
     """The way hits are found and fused."""
 
+    PAGE: ClassVar[str] = "docs/retrieval.md"
     k: int = Field(default=10, ge=1, le=MOST_HITS)
     """The number of hits of a search."""
     retriever: RetrieverName = "hybrid"
@@ -130,25 +133,25 @@ class RetrievalSettings(Section):
     or model of the hub, or `openai:MODEL` at the server of `[embedding]`."""
     embedder_weights: tuple[Annotated[float, Field(ge=0)], ...] = ()
     """One weight for each of them, for questions of any language; empty for 0.4 each."""
-    candidates: int = Field(default=100, ge=1, le=MOST_HITS)
+    candidates: int = constant(100, ge=1, le=MOST_HITS)
     """The least number of hits that each leg gives to the fusion."""
     fusion: Literal["rrf", "weighted_sum"] = "weighted_sum"
     """`weighted_sum` of min-max scores did better than `rrf` on most sets: docs/retrieval.md."""
-    rrf_k: int = Field(default=60, ge=0)
+    rrf_k: int = constant(60, ge=0)
     """The constant of `rrf`: score = sum of weight / (rrf_k + rank), rank from 1."""
     vector_weight: float = Field(default=0.4, ge=0)
     """The weight of the vectors of `models.embedder` in the fusion."""
     keyword_weight: float = Field(default=0.6, ge=0)
     """The weight of the words in the fusion."""
-    foreign_vector_weight: float = Field(default=0.07, ge=0)
+    foreign_vector_weight: float = constant(0.07, ge=0)
     """The weight in place of `vector_weight`, for a question in a language that the embedder was
     not made for."""
-    definitions: int = Field(default=50, ge=0, le=MOST_HITS)
+    definitions: int = constant(50, ge=0, le=MOST_HITS)
     """For a question after the meaning of a term, `hybrid` puts first the hits that define it,
     among so many hits; 0 is never."""
-    rerank_weight: float = Field(default=0.6, ge=0, le=1)
+    rerank_weight: float = constant(0.6, ge=0, le=1)
     """The weight of the cross-reader in strategies that rerank; 0 reranks nothing."""
-    rerank_most: int = Field(default=24, ge=1, le=MOST_HITS)
+    rerank_most: int = constant(24, ge=1, le=MOST_HITS)
     """The most hits that are read in strategies that rerank."""
 
     @model_validator(mode="after")
@@ -166,23 +169,25 @@ class RetrievalSettings(Section):
 class EmbeddingSettings(Section):
     """The server of embedders named `openai:MODEL`; any server of that protocol will do."""
 
+    PAGE: ClassVar[str] = "docs/retrieval.md"
     _RECORDED: ClassVar[frozenset[str]] = frozenset({"base_url"})
 
     base_url: str | None = None
     """The address of the server; OpenAI's own by default."""
     key_env: str | None = None
     """The variable that holds its key; by default OPENAI_API_KEY, and with a base_url none."""
-    batch: int = Field(default=64, ge=1, le=2048)
+    batch: int = constant(64, ge=1, le=2048)
     """The most texts of one request."""
-    seconds: float = Field(default=60.0, gt=0)
+    seconds: float = constant(60.0, gt=0)
     """The longest time of one request."""
-    tries: int = Field(default=4, ge=1)
+    tries: int = constant(4, ge=1)
     """The most requests for one batch."""
 
 
 class AskSettings(Section):
     """The conditions and the form of an answer."""
 
+    PAGE: ClassVar[str] = "docs/answers.md"
     chunks: int = Field(default=8, ge=1, le=MOST_HITS)
     """The number of best hits that the reader reads."""
     context_tokens: int = Field(default=0, ge=0)
@@ -200,11 +205,11 @@ class AskSettings(Section):
     at this rate is an abstention."""
     clean_question: bool = True
     """If true, questions are read without politeness and typing errors."""
-    sentences: int = Field(default=2, ge=1)
+    sentences: int = constant(2, ge=1)
     """The most quotes of an answer."""
     strategy: str = "adaptive"
     """The strategy that answers."""
-    min_support: float = Field(default=0.4, ge=0, le=1)
+    min_support: float = constant(0.4, ge=0, le=1)
     """Sentences of a language model with less support by their quotes are dropped."""
     seed: int = Field(default=0, ge=0)
     """The seed of everything random."""
@@ -247,57 +252,67 @@ class DomainSettings(Section):
     """A shipped domain (`generic`, `licensing-id`), or a TOML file."""
 
 
-class PromptSettings(Section):
-    """Files with prompts of one's own; empty for those that `fathom config prompts` shows."""
+class PromptFiles(FileTable):
+    """A folder with prompts of one's own, in place of those that `fathom config prompts` shows."""
 
-    reader: str = ""
+    reader: str = constant("")
     """The prompt of the reader."""
-    reader_numbers: str = ""
+    reader_numbers: str = constant("")
     """The prompt of the reader that names its evidence by numbers."""
-    judge: str = ""
+    judge: str = constant("")
     """The prompt of the judge."""
-    debater: str = ""
+    debater: str = constant("")
     """The prompt of a debater."""
-    aggregator: str = ""
+    aggregator: str = constant("")
     """The prompt of the aggregator."""
-    rewriter: str = ""
+    rewriter: str = constant("")
     """The prompt of the rewriter."""
-    stand_alone: str = ""
+    stand_alone: str = constant("")
     """The prompt that makes a follow-up question stand alone."""
-    decomposer_serial: str = ""
+    decomposer_serial: str = constant("")
     """The prompt for sub-questions that build on each other."""
-    decomposer_parallel: str = ""
+    decomposer_parallel: str = constant("")
     """The prompt for sub-questions that do not depend on each other."""
-    hyde: str = ""
+    hyde: str = constant("")
     """The prompt for an invented answer to search with."""
-    reorderer: str = ""
+    reorderer: str = constant("")
     """The prompt of the reorderer."""
-    selector: str = ""
+    selector: str = constant("")
     """The prompt of the selector of hits."""
-    summarizer: str = ""
+    summarizer: str = constant("")
     """The prompt of the summarizer."""
-    planner: str = ""
+    planner: str = constant("")
     """The prompt of the planner."""
-    questioner: str = ""
+    questioner: str = constant("")
     """The prompt of the questioner."""
 
 
-class GradingSettings(Section):
-    """Files with prompts of one's own for the judges of `fathom eval`; empty for our own."""
+class GradingPromptFiles(FileTable):
+    """A folder with prompts of one's own for the judges of `fathom eval`."""
 
+    correctness: str = constant("")
+    """The prompt of the judge of correctness."""
+    conciseness: str = constant("")
+    """The prompt of the judge of conciseness."""
+    no_hallucination: str = constant("")
+    """The prompt of the judge of hallucination."""
+
+
+class GradingSettings(Section):
+    """The judges of `fathom eval`."""
+
+    # A judge grades an answer and never changes it.
     _RECORDED: ClassVar[frozenset[str]] = frozenset()
 
-    correctness: str = ""
-    """The prompt of the judge of correctness."""
-    conciseness: str = ""
-    """The prompt of the judge of conciseness."""
-    no_hallucination: str = ""
-    """The prompt of the judge of hallucination."""
+    prompts: GradingPromptFiles = Field(default_factory=GradingPromptFiles)
+    """A folder with a file NAME.txt for each of the judges' prompts to replace: `correctness`,
+    `conciseness`, `no_hallucination`."""
 
 
 class LlmSettings(Section):
     """The language model and its use."""
 
+    PAGE: ClassVar[str] = "docs/runs.md"
     _RECORDED: ClassVar[frozenset[str]] = frozenset(
         {
             "model",
@@ -322,10 +337,10 @@ class LlmSettings(Section):
     """The room for prompt and reply of a `local:` model; a model made for less takes less."""
     threads: int = Field(default=0, ge=0)
     """The threads of a `local:` model; 0 is one for each core."""
-    cache_prompts: bool = False
+    cache_prompts: bool = constant(False)
     """If true, a `local:` model reuses the beginning that a prompt shares with the one before. That
     is faster, but by rounding a reply may then depend on the prompt before."""
-    tries: int = Field(default=4, ge=1)
+    tries: int = constant(4, ge=1)
     """The most calls for one reply, while time and budget allow."""
     skip_above_confidence: float = Field(default=0.95, ge=0)
     """The confidence of the local reader from which the model is not called; above 1 it is always
@@ -338,13 +353,15 @@ class LlmSettings(Section):
     """The outcome if the model gives nothing that can be verified."""
     prices: Path | None = None
     """A table of prices on top of the shipped one."""
-    prompts: PromptSettings = Field(default_factory=PromptSettings)
-    """The prompts of roles."""
+    prompts: PromptFiles = Field(default_factory=PromptFiles)
+    """A folder with a file NAME.txt for each prompt to replace, such as `reader.txt`;
+    `fathom config prompts` lists the names."""
 
 
 class WebSettings(Section):
     """The web search; off unless a provider is named."""
 
+    PAGE: ClassVar[str] = "docs/web.md"
     _RECORDED: ClassVar[frozenset[str]] = frozenset({"provider", "base_url", "results"})
 
     provider: Literal["", "searxng", "tavily", "brave"] = ""
@@ -354,11 +371,11 @@ class WebSettings(Section):
     own."""
     key_env: str | None = None
     """The variable that holds its key; the provider's usual one by default."""
-    results: int = Field(default=5, ge=1, le=20)
+    results: int = constant(5, ge=1, le=20)
     """The most hits of one search."""
-    seconds: float = Field(default=10.0, gt=0)
+    seconds: float = constant(10.0, gt=0)
     """The longest time of one search."""
-    max_kb: int = Field(default=512, ge=1)
+    max_kb: int = constant(512, ge=1)
     """The largest reply; a larger one counts as none."""
     fee_usd: float | None = Field(default=None, ge=0)
     """The price of one search; the provider's list price by default."""
@@ -411,6 +428,7 @@ class HighLimits(Limits):
 class EffortSettings(Section):
     """The three budgets that `--effort` names."""
 
+    PAGE: ClassVar[str] = "docs/runs.md"
     _RECORDED: ClassVar[frozenset[str]] = frozenset()
 
     low: LowLimits = Field(default_factory=LowLimits)
@@ -456,7 +474,9 @@ class Settings(Section):
     llm: LlmSettings = Field(default_factory=LlmSettings)
     grading: GradingSettings = Field(default_factory=GradingSettings)
     web: WebSettings = Field(default_factory=WebSettings)
-    effort: EffortSettings = Field(default_factory=EffortSettings)
+    effort: EffortSettings = constant(
+        default_factory=EffortSettings, advice="set budget.effort and the limits of [budget]"
+    )
     budget: BudgetSettings = Field(default_factory=BudgetSettings)
     trace: TraceSettings = Field(default_factory=TraceSettings)
     serve: ServeSettings = Field(default_factory=ServeSettings)

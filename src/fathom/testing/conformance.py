@@ -22,7 +22,7 @@ import pytest
 from fathom.agents.judge import Judge
 from fathom.agents.reader.base import Reader
 from fathom.documents.base import ParsedDocument, ParseLimits, ParseRefusal
-from fathom.documents.sandbox.parent import Sandbox, read
+from fathom.documents.sandbox.parent import Sandbox, read_file
 from fathom.engine import Engine
 from fathom.errors import UsageError
 from fathom.models.base import Embedder
@@ -255,7 +255,7 @@ class FormatConformance:
             for number, data in enumerate(self.examples.values()):
                 file = tmp_path / f"{number}.{self.ending}"
                 file.write_bytes(data)
-                (sandboxed,) = read(file, sandbox)
+                (sandboxed,) = read_file(file, sandbox)
                 assert isinstance(sandboxed, ParsedDocument)
                 direct = self.parse_data(data)
                 assert (sandboxed.text, sandboxed.title) == (direct.text, direct.title)

@@ -233,10 +233,12 @@ def make_engine(
 
     Args:
         directory: The folder of the index.
-        settings: Settings that differ from the defaults, as `{"ask.strategy": "mine"}`.
+        settings: Settings and constants that differ from the defaults, as
+            `{"ask.strategy": "mine"}`.
         connect: Returns the language models that the settings name, such as a `ScriptedChat`.
     """
-    all_settings = settings_of({**(settings or {}), "index.directory": str(directory)})
+    given = {**(settings or {}), "index.directory": str(directory)}
+    all_settings = settings_of(given, constants=True)
     return Engine(all_settings, embedder=HashingEmbedder(64), cross_reader=OVERLAP, connect=connect)
 
 

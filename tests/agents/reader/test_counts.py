@@ -3,7 +3,7 @@
 import pytest
 from tests.making import hit_with
 
-from fathom.agents.reader.lists import counted
+from fathom.agents.reader.lists import extract_counted_noun
 from fathom.agents.reader.local import LocalReader, ReaderLaw
 from fathom.documents.base import Builder
 from fathom.models.reading import Reading
@@ -25,11 +25,13 @@ ASKED = "How many branches does the library have?"
     ],
 )
 def test_the_question_says_what_is_counted(question: str, what: str) -> None:
-    assert counted(question) == what
+    assert extract_counted_noun(question) == what
 
 
 def test_words_without_end_are_looked_through_in_one_go() -> None:
-    assert counted("how many x " * 100_000) == ""  # would take minutes if each place were tried
+    assert (
+        extract_counted_noun("how many x " * 100_000) == ""
+    )  # would take minutes if each place were tried
 
 
 def drafted(

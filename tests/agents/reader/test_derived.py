@@ -2,7 +2,7 @@
 
 import pytest
 
-from fathom.agents.reader.derived import backed, derivation_of
+from fathom.agents.reader.derived import derive_short_answer, detect_derivation
 
 OSLO, BERGEN = "Oslo asks 40 crowns.", "Bergen asks 55 crowns a year."
 TURKU = "Turku asks 80 crowns."
@@ -44,15 +44,15 @@ BUILT, OPENED = "It was built in 1890.", "The line opened on 3 May 1903."
 def test_a_short_answer_stands_in_a_quote_or_follows_from_them(
     question: str, short: str, quotes: list[str], kept: str
 ) -> None:
-    assert backed(question, short, quotes) == kept
+    assert derive_short_answer(question, short, quotes) == kept
 
 
 def test_among_many_numbers_no_pair_counts() -> None:
     many = "It asks 1, 5, 12, 30, 71, 160 and 400 crowns."
-    assert backed("How much more does it ask?", "11", [many]) == ""
+    assert derive_short_answer("How much more does it ask?", "11", [many]) == ""
 
 
 def test_what_is_to_be_reckoned_is_told_by_the_question() -> None:
-    assert derivation_of("How much older is Oslo?") == "difference"
-    assert derivation_of("What is the total fee?") == "sum"
-    assert derivation_of("Who is the mayor?") is None
+    assert detect_derivation("How much older is Oslo?") == "difference"
+    assert detect_derivation("What is the total fee?") == "sum"
+    assert detect_derivation("Who is the mayor?") is None

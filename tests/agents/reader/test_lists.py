@@ -5,7 +5,7 @@ from tests.making import chunk_of, hit_with
 
 from fathom.agents.reader.base import ReadHit
 from fathom.agents.reader.candidates import group_candidates
-from fathom.agents.reader.lists import Steps, completed, list_around, steps_of
+from fathom.agents.reader.lists import ListAnswer, complete_evidence, find_list_around, find_lists
 from fathom.agents.reader.local import LocalReader
 from fathom.documents.base import Builder
 from fathom.testing.doubles import ScriptedCrossReader, reading
@@ -29,7 +29,7 @@ def looked(hit: Hit, answer: str = "", score: float = 0.5, trust: float = 1.0) -
 
 
 def quotes_of(*seen: ReadHit) -> list[str]:
-    steps = steps_of(ASKED, seen, ContentTerms())
+    steps = find_lists(ASKED, seen, ContentTerms())
     return [each.quote for each in steps[0].evidence] if steps else []
 
 
@@ -50,13 +50,13 @@ def test_a_list_within_a_list_is_taken_alone_where_its_own_item_leads_it_in() ->
     hit = hit_with(builder)
     assert quotes_of(looked(hit, "brushes")) == ["it cuts it;", "it brushes it."]
     quote = Evidence(hit=hit, span=Span(*_found(hit, "it cuts it;")), support=0.9)
-    around = list_around(ASKED, quote, [looked(hit, "cuts")], ContentTerms())
+    around = find_list_around(ASKED, quote, [looked(hit, "cuts")], ContentTerms())
     assert around is not None
     assert [each.quote for each in around.evidence] == ["it cuts it;", "it brushes it."]
     lead = Evidence(
         hit=hit, span=Span(*_found(hit, "The council fills a pothole so:")), support=0.9
     )
-    whole = completed([lead])
+    whole = complete_evidence([lead])
     assert [each.quote for each in whole][1:] == ["it cuts it;", "it brushes it."]
 
 
@@ -65,9 +65,9 @@ def test_an_item_of_a_list_within_another_one_is_no_item_of_that() -> None:
     builder.add_item("gently;", "a.")  # and the rest in a chunk that is no hit
     hit = hit_with(builder)
 
-    def around(text: str) -> Steps | None:
+    def around(text: str) -> ListAnswer | None:
         quote = Evidence(hit=hit, span=Span(*_found(hit, text)), support=0.9)
-        return list_around(ASKED, quote, [looked(hit, text)], ContentTerms())
+        return find_list_around(ASKED, quote, [looked(hit, text)], ContentTerms())
 
     assert around("Cut it.") is not None
     assert around("gently;") is None
@@ -90,12 +90,12 @@ def test_a_list_that_does_not_hold_the_answer_is_none() -> None:
 def test_a_list_below_what_is_asked_answers_instead_of_the_text_beside_it() -> None:
     hit = hit_with(builder_of("Cut it.", "Fill it.", lead="It takes two hours."))
     (other,) = group_candidates([looked(hit, "two hours")])
-    (steps,) = steps_of(ASKED, [looked(hit, "two hours")], ContentTerms())
-    assert steps.answers(other, 0.7)
+    (steps,) = find_lists(ASKED, [looked(hit, "two hours")], ContentTerms())
+    assert steps.outweighs(other, 0.7)
     assert [each.quote for each in steps.evidence] == ["Cut it.", "Fill it."]
     elsewhere = hit_with(builder_of("Ash.", "Elm."), document="d2")
     (other,) = group_candidates([looked(elsewhere, "Ash")])
-    assert not steps.answers(other, 0.7)
+    assert not steps.outweighs(other, 0.7)
 
 
 @pytest.mark.parametrize(
@@ -152,8 +152,8 @@ def test_a_list_goes_on_in_the_next_chunk_of_its_document() -> None:
 )
 def test_short_items_are_a_short_answer(items: tuple[str, ...], short: str) -> None:
     seen = [looked(hit_with(builder_of(*items)), "Ash")]
-    (steps,) = steps_of(ASKED, seen, ContentTerms())
-    assert steps.short == short
+    (steps,) = find_lists(ASKED, seen, ContentTerms())
+    assert steps.short_answer == short
 
 
 def evidence(hit: Hit, quote: str) -> Evidence:
@@ -163,22 +163,24 @@ def evidence(hit: Hit, quote: str) -> Evidence:
 
 def test_a_sentence_that_leads_in_a_list_or_code_is_completed() -> None:
     listed = hit_with(builder_of("Cut it.", "Fill it."))
-    found = completed([evidence(listed, "Do this:")])
+    found = complete_evidence([evidence(listed, "Do this:")])
     assert [each.quote for each in found] == ["Do this:", "Cut it.", "Fill it."]
     builder = builder_of()
     builder.add_code("a\nb")
-    assert [each.quote for each in completed([evidence(hit_with(builder), "Do this:")])] == [
+    assert [
+        each.quote for each in complete_evidence([evidence(hit_with(builder), "Do this:")])
+    ] == [
         "Do this:",
         "a\nb",
     ]
     builder = builder_of()
     builder.add_paragraph("Nothing.")
     plain = [evidence(hit_with(builder), "Do this:")]
-    assert completed(plain) == tuple(plain)
+    assert complete_evidence(plain) == tuple(plain)
 
 
 def test_of_rules_of_all_sorts_one_is_the_answer() -> None:
-    def asked(*answers: tuple[str, float]) -> list[Steps]:
+    def asked(*answers: tuple[str, float]) -> list[ListAnswer]:
         builder = Builder()
         builder.add_heading("Borrowing", 1)
         for item in ("A card is free.", "Up to twelve may be had.", "Films must be renewed."):
@@ -187,7 +189,7 @@ def test_of_rules_of_all_sorts_one_is_the_answer() -> None:
         found = [reading(hit.chunk, answer, score).spans[0] for answer, score in answers]
         read = replace(reading(hit.chunk, answers[0][0]), spans=tuple(found))
         look = ReadHit(hit=hit, reading=read, trust=1.0)
-        return steps_of("How can I renew a film?", [look], ContentTerms())
+        return find_lists("How can I renew a film?", [look], ContentTerms())
 
     assert asked(("renewed", 0.5), ("free", 0.1)) == []
     (spread,) = asked(("renewed", 0.3), ("free", 0.3), ("twelve", 0.3))

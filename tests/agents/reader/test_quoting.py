@@ -2,7 +2,7 @@
 
 from tests.making import FEES, hit_of, hit_with
 
-from fathom.agents.reader.citations import located, whole
+from fathom.agents.reader.citations import locate_quote, widen_to_units
 from fathom.documents.base import Builder
 from fathom.types import Span
 
@@ -12,7 +12,7 @@ HITS = [DOGS, hit_of(rank=2), hit_of(rank=3, document="d2")]
 
 
 def quoted(quote: str, chunk: int = 2) -> tuple[str, str] | None:
-    found = located(quote, HITS, chunk=chunk)
+    found = locate_quote(quote, HITS, chunk=chunk)
     return (found.hit.chunk.document_id, found.quote) if found else None
 
 
@@ -42,7 +42,7 @@ def test_in_another_chunk_only_what_is_long_and_exact_counts() -> None:
 
 def test_what_is_cut_out_of_a_denial_is_shown_with_it() -> None:
     hit = hit_of("It cannot be said by anybody here that dogs are welcome on the pier. Ask.")
-    found = located("dogs are welcome on the pier", [hit], chunk=1)
+    found = locate_quote("dogs are welcome on the pier", [hit], chunk=1)
     assert found is not None
     assert found.quote.startswith("It cannot be said")
 
@@ -54,11 +54,11 @@ def test_a_heading_stays_what_it_is_and_an_item_has_no_label() -> None:
     builder.add_item("2. Landing is free.")
     hit = hit_with(builder)
     text = hit.chunk.text
-    assert whole(hit, Span(0, len("Harbour"))) == Span(0, len("Harbour"))
-    found = located("Mooring costs 40", [hit], chunk=1)
+    assert widen_to_units(hit, Span(0, len("Harbour"))) == Span(0, len("Harbour"))
+    found = locate_quote("Mooring costs 40", [hit], chunk=1)
     assert found is not None
     assert found.quote == "Mooring costs 40 crowns."
-    both = located("Mooring costs 40 crowns. Landing is free.", [hit], chunk=1)
+    both = locate_quote("Mooring costs 40 crowns. Landing is free.", [hit], chunk=1)
     assert both is not None
     assert both.quote in text
     assert both.quote.startswith("Mooring")
@@ -67,7 +67,7 @@ def test_a_heading_stays_what_it_is_and_an_item_has_no_label() -> None:
 
 def test_a_heading_above_the_chunk_can_be_quoted() -> None:
     hit = hit_of()
-    found = located("fees", [hit], chunk=1)
+    found = locate_quote("fees", [hit], chunk=1)
     assert found is not None
     assert (found.heading, found.quote, found.span) == ("Fees", "Fees", Span(0, 0))
-    assert located("Prices", [hit], chunk=1) is None
+    assert locate_quote("Prices", [hit], chunk=1) is None

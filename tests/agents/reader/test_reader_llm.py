@@ -6,7 +6,7 @@ import pytest
 from tests.making import FEES, QUESTION, fees, hit_of, reply
 
 from fathom.agents.judge import LocalJudge
-from fathom.agents.reader.citations import ByNumber
+from fathom.agents.reader.citations import NumberForm
 from fathom.agents.reader.confidence import AnswerConfidence
 from fathom.agents.reader.llm import LLMReader
 from fathom.agents.reader.local import LocalReader
@@ -90,7 +90,7 @@ def by_number(text: str, *evidence: int, short: str = "40 crowns") -> Completion
 
 def test_evidence_is_named_by_number() -> None:
     said = by_number("A permit costs 40 crowns, paid at the office.", 4, 5, 99)
-    mind = replace(reader(said), form=ByNumber())
+    mind = replace(reader(said), form=NumberForm())
     draft = read(mind)
     assert [each.quote for each in draft.evidence] == [COSTS, "It is paid at the harbour office."]
     assert draft.claims[0].evidence == (0, 1)
@@ -104,9 +104,9 @@ def test_evidence_is_named_by_number() -> None:
 def test_a_number_of_a_sentence_is_looked_for_in_all_that_it_cites() -> None:
     hits = [hit_of("Oslo asks 40 crowns.", document="d0"), hit_of("Bergen asks 55 crowns.", rank=2)]
     text = "Oslo asks 40 crowns and Bergen asks 55 crowns."
-    with_both = read(replace(reader(by_number(text, 2, 4, short="")), form=ByNumber()), hits)
+    with_both = read(replace(reader(by_number(text, 2, 4, short="")), form=NumberForm()), hits)
     assert with_both.claims[0].evidence == (0, 1)
-    with_one = read(replace(reader(by_number(text, 2, short="")), form=ByNumber()), hits)
+    with_one = read(replace(reader(by_number(text, 2, short="")), form=NumberForm()), hits)
     assert with_one == Draft()
 
 
@@ -116,7 +116,7 @@ def test_a_difference_is_kept_where_both_operands_are_quoted() -> None:
     for evidence, short in (((2, 4), "15 crowns"), ((2,), "")):
         said = by_number("It asks 15 crowns more.", *evidence, short="15 crowns")
         with run_context() as context:
-            mind = replace(reader(said), form=ByNumber())
+            mind = replace(reader(said), form=NumberForm())
             draft = asyncio.run(mind.read(question, hits, context))
         assert (draft.short_answer, draft.claims) == (short, ())
         assert len(draft.evidence) == (2 if short else 0)

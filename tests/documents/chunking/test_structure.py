@@ -4,7 +4,7 @@ from hypothesis import strategies as st
 
 from fathom.documents.base import Builder
 from fathom.documents.chunking.base import Chunker
-from fathom.documents.chunking.fixed import FixedCharacters, FixedTokens
+from fathom.documents.chunking.fixed import CharacterChunker, TokenChunker
 from fathom.documents.chunking.structure import StructureChunker
 from fathom.types import Block, Chunk, Document, Span
 
@@ -107,7 +107,7 @@ def test_page_is_that_of_the_start() -> None:
 
 
 @pytest.mark.parametrize(
-    "chunker", [StructureChunker(words, 50), FixedTokens(words, 50), FixedCharacters(500, 50)]
+    "chunker", [StructureChunker(words, 50), TokenChunker(words, 50), CharacterChunker(500, 50)]
 )
 def test_one_endless_word_gives_bounded_chunks(chunker: Chunker) -> None:
     chunks = chunker.split(plain("x" * 100_000))
@@ -125,12 +125,12 @@ def test_code_is_cut_at_line_ends() -> None:
 
 
 def test_fixed_characters_overlap() -> None:
-    chunks = FixedCharacters(4, 2).split(plain("abcdefgh"))
+    chunks = CharacterChunker(4, 2).split(plain("abcdefgh"))
     assert texts(chunks) == ["abcd", "cdef", "efgh"]
 
 
 def test_fixed_tokens_overlap() -> None:
-    chunks = FixedTokens(words, 3, 1).split(plain("a b c d e"))
+    chunks = TokenChunker(words, 3, 1).split(plain("a b c d e"))
     assert texts(chunks) == ["a b c", "c d e"]
 
 
@@ -138,8 +138,8 @@ def test_identities_differ() -> None:
     chunkers: list[Chunker] = [
         StructureChunker(words),
         StructureChunker(words, 100),
-        FixedCharacters(),
-        FixedTokens(words),
+        CharacterChunker(),
+        TokenChunker(words),
     ]
     assert len({tuple(sorted(c.identity.items())) for c in chunkers}) == 4
 
@@ -147,9 +147,9 @@ def test_identities_differ() -> None:
 @pytest.mark.parametrize(("size", "overlap"), [(0, 0), (5, 5), (5, -1)])
 def test_impossible_sizes_are_refused(size: int, overlap: int) -> None:
     with pytest.raises(ValueError, match="overlap"):
-        FixedCharacters(size, overlap)
+        CharacterChunker(size, overlap)
     with pytest.raises(ValueError, match="overlap"):
-        FixedTokens(words, size, overlap)
+        TokenChunker(words, size, overlap)
     with pytest.raises(ValueError, match="min_tokens"):
         StructureChunker(words, 10, 11)
 
@@ -183,8 +183,8 @@ def documents(draw: st.DrawFn) -> Document:
 def test_chunks_are_exact_bounded_and_complete(doc: Document, size: int, kind: str) -> None:
     chunkers: dict[str, Chunker] = {
         "structure": StructureChunker(words, size, 1),
-        "characters": FixedCharacters(size, size // 3),
-        "tokens": FixedTokens(words, size, size // 3),
+        "characters": CharacterChunker(size, size // 3),
+        "tokens": TokenChunker(words, size, size // 3),
     }
     chunks = chunkers[kind].split(doc)
     covered: set[int] = set()

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from fathom.documents.base import ParsedDocument, ParseLimits, ParseRefusal, RecordFailure
-from fathom.documents.formats.corpus import read, recognise
+from fathom.documents.formats.corpus import is_corpus, read_records
 
 ROWS = [
     {"_id": "a", "title": "One", "text": "First text.", "metadata": {"year": 1999, "nested": {}}},
@@ -21,8 +21,8 @@ def lines(*rows: object) -> bytes:
 @pytest.mark.parametrize("packed", [False, True])
 def test_one_document_per_line(packed: bool) -> None:
     data = gzip.compress(lines(*ROWS)) if packed else lines(*ROWS)
-    assert recognise(io.BytesIO(data))
-    values = list(read(io.BytesIO(data), ParseLimits()))
+    assert is_corpus(io.BytesIO(data))
+    values = list(read_records(io.BytesIO(data), ParseLimits()))
     assert [(v.record, v.text, v.title) for v in values if isinstance(v, ParsedDocument)] == [
         ("a", "First text.", "One"),
         ("7", "Second text.", ""),
@@ -35,7 +35,7 @@ def test_one_document_per_line(packed: bool) -> None:
 def test_bad_lines_fail_alone() -> None:
     data = lines(ROWS[0]) + b"{broken\n\n" + lines({"_id": "x", "text": 3}, {"text": "y"}, 5)
     data += lines({"_id": "z", "text": " "}, ROWS[1])
-    values = list(read(io.BytesIO(data), ParseLimits()))
+    values = list(read_records(io.BytesIO(data), ParseLimits()))
     failures = [(v.line, v.record, v.outcome) for v in values if isinstance(v, RecordFailure)]
     assert failures == [
         (2, None, "failed"),
@@ -50,13 +50,13 @@ def test_bad_lines_fail_alone() -> None:
 @pytest.mark.parametrize("data", [b"", b"text", b'{"a": 1}\n', b"\x1f\x8bbroken", b"[1]\n"])
 def test_other_files_are_no_corpus(data: bytes) -> None:
     file = io.BytesIO(data)
-    assert not recognise(file)
+    assert not is_corpus(file)
     assert file.tell() == 0
 
 
 def test_packed_file_that_breaks_off_gives_what_came_before() -> None:
     data = gzip.compress(lines(*ROWS * 5_000), mtime=0)[:-200]
-    values = read(io.BytesIO(data), ParseLimits())
+    values = read_records(io.BytesIO(data), ParseLimits())
     assert isinstance(next(values), ParsedDocument)
     with pytest.raises(ParseRefusal, match="breaks off"):
         list(values)
@@ -64,14 +64,14 @@ def test_packed_file_that_breaks_off_gives_what_came_before() -> None:
 
 def test_unpacked_size_and_record_size_are_capped() -> None:
     with pytest.raises(ParseRefusal, match="unpacks to more"):
-        list(read(io.BytesIO(lines(*ROWS)), ParseLimits(corpus_bytes=100)))
-    values = list(read(io.BytesIO(lines(*ROWS)), ParseLimits(text_chars=11)))
+        list(read_records(io.BytesIO(lines(*ROWS)), ParseLimits(corpus_bytes=100)))
+    values = list(read_records(io.BytesIO(lines(*ROWS)), ParseLimits(text_chars=11)))
     assert [type(value) for value in values] == [ParsedDocument, RecordFailure, ParsedDocument]
 
 
 def test_a_record_whose_id_cannot_be_taken_fails_alone_and_is_named_by_its_line() -> None:
     data = lines({"_id": "x/../../keys.db", "text": "One."}, ROWS[0], {"_id": "a\0", "text": ""})
-    values = list(read(io.BytesIO(data), ParseLimits()))
+    values = list(read_records(io.BytesIO(data), ParseLimits()))
     assert [v.record for v in values if isinstance(v, ParsedDocument)] == ["a"]
     failures = [v for v in values if isinstance(v, RecordFailure)]
     assert [(v.line, v.record, v.outcome) for v in failures] == [
@@ -83,5 +83,5 @@ def test_a_record_whose_id_cannot_be_taken_fails_alone_and_is_named_by_its_line(
 
 def test_a_record_with_the_id_of_a_file_gets_another_one_as_does_a_line_without_text() -> None:
     data = lines({"_id": "0" * 16, "text": "One."}, {"_id": "a" * 16, "text": ""})
-    values = list(read(io.BytesIO(data), ParseLimits()))
+    values = list(read_records(io.BytesIO(data), ParseLimits()))
     assert [value.record for value in values] == ["_" + "0" * 16, "_" + "a" * 16]

@@ -1,6 +1,6 @@
 import pytest
 
-from fathom.documents.formats.csv import parse, recognise
+from fathom.documents.formats.csv import is_csv, parse
 
 
 @pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
@@ -21,5 +21,5 @@ def test_table_without_column_names() -> None:
 
 
 def test_recognise() -> None:
-    assert recognise("a,b,c\n1,2,3\n4,5,6")
-    assert not recognise("One, two.\nThree, four, five.\nSix")
+    assert is_csv("a,b,c\n1,2,3\n4,5,6")
+    assert not is_csv("One, two.\nThree, four, five.\nSix")

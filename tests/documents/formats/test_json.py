@@ -3,7 +3,7 @@ import json
 import pytest
 
 from fathom.documents.base import ParseRefusal
-from fathom.documents.formats.json import parse, recognise
+from fathom.documents.formats.json import is_json, parse
 
 
 def test_object_gives_rows_and_headings() -> None:
@@ -45,4 +45,4 @@ def test_damaged_json_is_refused(data: bytes) -> None:
     ],
 )
 def test_recognise(text: str, expected: bool) -> None:
-    assert recognise(text) is expected
+    assert is_json(text) is expected

@@ -12,10 +12,10 @@ from tests.documents.formats.pdf.test_scans import Told
 from fathom.documents.base import NEEDS_OCR, ParsedDocument, ParseLimits, ParseRefusal
 from fathom.documents.formats import picture
 from fathom.documents.formats.picture import parse
-from fathom.documents.ocr.extra import models
-from fathom.documents.sandbox.parent import Sandbox, read
+from fathom.documents.ocr.extra import find_models
+from fathom.documents.sandbox.parent import Sandbox, read_file
 
-needs_ocr = pytest.mark.skipif(models() is None, reason="the extra `ocr` is not installed")
+needs_ocr = pytest.mark.skipif(find_models() is None, reason="the extra `ocr` is not installed")
 ENGLISH = ("The ferry to Merrow leaves at 7.15.", "A return ticket costs 12 crowns.")
 INDONESIAN = ("Perpustakaan buka pukul delapan pagi.", "Denda keterlambatan seribu rupiah.")
 
@@ -43,7 +43,7 @@ def sandbox() -> Iterator[Sandbox]:
 
 def recognised(sandbox: Sandbox, file: Path, data: bytes) -> ParsedDocument:
     file.write_bytes(data)
-    (parsed,) = read(file, sandbox)
+    (parsed,) = read_file(file, sandbox)
     assert isinstance(parsed, ParsedDocument)
     return parsed
 
@@ -54,14 +54,14 @@ def test_pages_of_a_tiff_are_read_in_the_sandbox_and_say_how_surely(
 ) -> None:
     file, told = tmp_path / "scan.tif", []
     file.write_bytes(saved(page(*ENGLISH), "TIFF", page(*INDONESIAN)))
-    (parsed,) = read(file, sandbox, lambda done, pages: told.append((done, pages)))
+    (parsed,) = read_file(file, sandbox, lambda done, pages: told.append((done, pages)))
     assert isinstance(parsed, ParsedDocument)
     assert parsed.text.split() == " ".join(ENGLISH + INDONESIAN).split()
     assert told == [(0, 2), (1, 2), (2, 2)]
     assert {block.page for block in parsed.blocks} == {1, 2}
     assert all(block.recognised is not None and block.recognised > 0.9 for block in parsed.blocks)
     assert parsed.metadata["recognised_pages"] == 2
-    (again,) = read(file, sandbox)
+    (again,) = read_file(file, sandbox)
     assert again == parsed
 
 
@@ -116,7 +116,7 @@ def test_an_animation_is_no_document() -> None:
 def test_a_huge_picture_is_refused_before_it_is_unpacked(monkeypatch: pytest.MonkeyPatch) -> None:
     bomb = saved(Image.new("1", (20_000, 20_000)), "PNG")
     assert len(bomb) < 100_000
-    monkeypatch.setattr(picture, "_plain", lambda _: pytest.fail("it was unpacked"))
+    monkeypatch.setattr(picture, "_reduce_depth", lambda _: pytest.fail("it was unpacked"))
     with pytest.raises(ParseRefusal, match="claims 20000 x 20000 pixels, more than 80 million"):
         parse(bomb, Told())
 

@@ -1,6 +1,6 @@
 """What is printed on every page is no part of the text."""
 
-from fathom.documents.formats.running_heads import bare, kept
+from fathom.documents.formats.running_heads import remove_running_heads, select_body_lines
 
 
 def page(number: int, *body: str) -> str:
@@ -13,7 +13,7 @@ def test_heads_and_feet_of_pages_between_form_feeds_are_left_out() -> None:
     text = "\f\n".join(
         page(n, f"The rule {n}.", "", "It holds.", "", "It does.") for n in (1, 2, 3)
     )
-    assert bare(text) == (
+    assert remove_running_heads(text) == (
         "The rule 1.\n\nIt holds.\n\nIt does.\n\n"
         "The rule 2.\n\nIt holds.\n\nIt does.\n\n"
         "The rule 3.\n\nIt holds.\n\nIt does."
@@ -22,13 +22,13 @@ def test_heads_and_feet_of_pages_between_form_feeds_are_left_out() -> None:
 
 def test_a_sentence_that_runs_over_a_page_is_one() -> None:
     pages = (page(1, "One.", "Two.", "It is"), page(2, "long.", "B.", "C."), page(3, "D", "E", "F"))
-    assert "It is\nlong." in bare("\f".join(pages))
+    assert "It is\nlong." in remove_running_heads("\f".join(pages))
 
 
 def test_few_pages_tell_nothing() -> None:
     two = [["Report", "a", "b", "1"], ["Report", "c", "d", "2"]]
-    assert kept(two) == [[0, 1, 2, 3]] * 2
-    assert kept([*two, ["Report", "e", "f", "3"]]) == [[1, 2]] * 3
+    assert select_body_lines(two) == [[0, 1, 2, 3]] * 2
+    assert select_body_lines([*two, ["Report", "e", "f", "3"]]) == [[1, 2]] * 3
 
 
 def test_a_page_number_below_a_letterhead_is_left_out() -> None:
@@ -36,21 +36,23 @@ def test_a_page_number_below_a_letterhead_is_left_out() -> None:
         ["PRESIDENT", "REPUBLIC", f"- {n} -", f"Article {n}", "It holds.", f"It {word}s.", word]
         for n, word in ((2, "do"), (3, "go"), (4, "be"))
     ]
-    assert kept(pages) == [[3, 4, 5, 6]] * 3
+    assert select_body_lines(pages) == [[3, 4, 5, 6]] * 3
     same = [["PRESIDENT", "REPUBLIC", "Article", "It holds.", "So", n, 2 * n] for n in "xyz"]
-    assert kept(same) == [[2, 3, 4, 5, 6]] * 3  # what is no number is not peeled off further
+    assert (
+        select_body_lines(same) == [[2, 3, 4, 5, 6]] * 3
+    )  # what is no number is not peeled off further
 
 
 def test_catchwords_at_the_foot_of_a_page_are_left_out() -> None:
     one = ["One holds.", "Two holds.", "(2) The council ..."]
     two = ["(2) The Council meets.", "It votes.", "CHAPTER II . . ."]
     three = ["CHAPTER II AIMS", "They are many ..."]
-    assert kept([one, two, three]) == [[0, 1], [0, 1], [0, 1]]
-    assert kept([["And so on ..."], ["And so on it went."]]) == [[0], [0]]
+    assert select_body_lines([one, two, three]) == [[0, 1], [0, 1], [0, 1]]
+    assert select_body_lines([["And so on ..."], ["And so on it went."]]) == [[0], [0]]
 
 
 def test_a_page_never_loses_all_it_holds() -> None:
-    assert kept([["Report"], ["Report"], ["Report"]]) == [[0]] * 3
+    assert select_body_lines([["Report"], ["Report"], ["Report"]]) == [[0]] * 3
 
 
 def test_head_and_foot_of_a_manual_page() -> None:
@@ -59,7 +61,7 @@ def test_head_and_foot_of_a_manual_page() -> None:
         "       git-bisect - Use binary search, see git(1)\n       git-log(1), git-bisect(1)\n\n"
         "Git 2.39.5\t\t\t  10/07/2025\t\t\t GIT-BISECT(1)\n"
     )
-    assert bare(text).strip() == (
+    assert remove_running_heads(text).strip() == (
         "NAME\n       git-bisect - Use binary search, see git(1)\n       git-log(1), git-bisect(1)"
     )
-    assert bare("Read this.   LS(1)\n") == "Read this.   LS(1)\n"
+    assert remove_running_heads("Read this.   LS(1)\n") == "Read this.   LS(1)\n"

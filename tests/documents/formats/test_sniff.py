@@ -5,7 +5,7 @@ import zipfile
 import pytest
 
 from fathom.documents.base import ParseRefusal
-from fathom.documents.formats.sniff import sniff
+from fathom.documents.formats.sniff import detect_format
 
 
 def zipped(*names: str, mimetype: bytes = b"") -> bytes:
@@ -56,7 +56,7 @@ MAIL = b"From: a@b.c\r\nTo: d@e.f\r\nSubject: hi\r\n\r\nText"
     ],
 )
 def test_tells_the_format_from_the_content(data: bytes, name: str, expected: str) -> None:
-    assert sniff(data, name) == expected
+    assert detect_format(data, name) == expected
 
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
@@ -80,7 +80,7 @@ OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
 )
 def test_refuses_with_a_reason(data: bytes, outcome: str, reason: str) -> None:
     with pytest.raises(ParseRefusal, match=reason) as refusal:
-        sniff(data, "x.docx")
+        detect_format(data, "x.docx")
     assert refusal.value.outcome == outcome
 
 
@@ -89,5 +89,5 @@ def test_refuses_with_a_reason(data: bytes, outcome: str, reason: str) -> None:
 )
 def test_what_is_no_document_by_name_either_is_told_apart(data: bytes) -> None:
     with pytest.raises(ParseRefusal) as refusal:
-        sniff(data, "x.bin")
+        detect_format(data, "x.bin")
     assert refusal.value.outcome == "no_document"

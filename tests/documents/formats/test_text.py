@@ -1,7 +1,7 @@
 import pytest
 
 from fathom.documents.base import ParsedDocument, ParseRefusal
-from fathom.documents.formats.text import heading_level, parse
+from fathom.documents.formats.text import find_heading_level, parse
 
 
 def shapes(parsed: ParsedDocument) -> list[tuple[str, str]]:
@@ -49,7 +49,7 @@ def test_paragraphs_items_and_headings() -> None:
     ],
 )
 def test_certain_headings(line: str, level: int | None) -> None:
-    assert heading_level(line) == level
+    assert find_heading_level(line) == level
 
 
 def test_a_deep_number_may_stand_right_above_its_text() -> None:

@@ -3,7 +3,7 @@ from itertools import count
 from fathom.documents.base import Builder
 from fathom.documents.formats.pdf.layout import add_pages
 from fathom.documents.formats.pdf.lines import PageLines
-from fathom.documents.ocr.reading_order import Segment, lines_of
+from fathom.documents.ocr.reading_order import Segment, build_lines
 
 
 def at(left: float, top: float, text: str, *, width: float = 0, sure: float = 1.0) -> Segment:
@@ -12,11 +12,11 @@ def at(left: float, top: float, text: str, *, width: float = 0, sure: float = 1.
 
 
 def texts(*segments: Segment) -> list[str]:
-    return [line.text for line in lines_of(segments)]
+    return [line.text for line in build_lines(segments)]
 
 
 def test_no_segment_no_line() -> None:
-    assert lines_of([]) == ()
+    assert build_lines([]) == ()
 
 
 def test_lines_come_from_the_top_and_their_pieces_from_the_left() -> None:
@@ -49,7 +49,7 @@ def test_short_texts_side_by_side_are_cells_of_rows() -> None:
         for row, top in zip(rows, tops, strict=False)
         for left, text in zip((100, 600), row, strict=True)
     ]
-    lines = lines_of(segments)
+    lines = build_lines(segments)
     assert [tuple(cell.text for cell in line.cells) for line in lines] == rows
     builder = Builder()
     add_pages(builder, [PageLines(number=1, lines=lines)])
@@ -59,7 +59,7 @@ def test_short_texts_side_by_side_are_cells_of_rows() -> None:
 
 
 def test_a_line_is_as_sure_as_its_letters_on_average() -> None:
-    (line,) = lines_of([at(100, 100, "aaaa", sure=0.9), at(160, 100, "bb", sure=0.6)])
+    (line,) = build_lines([at(100, 100, "aaaa", sure=0.9), at(160, 100, "bb", sure=0.6)])
     assert line.sure is not None
     assert abs(line.sure - 0.8) < 1e-9
 
@@ -70,4 +70,4 @@ def test_high_frames_are_large_letters_and_small_differences_are_none() -> None:
     lower = Segment(
         text="a line with low letters", sure=1, left=100, right=400, top=500, bottom=530
     )
-    assert [line.size for line in lines_of([high, *body, lower])] == [17.5, *[10.0] * 6]
+    assert [line.size for line in build_lines([high, *body, lower])] == [17.5, *[10.0] * 6]

@@ -6,15 +6,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fathom.documents.base import Builder, ParsedDocument, ParseRefusal, RecordFailure
-from fathom.documents.sandbox.frames import LENGTHS, Frame, decode, encode
+from fathom.documents.sandbox.frames import LENGTHS, Frame, decode_frame, encode_frame
 
 
 def crossed(frame: Frame) -> Frame:
-    data = encode(frame)
+    data = encode_frame(frame)
     head, text = LENGTHS.unpack(data[: LENGTHS.size])
     body = data[LENGTHS.size :]
     assert len(body) == head + text
-    return decode(body[:head], body[head:])
+    return decode_frame(body[:head], body[head:])
 
 
 def test_values_come_out_as_they_went_in() -> None:
@@ -86,19 +86,19 @@ GOOD = {
 def test_damaged_frame_is_noticed(change: dict[str, object]) -> None:
     head = {"values": [GOOD | change], "done": False, "peak": 0}
     with pytest.raises(ValueError, match=r"frame|unpack"):
-        decode(json.dumps(head).encode(), b"abc")
+        decode_frame(json.dumps(head).encode(), b"abc")
 
 
 @pytest.mark.parametrize("head", [b"", b"[]", b"{}", b"nonsense", b"[" * 100_000, b'{"values": 1}'])
 def test_nonsense_is_noticed(head: bytes) -> None:
     with pytest.raises(ValueError):
-        decode(head, b"")
+        decode_frame(head, b"")
 
 
 def test_made_up_outcome_is_noticed() -> None:
     head = {"values": [], "done": True, "peak": 0, "refused": ["ok", "fine"]}
     with pytest.raises(ValueError, match="outcome"):
-        decode(json.dumps(head).encode(), b"")
+        decode_frame(json.dumps(head).encode(), b"")
 
 
 @pytest.mark.parametrize("more", [{}, {"line": 1, "refused": ["empty", "nothing"]}])
@@ -106,4 +106,4 @@ def test_an_id_that_no_corpus_file_gives_is_noticed(more: dict[str, object]) -> 
     for record, why in (("x/../y", "part of a path"), ("0" * 16, "id of a file")):
         head = {"values": [GOOD | {"record": record} | more], "done": False, "peak": 0}
         with pytest.raises(ValueError, match=why):
-            decode(json.dumps(head).encode(), b"abc")
+            decode_frame(json.dumps(head).encode(), b"abc")

@@ -10,8 +10,8 @@ SETUP = """
 import os, sys
 from fathom.documents.sandbox import jail
 from fathom.documents.base import ParseLimits
-gate = jail.enter(ParseLimits(), os.getppid())
-gate.give(os.fsencode(sys.argv[1]))
+gate = jail.enter_jail(ParseLimits(), os.getppid())
+gate.allow_file(os.fsencode(sys.argv[1]))
 """
 
 

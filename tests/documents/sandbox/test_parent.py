@@ -13,11 +13,11 @@ from pathlib import Path
 import pytest
 
 from fathom.documents.base import ParsedDocument, ParseLimits, ParseRefusal, RecordFailure
-from fathom.documents.sandbox.parent import Sandbox, begin, read
+from fathom.documents.sandbox.parent import Sandbox, begin_file, read_file
 
 
 def text_of(path: Path, sandbox: Sandbox) -> str:
-    (parsed,) = read(path, sandbox)
+    (parsed,) = read_file(path, sandbox)
     assert isinstance(parsed, ParsedDocument)
     return parsed.text
 
@@ -78,7 +78,7 @@ def test_time_limit_names_itself_and_the_next_file_is_read(tmp_path: Path) -> No
             file.write(b"\n" * 1_000_000)
     with Sandbox(ParseLimits(wall_s=2)) as sandbox:
         with pytest.raises(ParseRefusal, match=r"took longer than 2 s") as refusal:
-            list(read(endless, sandbox))
+            list(read_file(endless, sandbox))
         assert refusal.value.outcome == "failed"
         assert text_of(written(tmp_path, "ok.txt", "fine"), sandbox) == "fine"
 
@@ -93,7 +93,7 @@ def test_processor_limit_names_itself(tmp_path: Path) -> None:
         Sandbox(ParseLimits(cpu_s=1)) as sandbox,
         pytest.raises(ParseRefusal, match="took more than 1 s of processor time"),
     ):
-        list(read(endless, sandbox))
+        list(read_file(endless, sandbox))
 
 
 def test_memory_limit_names_itself_and_the_next_file_is_read(tmp_path: Path) -> None:
@@ -121,7 +121,7 @@ def test_file_and_text_sizes_are_capped(tmp_path: Path) -> None:
 def test_crash_of_the_process_is_told_and_survived(tmp_path: Path) -> None:
     path = written(tmp_path, "rows.jsonl", '{"_id": 1, "text": "row"}\n' * 50_000)
     with Sandbox() as sandbox:
-        rows = read(path, sandbox)
+        rows = read_file(path, sandbox)
         next(rows)
         assert sandbox._child is not None
         os.kill(sandbox._child.pid, signal.SIGSEGV)
@@ -142,7 +142,7 @@ def test_process_that_died_between_files_is_replaced(tmp_path: Path) -> None:
 def test_file_left_half_read_does_not_mix_into_the_next(tmp_path: Path) -> None:
     rows = written(tmp_path, "rows.jsonl", '{"_id": 1, "text": "row"}\n' * 5_000)
     with Sandbox() as sandbox:
-        half = read(rows, sandbox)
+        half = read_file(rows, sandbox)
         next(half)
         half.close()  # type: ignore[attr-defined]
         assert text_of(written(tmp_path, "ok.txt", "fine"), sandbox) == "fine"
@@ -182,7 +182,7 @@ def test_child_dies_with_a_killed_parent() -> None:
 )
 def test_what_is_no_file_is_refused(tmp_path: Path, name: str, reason: str) -> None:
     with Sandbox() as sandbox, pytest.raises(ParseRefusal, match=reason):
-        list(read(tmp_path / name, sandbox))
+        list(read_file(tmp_path / name, sandbox))
 
 
 def test_name_that_is_no_utf8_is_read(tmp_path: Path) -> None:
@@ -201,7 +201,7 @@ def test_hundred_thousand_records_stream_with_bad_lines_between(tmp_path: Path) 
             if number == 500:
                 file.write("{broken\n")
     with Sandbox() as sandbox:
-        values = list(read(path, sandbox))
+        values = list(read_file(path, sandbox))
     failures = [value for value in values if isinstance(value, RecordFailure)]
     assert [failure.line for failure in failures] == [502]
     records = [value for value in values if isinstance(value, ParsedDocument)]
@@ -213,7 +213,7 @@ def test_files_that_were_begun_are_read_while_nobody_asks_yet(tmp_path: Path) ->
     files = [written(tmp_path, f"{number}.txt", f"number {number}") for number in range(40)]
     with Sandbox() as sandbox:
         for file in files:
-            begin(file, sandbox)
+            begin_file(file, sandbox)
         assert sandbox._child is not None
         assert select.select([sandbox._child._replies], [], [], 30)[0]
         files[0].write_text("too late")
@@ -248,12 +248,12 @@ def test_begun_files_may_be_passed_over_and_others_come_between(tmp_path: Path) 
     rows = written(tmp_path, "rows.jsonl", '{"_id": 1, "text": "row"}\n' * 5_000)
     with Sandbox() as sandbox:
         for file in begun:
-            begin(file, sandbox)
+            begin_file(file, sandbox)
         assert text_of(other, sandbox) == "another one"
         assert text_of(begun[0], sandbox) == "number 0"
         assert text_of(begun[2], sandbox) == "number 2"
         assert text_of(begun[3], sandbox) == "number 3"
-        half = read(rows, sandbox)
+        half = read_file(rows, sandbox)
         next(half)
         assert text_of(other, sandbox) == "another one"
         assert len(list(half)) == 4_999
@@ -269,7 +269,7 @@ def test_commands_never_fill_the_pipe(tmp_path: Path) -> None:
         assert sandbox._child is not None
         os.kill(sandbox._child.pid, signal.SIGSTOP)
         for file in files:  # half a megabyte of commands, and nobody reads them
-            begin(file, sandbox)
+            begin_file(file, sandbox)
         os.kill(sandbox._child.pid, signal.SIGCONT)
         assert [text_of(file, sandbox) for file in files] == [
             f"number {number}" for number in range(64)

@@ -16,7 +16,7 @@ import pytest
 from tests.real_model import RealModel
 
 from fathom.serving import cli
-from fathom.settings.tree import GradingSettings, PromptSettings
+from fathom.settings.tree import GradingPromptFiles, PromptFiles
 from fathom.testing.doubles import OVERLAP
 
 
@@ -297,6 +297,16 @@ def test_settings_show_their_origin(run: Run, tmp_path: Path) -> None:
     assert shown["retrieval.k"]["value"] == 7
     assert shown["retrieval.k"]["origin"].endswith("fathom.toml")
     assert "retrieval.k = 7" in run("config", "show").out
+    assert "anchor.min_score" not in shown
+    constants = run("config", "show", "--constants", "--json").json
+    assert constants["anchor.min_score"] == {"value": 0.5, "origin": "default"}
+
+
+def test_a_constant_is_refused_with_its_page(run: Run) -> None:
+    refused = run("config", "show", "--set", "anchor.gate=false")
+    one_line(
+        refused, 2, "anchor.gate in --set is a constant of anchor", "docs/strategies/anchor.md"
+    )
 
 
 def test_the_doctor_tells_what_there_is_of_local_models(run: Run, real_model: RealModel) -> None:
@@ -316,7 +326,7 @@ def test_a_local_model_that_is_not_there_is_one_line(run: Run, corpus: Path) -> 
 
 def test_prompts_are_listed_shown_and_replaced_by_a_file(run: Run, tmp_path: Path) -> None:
     listed = run("config", "prompts", "--json").json["prompts"]
-    fields = [*PromptSettings.model_fields, *GradingSettings.model_fields]
+    fields = [*PromptFiles.model_fields, *GradingPromptFiles.model_fields]
     assert [each["name"] for each in listed] == fields
     assert run("config", "prompts", "no_hallucination").out.startswith("You check whether")
     assert {each["source"] for each in listed} == {None}
@@ -325,17 +335,16 @@ def test_prompts_are_listed_shown_and_replaced_by_a_file(run: Run, tmp_path: Pat
     assert reader["text"] == run("config", "prompts", "reader").out.rstrip("\n")
     assert f"reader               {reader['version']}  shipped" in run("config", "prompts").out
 
-    mine = tmp_path / "mine.txt"
+    mine = tmp_path / "mine" / "reader.txt"
+    mine.parent.mkdir()
     mine.write_text("Answer.\n")
-    (tmp_path / "fathom.toml").write_text('[llm.prompts]\nreader = "mine.txt"\n')
+    (tmp_path / "fathom.toml").write_text('[llm]\nprompts = "mine"\n')
     shown = run("config", "prompts", "reader", "--json").json
-    assert (shown["source"], shown["text"]) == ("mine.txt", "Answer.")
+    assert (shown["source"], shown["text"]) == ("mine/reader.txt", "Answer.")
     assert shown["version"] != reader["version"]
     mine.write_text("Answer for $5.\n")
-    one_line(run("config", "prompts"), 2, "llm.prompts.reader = 'mine.txt' holds a $")
-    one_line(
-        run("config", "prompts", "poet", "--set", "llm.prompts.reader="), 2, "no prompt 'poet'"
-    )
+    one_line(run("config", "prompts"), 2, "llm.prompts: 'mine/reader.txt' holds a $")
+    one_line(run("config", "prompts", "poet", "--set", "llm.prompts="), 2, "no prompt 'poet'")
 
 
 def test_the_doctor_is_content_with_a_sound_installation(run: Run, corpus: Path) -> None:
@@ -363,11 +372,6 @@ def test_help_and_version(run: Run) -> None:
     assert shown.index("│ search ") < shown.index("│ status ") < shown.index("│ doctor ")
     assert run("--version").out.strip() == "0.1.0"
     assert run("ask").code == 2
-
-
-@pytest.mark.parametrize("command", ["ask", "eval", "mcp"])
-def test_the_help_names_the_section_that_holds_the_efforts(run: Run, command: str) -> None:
-    assert "[effort]" in run(command, "--help").out
 
 
 def test_files_of_a_kind_nobody_asked_for_are_skipped_with_a_count(run: Run, corpus: Path) -> None:

@@ -104,10 +104,10 @@ def test_two_retrievers_are_compared_in_measures_of_rankings(run: Run, toy: str)
 
 
 def test_retrievers_are_swept(run: Run, toy: str, tmp_path: Path) -> None:
-    ask = ("eval", toy, "--vary", "retrieval.rrf_k=1,60", "--records", "kept", "--json")
+    ask = ("eval", toy, "--vary", "retrieval.vector_weight=0.1,0.9", "--records", "kept", "--json")
     rows = run(*ask).json["rows"]
     assert [row["system"] for row in rows] == [
-        "hybrid (retrieval.rrf_k=1)", "hybrid (retrieval.rrf_k=60)",
+        "hybrid (retrieval.vector_weight=0.1)", "hybrid (retrieval.vector_weight=0.9)",
     ]  # fmt: skip
     assert len(list((tmp_path / "kept" / "toy").iterdir())) == 2
 

@@ -8,15 +8,19 @@ from tests.scripted_server import Extractive, served, status
 from tests.serving.cli.test_app import Run, one_line, run
 from tests.serving.cli.test_evaluate import SURE, toy
 
+from fathom.llm.retry import RetryPolicy
+
 __all__ = ["run", "toy"]
 
-LOCAL = ("--set", "roles.reader=local", "--set", "llm.key_env=CANARY", "--set", "llm.tries=1")
+LOCAL = ("--set", "roles.reader=local", "--set", "llm.key_env=CANARY")
 
 
 @pytest.fixture(autouse=True)
 def _key(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("langchain_openai")
     monkeypatch.setenv("CANARY", "sk-canary")
+    # The number of tries is a constant; a judge that fails should fail at once.
+    monkeypatch.setattr("fathom.llm.role_models.RetryPolicy", lambda tries: RetryPolicy(tries=1))
 
 
 def yes(messages: list[dict[str, str]]) -> str:

@@ -16,8 +16,8 @@ from fathom import Engine
 from fathom.config import settings_of
 from fathom.index.engines import EmbeddedIndex
 from fathom.serving.http.app import create_app
-from fathom.serving.http.keys import Key, keys_of
-from fathom.serving.http.running import Server
+from fathom.serving.http.keys import Key, create_key_store
+from fathom.serving.http.running import FathomServer
 from fathom.settings import Settings
 
 ROOT = Path(__file__).parent.parent.parent.parent
@@ -72,7 +72,7 @@ def key(settings: Settings) -> KeyMaker:
     def make(**more: object) -> dict[str, str]:
         scopes = frozenset(str(more.pop("scopes", "read ingest admin")).split())
         wanted = Key(id="", name="test", scopes=scopes, **more)  # type: ignore[arg-type]
-        keys = keys_of(EmbeddedIndex(settings.index.directory))
+        keys = create_key_store(EmbeddedIndex(settings.index.directory))
         _, text = keys.add(wanted)
         keys.close()
         return {"Authorization": f"Bearer {text}"}
@@ -84,7 +84,7 @@ def key(settings: Settings) -> KeyMaker:
 def serving(app: FastAPI) -> Iterator[str]:
     """The application on a real socket; gives its address."""
     config = uvicorn.Config(app, port=0, log_level="warning", timeout_graceful_shutdown=5)
-    server = Server(app, config)
+    server = FathomServer(app, config)
     thread = threading.Thread(target=server.run)
     thread.start()
     while not server.started:

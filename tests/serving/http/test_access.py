@@ -23,8 +23,8 @@ from fathom.runs.reservation import CostBound
 from fathom.serving.cli import app as commands
 from fathom.serving.http.access import LOCAL, Access, Caller
 from fathom.serving.http.app import create_app
-from fathom.serving.http.kept import KEYS
-from fathom.serving.http.keys import Key, Keys, expiry, keys_of
+from fathom.serving.http.kept import KEY_TABLES
+from fathom.serving.http.keys import Key, Keys, compute_expiry, create_key_store
 from fathom.serving.http.problems import Problem
 from fathom.serving.http.running import run
 from fathom.settings import Settings
@@ -87,7 +87,7 @@ def test_another_secret_under_a_known_id_opens_nothing(empty: TestClient) -> Non
 
 def test_of_a_key_only_its_hash_is_kept_readable_by_the_owner_alone(empty: TestClient) -> None:
     secret = bearer(empty)["Authorization"].rpartition("_")[2]
-    file = Path(empty.app.state.settings.index.directory) / KEYS.file  # type: ignore[attr-defined]
+    file = Path(empty.app.state.settings.index.directory) / KEY_TABLES.file  # type: ignore[attr-defined]
     assert secret.encode() not in file.read_bytes()
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
 
@@ -134,11 +134,11 @@ def test_a_browser_holds_its_key_where_no_script_reads_it(empty: TestClient) -> 
 def test_the_budget_of_a_day_is_that_of_all_questions_and_outlives_the_server(
     tmp_path: Path,
 ) -> None:
-    access = Access(keys_of(EmbeddedIndex(tmp_path)), workspace_budget=Budget(tokens=1000))
+    access = Access(create_key_store(EmbeddedIndex(tmp_path)), workspace_budget=Budget(tokens=1000))
     key, text = access.keys.add(Key(id="", name="x", tokens_per_day=100))
-    caller = access.caller(text)
+    caller = access.identify_caller(text)
     assert caller == Caller(key=key, scopes=key.scopes)
-    account = access.account(caller)
+    account = access.open_account(caller)
     assert account is not None
     assert account.get_remaining()["tokens"] == 100
     bound = CostBound(calls=1, prompt_tokens=60, completion_tokens=20)
@@ -146,17 +146,17 @@ def test_the_budget_of_a_day_is_that_of_all_questions_and_outlives_the_server(
         assert account.get_remaining()["tokens"] == 20
         room.settle(Usage(llm_calls=1, prompt_tokens=60, completion_tokens=10))
     access.close()
-    later = Access(keys_of(EmbeddedIndex(tmp_path)), workspace_budget=Budget(tokens=1000))
-    again = later.account(later.caller(text))
+    later = Access(create_key_store(EmbeddedIndex(tmp_path)), workspace_budget=Budget(tokens=1000))
+    again = later.open_account(later.identify_caller(text))
     assert again is not None
     assert again.get_remaining()["tokens"] == 30
-    local = later.account(LOCAL)
+    local = later.open_account(LOCAL)
     assert local is not None
     assert local.get_remaining()["tokens"] == 930
     with Ledger(Budget(), account=again).reserve(CostBound(calls=1, prompt_tokens=30)) as room:
         room.settle(Usage(llm_calls=1, prompt_tokens=30))
     with pytest.raises(Problem) as spent:
-        later.account(caller)
+        later.open_account(caller)
     assert spent.value.status == 429
     assert spent.value.retry_after is not None
     later.close()
@@ -164,7 +164,7 @@ def test_the_budget_of_a_day_is_that_of_all_questions_and_outlives_the_server(
 
 @pytest.mark.parametrize("name", ["../other", "A", "", "a/b", ".hidden", "x" * 64, "a\n"])
 def test_a_workspace_is_called_by_a_plain_name(tmp_path: Path, name: str) -> None:
-    keys = keys_of(EmbeddedIndex(tmp_path))
+    keys = create_key_store(EmbeddedIndex(tmp_path))
     if name:
         with pytest.raises(UsageError):
             keys.add(Key(id="", name="x", workspace=name))
@@ -210,7 +210,8 @@ def test_a_page_of_another_site_may_not_ask(empty: TestClient, origin: str) -> N
 def test_more_than_may_be_sent_is_refused_whether_its_length_is_told_or_not(
     tmp_path: Path, told: bool
 ) -> None:
-    settings = settings_of({"index.directory": str(tmp_path / "i"), "serve.body_mb": 1})
+    given = {"index.directory": str(tmp_path / "i"), "serve.body_mb": 1}
+    settings = settings_of(given, constants=True)
     body = json.dumps({"question": "x" * 3_000_000}).encode()
     parts = iter([body[:1_000_000], body[1_000_000:]])
     with TestClient(create_app(settings), base_url=ADDRESS) as client:
@@ -266,13 +267,13 @@ def test_a_server_that_never_had_a_key_is_open_and_stays_so(tmp_path: Path) -> N
     opened = CliRunner().invoke(commands, ["keys", "open", "--index", str(tmp_path)])
     assert opened.exit_code == 0
     assert list(tmp_path.iterdir()) == []
-    assert keys_of(EmbeddedIndex(tmp_path)).door() == "new"
+    assert create_key_store(EmbeddedIndex(tmp_path)).get_door() == "new"
 
 
 def asks(access: Access) -> Caller | int:
     """Who is served without a key, or why nobody is."""
     try:
-        return access.caller("")
+        return access.identify_caller("")
     except Problem as problem:
         return problem.status
 
@@ -281,22 +282,22 @@ def asks(access: Access) -> Caller | int:
 def test_once_there_was_a_key_the_server_stays_closed_until_it_is_opened(
     tmp_path: Path, removed: str
 ) -> None:
-    access = Access(keys_of(EmbeddedIndex(tmp_path)))
+    access = Access(create_key_store(EmbeddedIndex(tmp_path)))
     assert asks(access) == LOCAL
     key, text = access.keys.add(Key(id="", name="x"))
     assert asks(access) == 401
     if removed == "revoked":
         assert access.keys.revoke(key.id)
     else:
-        access.keys.kept.ask("DELETE FROM keys")
-    assert not access.keys.any()
+        access.keys.database.ask("DELETE FROM keys")
+    assert not access.keys.has_keys()
     assert asks(access) == 401
     access.close()
 
-    later = Access(keys_of(EmbeddedIndex(tmp_path)))
+    later = Access(create_key_store(EmbeddedIndex(tmp_path)))
     assert asks(later) == 401
     with pytest.raises(Problem, match="unknown"):
-        later.caller(text)
+        later.identify_caller(text)
     later.keys.open_door()
     assert asks(later) == LOCAL
     second, _ = later.keys.add(Key(id="", name="y"))
@@ -306,8 +307,8 @@ def test_once_there_was_a_key_the_server_stays_closed_until_it_is_opened(
 
 
 def test_keys_revoked_before_doors_were_kept_leave_a_server_closed(tmp_path: Path) -> None:
-    access = Access(keys_of(EmbeddedIndex(tmp_path)))
-    kept = access.keys.kept
+    access = Access(create_key_store(EmbeddedIndex(tmp_path)))
+    kept = access.keys.database
     kept.ask("INSERT INTO gone(id) VALUES ('0123456789abcdef')")  # a conversation's
     assert asks(access) == LOCAL
     kept.ask("INSERT INTO gone(id) VALUES ('3d066515')")
@@ -317,7 +318,7 @@ def test_keys_revoked_before_doors_were_kept_leave_a_server_closed(tmp_path: Pat
     key, _ = access.keys.add(Key(id="", name="x"))
     kept.ask("DELETE FROM doors")
     access.keys.revoke(key.id)
-    assert access.keys.door() == "closed"
+    assert access.keys.get_door() == "closed"
     access.close()
 
 
@@ -326,21 +327,21 @@ def test_keys_revoked_before_doors_were_kept_leave_a_server_closed(tmp_path: Pat
 def test_what_became_of_the_file_of_keys_opens_no_running_server(
     tmp_path: Path, meanwhile: str, seen: str
 ) -> None:
-    access = Access(keys_of(EmbeddedIndex(tmp_path)))
+    access = Access(create_key_store(EmbeddedIndex(tmp_path)))
     key, text = access.keys.add(Key(id="", name="x"))
     if seen == "one with it":
-        assert access.caller(text).key == key
+        assert access.identify_caller(text).key == key
     else:
         assert asks(access) == 401
-    (tmp_path / KEYS.file).unlink()
+    (tmp_path / KEY_TABLES.file).unlink()
     if meanwhile == "replaced":
-        assert keys_of(EmbeddedIndex(tmp_path)).door() == "new"
-        EmbeddedIndex(tmp_path).database(KEYS.file, KEYS.tables).ask("SELECT 1")
+        assert create_key_store(EmbeddedIndex(tmp_path)).get_door() == "new"
+        EmbeddedIndex(tmp_path).database(KEY_TABLES.file, KEY_TABLES.tables).ask("SELECT 1")
     assert asks(access) == 401
-    other = keys_of(EmbeddedIndex(tmp_path))
+    other = create_key_store(EmbeddedIndex(tmp_path))
     made, text = other.add(Key(id="", name="y"))
     other.close()
-    assert access.caller(text).key == made
+    assert access.identify_caller(text).key == made
     access.close()
 
 
@@ -356,7 +357,7 @@ def test_what_a_key_allows_is_said_by_options(tmp_path: Path) -> None:
 
 def test_a_key_that_no_calendar_ends_is_refused() -> None:
     with pytest.raises(UsageError, match="--days 1e\\+12: too many"):
-        expiry(1e12)
+        compute_expiry(1e12)
 
 
 def test_a_limit_of_a_key_that_is_no_number_is_refused(tmp_path: Path) -> None:
@@ -365,10 +366,10 @@ def test_a_limit_of_a_key_that_is_no_number_is_refused(tmp_path: Path) -> None:
     assert isinstance(refused, UsageError)
     assert str(refused) == "--usd-per-day inf: give a number; without it there is no limit"
     with pytest.raises(UsageError, match="--usd-per-day nan: give a number"):
-        keys_of(EmbeddedIndex(tmp_path)).add(Key(id="", name="x", usd_per_day=nan))
+        create_key_store(EmbeddedIndex(tmp_path)).add(Key(id="", name="x", usd_per_day=nan))
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(UsageError, match="--days nan: give a number"):
-        expiry(nan)
+        compute_expiry(nan)
     for option in ("--days", "--usd-per-day", "--per-minute"):
         asked = ["keys", "add", "ana", option, "nan", "--index", str(tmp_path)]
         assert CliRunner().invoke(commands, asked).exit_code != 0
@@ -387,13 +388,13 @@ def test_the_budget_of_a_key_holds_for_its_questions(settings: Settings, key: Ke
 def test_requests_are_counted_beside_the_thread_that_serves_all(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    keys = keys_of(EmbeddedIndex(tmp_path / "index"))
+    keys = create_key_store(EmbeddedIndex(tmp_path / "index"))
     access = Access(keys)
     text = keys.add(Key(id="", name="x", scopes=frozenset({"read"}), per_minute=5))[1]
     counted: list[int] = []
     monkeypatch.setattr(access, "_count", lambda _: counted.append(get_ident()))
 
-    caller = asyncio.run(access.known(text))
+    caller = asyncio.run(access.identify_caller_async(text))
 
     assert caller.key is not None
     assert caller.key.name == "x"

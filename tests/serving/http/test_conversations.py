@@ -15,7 +15,7 @@ from fathom.index.engines import EmbeddedIndex
 from fathom.index.traces import TraceMissing
 from fathom.runs.ledger import BudgetRefused
 from fathom.serving.http.conversations import MOST_TURNS, Conversations
-from fathom.serving.http.problems import Problem, problem_of
+from fathom.serving.http.problems import Problem, build_problem
 
 API = "/api/v1/conversations"
 
@@ -92,7 +92,7 @@ def test_a_follow_up_looks_up_the_latest_answers_alone(tmp_path: Path) -> None:
     begun = kept.add()
     for number in range(MOST_TURNS + 5):
         kept.add_turn(begun, f"question {number}", f"trace {number}")
-    said = kept.dialogue(begun)
+    said = kept.load_dialogue(begun)
     kept.close()
     latest = range(5, MOST_TURNS + 5)
     assert [each["content"] for each in said[::2]] == [f"question {number}" for number in latest]
@@ -131,21 +131,21 @@ def test_an_answer_whose_document_is_gone_is_gone_from_the_conversation(own: Tes
 def test_an_error_becomes_a_problem_with_what_to_do_next(
     error: Exception, status: int, again: float | None
 ) -> None:
-    problem = problem_of(error)
+    problem = build_problem(error)
     assert (problem.status, problem.retry_after) == (status, again)
-    told = bytes(problem.response().body).decode()
+    told = bytes(problem.build_response().body).decode()
     assert "secret" not in told
     assert json.loads(told)["title"]
 
 
 def test_a_problem_says_in_its_header_when_to_come_again() -> None:
-    reply = Problem(503, "overloaded", "too much", retry_after=0.2).response()
+    reply = Problem(503, "overloaded", "too much", retry_after=0.2).build_response()
     assert reply.headers["retry-after"] == "1"
     assert reply.headers["content-type"] == "application/problem+json"
 
 
 def test_a_trace_that_is_not_there_is_looked_for_over_http() -> None:
-    problem = problem_of(TraceMissing("no trace begins with 'zzz'; `fathom trace` lists them"))
+    problem = build_problem(TraceMissing("no trace begins with 'zzz'; `fathom trace` lists them"))
     assert (problem.detail, problem.next) == (
         "no trace begins with 'zzz'",
         "GET /api/v1/traces lists them",

@@ -15,17 +15,17 @@ from tests.serving.http.conftest import ADDRESS, ROOT
 
 from fathom.config import settings_of
 from fathom.documents.base import ParseLimits, ParseRefusal
-from fathom.documents.sandbox.drawing import draw_page, png
+from fathom.documents.sandbox.drawing import draw_page, encode_png
 from fathom.index.engines import EmbeddedIndex
 from fathom.index.ingest_progress import Advance
 from fathom.index.ingest_report import IngestProgress, IngestReport
 from fathom.serving.http import job_queue
 from fathom.serving.http.app import create_app
 from fathom.serving.http.files import LocalFiles
-from fathom.serving.http.job_queue import Job, queue_of
+from fathom.serving.http.job_queue import Job, create_job_queue
 from fathom.serving.http.jobs import NOTES, Jobs
 from fathom.serving.http.kept import UPLOADS
-from fathom.serving.http.uploads import Unstorable, safe_name
+from fathom.serving.http.uploads import UnstorableFile, make_safe_name
 from fathom.settings import Settings
 
 SAMPLES = ROOT / "samples" / "corpus"
@@ -156,7 +156,7 @@ def test_a_page_of_a_pdf_is_drawn_as_it_looks(client: TestClient) -> None:
 
 
 def test_a_picture_holds_the_pixels_it_was_made_of() -> None:
-    made = png(bytes(range(12)), 2, 2)
+    made = encode_png(bytes(range(12)), 2, 2)
     at = made.index(b"IDAT") + 4
     lines = zlib.decompressobj().decompress(made[at:])
     assert lines == b"\0" + bytes(range(6)) + b"\0" + bytes(range(6, 12))
@@ -184,7 +184,7 @@ def test_a_damaged_file_is_not_drawn(tmp_path: Path, content: bytes) -> None:
     ],
 )
 def test_a_name_leads_nowhere_but_below_the_uploads(given: str, kept: str) -> None:
-    assert safe_name(given) == kept
+    assert make_safe_name(given) == kept
 
 
 @pytest.mark.parametrize(
@@ -192,8 +192,8 @@ def test_a_name_leads_nowhere_but_below_the_uploads(given: str, kept: str) -> No
     ["", ".", "..", "../..", "\0", ".env", "a/.git/config", "x" * 300, "/".join("abcdefghij")],
 )
 def test_a_name_that_cannot_be_stored_says_why(given: str) -> None:
-    with pytest.raises(Unstorable):
-        safe_name(given)
+    with pytest.raises(UnstorableFile):
+        make_safe_name(given)
 
 
 def test_what_was_promised_is_read_after_a_restart(settings: Settings) -> None:
@@ -237,7 +237,7 @@ def test_a_server_ends_while_a_job_is_at_work_which_is_gone_on_with_later(tmp_pa
     engine.go.set()
     closing.join(60)
     assert not closing.is_alive()
-    queue = queue_of(engine.index, "later")
+    queue = create_job_queue(engine.index, "later")
     assert (found := queue.get(added.id)) is not None
     assert (found.state, found.starts) == ("waiting", 0)
     queue.close()
@@ -253,10 +253,10 @@ def test_a_job_over_which_two_servers_died_fails_and_the_next_one_is_done(
     engine.go.set()
     with monkeypatch.context() as dying:
         dying.setattr(job_queue, "LEASE_S", -1.0)
-        first = queue_of(engine.index, "first")
+        first = create_job_queue(engine.index, "first")
         first.add(Job(id="bad", names={str(tmp_path / name): name for name in names}, refused=[]))
         assert first.take()
-        second = queue_of(engine.index, "second")
+        second = create_job_queue(engine.index, "second")
         assert second.take()
     jobs = Jobs(engine, LocalFiles(tmp_path))  # type: ignore[arg-type]  # as much of one as is asked
     jobs.resume(begins=True)
@@ -283,7 +283,7 @@ def test_a_job_over_which_one_server_died_is_begun_again(
     engine.go.set()
     with monkeypatch.context() as dying:
         dying.setattr(job_queue, "LEASE_S", -1.0)
-        first = queue_of(engine.index, "first")
+        first = create_job_queue(engine.index, "first")
         first.add(Job(id="good", names={str(tmp_path / "a.md"): "a.md"}, refused=[]))
         assert first.take()
     jobs = Jobs(engine, LocalFiles(tmp_path))  # type: ignore[arg-type]  # as much of one as is asked

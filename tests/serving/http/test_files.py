@@ -159,8 +159,8 @@ def test_a_path_that_leads_up_is_no_file(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b.txt").touch()
     files = LocalFiles(tmp_path / UPLOADS)
-    assert files.find(str(tmp_path / "b.txt"))
+    assert files.has_file(str(tmp_path / "b.txt"))
     for path in (f"{tmp_path}/a/../b.txt", f"{tmp_path}/b.txt\0", f"{tmp_path}/{'x' * 300}"):
-        assert not files.find(path)
+        assert not files.has_file(path)
         with pytest.raises(FileNotFoundError):
-            files.opened(path)
+            files.get_local_path(path)

@@ -16,8 +16,8 @@ from fathom.runs.ledger import BudgetRefused, Ledger
 from fathom.runs.reservation import Charge, CostBound
 from fathom.serving.http import job_queue
 from fathom.serving.http.accounts import DailyAccount
-from fathom.serving.http.job_queue import Job, JobQueue, queue_of
-from fathom.serving.http.keys import keys_of
+from fathom.serving.http.job_queue import Job, JobQueue, create_job_queue
+from fathom.serving.http.keys import create_key_store
 from fathom.usage import Budget, Price, Usage
 
 Machine = Callable[[], Engine]
@@ -47,12 +47,12 @@ def job(name: str) -> Job:
 
 
 def queues(machine: Machine, number: int) -> list[JobQueue]:
-    return [queue_of(machine().index, f"server {at}") for at in range(number)]
+    return [create_job_queue(machine().index, f"server {at}") for at in range(number)]
 
 
 def test_jobs_are_done_one_after_the_other_by_one_server_each(machine: Machine) -> None:
     one, other = queues(machine, 2)
-    assert one.latest() == []
+    assert one.list_latest() == []
     assert not one.has_open()
     for name in ("first", "second"):
         one.add(job(name))
@@ -72,7 +72,7 @@ def test_jobs_are_done_one_after_the_other_by_one_server_each(machine: Machine) 
     following = one.take()
     assert following is not None
     assert following.id == "second"
-    assert [each.id for each in other.latest()] == ["second", "first"]
+    assert [each.id for each in other.list_latest()] == ["second", "first"]
     for each in (one, other):
         each.close()
 
@@ -146,7 +146,7 @@ def test_of_many_jobs_the_latest_are_remembered_and_those_that_wait(
         if number < 4 and (taken := queue.take()) is not None:
             taken.state = "done"
             queue.save(taken)
-    assert [each.id for each in queue.latest()] == ["5", "4", "3"]
+    assert [each.id for each in queue.list_latest()] == ["5", "4", "3"]
     assert queue.get("0") is None
     queue.close()
 
@@ -160,7 +160,7 @@ def accounts(kept: Database, budget: Budget, whole: Budget | None = None) -> Dai
 
 
 def test_servers_together_never_reserve_or_spend_more_than_a_day_has(machine: Machine) -> None:
-    stores = [keys_of(machine().index).kept for _ in range(3)]
+    stores = [create_key_store(machine().index).database for _ in range(3)]
     bound = CostBound(calls=1, prompt_tokens=7, completion_tokens=3)
 
     def ask(number: int) -> bool:
@@ -184,10 +184,10 @@ def test_servers_together_never_reserve_or_spend_more_than_a_day_has(machine: Ma
 
 
 def test_what_a_killed_server_had_reserved_stays_reserved(machine: Machine) -> None:
-    kept = keys_of(machine().index).kept
+    kept = create_key_store(machine().index).database
     bound, amount = CostBound(calls=1, prompt_tokens=60), Charge(1, 60, 0)
     accounts(kept, Budget(tokens=100)).draw(bound, amount)
-    again = accounts(keys_of(machine().index).kept, Budget(tokens=100))
+    again = accounts(create_key_store(machine().index).database, Budget(tokens=100))
     assert again.get_remaining()["tokens"] == 40
     with pytest.raises(BudgetRefused, match="tokens would need 60, 40 left"):
         again.draw(bound, amount)
@@ -195,7 +195,7 @@ def test_what_a_killed_server_had_reserved_stays_reserved(machine: Machine) -> N
 
 
 def test_what_the_key_may_not_spend_is_given_back_to_its_workspace(machine: Machine) -> None:
-    kept = keys_of(machine().index).kept
+    kept = create_key_store(machine().index).database
     account = accounts(kept, Budget(tokens=10), Budget(tokens=100))
     with pytest.raises(BudgetRefused):
         account.draw(CostBound(calls=1, prompt_tokens=20), Charge(1, 20, 0))
@@ -206,7 +206,7 @@ def test_what_the_key_may_not_spend_is_given_back_to_its_workspace(machine: Mach
 
 
 def test_money_is_counted_exactly_and_unknown_prices_are_refused(machine: Machine) -> None:
-    kept = keys_of(machine().index).kept
+    kept = create_key_store(machine().index).database
     account = accounts(kept, Budget(cost_usd=0.003))
     price = Price(prompt=10.0, completion=10.0)
     ledger = Ledger(Budget(), account=account)

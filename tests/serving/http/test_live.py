@@ -24,9 +24,9 @@ from fathom.index.engines import EmbeddedIndex
 from fathom.serving.http import streams
 from fathom.serving.http.admission import Admission
 from fathom.serving.http.app import create_app
-from fathom.serving.http.idempotency import once_of
+from fathom.serving.http.idempotency import create_reply_store
 from fathom.serving.http.problems import Problem
-from fathom.serving.http.streams import Event, Stopping, frames
+from fathom.serving.http.streams import ServerEvent, Shutdown, iterate_frames
 from fathom.settings import Settings
 
 ASK = {"question": "Where is bitumen emulsion stored?"}
@@ -149,7 +149,7 @@ def test_who_comes_in_vain_is_turned_away_at_once_and_who_waits_gets_a_turn() ->
         ended: list[int] = []
 
         async def ask(number: int, go: asyncio.Event) -> None:
-            async with admission.turn():
+            async with admission.take_turn():
                 await go.wait()
                 ended.append(number)
 
@@ -158,11 +158,11 @@ def test_who_comes_in_vain_is_turned_away_at_once_and_who_waits_gets_a_turn() ->
         await asyncio.sleep(0)
         assert (admission.running, admission.waiting) == (1, 2)
         with pytest.raises(Problem) as away:
-            async with admission.turn():
+            async with admission.take_turn():
                 pass
         assert away.value.status == 503
         assert away.value.retry_after is not None
-        assert admission.turned_away == 1
+        assert admission.refused_count == 1
         tasks[1].cancel()
         await asyncio.sleep(0.01)
         assert admission.waiting == 1
@@ -201,14 +201,14 @@ def test_a_crowd_is_told_in_a_type_when_to_come_again(settings: Settings, live: 
 def test_a_question_that_could_not_be_answered_in_its_time_is_turned_away() -> None:
     async def scene() -> None:
         admission = Admission(running=1, waiting=10, patience_s=60)
-        async with admission.turn() as waited:
+        async with admission.take_turn() as waited:
             assert waited < 1
             with pytest.raises(Problem):  # about half a second to wait, and no time for it
-                async with admission.turn(seconds=0.2):
+                async with admission.take_turn(seconds=0.2):
                     pass
             admission.close()
             with pytest.raises(Problem, match="stopping"):
-                async with admission.turn():
+                async with admission.take_turn():
                     pass
 
     asyncio.run(scene())
@@ -220,12 +220,12 @@ def test_a_stream_that_breaks_ends_with_a_problem_and_a_silent_one_beats(
     monkeypatch.setattr(streams, "HEARTBEAT_S", 0.01)
 
     async def events() -> Any:
-        yield Event("plan", "{}")
+        yield ServerEvent("plan", "{}")
         await asyncio.sleep(0.1)
         raise RuntimeError("secret of a document")
 
     async def told() -> bytes:
-        return b"".join([frame async for frame in frames(events(), Stopping(1))])
+        return b"".join([frame async for frame in iterate_frames(events(), Shutdown(1))])
 
     text = asyncio.run(told()).decode()
     assert text.startswith("id: 1\nevent: plan\ndata: {}\n\n: still at work\n\n")
@@ -237,7 +237,7 @@ def test_the_same_request_twice_at_once_is_one_and_one_that_failed_is_tried_agai
     tmp_path: Path,
 ) -> None:
     async def scene() -> None:
-        once, done = once_of(EmbeddedIndex(tmp_path)), 0
+        once, done = create_reply_store(EmbeddedIndex(tmp_path)), 0
 
         async def work() -> Response:
             nonlocal done
@@ -247,11 +247,11 @@ def test_the_same_request_twice_at_once_is_one_and_one_that_failed_is_tried_agai
                 raise Problem(503, "overloaded", "too much")
             return Response("made")
 
-        both = [once.do("key", "body", work) for _ in range(2)]
+        both = [once.run_once("key", "body", work) for _ in range(2)]
         failed = await asyncio.gather(*both, return_exceptions=True)
         assert all(isinstance(each, Problem) for each in failed)
         assert done == 1
-        replies = await asyncio.gather(*(once.do("key", "body", work) for _ in range(3)))
+        replies = await asyncio.gather(*(once.run_once("key", "body", work) for _ in range(3)))
         assert done == 2
         assert len({id(each) for each in replies}) == 1
         once.close()

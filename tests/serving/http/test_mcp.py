@@ -19,8 +19,8 @@ from tests.serving.http.conftest import FILES
 from fathom.config import settings_of
 from fathom.index.engines import EmbeddedIndex
 from fathom.serving.http.app import create_app
-from fathom.serving.http.keys import Key, keys_of
-from fathom.serving.http.running import Server
+from fathom.serving.http.keys import Key, create_key_store
+from fathom.serving.http.running import FathomServer
 from fathom.settings import Settings
 
 QUESTION = "Where is bitumen emulsion stored?"
@@ -37,7 +37,7 @@ def call(name: str, **arguments: Any) -> dict[str, Any]:
 def listening(settings: Settings) -> Iterator[str]:
     """Where the real server listens, in a thread."""
     app = create_app(settings)
-    server = Server(app, uvicorn.Config(app, port=0, log_level="warning"))
+    server = FathomServer(app, uvicorn.Config(app, port=0, log_level="warning"))
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
     while not server.started:
@@ -67,7 +67,7 @@ def use(address: str, key: str, body: Callable[[Client], Awaitable[None]]) -> No
 
 
 def test_the_sdk_s_client_asks_the_server_by_its_key(settings: Settings, address: str) -> None:
-    _, key = keys_of(EmbeddedIndex(settings.index.directory)).add(Key(id="", name="agent"))
+    _, key = create_key_store(EmbeddedIndex(settings.index.directory)).add(Key(id="", name="agent"))
 
     async def body(client: Client) -> None:
         reply = await client.call_tool("ask", {"question": QUESTION})
@@ -82,7 +82,7 @@ def test_the_sdk_s_client_asks_the_server_by_its_key(settings: Settings, address
 
 
 def test_keys_and_names_are_those_of_the_server(settings: Settings) -> None:
-    keys = keys_of(EmbeddedIndex(settings.index.directory))
+    keys = create_key_store(EmbeddedIndex(settings.index.directory))
     _, reads = keys.add(Key(id="", name="agent"))
     _, adds = keys.add(Key(id="", name="loader", scopes=frozenset({"ingest"})))
     with TestClient(create_app(settings), base_url="http://127.0.0.1:8000") as client:
@@ -98,7 +98,7 @@ def test_keys_and_names_are_those_of_the_server(settings: Settings) -> None:
         assert status(Authorization=f"Bearer {reads}", Origin="http://evil.example") == 403
     with TestClient(create_app(settings), base_url="http://127.0.0.1:8000") as client:
         # A stranger's name is refused where a browser could be made to use it: without keys.
-        for key in keys.all():
+        for key in keys.list_keys():
             keys.revoke(key.id)
         assert client.post("/mcp", json=LIST, headers=ACCEPT).status_code == 401
         keys.open_door()
@@ -108,7 +108,7 @@ def test_keys_and_names_are_those_of_the_server(settings: Settings) -> None:
 
 
 def test_each_key_sees_its_own_workspace(settings: Settings) -> None:
-    keys = keys_of(EmbeddedIndex(settings.index.directory))
+    keys = create_key_store(EmbeddedIndex(settings.index.directory))
     _, own = keys.add(Key(id="", name="own"))
     _, other = keys.add(Key(id="", name="other", workspace="elsewhere"))
     with TestClient(create_app(settings), base_url="http://127.0.0.1:8000") as client:
@@ -134,7 +134,7 @@ def test_each_key_sees_its_own_workspace(settings: Settings) -> None:
 
 
 def test_a_question_is_on_the_account_of_its_key(settings: Settings) -> None:
-    keys = keys_of(EmbeddedIndex(settings.index.directory))
+    keys = create_key_store(EmbeddedIndex(settings.index.directory))
     made, text = keys.add(Key(id="", name="poor", tokens_per_day=0))
     assert made.tokens_per_day == 0
     with TestClient(create_app(settings), base_url="http://127.0.0.1:8000") as client:

@@ -17,10 +17,10 @@ from fathom.index.embedded.database import FileDatabase
 from fathom.index.engines import EmbeddedIndex, Index, index_at, place_of
 from fathom.serving.cli import app as commands
 from fathom.serving.http.conversations import Conversations
-from fathom.serving.http.job_queue import Job, State, queue_of
+from fathom.serving.http.job_queue import Job, JobState, create_job_queue
 from fathom.serving.http.kept import UPLOADS
-from fathom.serving.http.keys import Key, keys_of
-from fathom.serving.http.moving import move_kept
+from fathom.serving.http.keys import Key, create_key_store
+from fathom.serving.http.moving import copy_server_tables
 from fathom.settings import Settings
 
 QUESTION = "How long is the notice period?"
@@ -38,13 +38,13 @@ def served(place: Path) -> str:
             talks.add_turn(talk, QUESTION, answer.trace_id)
             talks.add_turn(talk, "And for parents?", None)
         talks.close()
-        keys = keys_of(engine.index)
+        keys = create_key_store(engine.index)
         _, text = keys.add(Key(id="", name="ana", per_minute=60))
         keys.add(Key(id="", name="hr", workspace="hr", tokens_per_day=70))
-        keys.kept.ask("INSERT INTO accounts(owner, day, tokens) VALUES ('key:a', 'today', 30)")
+        keys.database.ask("INSERT INTO accounts(owner, day, tokens) VALUES ('key:a', 'today', 30)")
         keys.close()
-        queue = queue_of(engine.index, "here")
-        for number, state in enumerate(get_args(State)):
+        queue = create_job_queue(engine.index, "here")
+        for number, state in enumerate(get_args(JobState)):
             queue.add(Job(id=f"j{number}", names={"/a": "a"}, refused=[], state=state))
         queue.close()
         sent = engine.directory / UPLOADS / "trips" / "ferry.md"
@@ -60,15 +60,15 @@ def kept(place: str, disk: Path) -> list[Any]:
     )
     with Engine(Settings.model_validate({"index": given})) as engine:
         keys, queue, talks = (
-            keys_of(engine.index),
-            queue_of(engine.index, ""),
+            create_key_store(engine.index),
+            create_job_queue(engine.index, ""),
             Conversations(engine),
         )
-        listed = talks.latest(10)
+        listed = talks.list_latest(10)
         told = [
-            keys.all(),
-            keys.kept.ask("SELECT owner, tokens FROM accounts"),
-            [job.to_json() for job in queue.latest() if job.state in {"done", "failed"}],
+            keys.list_keys(),
+            keys.database.ask("SELECT owner, tokens FROM accounts"),
+            [job.to_json() for job in queue.list_latest() if job.state in {"done", "failed"}],
             listed,
             [talks.get(each["id"]) for each in listed],
             [talks.find_owner(each["id"]) for each in listed],
@@ -97,7 +97,7 @@ def test_what_a_server_keeps_goes_to_a_database_and_back(postgres: Server, tmp_p
     assert [turn["question"] for turn in before[-2][0]["turns"]] == [QUESTION, "And for parents?"]
     assert "three months" in str(before[-2])
     assert kept(url, tmp_path / "beside") == before
-    keys = keys_of(index_at(url, tmp_path / "beside"))
+    keys = create_key_store(index_at(url, tmp_path / "beside"))
     found = keys.find(text)
     assert found is not None
     assert (found.name, found.per_minute) == ("ana", 60)
@@ -120,8 +120,8 @@ def test_done_again_nothing_is_there_twice(postgres: Server, tmp_path: Path) -> 
     talks = there.database("conversations.db", ())
     # As one leaves it who is killed in the middle.
     talks.ask(f"INSERT INTO turns({turn}) VALUES (?, ?, ?, ?)", row)
-    first = move_kept(here, there, source)
-    assert move_kept(here, there, source) == first
+    first = copy_server_tables(here, there, source)
+    assert copy_server_tables(here, there, source) == first
     assert talks.ask("SELECT count(*) FROM turns") == [(4,)]
     assert talks.ask("SELECT count(*) FROM conversations") == [(2,)]
     assert talks.ask("SELECT count(*) FROM jobs") == [(2,)]
@@ -139,7 +139,7 @@ class Copied:
     told: list[str]
 
     def again(self) -> list[str]:
-        return move_kept(self.here, self.there, self.source)
+        return copy_server_tables(self.here, self.there, self.source)
 
 
 @pytest.fixture(params=["near", "far"])
@@ -148,21 +148,21 @@ def copied(request: pytest.FixtureRequest, postgres: Server, tmp_path: Path) -> 
     source = tmp_path / "index"
     url = postgres.database() if request.param == "far" else str(tmp_path / "there")
     here, there = EmbeddedIndex(source), index_at(url, tmp_path / "beside")
-    return Copied(source, url, here, there, move_kept(here, there, source))
+    return Copied(source, url, here, there, copy_server_tables(here, there, source))
 
 
 def test_done_again_it_brings_up_what_has_changed(copied: Copied, tmp_path: Path) -> None:
     here, there, first = copied.here, copied.there, copied.told
-    keys, its_keys = keys_of(here), keys_of(there)
-    [ana, _] = sorted(keys.all(), key=lambda key: key.name)
-    keys.kept.ask("UPDATE keys SET per_minute = 7, expires = 'soon' WHERE id = ?", (ana.id,))
+    keys, its_keys = create_key_store(here), create_key_store(there)
+    [ana, _] = sorted(keys.list_keys(), key=lambda key: key.name)
+    keys.database.ask("UPDATE keys SET per_minute = 7, expires = 'soon' WHERE id = ?", (ana.id,))
     own, _ = its_keys.add(Key(id="", name="bo"))
     spent = "UPDATE accounts SET tokens = ?, nano = ?, reserved_tokens = ?, reserved_nano = ?"
-    its_keys.kept.ask(spent, (10, 90, 40, 0))
-    keys.kept.ask(spent, (60, 20, 0, 60))
+    its_keys.database.ask(spent, (10, 90, 40, 0))
+    keys.database.ask(spent, (60, 20, 0, 60))
     with engine_at(tmp_path) as engine:
         talks = Conversations(engine)
-        talk = talks.latest(1)[0]["id"]
+        talk = talks.list_latest(1)[0]["id"]
         talks.add_turn(talk, "And for guests?", None)
         talks.close()
     assert copied.again() == [
@@ -171,9 +171,9 @@ def test_done_again_it_brings_up_what_has_changed(copied: Copied, tmp_path: Path
         f"{own.id} (bo)",
         *first[2:],
     ]
-    assert [key for key in its_keys.all() if key.id != own.id] == list(keys.all())
+    assert [key for key in its_keys.list_keys() if key.id != own.id] == list(keys.list_keys())
     sums = "SELECT tokens, nano, reserved_tokens, reserved_nano FROM accounts"
-    assert its_keys.kept.ask(sums) == [(60, 90, 0, 0)]
+    assert its_keys.database.ask(sums) == [(60, 90, 0, 0)]
     asked = "SELECT question FROM turns WHERE conversation = ? ORDER BY no"
     turns = there.database("conversations.db", ()).ask(asked, (talk,))
     assert [row[0] for row in turns] == [QUESTION, "And for parents?", "And for guests?"]
@@ -183,13 +183,13 @@ def test_done_again_it_brings_up_what_has_changed(copied: Copied, tmp_path: Path
 
 def test_done_again_what_was_done_at_the_copy_stays(copied: Copied, tmp_path: Path) -> None:
     first = copied.told
-    keys = keys_of(copied.there)
-    ana, hr = sorted(keys.all(), key=lambda key: key.name)
+    keys = create_key_store(copied.there)
+    ana, hr = sorted(keys.list_keys(), key=lambda key: key.name)
     keys.revoke(hr.id)
-    keys.kept.ask("UPDATE keys SET per_minute = 3, scopes = '' WHERE id = ?", (ana.id,))
+    keys.database.ask("UPDATE keys SET per_minute = 3, scopes = '' WHERE id = ?", (ana.id,))
     with Engine(Settings.model_validate({"index": place_of(copied.url)})) as engine:
         talks = Conversations(engine)
-        went_on, removed = (each["id"] for each in talks.latest(2))
+        went_on, removed = (each["id"] for each in talks.list_latest(2))
         talks.add_turn(went_on, "And for guests?", None)
         talks.remove(removed)
         with engine_at(tmp_path) as other:
@@ -207,35 +207,37 @@ def test_done_again_what_was_done_at_the_copy_stays(copied: Copied, tmp_path: Pa
                 "1 conversations were removed at the copy, and stay so",
                 *first[3:],
             ]
-        [left] = keys.all()
+        [left] = keys.list_keys()
         assert (left.id, left.per_minute, left.scopes) == (ana.id, 3, frozenset())
-        assert keys.workspaces() == ("",)
-        assert [each["id"] for each in talks.latest(9)] == [went_on]
+        assert keys.list_workspaces() == ("",)
+        assert [each["id"] for each in talks.list_latest(9)] == [went_on]
         turns = [turn["question"] for turn in talks.get(went_on)["turns"]]
         assert turns == [QUESTION, "And for parents?", "And for guests?"]
         talks.close()
     keys.revoke(ana.id)
-    assert not keys.any()
+    assert not keys.has_keys()
     keys.close()
 
 
 def test_a_copy_of_what_was_closed_is_closed_until_it_is_opened_there(tmp_path: Path) -> None:
     here, there = EmbeddedIndex(tmp_path / "one"), EmbeddedIndex(tmp_path / "other")
-    own, its = keys_of(here), keys_of(there)
+    own, its = create_key_store(here), create_key_store(there)
     first, _ = own.add(Key(id="", name="ana"))
     own.revoke(first.id)
-    told = move_kept(here, there, tmp_path / "one")
+    told = copy_server_tables(here, there, tmp_path / "one")
     assert told == [
         "no key is left, so nobody can ask at the copy either; run `fathom keys list` there"
     ]
-    assert its.door() == "closed"
+    assert its.get_door() == "closed"
     its.open_door()
-    assert move_kept(here, there, tmp_path / "one") == []
-    assert its.door() == "open"
+    assert copy_server_tables(here, there, tmp_path / "one") == []
+    assert its.get_door() == "open"
     own.add(Key(id="", name="bo"))
-    assert move_kept(here, there, tmp_path / "one") == ["1 keys, which are valid at the copy too"]
-    its.kept.ask("DELETE FROM keys")
-    assert its.door() == "closed"
+    assert copy_server_tables(here, there, tmp_path / "one") == [
+        "1 keys, which are valid at the copy too"
+    ]
+    its.database.ask("DELETE FROM keys")
+    assert its.get_door() == "closed"
     own.close()
     its.close()
 
@@ -251,7 +253,7 @@ def test_killed_in_between_no_turn_is_lost_or_there_twice(
     served(tmp_path)
     source = tmp_path / "index"
     here, there = EmbeddedIndex(source), EmbeddedIndex(tmp_path / "there")
-    move_kept(here, there, source)
+    copy_server_tables(here, there, source)
     talks = there.database("conversations.db", ())
     [(talk,), _] = talks.ask("SELECT id FROM conversations ORDER BY id")
     with engine_at(tmp_path) as engine:
@@ -272,16 +274,16 @@ def test_killed_in_between_no_turn_is_lost_or_there_twice(
     with monkeypatch.context() as patched:
         patched.setattr(FileDatabase, "ask", killed)
         with suppress(_Killed):
-            move_kept(here, there, source)
+            copy_server_tables(here, there, source)
     assert [row[0] for row in talks.ask(asked, (talk,))] == whole[: 2 + before]
-    move_kept(here, there, source)
+    copy_server_tables(here, there, source)
     assert [row[0] for row in talks.ask(asked, (talk,))] == whole
     talks.close()
 
 
 def test_an_index_without_a_server_makes_nothing_beside_its_copy(tmp_path: Path) -> None:
     one, other = EmbeddedIndex(tmp_path / "one"), EmbeddedIndex(tmp_path / "other")
-    assert move_kept(one, other, tmp_path / "one") == []
+    assert copy_server_tables(one, other, tmp_path / "one") == []
     assert list(tmp_path.iterdir()) == []
 
 

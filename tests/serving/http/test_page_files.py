@@ -11,7 +11,7 @@ from fathom.agents.debate.debater import Move
 from fathom.control.cascade import CascadeReason
 from fathom.control.reasons import GateReason
 from fathom.extensions import STRATEGIES
-from fathom.serving.http.page import POLICY, page_files
+from fathom.serving.http.page import CONTENT_POLICY, load_page_files
 from fathom.types import AbstentionReason
 
 FOLDER = Path(__file__).parents[3] / "src/fathom/serving/http/page"
@@ -33,7 +33,7 @@ def test_the_page_is_served_under_a_policy_that_runs_nothing_else(client: TestCl
     reply = client.get("/")
     assert reply.headers["content-type"] == "text/html; charset=utf-8"
     policy = reply.headers["content-security-policy"]
-    assert policy == POLICY
+    assert policy == CONTENT_POLICY
     assert "default-src 'none'" in policy
     assert "script-src 'self'" in policy
     assert "require-trusted-types-for 'script'" in policy
@@ -69,14 +69,14 @@ def test_nothing_but_the_files_of_the_page_is_served(client: TestClient, name: s
 
 
 def test_the_page_is_small_and_whole() -> None:
-    assert {"index.html", "main.js", "style.css", "favicon.svg"} <= set(page_files())
-    assert sum(len(each.content) for each in page_files().values()) < 200_000
+    assert {"index.html", "main.js", "style.css", "favicon.svg"} <= set(load_page_files())
+    assert sum(len(each.content) for each in load_page_files().values()) < 200_000
     imported = {
         name
         for module in MODULES
         for name in re.findall(r'from "\./([\w.]+)"', module.read_text(encoding="utf-8"))
     }
-    assert imported <= set(page_files())
+    assert imported <= set(load_page_files())
 
 
 @pytest.mark.parametrize("module", MODULES, ids=lambda path: path.name)

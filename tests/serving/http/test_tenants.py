@@ -43,9 +43,12 @@ def spaces(tmp_path: Path) -> Iterator[Workspaces]:
 def test_a_workspace_is_a_folder_of_its_own_and_shares_the_models(
     spaces: Workspaces, tmp_path: Path
 ) -> None:
-    one, other = spaces.of(Caller(workspace="one")), spaces.of(Caller(workspace="other"))
+    one, other = (
+        spaces.get_workspace(Caller(workspace="one")),
+        spaces.get_workspace(Caller(workspace="other")),
+    )
     assert one.directory == tmp_path / "workspaces" / "one"
-    assert spaces.of(LOCAL).directory == tmp_path
-    assert spaces.of(Caller(workspace="one")) is one
+    assert spaces.get_workspace(LOCAL).directory == tmp_path
+    assert spaces.get_workspace(Caller(workspace="one")) is one
     assert one.engine.assembly.cross_reader is other.engine.assembly.cross_reader
     assert one.engine.models.language_models is other.engine.models.language_models

@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from fathom.agents.prompt_delimiters import fence_texts, format_rule, make_fence
 from fathom.agents.reader.candidates import AnswerOption, rank_options
-from fathom.agents.reader.citations import numbered
+from fathom.agents.reader.citations import number_sentences
 from fathom.llm.call import RoleModel, ask_model
 from fathom.llm.prompt import ModelRequest, Prompt
 from fathom.llm.schema import AtMost, OneOf, number_items
@@ -386,7 +386,7 @@ def _parse_position(
     )
     if reply.answer is None or not answer:
         return position
-    _, places = numbered([hit])
+    _, places = number_sentences([hit])
     # A number without a sentence would leave the answer without evidence.
     if not 1 <= reply.answer.sentence <= len(places):
         return None
@@ -413,7 +413,7 @@ def _build_request(
     prompt: Prompt, question: str, hit: Hit, own: Position | None, heard: Sequence[Position]
 ) -> ModelRequest:
     """Build the request with the agent's chunk, its last answer and the other agents' answers."""
-    chunks, places = numbered([hit])
+    chunks, places = number_sentences([hit])
     answers = [f"answer: {peer.answer or 'unknown'}\nquote: {peer.quote}" for peer in heard]
     last_answer = [] if own is None else [own.answer or "unknown"]
     fence = make_fence(question, [*chunks, *answers, *last_answer])

@@ -29,7 +29,7 @@ from fathom.types import HEADS, Evidence, Hit, Span
 
 _LONGEST_CHUNK = 6_000
 """The characters of a chunk that the model is shown."""
-_FEWEST = 4
+_FEWEST_WORDS = 4
 """The words that a quote needs to be located in other chunks than the one named."""
 _LANGUAGE = "- Write in the language of the question"
 _SHORT = "- short_answer is the bare answer: a name, a number, a date, yes or no, a few words."
@@ -67,7 +67,7 @@ rests on, and then say it.
 )
 
 EvidenceForm = Literal["numbers", "quotes"]
-Text = Annotated[str, Field(max_length=2_000), AtMost(180, least=1)]
+SentenceText = Annotated[str, Field(max_length=2_000), AtMost(180, least=1)]
 ShortAnswer = Annotated[str, Field(max_length=300), AtMost(120)]
 
 
@@ -82,7 +82,7 @@ class QuotingSentence(BaseModel):
     """A sentence of the answer with the quotes that it rests on."""
 
     quotes: Annotated[list[Quote], Field(min_length=1), AtMost(2)]
-    text: Text
+    text: SentenceText
 
 
 class NumberingSentence(BaseModel):
@@ -91,7 +91,7 @@ class NumberingSentence(BaseModel):
     evidence: Annotated[
         list[Annotated[int, OneOf("sentence")]], Field(min_length=1), AtMost(3, least=1)
     ]
-    text: Text
+    text: SentenceText
 
 
 class QuotingAnswer(BaseModel):
@@ -135,7 +135,7 @@ class CitedSentence:
     evidence: tuple[Evidence, ...]
 
 
-class CitedForm(Protocol):
+class CitationForm(Protocol):
     """A form in which a model names its evidence.
 
     Attributes:
@@ -149,42 +149,42 @@ class CitedForm(Protocol):
     @property
     def prompt(self) -> Prompt: ...  # noqa: D102
 
-    def asked(self, question: str, hits: Sequence[Hit]) -> ModelRequest:
+    def build_request(self, question: str, hits: Sequence[Hit]) -> ModelRequest:
         """Build the request with the question about the hits."""
         ...
 
-    def cited(self, sentence: Any, hits: Sequence[Hit]) -> CitedSentence:  # noqa: ANN401
+    def resolve_evidence(self, sentence: Any, hits: Sequence[Hit]) -> CitedSentence:  # noqa: ANN401
         """Return a sentence of a reply with its evidence."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ByQuote:
+class QuoteForm:
     """The form in which the model copies the parts that count."""
 
     prompt: Prompt = QUOTES_PROMPT
     kind: type[ReaderReply] = ReaderReply
 
-    def asked(self, question: str, hits: Sequence[Hit]) -> ModelRequest:
+    def build_request(self, question: str, hits: Sequence[Hit]) -> ModelRequest:
         """Build the request with numbered chunks."""
         return build_chunk_request(self.prompt, question, hits, longest=_LONGEST_CHUNK)
 
-    def cited(self, sentence: QuotingSentence, hits: Sequence[Hit]) -> CitedSentence:
+    def resolve_evidence(self, sentence: QuotingSentence, hits: Sequence[Hit]) -> CitedSentence:
         """Return a sentence with the places of its quotes."""
-        evidence = (located(quote.quote, hits, chunk=quote.chunk) for quote in sentence.quotes)
-        return _cited(sentence.text, len(sentence.quotes), evidence)
+        evidence = (locate_quote(quote.quote, hits, chunk=quote.chunk) for quote in sentence.quotes)
+        return _make_cited_sentence(sentence.text, len(sentence.quotes), evidence)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ByNumber:
+class NumberForm:
     """The form in which the model names numbers of sentences."""
 
     prompt: Prompt = NUMBERS_PROMPT
     kind: type[NumberedReply] = NumberedReply
 
-    def asked(self, question: str, hits: Sequence[Hit]) -> ModelRequest:
+    def build_request(self, question: str, hits: Sequence[Hit]) -> ModelRequest:
         """Build the request with numbered sentences."""
-        texts, places = numbered(hits)
+        texts, places = number_sentences(hits)
         fence = make_fence(question, texts)
         return self.prompt.build_request(
             f"{fence_texts(fence, texts)}\n\nQuestion: {question}",
@@ -192,29 +192,29 @@ class ByNumber:
             choices={"sentence": number_items(len(places))},
         )
 
-    def cited(self, sentence: NumberingSentence, hits: Sequence[Hit]) -> CitedSentence:
+    def resolve_evidence(self, sentence: NumberingSentence, hits: Sequence[Hit]) -> CitedSentence:
         """Return a sentence with the sentences that its numbers name."""
         # Numbered again instead of kept, because a form has no state of a run.
-        _, places = numbered(hits)
+        _, places = number_sentences(hits)
         evidence = (
             places[number - 1] for number in sentence.evidence if 1 <= number <= len(places)
         )
-        return _cited(sentence.text, len(sentence.evidence), evidence)
+        return _make_cited_sentence(sentence.text, len(sentence.evidence), evidence)
 
 
-MEASURED: Mapping[str, EvidenceForm] = {"local:": "numbers"}
+FORMS_BY_PREFIX: Mapping[str, EvidenceForm] = {"local:": "numbers"}
 """The form that did better with models whose names begin so; the figures are in docs/runs.md."""
 
 
-def form_for(model: str, chosen: Literal["auto", "numbers", "quotes"]) -> EvidenceForm:
+def choose_form(model: str, chosen: Literal["auto", "numbers", "quotes"]) -> EvidenceForm:
     """Return the form for a model called `provider:model`, unless the settings choose one."""
     if chosen != "auto":
         return chosen
-    forms = (form for prefix, form in MEASURED.items() if model.startswith(prefix))
+    forms = (form for prefix, form in FORMS_BY_PREFIX.items() if model.startswith(prefix))
     return next(forms, "quotes")
 
 
-def numbered(hits: Sequence[Hit]) -> tuple[list[str], list[Evidence]]:
+def number_sentences(hits: Sequence[Hit]) -> tuple[list[str], list[Evidence]]:
     """Return the texts of hits, sentences numbered from 1 through all hits, and the sentences."""
     texts: list[str] = []
     places: list[Evidence] = []
@@ -222,7 +222,7 @@ def numbered(hits: Sequence[Hit]) -> tuple[list[str], list[Evidence]]:
         head = hit.chunk.context.removesuffix(hit.chunk.text).rstrip("\n")
         # The title of a web page is shown without a number: it can be read, but not cited.
         lines = [head] if head and hit.chunk.source == "web" else []
-        for item in shown(hit):
+        for item in list_citable(hit):
             places.append(item)
             text = head if item.heading else " ".join(item.quote.split())
             lines.append(f"[{len(places)}] {text}")
@@ -230,7 +230,7 @@ def numbered(hits: Sequence[Hit]) -> tuple[list[str], list[Evidence]]:
     return texts, places
 
 
-def shown(hit: Hit) -> tuple[Evidence, ...]:
+def list_citable(hit: Hit) -> tuple[Evidence, ...]:
     """Return the parts of a hit that get a number, in order, not yet judged.
 
     The nearest heading above the chunk, or else its title, comes first; then the chunk's units, its
@@ -253,7 +253,9 @@ def shown(hit: Hit) -> tuple[Evidence, ...]:
 _MARK = re.compile(r"\s*\[\d+\]")
 
 
-def _cited(text: str, named: int, evidence: Iterator[Evidence | None]) -> CitedSentence:
+def _make_cited_sentence(
+    text: str, named: int, evidence: Iterator[Evidence | None]
+) -> CitedSentence:
     """Return a sentence without marks of its own, with each place of its evidence once."""
     places = {
         (item.hit.chunk.id, item.span, item.heading): item for item in evidence if item is not None
@@ -261,7 +263,7 @@ def _cited(text: str, named: int, evidence: Iterator[Evidence | None]) -> CitedS
     return CitedSentence(_MARK.sub("", text).strip(), named, tuple(places.values()))
 
 
-def located(quote: str, hits: Sequence[Hit], *, chunk: int) -> Evidence | None:
+def locate_quote(quote: str, hits: Sequence[Hit], *, chunk: int) -> Evidence | None:
     """Return the part of the hits that holds a quote; `None` if no hit holds it.
 
     The support of the evidence is 0 until a judge has scored it.
@@ -273,25 +275,27 @@ def located(quote: str, hits: Sequence[Hit], *, chunk: int) -> Evidence | None:
             word in another chunk is located there, because models easily confuse numbers.
     """
     if 1 <= chunk <= len(hits):
-        evidence = _within(quote, hits[chunk - 1]) or above(quote, hits[chunk - 1])
+        evidence = _locate_in_text(quote, hits[chunk - 1]) or locate_in_heading(
+            quote, hits[chunk - 1]
+        )
         if evidence is not None:
             return evidence
     # A few words stand in many chunks.
-    if len(quote.split()) < _FEWEST:
+    if len(quote.split()) < _FEWEST_WORDS:
         return None
-    others = (_within(quote, hit, exact=True) for hit in hits)
+    others = (_locate_in_text(quote, hit, exact=True) for hit in hits)
     return next((other for other in others if other is not None), None)
 
 
-def _within(quote: str, hit: Hit, *, exact: bool = False) -> Evidence | None:
+def _locate_in_text(quote: str, hit: Hit, *, exact: bool = False) -> Evidence | None:
     """Return the units of a hit that hold a quote; `None` if the hit does not hold it."""
     match = find(quote, hit.chunk.text)
     if match is None or (exact and not match.exact):
         return None
-    return Evidence(hit=hit, span=whole(hit, match.span), support=0.0)
+    return Evidence(hit=hit, span=widen_to_units(hit, match.span), support=0.0)
 
 
-def above(quote: str, hit: Hit) -> Evidence | None:
+def locate_in_heading(quote: str, hit: Hit) -> Evidence | None:
     """Return the nearest heading above a hit, or its title, that holds a quote."""
     chunk = hit.chunk
     if chunk.source != "corpus":
@@ -304,7 +308,7 @@ def above(quote: str, hit: Hit) -> Evidence | None:
     return Evidence(hit=hit, span=Span(0, 0), support=0.0, heading=heading)
 
 
-def whole(hit: Hit, span: Span) -> Span:
+def widen_to_units(hit: Hit, span: Span) -> Span:
     """Return a span widened to whole units: sentences, list items or rows.
 
     A heading is no unit; of a heading, as much as the span holds.
@@ -321,7 +325,9 @@ def whole(hit: Hit, span: Span) -> Span:
 class SentenceStream:
     """A stream that finds the sentences of a growing reply and passes on those with evidence."""
 
-    def __init__(self, form: CitedForm, hits: Sequence[Hit], tell: Callable[[str], None]) -> None:
+    def __init__(
+        self, form: CitationForm, hits: Sequence[Hit], tell: Callable[[str], None]
+    ) -> None:
         """Start the stream without any text.
 
         Args:
@@ -338,25 +344,25 @@ class SentenceStream:
     def __call__(self, words: str) -> None:
         """Add a piece of the reply, and pass on the sentences that it completes."""
         self._text += words
-        while (parsed := self._next()) is not None:
+        while (parsed := self._read_next()) is not None:
             sentence, self._at = parsed
-            cited = self._form.cited(sentence, self._hits)
+            cited = self._form.resolve_evidence(sentence, self._hits)
             if cited.evidence and cited.text:
                 self._tell(cited.text)
 
-    def _next(self) -> tuple[QuotingSentence | NumberingSentence, int] | None:
+    def _read_next(self) -> tuple[QuotingSentence | NumberingSentence, int] | None:
         """Return the next complete sentence and its end in the text; `None` if there is none."""
         at = self._text.find("{", self._at)
         while at >= 0:
             try:
                 value, end = json.JSONDecoder().raw_decode(self._text, at)
-                return self._sentence(value), end
+                return self._parse_sentence(value), end
             except (ValueError, RecursionError):
                 # The object is incomplete, or holds the sentences instead of being one.
                 at = self._text.find("{", at + 1)
         return None
 
-    def _sentence(self, value: object) -> QuotingSentence | NumberingSentence:
+    def _parse_sentence(self, value: object) -> QuotingSentence | NumberingSentence:
         """Return a JSON value as a sentence of the form's kind."""
         kind = QuotingSentence if self._form.kind is ReaderReply else NumberingSentence
         try:

@@ -11,7 +11,7 @@ from itertools import combinations
 from math import fsum, isclose
 from typing import Literal
 
-from fathom.agents.reader.lists import counted, stated
+from fathom.agents.reader.lists import extract_counted_noun, parse_stated_number
 from fathom.question.form import choose_yes_no_word, detect_form
 from fathom.text.dates import YEAR, date_of
 from fathom.text.numbers import Quantity, quantities
@@ -20,7 +20,7 @@ from fathom.text.quote_match import find
 Derivation = Literal["difference", "sum", "mean", "ratio"]
 
 _YES: Mapping[str, bool] = {"yes": True, "no": False, "ya": True, "tidak": False}
-_PARTS = re.compile(r"\s*(?:[,;]|\b(?:and|dan)\b|&)\s*(?:(?:and|dan)\s+)?")
+_SEPARATOR = re.compile(r"\s*(?:[,;]|\b(?:and|dan)\b|&)\s*(?:(?:and|dan)\s+)?")
 _ITEMS = re.compile(r"[^,;.:]+(?:,[^,;.:]+)*(?:,)?\s+(?:and|dan)\s+[^,;.:]+")
 _CUES: Mapping[Derivation, re.Pattern[str]] = {
     "ratio": re.compile(
@@ -40,13 +40,13 @@ _CUES: Mapping[Derivation, re.Pattern[str]] = {
     ),
 }
 _YEARS = re.compile(rf"\b{YEAR}\b")
-_MOST = 6
+_MOST_NUMBERS = 6
 """The largest count of quoted numbers of a kind: among more, some pair gives anything."""
-_NEAR = 1e-6
+_TOLERANCE = 1e-6
 """The relative difference up to which two numbers are equal."""
 
 
-def backed(question: str, short: str, quotes: Sequence[str]) -> str:
+def derive_short_answer(question: str, short: str, quotes: Sequence[str]) -> str:
     """Return the short answer as the quotes have it, or as it follows from them; empty if neither.
 
     Args:
@@ -62,22 +62,27 @@ def backed(question: str, short: str, quotes: Sequence[str]) -> str:
         # No quote says "yes", so it is accepted only if the question can be answered by it.
         is_yes_no = detect_form(question) == "yes or no"
         return choose_yes_no_word(question, yes=_YES[bare.casefold()]) if is_yes_no else ""
-    quoted = _standing(bare, quotes)
+    quoted = _find_quoted(bare, quotes)
     if quoted:
         return quoted
-    items = [item for item in _PARTS.split(bare) if item]
-    quoted_items = [_standing(item, quotes) for item in items]
+    items = [item for item in _SEPARATOR.split(bare) if item]
+    quoted_items = [_find_quoted(item, quotes) for item in items]
     if len(items) > 1 and all(quoted_items):
         return ", ".join(quoted_items)
-    return bare if _counts(question, bare, quotes) or _derives(question, bare, quotes) else ""
+    return (
+        bare
+        if _follows_by_counting(question, bare, quotes)
+        or _follows_by_arithmetic(question, bare, quotes)
+        else ""
+    )
 
 
-def derivation_of(question: str) -> Derivation | None:
+def detect_derivation(question: str) -> Derivation | None:
     """Return what the question wants computed from numbers; `None` if nothing."""
     return next((name for name, cue in _CUES.items() if cue.search(question)), None)
 
 
-def _standing(short: str, quotes: Sequence[str]) -> str:
+def _find_quoted(short: str, quotes: Sequence[str]) -> str:
     """Return the answer in the words of the first quote that holds it; empty if none does."""
     for quote in quotes:
         match = find(short, quote)
@@ -86,42 +91,45 @@ def _standing(short: str, quotes: Sequence[str]) -> str:
     return ""
 
 
-def _counts(question: str, short: str, quotes: Sequence[str]) -> bool:
+def _follows_by_counting(question: str, short: str, quotes: Sequence[str]) -> bool:
     """Return whether a count is asked for and the quotes hold so many things, or a list of them."""
-    number = stated(short)
-    if number is None or not counted(question):
+    number = parse_stated_number(short)
+    if number is None or not extract_counted_noun(question):
         return False
-    lengths = (len(_PARTS.split(run)) for quote in quotes for run in _ITEMS.findall(quote))
+    lengths = (len(_SEPARATOR.split(run)) for quote in quotes for run in _ITEMS.findall(quote))
     # Either every quote is one thing, or one quote lists them all.
     return number in {float(len(set(quotes))), *map(float, lengths)}
 
 
-def _derives(question: str, short: str, quotes: Sequence[str]) -> bool:
+def _follows_by_arithmetic(question: str, short: str, quotes: Sequence[str]) -> bool:
     """Return whether a number is what the question wants computed from quoted numbers."""
-    derivation = derivation_of(question)
+    derivation = detect_derivation(question)
     answer_amounts = quantities(short)
     if derivation is None or len(answer_amounts) != 1:
         return False
-    if derivation == "difference" and _between(answer_amounts[0], quotes):
+    if derivation == "difference" and _is_year_difference(answer_amounts[0], quotes):
         return True
     # A number that is quoted twice is one operand.
     quoted = dict.fromkeys(amount for quote in quotes for amount in quantities(quote))
-    groups = [[amount.value for amount in quoted if amount.kind == kind] for kind in _kinds(quoted)]
+    groups = [
+        [amount.value for amount in quoted if amount.kind == kind]
+        for kind in _collect_kinds(quoted)
+    ]
     results = (
         result
         for values in groups
-        if 2 <= len(values) <= _MOST
-        for result in _results(derivation, values)
+        if 2 <= len(values) <= _MOST_NUMBERS
+        for result in _iterate_values(derivation, values)
     )
-    return any(isclose(answer_amounts[0].value, result, rel_tol=_NEAR) for result in results)
+    return any(isclose(answer_amounts[0].value, result, rel_tol=_TOLERANCE) for result in results)
 
 
-def _kinds(quoted: Mapping[Quantity, None]) -> set[str]:
+def _collect_kinds(quoted: Mapping[Quantity, None]) -> set[str]:
     """Return the kinds of quoted numbers."""
     return {amount.kind for amount in quoted}
 
 
-def _results(derivation: Derivation, values: Sequence[float]) -> Iterator[float]:
+def _iterate_values(derivation: Derivation, values: Sequence[float]) -> Iterator[float]:
     """Yield the values that follow from two numbers, and for sum and mean also from all."""
     for first, second in combinations(values, 2):
         if derivation == "difference":
@@ -134,12 +142,14 @@ def _results(derivation: Derivation, values: Sequence[float]) -> Iterator[float]
         yield fsum(values) / (len(values) if derivation == "mean" else 1)
 
 
-def _between(amount: Quantity, quotes: Sequence[str]) -> bool:
+def _is_year_difference(amount: Quantity, quotes: Sequence[str]) -> bool:
     """Return whether a number is the years between two quoted dates."""
     dates = [date for quote in quotes if (date := date_of(quote))]
     years = {date[0] for date in dates}
     years |= {float(year) for quote in quotes for year in _YEARS.findall(quote)}
-    differences = {abs(first - second) for first, second in combinations(sorted(years)[:_MOST], 2)}
+    differences = {
+        abs(first - second) for first, second in combinations(sorted(years)[:_MOST_NUMBERS], 2)
+    }
     # Durations are in seconds; a year has 365.25 days.
     years_stated = amount.value if not amount.kind else amount.value / 31_557_600
     return any(

@@ -14,18 +14,18 @@ from fathom.text.numbers import numbers
 from fathom.text.quotable import blocks_of, unlabelled
 from fathom.types import Chunk, ChunkBlock, Evidence, Hit, Span
 
-_MOST = 24
+_MOST_ITEMS = 24
 """The largest number of items that an answer gives."""
-_FEWEST = 2
+_FEWEST_ITEMS = 2
 """The items that a list needs; a single item is a sentence."""
-_MOSTLY = 0.5
+_MAJORITY = 0.5
 """The share of its list's likelihood above which an item may be the answer alone."""
-_SHORT = 60
+_LONGEST_SHORT_ITEM = 60
 """The characters of an item that may stand in a short answer."""
-_BETWEEN = frozenset({"paragraph", "code"})
+_INNER_KINDS = frozenset({"paragraph", "code"})
 """The kinds of blocks that may stand between two items; they belong to the item before."""
 _NUMBER = re.compile(r"\(?(\d{1,3}|[a-zA-Z])[.)]\s")
-_COUNTED = re.compile(
+_COUNT_QUESTION = re.compile(
     r"\bhow many\s+(?P<en>.{1,200}?)\s+(?:are|is|were|was|do|does|did|has|have|had|can|could|may|"
     r"must|should|will|there)\b"
     r"|\b(?:ada berapa(?: banyak)?|berapa (?:banyak|jumlah|buah|macam|jenis)|jumlah)\s+"
@@ -36,7 +36,7 @@ _COUNTED = re.compile(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Steps:
+class ListAnswer:
     """A list of a document as the answer.
 
     Attributes:
@@ -51,11 +51,11 @@ class Steps:
 
     evidence: tuple[Evidence, ...]
     best: Candidate
-    led: bool
-    above: str
-    whole: bool
+    matches_question: bool
+    lead_text: str
+    is_complete: bool
 
-    def answers(self, other: Candidate, share: float) -> bool:
+    def outweighs(self, other: Candidate, share: float) -> bool:
         """Return whether the list is the answer rather than another candidate.
 
         The list is at least `share` times as likely, or stands in the same chunk below what the
@@ -65,13 +65,15 @@ class Steps:
             self.evidence[0].hit.chunk.id,
             other.places[0].evidence.hit.chunk.id,
         )
-        return self.score >= share * other.score or (self.led and chunk_id == other_chunk_id)
+        return self.score >= share * other.score or (
+            self.matches_question and chunk_id == other_chunk_id
+        )
 
-    def holds(self, other: "Steps") -> bool:
+    def contains(self, other: "ListAnswer") -> bool:
         """Return whether another list, whose lead matches the question, is a part of this one."""
         inner = {(item.hit.chunk.id, item.span) for item in other.evidence}
         outer = {(item.hit.chunk.id, item.span) for item in self.evidence}
-        return other.led and inner < outer
+        return other.matches_question and inner < outer
 
     @property
     def score(self) -> float:
@@ -79,13 +81,13 @@ class Steps:
         return self.best.score
 
     @property
-    def short(self) -> str:
+    def short_answer(self) -> str:
         """The items in one line; empty if one of them is long."""
         items = [" ".join(item.quote.split()).rstrip(" .;,") for item in self.evidence]
-        return ", ".join(items) if all(len(item) <= _SHORT for item in items) else ""
+        return ", ".join(items) if all(len(item) <= _LONGEST_SHORT_ITEM for item in items) else ""
 
 
-def steps_of(question: str, read_hits: Sequence[ReadHit], terms: Terms) -> list[Steps]:
+def find_lists(question: str, read_hits: Sequence[ReadHit], terms: Terms) -> list[ListAnswer]:
     """Return the lists that may be the answer, likeliest first; of equal ones the first.
 
     The likelihood of a list is the sum over its own spans and those of the line that leads to it. A
@@ -106,17 +108,19 @@ def steps_of(question: str, read_hits: Sequence[ReadHit], terms: Terms) -> list[
         # At least one word, so that a question without content words matches no lead.
         return 2 * len(question_terms & terms(above)) >= max(len(question_terms), 1)
 
-    answers = [answer for read_hit in read_hits for answer in _lists(read_hit, hits, is_led)]
+    answers = [
+        answer for read_hit in read_hits for answer in _iterate_lists(read_hit, hits, is_led)
+    ]
     outer = {
-        at for at, answer in enumerate(answers) if any(answer.holds(other) for other in answers)
+        at for at, answer in enumerate(answers) if any(answer.contains(other) for other in answers)
     }
     innermost = [answer for at, answer in enumerate(answers) if at not in outer]
     return sorted(innermost, key=lambda answer: -answer.score)
 
 
-def list_around(
+def find_list_around(
     question: str, quote: Evidence, read_hits: Sequence[ReadHit], terms: Terms
-) -> Steps | None:
+) -> ListAnswer | None:
     """Return the list below what the question asks for, of which the quote is an item or a part.
 
     An item with a label of another kind than the first item's belongs to an inner list.
@@ -130,31 +134,33 @@ def list_around(
             and quote.span.end <= item.span.end
         )
 
-    def is_of(answer: Steps) -> bool:
+    def is_of(answer: ListAnswer) -> bool:
         item_around = next(filter(holds, answer.evidence), None)
-        return item_around is not None and _kind(item_around) == _kind(answer.evidence[0])
+        return item_around is not None and _find_label_kind(item_around) == _find_label_kind(
+            answer.evidence[0]
+        )
 
-    lists = (answer for answer in steps_of(question, read_hits, terms) if answer.led)
+    lists = (answer for answer in find_lists(question, read_hits, terms) if answer.matches_question)
     return next(filter(is_of, lists), None)
 
 
-def _kind(item: Evidence) -> str:
+def _find_label_kind(item: Evidence) -> str:
     """Return the kind of an item's label."""
     chunk = item.hit.chunk
     holding_blocks = (
         block for block in blocks_of(chunk) if block.start <= item.span.start < block.end
     )
-    return next((_label(chunk, block) for block in holding_blocks), "")
+    return next((_normalize_label(chunk, block) for block in holding_blocks), "")
 
 
-def completed(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
+def complete_evidence(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
     """Return evidence in which what a sentence with a colon introduces follows that sentence.
 
     A list or a block of code that it introduces is quoted too; each place comes once.
     """
     items: list[Evidence] = []
     for item in evidence:
-        introduced = _led_in(item) if item.quote.endswith(":") else []
+        introduced = _find_introduced(item) if item.quote.endswith(":") else []
         for span in [item.span, *introduced]:
             piece = Evidence(hit=item.hit, span=span, support=item.support)
             if piece not in items:
@@ -162,7 +168,7 @@ def completed(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
     return tuple(items)
 
 
-def _led_in(evidence: Evidence) -> list[Span]:
+def _find_introduced(evidence: Evidence) -> list[Span]:
     """Return the items or the code right behind a sentence."""
     chunk = evidence.hit.chunk
     blocks = blocks_of(chunk)
@@ -177,51 +183,53 @@ def _led_in(evidence: Evidence) -> list[Span]:
         return []
     if blocks[next_block].kind == "code":
         return [Span(blocks[next_block].start, blocks[next_block].end)]
-    run = next((run for run in _runs(chunk) if run[0] == next_block), range(0))
-    return _items(chunk, run)[:_MOST]
+    run = next((run for run in _find_runs(chunk) if run[0] == next_block), range(0))
+    return _find_items(chunk, run)[:_MOST_ITEMS]
 
 
-def _lists(
+def _iterate_lists(
     read_hit: ReadHit, hits: Sequence[Hit], is_led: Callable[[str], bool]
-) -> Iterator[Steps]:
+) -> Iterator[ListAnswer]:
     """Yield the lists of a hit that may be the answer."""
     chunk = read_hit.hit.chunk
     blocks = blocks_of(chunk)
-    outer = _outer(chunk)
-    for run in _runs(chunk):
-        first, last = _lead(chunk.text, blocks, run[0]), blocks[run[-1]].end
+    outer = _find_outer_runs(chunk)
+    for run in _find_runs(chunk):
+        first, last = _find_lead_start(chunk.text, blocks, run[0]), blocks[run[-1]].end
         spans = [s for s in read_hit.reading.spans if first <= s.span.start and s.span.end <= last]
-        items = [(read_hit.hit, span) for span in _items(chunk, run)]
+        items = [(read_hit.hit, span) for span in _find_items(chunk, run)]
         items_in_hit = len(items)
         # A list that ends with its chunk may go on in the next one.
         if run[-1] == len(blocks) - 1:
-            items += _goes_on(
-                read_hit.hit, hits, "" if run in outer else _label(chunk, blocks[run[0]])
+            items += _find_continuation(
+                read_hit.hit, hits, "" if run in outer else _normalize_label(chunk, blocks[run[0]])
             )
         total = fsum(span.score for span in spans)
-        has_favourite = _largest(spans, _items(chunk, run)) > _MOSTLY * total
-        above = _above(chunk, run[0])
+        has_favourite = _sum_largest_item(spans, _find_items(chunk, run)) > _MAJORITY * total
+        above = _find_lead_text(chunk, run[0])
         matches = is_led(above)
-        if len(items) < _FEWEST or not (matches or (spans and not has_favourite)):
+        if len(items) < _FEWEST_ITEMS or not (matches or (spans and not has_favourite)):
             continue
         support = min(1.0, round(total, 6))
-        evidence = tuple(Evidence(hit=h, span=span, support=support) for h, span in items[:_MOST])
+        evidence = tuple(
+            Evidence(hit=h, span=span, support=support) for h, span in items[:_MOST_ITEMS]
+        )
         score = round(read_hit.trust * support, 6)
         answerable = read_hit.reading.answerable
         place = AnswerSpan(text="", score=score, answerable=answerable, evidence=evidence[0])
         best = Candidate(text="", score=score, places=(place,))
         # A list at the end of its chunk may have been cut off there.
         is_ended = run[-1] < len(blocks) - 1 or len(items) > items_in_hit
-        yield Steps(
+        yield ListAnswer(
             evidence=evidence,
             best=best,
-            led=matches,
-            above=above,
-            whole=is_ended and len(items) <= _MOST,
+            matches_question=matches,
+            lead_text=above,
+            is_complete=is_ended and len(items) <= _MOST_ITEMS,
         )
 
 
-def _largest(spans: Sequence[ReadSpan], items: Sequence[Span]) -> float:
+def _sum_largest_item(spans: Sequence[ReadSpan], items: Sequence[Span]) -> float:
     """Return the largest sum of span scores within a single item."""
     return max(
         fsum(s.score for s in spans if item.start <= s.span.start and s.span.end <= item.end)
@@ -229,32 +237,32 @@ def _largest(spans: Sequence[ReadSpan], items: Sequence[Span]) -> float:
     )
 
 
-def _above(chunk: Chunk, first: int) -> str:
+def _find_lead_text(chunk: Chunk, first: int) -> str:
     """Return the headings of a list and the paragraph right above it."""
     earlier = blocks_of(chunk)[:first]
     heading = [chunk.text[b.start : b.end] for b in earlier if b.kind == "heading"][-1:]
     lead = [
         text
         for text, block in ((chunk.text[b.start : b.end], b) for b in earlier[-1:])
-        if block.kind == "paragraph" or (block.kind == "list_item" and _leads(text))
+        if block.kind == "paragraph" or (block.kind == "list_item" and _ends_in_colon(text))
     ]
     return "\n".join([*chunk.headings, *heading, *lead])
 
 
-def _lead(text: str, blocks: Sequence[ChunkBlock], first: int) -> int:
+def _find_lead_start(text: str, blocks: Sequence[ChunkBlock], first: int) -> int:
     """Return the start of the line that leads to a list, else the start of the list."""
     previous = blocks[first - 1] if first else None
-    if previous is not None and _leads(text[previous.start : previous.end]):
+    if previous is not None and _ends_in_colon(text[previous.start : previous.end]):
         return previous.start
     return blocks[first].start
 
 
-def _leads(text: str) -> bool:
+def _ends_in_colon(text: str) -> bool:
     """Return whether a text ends in a colon."""
     return text.rstrip().endswith(":")
 
 
-def _goes_on(hit: Hit, hits: Sequence[Hit], label: str) -> list[tuple[Hit, Span]]:
+def _find_continuation(hit: Hit, hits: Sequence[Hit], label: str) -> list[tuple[Hit, Span]]:
     """Return the items of a list at the beginning of the next chunk, if that chunk is a hit.
 
     If an inner list continues, only the items before the first label of another kind belong to it.
@@ -263,31 +271,33 @@ def _goes_on(hit: Hit, hits: Sequence[Hit], label: str) -> list[tuple[Hit, Span]
     # The reader has only the hits; the next chunk may not be among them.
     for other in hits:
         if (other.chunk.document_id, other.chunk.ordinal) == (chunk.document_id, chunk.ordinal + 1):
-            run = next((run for run in _outer(other.chunk) if run[0] == 0), range(0))
-            same_run = run[: _count_of(label, other.chunk, run)]
-            return [(other, span) for span in _items(other.chunk, same_run)] if same_run else []
+            run = next((run for run in _find_outer_runs(other.chunk) if run[0] == 0), range(0))
+            same_run = run[: _count_same_kind(label, other.chunk, run)]
+            return (
+                [(other, span) for span in _find_items(other.chunk, same_run)] if same_run else []
+            )
     return []
 
 
-def _count_of(label: str, chunk: Chunk, run: range) -> int:
+def _count_same_kind(label: str, chunk: Chunk, run: range) -> int:
     """Return the number of first blocks with labels of this kind; all if the kind is empty."""
     blocks = blocks_of(chunk)
-    kinds = (_label(chunk, blocks[at]) for at in run)
+    kinds = (_normalize_label(chunk, blocks[at]) for at in run)
     return len(run) if not label else sum(1 for _ in takewhile(label.__eq__, kinds))
 
 
-def _runs(chunk: Chunk) -> list[range]:
+def _find_runs(chunk: Chunk) -> list[range]:
     """Return the lists among a chunk's blocks, from first item to last, inner ones too."""
-    outer = _outer(chunk)
-    return [*outer, *(inner for run in outer for inner in _inner(chunk, run))]
+    outer = _find_outer_runs(chunk)
+    return [*outer, *(inner for run in outer for inner in _iterate_inner_runs(chunk, run))]
 
 
-def _inner(chunk: Chunk, run: range) -> Iterator[range]:
+def _iterate_inner_runs(chunk: Chunk, run: range) -> Iterator[range]:
     """Yield the runs of items that an item with a colon introduces, by labels of other kinds."""
     blocks = blocks_of(chunk)
-    labels = [_label(chunk, blocks[at]) for at in run]
+    labels = [_normalize_label(chunk, blocks[at]) for at in run]
     for place, at in enumerate(run):
-        if _leads(chunk.text[blocks[at].start : blocks[at].end]):
+        if _ends_in_colon(chunk.text[blocks[at].start : blocks[at].end]):
             later_labels = labels[place + 1 :]
             count = (
                 later_labels.index(labels[place])
@@ -298,13 +308,13 @@ def _inner(chunk: Chunk, run: range) -> Iterator[range]:
                 yield range(at + 1, at + 1 + count)
 
 
-def _label(chunk: Chunk, block: ChunkBlock) -> str:
+def _normalize_label(chunk: Chunk, block: ChunkBlock) -> str:
     """Return the kind of a label: "(1)" and "(2)" have the same kind, "a." and "1." do not."""
     label = chunk.text[block.start : unlabelled(chunk.text, block).start]
     return re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "1", label)).strip()
 
 
-def _outer(chunk: Chunk) -> list[range]:
+def _find_outer_runs(chunk: Chunk) -> list[range]:
     """Return the lists among a chunk's blocks, from first item to last, without inner ones.
 
     Text and code between two items are inside the list if the numbering goes on after them.
@@ -313,14 +323,14 @@ def _outer(chunk: Chunk) -> list[range]:
     items = [at for at, block in enumerate(blocks) if block.kind == "list_item"]
     runs: list[range] = []
     for at in items:
-        if runs and _joined(chunk.text, blocks, runs[-1], at):
+        if runs and _continues_run(chunk.text, blocks, runs[-1], at):
             runs[-1] = range(runs[-1][0], at + 1)
         else:
             runs.append(range(at, at + 1))
     return runs
 
 
-def _joined(text: str, blocks: Sequence[ChunkBlock], run: range, at: int) -> bool:
+def _continues_run(text: str, blocks: Sequence[ChunkBlock], run: range, at: int) -> bool:
     """Return whether an item goes on with the list of a run."""
     inner = blocks[run[-1] + 1 : at]
     if not inner:
@@ -329,7 +339,7 @@ def _joined(text: str, blocks: Sequence[ChunkBlock], run: range, at: int) -> boo
     is_next_number = (
         last_label is not None and label is not None and _follows(last_label[1], label[1])
     )
-    return is_next_number and all(block.kind in _BETWEEN for block in inner)
+    return is_next_number and all(block.kind in _INNER_KINDS for block in inner)
 
 
 def _follows(before: str, after: str) -> bool:
@@ -339,7 +349,7 @@ def _follows(before: str, after: str) -> bool:
     return ord(after[0]) == ord(before[0]) + 1
 
 
-def _items(chunk: Chunk, run: range) -> list[Span]:
+def _find_items(chunk: Chunk, run: range) -> list[Span]:
     """Return the items of a list without labels, each with the text or code that belongs to it."""
     blocks = blocks_of(chunk)
     starts = [at for at in run if blocks[at].kind == "list_item"]
@@ -351,28 +361,33 @@ def _items(chunk: Chunk, run: range) -> list[Span]:
     ]
 
 
-def counted(question: str) -> str:
+def extract_counted_noun(question: str) -> str:
     """Return what a question asks the number of: "How many branches are there?"; else empty."""
-    match = _COUNTED.search(question)
+    match = _COUNT_QUESTION.search(question)
     return next((group for group in match.groups() if group), "") if match else ""
 
 
-def listed(
+def find_counted_list(
     question: str, read_hits: Sequence[ReadHit], terms: Callable[[str], frozenset[str]]
-) -> Steps | None:
+) -> ListAnswer | None:
     """Return the complete list of the things to count; of several the likeliest.
 
     The heading of the list, or the line above it, holds all words of what is counted.
     """
     # Only a complete list counts: one that was cut off would give too small a number.
-    noun_terms = terms(counted(question))
-    lists = steps_of(question, read_hits, terms) if noun_terms else []
+    noun_terms = terms(extract_counted_noun(question))
+    lists = find_lists(question, read_hits, terms) if noun_terms else []
     return next(
-        (answer for answer in lists if answer.whole and noun_terms <= terms(answer.above)), None
+        (
+            answer
+            for answer in lists
+            if answer.is_complete and noun_terms <= terms(answer.lead_text)
+        ),
+        None,
     )
 
 
-def stated(answer: str) -> float | None:
+def parse_stated_number(answer: str) -> float | None:
     """Return the one number in a short answer; `None` if there is none or several."""
     values = set(numbers(answer))
     return values.pop() if len(values) == 1 else None

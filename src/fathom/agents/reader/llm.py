@@ -7,17 +7,17 @@ from typing import Literal
 from fathom.agents.judge import Judge
 from fathom.agents.reader.base import Reader, outline_draft
 from fathom.agents.reader.citations import (
-    ByQuote,
-    CitedForm,
+    CitationForm,
     CitedSentence,
     NumberedReply,
     NumberingAnswer,
+    QuoteForm,
     QuotingAnswer,
     ReaderReply,
     SentenceStream,
 )
 from fathom.agents.reader.confidence import AnswerConfidence
-from fathom.agents.reader.derived import backed
+from fathom.agents.reader.derived import derive_short_answer
 from fathom.llm.call import RoleModel, ask_model
 from fathom.llm.faults import CallFailure
 from fathom.runs.context import RunContext
@@ -61,7 +61,7 @@ class LLMReader:
     min_support: float
     fallback: Literal["local", "abstain"]
     min_confidence: float = 0.0
-    form: CitedForm = field(default_factory=ByQuote)
+    form: CitationForm = field(default_factory=QuoteForm)
     fault: str = ""
 
     async def read(self, question: str, hits: Sequence[Hit], context: RunContext) -> Draft:
@@ -121,7 +121,7 @@ class LLMReader:
         """Ask the model, and stream its sentences to a listener that wants text."""
         listener = context.listener
         stream = SentenceStream(self.form, hits, listener.on_text) if listener.wants_text else None
-        request = self.form.asked(self._add_fault(question), hits)
+        request = self.form.build_request(self._add_fault(question), hits)
         kind: type[ReaderReply | NumberedReply] = self.form.kind
         return (await ask_model(self.model, kind, request, context, on_text=stream)).require_value()
 
@@ -133,7 +133,10 @@ class LLMReader:
         context: RunContext,
     ) -> Draft:
         """Return a draft of the sentences of an answer that hold; an empty one if nothing does."""
-        cited = (self.form.cited(sentence, hits) for sentence in reply.sentences[:_MOST_SENTENCES])
+        cited = (
+            self.form.resolve_evidence(sentence, hits)
+            for sentence in reply.sentences[:_MOST_SENTENCES]
+        )
         with_evidence = [sentence for sentence in cited if sentence.evidence]
         pairs = [
             (sentence.text, " ".join(item.quote for item in sentence.evidence))
@@ -148,12 +151,16 @@ class LLMReader:
             if sentence.text and score >= self.min_support
         ]
         draft = _compose_draft(supported)
-        short = backed(question, reply.short_answer, [item.quote for item in draft.evidence])
+        short = derive_short_answer(
+            question, reply.short_answer, [item.quote for item in draft.evidence]
+        )
         if supported:
             return replace(draft, short_answer=short)
         # The model's own sentences failed, so only its quotes may be shown.
         quoting = replace(_compose_draft(with_evidence), claims=())
-        short = backed(question, reply.short_answer, [item.quote for item in quoting.evidence])
+        short = derive_short_answer(
+            question, reply.short_answer, [item.quote for item in quoting.evidence]
+        )
         return replace(quoting, short_answer=short) if short else Draft()
 
     async def _weigh(

@@ -15,7 +15,14 @@ from fathom.agents.reader.candidates import (
     select_supporting,
 )
 from fathom.agents.reader.comparisons import decide_comparison, parse_value
-from fathom.agents.reader.lists import Steps, completed, list_around, listed, stated, steps_of
+from fathom.agents.reader.lists import (
+    ListAnswer,
+    complete_evidence,
+    find_counted_list,
+    find_list_around,
+    find_lists,
+    parse_stated_number,
+)
 from fathom.agents.reader.rivals import LEAST_ANSWERABLE, Rival, RivalFinder
 from fathom.agents.reader.tables import TableCorrector
 from fathom.agents.reader.yes_no import VERDICTS, VerdictLaw, YesNoJudge
@@ -154,18 +161,18 @@ class LocalReader:
             for read_hit in read_in_order(session, hits, _compute_best_score, fall=fall)
         )
         draft = self._draft_answer(question, group_candidates(read_hits))
-        counted_list = listed(question, read_hits, self.tables.extract_terms)
+        counted_list = find_counted_list(question, read_hits, self.tables.extract_terms)
         if counted_list:
             return read_hits, self._draft_count(question, draft, counted_list)
         if not draft.evidence:
             return read_hits, draft
         if asks_items(question) and (
-            surrounding := list_around(
+            surrounding := find_list_around(
                 question, draft.evidence[0], read_hits, self.tables.extract_terms
             )
         ):
             return read_hits, replace(
-                draft, evidence=surrounding.evidence, short_answer=surrounding.short
+                draft, evidence=surrounding.evidence, short_answer=surrounding.short_answer
             )
         answer_hit = draft.evidence[0].hit
         # The bound belongs to the language of the question, not to the reader.
@@ -196,15 +203,18 @@ class LocalReader:
         spans = tuple(span for span in read_hit.reading.spans if may_be(span.span))
         return replace(read_hit, reading=replace(read_hit.reading, spans=spans))
 
-    def _draft_count(self, question: str, draft: Draft, counted_list: Steps) -> Draft:
+    def _draft_count(self, question: str, draft: Draft, counted_list: ListAnswer) -> Draft:
         """Return the number as stated or as listed; no short answer if the two differ."""
         count = len(counted_list.evidence)
-        if draft.confidence < self.min_side_confidence or stated(draft.short_answer) is None:
+        if (
+            draft.confidence < self.min_side_confidence
+            or parse_stated_number(draft.short_answer) is None
+        ):
             confidence = self._compute_confidence(question, counted_list.best)
             return Draft(
                 evidence=counted_list.evidence, short_answer=str(count), confidence=confidence
             )
-        if stated(draft.short_answer) == count:
+        if parse_stated_number(draft.short_answer) == count:
             return draft
         return replace(draft, evidence=(*draft.evidence, *counted_list.evidence), short_answer="")
 
@@ -249,7 +259,7 @@ class LocalReader:
             : self.sentences
         ]
         return Draft(
-            evidence=completed([place.evidence for place in places]),
+            evidence=complete_evidence([place.evidence for place in places]),
             short_answer=candidates[0].text,
             confidence=self._compute_confidence(question, candidates[0]),
         )
@@ -260,13 +270,13 @@ class LocalReader:
         A list of a document comes before the single answers that are nearly as likely as the best.
         """
         candidates = group_candidates(read_hits)
-        lists = steps_of(question, read_hits, self.tables.extract_terms) if candidates else []
-        answer = next((item for item in lists if item.answers(candidates[0], self.keep)), None)
+        lists = find_lists(question, read_hits, self.tables.extract_terms) if candidates else []
+        answer = next((item for item in lists if item.outweighs(candidates[0], self.keep)), None)
         if answer:
             best = max(answer.best, candidates[0], key=lambda candidate: candidate.score)
             return Draft(
                 evidence=answer.evidence,
-                short_answer=answer.short if several else "",
+                short_answer=answer.short_answer if several else "",
                 confidence=self._compute_confidence(question, best),
             )
         likely_spans = select_likely([candidate.places[0] for candidate in candidates], self.keep)[

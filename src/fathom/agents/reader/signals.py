@@ -57,11 +57,11 @@ COLUMNS: Mapping[str, str] = {
 Log-odds are bounded to 10 either way. Without evidence, all signals about the evidence are 0.
 """
 
-_READ = 3
+_MOST_READ = 3
 """The best hits that are read besides the cited one; the reader has read most of them."""
 _REQUIRED = 0.5
 """The least weight of an anchor that the evidence should hold."""
-_FAR = 10.0
+_LARGEST_LOGIT = 10.0
 """The bound of log-odds either way."""
 _DIGITS = 6
 
@@ -76,7 +76,7 @@ class AnswerSignals:
     """
 
     pairs: CrossReader
-    terms: Callable[[str], frozenset[str]] = field(default_factory=ContentTerms)
+    extract_terms: Callable[[str], frozenset[str]] = field(default_factory=ContentTerms)
 
     def __call__(
         self, question: str, draft: Draft, hits: Sequence[Hit], *, searches: int = 1
@@ -90,17 +90,19 @@ class AnswerSignals:
                 cites.
             searches: The number of searches.
         """
-        signals = dict.fromkeys(COLUMNS, 0.0) | _of_question(question)
+        signals = dict.fromkeys(COLUMNS, 0.0) | _describe_question(question)
         # Logarithms, because the first few of anything matter most.
         signals["searches"] = math.log1p(searches)
         if draft.evidence:
             hits = hits or tuple(dict.fromkeys(item.hit for item in draft.evidence))
-            signals |= _of_draft(question, draft, hits)
-            signals |= self._read(question, draft, hits)
-            signals |= self._of_words(question, draft, hits)
+            signals |= _describe_draft(question, draft, hits)
+            signals |= self._compute_reading(question, draft, hits)
+            signals |= self._compare_words(question, draft, hits)
         return {name: round(float(value), _DIGITS) for name, value in signals.items()}
 
-    def _read(self, question: str, draft: Draft, hits: Sequence[Hit]) -> dict[str, float]:
+    def _compute_reading(
+        self, question: str, draft: Draft, hits: Sequence[Hit]
+    ) -> dict[str, float]:
         """Return what the cross-reader finds in the cited chunk, the quote and other hits."""
         best, short = draft.evidence[0], draft.short_answer
         session = self.pairs.open_session(question)
@@ -112,30 +114,34 @@ class AnswerSignals:
         signals = {
             "relevance": compute_logit(reading.relevance),
             "answerable": compute_logit(reading.answerable),
-            "no_answer": max(-_FAR, min(_FAR, reading.no_answer)),
+            "no_answer": max(-_LARGEST_LOGIT, min(_LARGEST_LOGIT, reading.no_answer)),
             "span": compute_logit(session.score(best.hit.chunk, short)) if short else 0.0,
-            "lead": spans[0] - spans[1] if len(spans) > 1 else _FAR,
+            "lead": spans[0] - spans[1] if len(spans) > 1 else _LARGEST_LOGIT,
             "entailed": compute_logit(quote_reading.supported),
         }
-        others = [hit.chunk for hit in hits[:_READ] if hit.chunk.id != best.hit.chunk.id]
+        others = [hit.chunk for hit in hits[:_MOST_READ] if hit.chunk.id != best.hit.chunk.id]
         readings = zip(others, session.read(others), strict=True)
-        return signals | _beside(
+        return signals | _compare_others(
             question, short, [(chunk.text, other) for chunk, other in readings]
         )
 
-    def _of_words(self, question: str, draft: Draft, hits: Sequence[Hit]) -> dict[str, float]:
+    def _compare_words(self, question: str, draft: Draft, hits: Sequence[Hit]) -> dict[str, float]:
         """Return how many of the question's words the chunk and the quote hold."""
-        question_terms, best = self.terms(question), draft.evidence[0]
-        shared_counts = [len(self.terms(hit.chunk.context) & question_terms) for hit in hits]
-        cited_count = len(self.terms(best.hit.chunk.context) & question_terms)
+        question_terms, best = self.extract_terms(question), draft.evidence[0]
+        shared_counts = [
+            len(self.extract_terms(hit.chunk.context) & question_terms) for hit in hits
+        ]
+        cited_count = len(self.extract_terms(best.hit.chunk.context) & question_terms)
         return {
-            "held": _share(cited_count, len(question_terms)),
-            "quoted": _share(len(self.terms(best.quote) & question_terms), len(question_terms)),
+            "held": _divide(cited_count, len(question_terms)),
+            "quoted": _divide(
+                len(self.extract_terms(best.quote) & question_terms), len(question_terms)
+            ),
             "lexical": cited_count >= max(shared_counts, default=0),
         }
 
 
-def _of_question(question: str) -> dict[str, float]:
+def _describe_question(question: str) -> dict[str, float]:
     """Return the signals of the question alone."""
     form = detect_form(question)
     return {
@@ -147,7 +153,7 @@ def _of_question(question: str) -> dict[str, float]:
     }
 
 
-def _of_draft(question: str, draft: Draft, hits: Sequence[Hit]) -> dict[str, float]:
+def _describe_draft(question: str, draft: Draft, hits: Sequence[Hit]) -> dict[str, float]:
     """Return the signals of the draft and of the order of its hits."""
     best = draft.evidence[0]
     requirements = Requirements.of(question, least=_REQUIRED)
@@ -165,18 +171,20 @@ def _of_draft(question: str, draft: Draft, hits: Sequence[Hit]) -> dict[str, flo
         "quotes": math.log(len(draft.evidence)),
         "place": math.log1p(place),
         "found_by": best.hit.found_by,
-        "agreement": _share(sum(hit.found_by > 1 for hit in hits), len(hits)),
-        "margin": _margin([hit.score for hit in hits]),
-        "documents": _share(len(same_document), len(hits)),
+        "agreement": _divide(sum(hit.found_by > 1 for hit in hits), len(hits)),
+        "margin": _compute_margin([hit.score for hit in hits]),
+        "documents": _divide(len(same_document), len(hits)),
         "anchors": (anchor_count - len(gap.missing)) / anchor_count if anchor_count else 1.0,
         "fitting": not gap.kind,
         "conflict": any(not alternative.refuted for alternative in draft.alternatives),
     }
 
 
-def _beside(question: str, short: str, readings: Sequence[tuple[str, Reading]]) -> dict[str, float]:
+def _compare_others(
+    question: str, short: str, readings: Sequence[tuple[str, Reading]]
+) -> dict[str, float]:
     """Return whether the other hits that were read give the same answer."""
-    signals = {"others": -_FAR, "agreeing": 0.0, "disagreeing": -_FAR}
+    signals = {"others": -_LARGEST_LOGIT, "agreeing": 0.0, "disagreeing": -_LARGEST_LOGIT}
     if not readings:
         return signals
     signals["others"] = max(compute_logit(reading.answerable) for _, reading in readings)
@@ -186,15 +194,15 @@ def _beside(question: str, short: str, readings: Sequence[tuple[str, Reading]]) 
         if reading.spans
     ]
     agreements = [bool(short) and answers_match(question, short, answer) for answer, _ in firsts]
-    signals["agreeing"] = _share(sum(agreements), len(readings))
+    signals["agreeing"] = _divide(sum(agreements), len(readings))
     other_scores = [
         score for (_, score), does_agree in zip(firsts, agreements, strict=True) if not does_agree
     ]
-    signals["disagreeing"] = compute_logit(max(other_scores)) if other_scores else -_FAR
+    signals["disagreeing"] = compute_logit(max(other_scores)) if other_scores else -_LARGEST_LOGIT
     return signals
 
 
-def _margin(scores: Sequence[float]) -> float:
+def _compute_margin(scores: Sequence[float]) -> float:
     """Return how far the second score is behind the first, as a share of it."""
     # Some retrievers give scores below 0, for which a share means nothing.
     if len(scores) < 2 or scores[0] <= 0:
@@ -202,6 +210,6 @@ def _margin(scores: Sequence[float]) -> float:
     return min(1.0, max(0.0, (scores[0] - scores[1]) / scores[0]))
 
 
-def _share(part: int, whole: int) -> float:
+def _divide(part: int, whole: int) -> float:
     """Return a part as a share of the whole; 0 of nothing."""
     return part / whole if whole else 0.0

@@ -24,7 +24,7 @@ class Chunker(Protocol):
         ...
 
 
-def chunk_of(
+def build_chunk(
     document: Document,
     span: Span,
     ordinal: int,

@@ -3,14 +3,14 @@
 import re
 from collections.abc import Iterator, Mapping
 
-from fathom.documents.chunking.base import chunk_of
-from fathom.documents.chunking.pieces import Count, Cutter, complete, trimmed
+from fathom.documents.chunking.base import build_chunk
+from fathom.documents.chunking.pieces import Count, Cutter, fill_gaps, trim_span
 from fathom.types import Block, Chunk, Document, Span
 
 _WORD = re.compile(r"\S+")
 
 
-class FixedCharacters:
+class CharacterChunker:
     """A chunker into windows of `size` characters, each `size - overlap` after the one before."""
 
     def __init__(self, size: int = 1200, overlap: int = 200) -> None:
@@ -26,9 +26,9 @@ class FixedCharacters:
 
     def split(self, document: Document) -> tuple[Chunk, ...]:
         """Return the windows that hold more than white space, which is trimmed at their ends."""
-        return _chunks(document, self._windows(document.text))
+        return _build_chunks(document, self._iter_windows(document.text))
 
-    def _windows(self, text: str) -> Iterator[Span]:
+    def _iter_windows(self, text: str) -> Iterator[Span]:
         start = 0
         while start < len(text):
             end = min(start + self._size, len(text))
@@ -38,7 +38,7 @@ class FixedCharacters:
             start += self._size - self._overlap
 
 
-class FixedTokens:
+class TokenChunker:
     """A chunker into runs of whole words of at most `size` tokens, the last `overlap` repeated.
 
     Args:
@@ -61,35 +61,35 @@ class FixedTokens:
 
     def split(self, document: Document) -> tuple[Chunk, ...]:
         """Return the runs, in order."""
-        return _chunks(document, self._runs(document.text))
+        return _build_chunks(document, self._iter_runs(document.text))
 
-    def _runs(self, text: str) -> Iterator[Span]:
+    def _iter_runs(self, text: str) -> Iterator[Span]:
         run: list[tuple[Span, int]] = []
         size = 0
-        for word, tokens in self._words(text):
+        for word, tokens in self._iter_words(text):
             if run and size + tokens > self._size:
                 yield Span(run[0][0].start, run[-1][0].end)
-                run = self._shared(run, tokens)
+                run = self._take_overlap(run, tokens)
                 size = sum(count for _, count in run)
             run.append((word, tokens))
             size += tokens
         if run:
             yield Span(run[0][0].start, run[-1][0].end)
 
-    def _words(self, text: str) -> Iterator[tuple[Span, int]]:
+    def _iter_words(self, text: str) -> Iterator[tuple[Span, int]]:
         sizes: dict[str, int] = {}
         for match in _WORD.finditer(text):
             word = match[0]
             # Most words of a text repeat, and counting is slow.
             if word not in sizes:
-                sizes[word] = self._cutter.size(word) if len(word) < 50 else self._size + 1
+                sizes[word] = self._cutter.count_tokens(word) if len(word) < 50 else self._size + 1
             span = Span(match.start(), match.end())
             if sizes[word] <= self._size:
                 yield span, sizes[word]
             else:
-                yield from self._cutter.cut(text, span, "paragraph", self._size)
+                yield from self._cutter.cut_span(text, span, "paragraph", self._size)
 
-    def _shared(self, run: list[tuple[Span, int]], coming: int) -> list[tuple[Span, int]]:
+    def _take_overlap(self, run: list[tuple[Span, int]], coming: int) -> list[tuple[Span, int]]:
         """Return the words at the end of `run` that the next repeats, with room for `coming`."""
         room = min(self._overlap, self._size - coming)
         at = len(run)
@@ -99,21 +99,21 @@ class FixedTokens:
         return run[at:]
 
 
-def _chunks(document: Document, spans: Iterator[Span]) -> tuple[Chunk, ...]:
-    blocks = list(complete(document))
+def _build_chunks(document: Document, spans: Iterator[Span]) -> tuple[Chunk, ...]:
+    blocks = list(fill_gaps(document))
     chunks: list[Chunk] = []
     at = 0
     for span in spans:
-        inner = trimmed(document.text, span)
+        inner = trim_span(document.text, span)
         if inner.start == inner.end:
             continue
         while at + 1 < len(blocks) and blocks[at].span.end <= inner.start:
             at += 1
-        chunks.append(_placed(document, inner, len(chunks), blocks[at] if blocks else None))
+        chunks.append(_build_chunk(document, inner, len(chunks), blocks[at] if blocks else None))
     return tuple(chunks)
 
 
-def _placed(document: Document, span: Span, ordinal: int, block: Block | None) -> Chunk:
+def _build_chunk(document: Document, span: Span, ordinal: int, block: Block | None) -> Chunk:
     if block is None:
-        return chunk_of(document, span, ordinal)
-    return chunk_of(document, span, ordinal, headings=block.headings, page=block.page)
+        return build_chunk(document, span, ordinal)
+    return build_chunk(document, span, ordinal, headings=block.headings, page=block.page)

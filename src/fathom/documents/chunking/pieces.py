@@ -43,29 +43,29 @@ class Cutter:
         self._count = count
         self._most = most
 
-    def size(self, text: str) -> int:
+    def count_tokens(self, text: str) -> int:
         """Count the tokens of `text`, at least one for every ten characters."""
         return max(self._count(text), -(-len(text) // _CHARS_PER_TOKEN))
 
-    def pieces(self, document: Document) -> list[Piece]:
+    def cut_document(self, document: Document) -> list[Piece]:
         """Return all of `document` in order; every character but white space is in one piece."""
         pieces: list[Piece] = []
         run = 0
         lead = 0  # tokens of the headings right before, which must fit together with the block
         last_kind: BlockKind | None = None
-        for block in complete(document):
+        for block in fill_gaps(document):
             if block.kind != last_kind and not {block.kind, last_kind} <= TABLE_KINDS:
                 run += 1
             last_kind = block.kind
-            block_pieces = list(self._of_block(document.text, block, run, lead))
+            block_pieces = list(self._cut_block(document.text, block, run, lead))
             pieces.extend(block_pieces)
             size = sum(piece.tokens for piece in block_pieces)
             lead = lead + size if block.kind == "heading" else 0
         return pieces
 
-    def _of_block(self, text: str, block: Block, run: int, lead: int) -> Iterator[Piece]:
+    def _cut_block(self, text: str, block: Block, run: int, lead: int) -> Iterator[Piece]:
         most = self._most - lead if lead <= self._most // 2 else self._most
-        for span, tokens in self.cut(text, block.span, block.kind, most):
+        for span, tokens in self.cut_span(text, block.span, block.kind, most):
             yield Piece(
                 span=span,
                 kind=block.kind,
@@ -76,29 +76,29 @@ class Cutter:
                 run=run if block.kind in {"list_item", *TABLE_KINDS} else None,
             )
 
-    def cut(self, text: str, span: Span, kind: BlockKind, most: int) -> list[tuple[Span, int]]:
+    def cut_span(self, text: str, span: Span, kind: BlockKind, most: int) -> list[tuple[Span, int]]:
         """Return segments of `span` with their sizes, none above `most` but a lone character."""
         if span.end - span.start <= most * _CHARS_PER_TOKEN:
-            tokens = self.size(span.cut(text))
+            tokens = self.count_tokens(span.cut(text))
             if tokens <= most:
                 return [(span, tokens)]
         packed: list[tuple[Span, int]] = []
-        for segment in _parts(span.cut(text), kind):
-            _pack(packed, self._halved(text, segment.shifted(span.start), most), most)
+        for segment in _split_text(span.cut(text), kind):
+            _pack(packed, self._halve(text, segment.shifted(span.start), most), most)
         return packed
 
-    def _halved(self, text: str, span: Span, most: int) -> list[tuple[Span, int]]:
+    def _halve(self, text: str, span: Span, most: int) -> list[tuple[Span, int]]:
         """Cut in the middle until each segment fits; texts surely too long are not counted."""
         todo, done = [span], []
         while todo:
             segment = todo.pop()
             length = segment.end - segment.start
             if length <= most * _CHARS_PER_TOKEN:
-                tokens = self.size(segment.cut(text))
+                tokens = self.count_tokens(segment.cut(text))
                 if tokens <= most or length == 1:
                     done.append((segment, tokens))
                     continue
-            todo.extend(reversed(_halves(text, segment)))
+            todo.extend(reversed(_split_in_half(text, segment)))
         return done
 
 
@@ -112,46 +112,46 @@ def _pack(packed: list[tuple[Span, int]], more: list[tuple[Span, int]], most: in
             packed.append((span, tokens))
 
 
-def complete(document: Document) -> Iterator[Block]:
+def fill_gaps(document: Document) -> Iterator[Block]:
     """Yield the blocks, with text that no block covers as paragraphs between them."""
     at = 0
     headings: tuple[str, ...] = ()
     page: int | None = None
     for block in document.blocks:
-        yield from _uncovered(document.text, Span(at, block.span.start), headings, page)
+        yield from _iter_uncovered(document.text, Span(at, block.span.start), headings, page)
         if block.span.cut(document.text).strip():
             yield block
         at, headings, page = block.span.end, block.headings, block.page
-    yield from _uncovered(document.text, Span(at, len(document.text)), headings, page)
+    yield from _iter_uncovered(document.text, Span(at, len(document.text)), headings, page)
 
 
-def _uncovered(
+def _iter_uncovered(
     text: str, gap: Span, headings: tuple[str, ...], page: int | None
 ) -> Iterator[Block]:
-    span = trimmed(text, gap)
+    span = trim_span(text, gap)
     if span.start < span.end:
         yield Block(kind="paragraph", span=span, headings=headings, page=page)
 
 
-def trimmed(text: str, span: Span) -> Span:
+def trim_span(text: str, span: Span) -> Span:
     """Return `span` without the white space at its ends; empty if there is nothing else."""
     piece = span.cut(text)
     start = span.start + len(piece) - len(piece.lstrip())
     return Span(start, max(start, span.start + len(piece.rstrip())))
 
 
-def _parts(text: str, kind: BlockKind) -> list[Span]:
+def _split_text(text: str, kind: BlockKind) -> list[Span]:
     if kind == "code":
         return [Span(line.start(), line.end()) for line in _LINES.finditer(text)]
     # Old indexes depend on where chunks end, so the later rule for marks of notes is off here.
     return list(sentences.split(text, notes=False))
 
 
-def _halves(text: str, span: Span) -> list[Span]:
+def _split_in_half(text: str, span: Span) -> list[Span]:
     """Split a span before its middle at a line end or white space, if there is one near it."""
     middle = (span.start + span.end) // 2
     floor = span.start + (span.end - span.start) // 4
     places = (text.rfind(mark, floor, middle) for mark in ("\n", " ", "\t"))
     cut = next((at for at in places if at > floor), middle)
-    halves = (trimmed(text, Span(span.start, cut)), trimmed(text, Span(cut, span.end)))
+    halves = (trim_span(text, Span(span.start, cut)), trim_span(text, Span(cut, span.end)))
     return [half for half in halves if half.start < half.end]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from fathom.documents.base import TABLE_KINDS
-from fathom.documents.chunking.base import chunk_of
+from fathom.documents.chunking.base import build_chunk
 from fathom.documents.chunking.pieces import Count, Cutter, Piece
 from fathom.types import Chunk, Document, Span
 
@@ -38,27 +38,27 @@ class StructureChunker:
 
     def split(self, document: Document) -> tuple[Chunk, ...]:
         """Return the chunks of `document`; none if it holds only white space."""
-        pieces = self._cutter.pieces(document)
-        headers = _header_rows(document.text, pieces)
+        pieces = self._cutter.cut_document(document)
+        headers = _map_header_rows(document.text, pieces)
         return tuple(
-            chunk_of(
+            build_chunk(
                 document,
                 Span(group[0].span.start, group[-1].span.end),
                 ordinal,
                 headings=group[0].headings + headers.get(group[0].span.start, ()),
                 page=group[0].page,
             )
-            for ordinal, group in enumerate(self._groups(pieces))
+            for ordinal, group in enumerate(self._group_pieces(pieces))
         )
 
-    def _groups(self, pieces: list[Piece]) -> list[list[Piece]]:
-        ahead = _run_sizes(pieces)
+    def _group_pieces(self, pieces: list[Piece]) -> list[list[Piece]]:
+        ahead = _measure_runs(pieces)
         groups: list[list[Piece]] = []
         group: list[Piece] = []
         size = 0
         for at, piece in enumerate(pieces):
             if group and self._closes(group, size, piece, ahead[at]):
-                headings = _trailing_headings(group)
+                headings = _take_trailing_headings(group)
                 headings = headings if _fits(headings, piece, self._max) else []
                 group = group[: len(group) - len(headings)]
                 if group:
@@ -81,7 +81,7 @@ class StructureChunker:
         return size + ahead > self._max >= ahead and size >= self._min
 
 
-def _run_sizes(pieces: list[Piece]) -> list[int]:
+def _measure_runs(pieces: list[Piece]) -> list[int]:
     """Return each piece's size; for the first piece of a list or table the size of the whole."""
     sizes = [piece.tokens for piece in pieces]
     totals: dict[int, int] = {}
@@ -95,7 +95,7 @@ def _run_sizes(pieces: list[Piece]) -> list[int]:
     return sizes
 
 
-def _trailing_headings(group: list[Piece]) -> list[Piece]:
+def _take_trailing_headings(group: list[Piece]) -> list[Piece]:
     """Return the headings at the end, which belong to the text that follows."""
     at = len(group)
     while at and group[at - 1].kind == "heading":
@@ -107,7 +107,7 @@ def _fits(headings: list[Piece], piece: Piece, most: int) -> bool:
     return sum(heading.tokens for heading in headings) + piece.tokens <= most
 
 
-def _header_rows(text: str, pieces: list[Piece]) -> dict[int, tuple[str, ...]]:
+def _map_header_rows(text: str, pieces: list[Piece]) -> dict[int, tuple[str, ...]]:
     """Map the start of each later row of a table to its first row, unless the row repeats it."""
     headers: dict[int, tuple[str, ...]] = {}
     first: Piece | None = None

@@ -20,17 +20,17 @@ from fathom.types import Block, Scalar, Span
 
 _GZIP = b"\x1f\x8b"
 _GAP = re.compile(r"\n[ \t]*\n\s*")
-_LOOKED_AT = 5
-_LOOK_BYTES = 1 << 20
+_SAMPLE_LINES = 5
+_SAMPLE_BYTES = 1 << 20
 _LINE_BYTES = 80_000_000
 _BROKEN = (OSError, EOFError, zlib.error)
 
 
-def recognise(file: BinaryIO) -> bool:
+def is_corpus(file: BinaryIO) -> bool:
     """Return whether one of the first lines of `file` (gzip or plain) is a record of a corpus."""
-    source = _opened(file)
+    source = _open_file(file)
     try:
-        lines = list(islice(iter(lambda: source.readline(_LOOK_BYTES), b""), _LOOKED_AT))
+        lines = list(islice(iter(lambda: source.readline(_SAMPLE_BYTES), b""), _SAMPLE_LINES))
     except _BROKEN:
         return False
     finally:
@@ -38,13 +38,13 @@ def recognise(file: BinaryIO) -> bool:
     return any(_is_record(line) for line in lines)
 
 
-def read(file: BinaryIO, limits: ParseLimits) -> Iterator[ParsedDocument | RecordFailure]:
+def read_records(file: BinaryIO, limits: ParseLimits) -> Iterator[ParsedDocument | RecordFailure]:
     """Yield one value per line, in file order; blank lines are skipped.
 
     Raises:
         ParseRefusal: `failed` when the file itself breaks off or unpacks to too much.
     """
-    source = _opened(file)
+    source = _open_file(file)
     number, read_bytes = 0, 0
     try:
         while line := source.readline(_LINE_BYTES):
@@ -55,14 +55,14 @@ def read(file: BinaryIO, limits: ParseLimits) -> Iterator[ParsedDocument | Recor
             if len(line) == _LINE_BYTES and not line.endswith(b"\n"):
                 raise ParseRefusal("failed", f"line {number} is longer than {_LINE_BYTES} bytes")
             if line.strip():
-                yield _value(line, number, limits)
+                yield _parse_line(line, number, limits)
     except _BROKEN as error:
         raise ParseRefusal(
             "failed", f"the packed file breaks off or is damaged: {error}"
         ) from error
 
 
-def _opened(file: BinaryIO) -> BinaryIO:
+def _open_file(file: BinaryIO) -> BinaryIO:
     file.seek(0)
     packed = file.read(2) == _GZIP
     file.seek(0)
@@ -79,7 +79,7 @@ def _is_record(line: bytes) -> bool:
     return isinstance(row, dict) and "_id" in row and "text" in row
 
 
-def _value(line: bytes, number: int, limits: ParseLimits) -> ParsedDocument | RecordFailure:
+def _parse_line(line: bytes, number: int, limits: ParseLimits) -> ParsedDocument | RecordFailure:
     try:
         row = json.loads(line)
     except (ValueError, RecursionError) as error:
@@ -94,10 +94,10 @@ def _value(line: bytes, number: int, limits: ParseLimits) -> ParsedDocument | Re
         check_record_id(name := name_record(str(row["_id"])))
     except ValueError as error:  # the failure has no id: the id would become part of a place
         return RecordFailure(line=number, outcome="failed", reason=f"line {number}: {error}")
-    return _record(row, name, number, limits)
+    return _build_record(row, name, number, limits)
 
 
-def _record(
+def _build_record(
     row: dict[str, Any], name: str, number: int, limits: ParseLimits
 ) -> ParsedDocument | RecordFailure:
     title = row["title"] if isinstance(row.get("title"), str) else ""
@@ -116,13 +116,13 @@ def _record(
     return ParsedDocument(
         text=body,
         title=" ".join(clean_text(title).split()),
-        blocks=tuple(_paragraphs(body)),
-        metadata=_metadata(row.get("metadata")),
+        blocks=tuple(_split_paragraphs(body)),
+        metadata=_select_scalars(row.get("metadata")),
         record=name,
     )
 
 
-def _paragraphs(text: str) -> Iterator[Block]:
+def _split_paragraphs(text: str) -> Iterator[Block]:
     """Yield the paragraphs; the text is unchanged, so that offsets are offsets into the record."""
     start = 0
     for gap in _GAP.finditer(text):
@@ -133,7 +133,7 @@ def _paragraphs(text: str) -> Iterator[Block]:
         yield Block(kind="paragraph", span=Span(start, len(text)))
 
 
-def _metadata(value: object) -> dict[str, Scalar]:
+def _select_scalars(value: object) -> dict[str, Scalar]:
     """Return the flat values; nobody can filter by nested ones."""
     if not isinstance(value, dict):
         return {}

@@ -21,7 +21,7 @@ def parse(data: bytes) -> ParsedDocument:
     csv.field_size_limit(_FIELD_BYTES)
     builder = Builder()
     headers: list[str] | None = None
-    for cells in _rows(decode_text(data)):
+    for cells in _read_rows(decode_text(data)):
         if headers is None:
             headers = [cell.strip() for cell in cells]
             has_names = _names_columns(headers)
@@ -29,11 +29,11 @@ def parse(data: bytes) -> ParsedDocument:
             if not has_names:
                 headers = []
         else:
-            builder.add_row(labelled(cells, headers))
+            builder.add_row(label_cells(cells, headers))
     return builder.build()
 
 
-def labelled(cells: list[str], headers: list[str]) -> list[str]:
+def label_cells(cells: list[str], headers: list[str]) -> list[str]:
     """Return each filled cell with its header before it; surplus cells stay without one."""
     names = headers + [""] * (len(cells) - len(headers))
     return [
@@ -43,7 +43,7 @@ def labelled(cells: list[str], headers: list[str]) -> list[str]:
     ]
 
 
-def recognise(text: str) -> bool:
+def is_csv(text: str) -> bool:
     """Return whether the first rows agree on a delimiter and on at least three columns."""
     lines = [line for line in text[:100_000].splitlines()[:_SAMPLE_ROWS] if line.strip()]
     if len(lines) < 3:
@@ -52,12 +52,14 @@ def recognise(text: str) -> bool:
     return any(len(widths) == 1 and min(widths) >= 2 for widths in counts)
 
 
-def _rows(text: str) -> list[list[str]]:
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(text), strict=False)
+def _read_rows(text: str) -> list[list[str]]:
+    reader = csv.reader(
+        io.StringIO(text, newline=""), delimiter=_detect_delimiter(text), strict=False
+    )
     return [row for row in reader if any(cell.strip() for cell in row)]
 
 
-def _delimiter(text: str) -> str:
+def _detect_delimiter(text: str) -> str:
     """Return the mark that splits the first rows most evenly into the most columns."""
     sample = text[:200_000].splitlines()[:_SAMPLE_ROWS]
     best, best_score = ",", 0.0

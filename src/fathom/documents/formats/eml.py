@@ -14,7 +14,7 @@ from fathom.types import Scalar
 
 _DEEPEST = 2
 _MOST_ATTACHMENTS = 100
-_SHOWN = ("From", "To", "Cc", "Date")
+_SHOWN_HEADERS = ("From", "To", "Cc", "Date")
 _PARAGRAPHS = re.compile(r"\n[ \t]*\n")
 
 
@@ -29,23 +29,23 @@ def parse(data: bytes) -> ParsedDocument:
     _add_message(builder, message, 1)
     metadata: dict[str, Scalar] = {}
     for key, name in (("author", "From"), ("recipient", "To"), ("created", "Date")):
-        value = _header(message, name)
+        value = _get_header(message, name)
         if value:
             metadata[key] = value
-    return builder.build(_header(message, "Subject"), metadata)
+    return builder.build(_get_header(message, "Subject"), metadata)
 
 
 def _add_message(builder: Builder, message: EmailMessage, depth: int) -> None:
     """Add a message; `depth` is 1 for the file itself, 2 for a message attached to it."""
-    builder.add_heading(_header(message, "Subject"), depth)
-    headers = [(name, _header(message, name)) for name in _SHOWN]
+    builder.add_heading(_get_header(message, "Subject"), depth)
+    headers = [(name, _get_header(message, name)) for name in _SHOWN_HEADERS]
     builder.add_paragraph("\n".join(f"{name}: {value}" for name, value in headers if value))
     body = message.get_body(("plain", "html"))
     if body is None and message.get_content_maintype() == "text":
         body = message  # RFC 2046, 4.1.4: text of an unknown kind, such as asciidoc, is plain
     if body is not None:
         _add_body(builder, cast("EmailMessage", body), depth)
-    for count, attachment in enumerate(_attachments(message), start=1):
+    for count, attachment in enumerate(_iter_attachments(message), start=1):
         if count > _MOST_ATTACHMENTS:
             raise ParseRefusal(
                 "failed", f"more than {_MOST_ATTACHMENTS} attachments; save them alone"
@@ -56,16 +56,16 @@ def _add_message(builder: Builder, message: EmailMessage, depth: int) -> None:
 def _add_body(builder: Builder, body: EmailMessage, depth: int) -> None:
     if body.get_content_subtype() == "html":
         try:
-            _add_file(builder, _payload(body), "body.html", depth)
+            _add_file(builder, _get_payload(body), "body.html", depth)
         except ParseRefusal as refusal:
             if refusal.outcome != "empty":  # a message may consist of attachments only
                 builder.add_paragraph(f"The message's text is not read: {refusal}")
         return
-    for paragraph in _PARAGRAPHS.split(_text(body)):
+    for paragraph in _PARAGRAPHS.split(_get_text(body)):
         builder.add_paragraph(paragraph)
 
 
-def _attachments(message: EmailMessage) -> Iterator[EmailMessage]:
+def _iter_attachments(message: EmailMessage) -> Iterator[EmailMessage]:
     if message.is_multipart():
         yield from message.iter_attachments()
 
@@ -79,7 +79,7 @@ def _add_attachment(builder: Builder, attachment: EmailMessage, depth: int) -> N
         _add_inner(builder, cast("EmailMessage", inner[0]), depth)
         return
     try:
-        _add_file(builder, _payload(attachment), name, depth + 1)
+        _add_file(builder, _get_payload(attachment), name, depth + 1)
     except ParseRefusal as refusal:
         builder.add_paragraph(f"{name} ({kind}) is not read: {refusal}")
 
@@ -90,46 +90,46 @@ def _add_file(builder: Builder, data: bytes, name: str, depth: int) -> None:
     Raises:
         ParseRefusal: When it gives no text.
     """
-    from fathom.documents.formats.sniff import parser, sniff
+    from fathom.documents.formats.sniff import detect_format, load_parser
 
-    kind = sniff(data, name)
+    kind = detect_format(data, name)
     if kind == "eml":
         _add_inner(builder, message_from_bytes(data, policy=default), depth - 1)
     else:
-        add_blocks(builder, parser(kind)(data), depth)
+        add_blocks(builder, load_parser(kind)(data), depth)
 
 
 def _add_inner(builder: Builder, message: EmailMessage, depth: int) -> None:
     if depth < _DEEPEST:
         _add_message(builder, message, depth + 1)
     else:
-        subject = _header(message, "Subject")
+        subject = _get_header(message, "Subject")
         builder.add_paragraph(f"Attached message, too deep to be read: {subject}")
 
 
-def _header(message: EmailMessage, name: str) -> str:
+def _get_header(message: EmailMessage, name: str) -> str:
     """Return a header in one line, dates as ISO 8601; empty when it is missing or beyond repair."""
     # The standard library fails on some malformed headers only when they are accessed.
     with suppress(ValueError, IndexError, AttributeError, TypeError, LookupError):
         value = " ".join(str(message[name] or "").split())
-        return _iso(value) if name == "Date" else value
+        return _format_date(value) if name == "Date" else value
     return ""
 
 
-def _iso(value: str) -> str:
+def _format_date(value: str) -> str:
     with suppress(ValueError, TypeError):
         return parsedate_to_datetime(value).isoformat()
     return value
 
 
-def _payload(part: EmailMessage) -> bytes:
+def _get_payload(part: EmailMessage) -> bytes:
     payload = part.get_payload(decode=True)
     return payload if isinstance(payload, bytes) else b""
 
 
-def _text(part: EmailMessage) -> str:
+def _get_text(part: EmailMessage) -> str:
     charset = part.get_content_charset() or "utf-8"
     with suppress(LookupError, UnicodeDecodeError):
-        return _payload(part).decode(charset).replace("\r\n", "\n")
+        return _get_payload(part).decode(charset).replace("\r\n", "\n")
     # cp1252 is what most Western mail with a wrong charset uses.
-    return _payload(part).decode("cp1252", errors="replace").replace("\r\n", "\n")
+    return _get_payload(part).decode("cp1252", errors="replace").replace("\r\n", "\n")

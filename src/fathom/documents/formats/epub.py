@@ -33,18 +33,18 @@ def parse(data: bytes) -> ParsedDocument:
     """
     archive = open_zip(data)
     _refuse_protected(archive)
-    name, package = _package(archive)
+    name, package = _find_package(archive)
     builder = Builder()
-    for chapter in _chapters(package, posixpath.dirname(name)):
+    for chapter in _list_chapters(package, posixpath.dirname(name)):
         page = read_member(archive, chapter)
         if page is not None:
-            with suppress(_Blank):
+            with suppress(_BlankPage):
                 add_blocks(builder, _parse_page(page))
-    title, metadata = _properties(package)
+    title, metadata = _read_properties(package)
     return builder.build(title, metadata)
 
 
-class _Blank(Exception):
+class _BlankPage(Exception):
     """Raised for a page that holds no text."""
 
 
@@ -53,7 +53,7 @@ def _parse_page(page: bytes) -> ParsedDocument:
         return parse_html(page)
     except ParseRefusal as refusal:
         if refusal.outcome in {"empty", "no_text_layer"}:
-            raise _Blank from refusal
+            raise _BlankPage from refusal
         raise
 
 
@@ -65,7 +65,7 @@ def _refuse_protected(archive: zipfile.ZipFile) -> None:
         raise ParseRefusal("encrypted", "chapters are protected (DRM); use an unprotected copy")
 
 
-def _package(archive: zipfile.ZipFile) -> tuple[str, Element]:
+def _find_package(archive: zipfile.ZipFile) -> tuple[str, Element]:
     container = read_xml_member(archive, "META-INF/container.xml")
     files = [] if container is None else list(iter_descendants(container, "rootfile"))
     declared = [file.get("full-path") or "" for file in files]
@@ -77,7 +77,7 @@ def _package(archive: zipfile.ZipFile) -> tuple[str, Element]:
     raise ParseRefusal("failed", "no package file (.opf); not a complete EPUB")
 
 
-def _chapters(package: Element, folder: str) -> Iterator[str]:
+def _list_chapters(package: Element, folder: str) -> Iterator[str]:
     manifest, spine = find_child(package, "manifest"), find_child(package, "spine")
     items = (
         {}
@@ -92,7 +92,7 @@ def _chapters(package: Element, folder: str) -> Iterator[str]:
             yield posixpath.normpath(posixpath.join(folder, target))
 
 
-def _properties(package: Element) -> tuple[str, Mapping[str, Scalar]]:
+def _read_properties(package: Element) -> tuple[str, Mapping[str, Scalar]]:
     metadata = find_child(package, "metadata")
     values: dict[str, str] = {}
     for item in [] if metadata is None else metadata:

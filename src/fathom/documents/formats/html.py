@@ -33,23 +33,23 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 @dataclass(slots=True)
-class _List:
+class _OpenList:
     ordered: bool
     style: str
     numbers: "count[int]"
 
 
 @dataclass(slots=True)
-class Page:
+class HtmlWalk:
     """A walk over an element tree without recursion, so that no depth can exhaust the stack."""
 
     builder: Builder
     _words: list[str] = field(default_factory=list)
-    _lists: list[_List] = field(default_factory=list)
+    _lists: list[_OpenList] = field(default_factory=list)
     _label: str | None = None
     _terms: list[str] = field(default_factory=list)
 
-    def add(self, root: Any) -> None:  # noqa: ANN401 - lxml has no types
+    def add_tree(self, root: Any) -> None:  # noqa: ANN401 - lxml has no types
         """Add all visible text under `root`."""
         # Pairs of (element, entering?); the text after an element is added when the walk leaves it.
         todo = [(root, True)]
@@ -58,7 +58,7 @@ class Page:
             if not entering:
                 self._leave(element)
                 self._words.append(element.tail or "")
-            elif not is_seen(element) or self._whole(element):
+            elif not is_visible(element) or self._add_whole(element):
                 self._words.append(element.tail or "")
             else:
                 self._enter(element)
@@ -67,18 +67,18 @@ class Page:
                 todo.extend((child, True) for child in reversed(element))
         self._flush()
 
-    def _whole(self, element: Any) -> bool:  # noqa: ANN401
+    def _add_whole(self, element: Any) -> bool:  # noqa: ANN401
         """Add an element that is read in one go; return whether `element` was one."""
         tag = element.tag
         if len(tag) == 2 and tag[0] == "h" and tag[1] in "123456":
             self._flush()
-            self.builder.add_heading(seen_text(element), int(tag[1]))
+            self.builder.add_heading(get_visible_text(element), int(tag[1]))
         elif tag == "pre":
             self._flush()
-            self.builder.add_code(seen_text(element, keep=True))
+            self.builder.add_code(get_visible_text(element, keep_space=True))
         elif tag == "tr":
             self._flush()
-            self._row(element)
+            self._add_row(element)
         else:
             return False
         return True
@@ -92,24 +92,24 @@ class Page:
         if tag in {"ul", "ol", "menu"}:
             start = element.get("start") or "1"
             first = int(start) if re.fullmatch(r"-?\d{1,6}", start) else 1
-            self._lists.append(_List(tag == "ol", element.get("type") or "1", count(first)))
+            self._lists.append(_OpenList(tag == "ol", element.get("type") or "1", count(first)))
         elif tag == "li":
-            self._label = self._next_label()
+            self._label = self._make_label()
 
     def _leave(self, element: Any) -> None:  # noqa: ANN401
         if element.tag == "dt":
-            self._terms.append(_tidy("".join(self._words)))
+            self._terms.append(_collapse_space("".join(self._words)))
             self._words.clear()
         if element.tag in _BLOCKS:
             self._flush()
         if element.tag == "dl":
-            self._explain("")
+            self._add_definition("")
         if element.tag in {"ul", "ol", "menu"} and self._lists:
             self._lists.pop()
         elif element.tag == "li":
             self._label = None
 
-    def _next_label(self) -> str:
+    def _make_label(self) -> str:
         if not self._lists or not self._lists[-1].ordered:
             return "-"
         number = next(self._lists[-1].numbers)
@@ -119,23 +119,25 @@ class Page:
             return f"{letter.upper() if style == 'A' else letter}."
         return f"{number}."
 
-    def _row(self, element: Any) -> None:  # noqa: ANN401
+    def _add_row(self, element: Any) -> None:  # noqa: ANN401
         cells = [cell for cell in element if cell.tag in {"td", "th"}]
         # A table inside a cell is layout: its contents are read as separate blocks.
         if any(next(cell.iter("table"), None) is not None for cell in cells):
             for cell in cells:
-                Page(self.builder).add(cell)
+                HtmlWalk(self.builder).add_tree(cell)
         else:
             head = all(cell.tag == "th" for cell in cells)
-            self.builder.add_row([seen_text(cell) for cell in cells if is_seen(cell)], head=head)
+            self.builder.add_row(
+                [get_visible_text(cell) for cell in cells if is_visible(cell)], head=head
+            )
 
     def _flush(self) -> None:
-        text = _tidy("".join(self._words))
+        text = _collapse_space("".join(self._words))
         self._words.clear()
         if not text:
             return
         if self._terms:
-            self._explain(text)
+            self._add_definition(text)
         elif self._label is not None:
             self.builder.add_item(text, self._label)
             self._label = None
@@ -144,14 +146,14 @@ class Page:
         else:
             self.builder.add_paragraph(text)
 
-    def _explain(self, text: str) -> None:
+    def _add_definition(self, text: str) -> None:
         """Add a text with the terms that it explains, as an item of a list."""
         terms = ", ".join(filter(None, self._terms))
         self._terms.clear()
         self.builder.add_item(": ".join(filter(None, (terms, text))))
 
 
-def is_seen(element: Any) -> bool:  # noqa: ANN401
+def is_visible(element: Any) -> bool:  # noqa: ANN401
     """Return whether a reader of the page sees the element."""
     tag = element.tag
     if not isinstance(tag, str) or tag in _UNSEEN:  # a comment's tag is a function
@@ -161,7 +163,7 @@ def is_seen(element: Any) -> bool:  # noqa: ANN401
     return not _HIDING.search(element.get("style") or "")
 
 
-def seen_text(root: Any, *, keep: bool = False) -> str:  # noqa: ANN401
+def get_visible_text(root: Any, *, keep_space: bool = False) -> str:  # noqa: ANN401
     """Return the visible text under one element.
 
     Args:
@@ -177,21 +179,21 @@ def seen_text(root: Any, *, keep: bool = False) -> str:  # noqa: ANN401
             continue
         if element is not root:
             todo.append(element.tail or "")
-        if element is root or is_seen(element):
-            words.append(_before(element.tag, keep=keep))
+        if element is root or is_visible(element):
+            words.append(_get_separator(element.tag, keep_space=keep_space))
             todo.extend(reversed(element))
             todo.append(element.text or "")
     text = "".join(words)
-    return text.replace("\x0b", "\n") if keep else _tidy(text)
+    return text.replace("\x0b", "\n") if keep_space else _collapse_space(text)
 
 
-def _before(tag: object, *, keep: bool) -> str:
+def _get_separator(tag: object, *, keep_space: bool) -> str:
     if tag == "br":
-        return "\n" if keep else "\x0b"
+        return "\n" if keep_space else "\x0b"
     return " " if tag in _BLOCKS or tag in {"td", "th", "tr"} else ""
 
 
-def _tidy(text: str) -> str:
+def _collapse_space(text: str) -> str:
     """Collapse white space as a browser does; a forced line break stays one."""
     lines = (_SPACE.sub(" ", line).strip() for line in text.split("\x0b"))
     return "\n".join(line for line in lines if line)
@@ -237,8 +239,8 @@ def add_html(builder: Builder, text: str) -> tuple[str, dict[str, Scalar]]:
         root = html.document_fromstring(_ENCODING.sub("", text).replace("\x00", ""))
     except (ParserError, ValueError) as error:
         raise ParseRefusal("empty", f"holds no readable HTML: {error}") from error
-    Page(builder).add(root)
-    return " ".join((root.findtext(".//title") or "").split()), _facts(root)
+    HtmlWalk(builder).add_tree(root)
+    return " ".join((root.findtext(".//title") or "").split()), _read_facts(root)
 
 
 def _check_size(text: str) -> None:
@@ -253,7 +255,7 @@ def _check_size(text: str) -> None:
         raise ParseRefusal("failed", f"nests tags more than {_MOST_DEEP} deep")
 
 
-def _facts(root: html.HtmlElement) -> dict[str, Scalar]:
+def _read_facts(root: html.HtmlElement) -> dict[str, Scalar]:
     facts: dict[str, Scalar] = {}
     for meta in root.iter("meta"):
         name = (meta.get("name") or meta.get("property") or "").lower().removeprefix("article:")

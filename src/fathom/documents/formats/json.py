@@ -7,7 +7,7 @@ from typing import Any
 from fathom.documents.base import Builder, ParsedDocument, ParseRefusal
 from fathom.documents.decode import decode_text
 
-_LOOKED_AT = 3
+_SAMPLE_LINES = 3
 _DEEPEST = 60
 _LONG = 80
 _TITLES = ("title", "name", "judul", "nama", "heading", "subject", "id")
@@ -22,9 +22,9 @@ def parse(data: bytes) -> ParsedDocument:
     text = decode_text(data)
     builder = Builder()
     try:
-        _add(builder, json.loads(text), 1)
+        _add_value(builder, json.loads(text), 1)
     except json.JSONDecodeError as error:
-        lines = list(_lines(text, error))
+        lines = list(_read_lines(text, error))
         for number, value in enumerate(lines, 1):
             _add_element(builder, value, number, 1)
     except RecursionError:
@@ -32,22 +32,22 @@ def parse(data: bytes) -> ParsedDocument:
     return builder.build(opening=False)
 
 
-def recognise(text: str) -> bool:
+def is_json(text: str) -> bool:
     """Return whether `text` is JSON, or each of its first lines is."""
-    lines = [line for line in text[:1_000_000].splitlines()[: _LOOKED_AT + 1] if line.strip()]
-    if len(lines) > 1 and all(_loads(line) for line in lines[:_LOOKED_AT]):
+    lines = [line for line in text[:1_000_000].splitlines()[: _SAMPLE_LINES + 1] if line.strip()]
+    if len(lines) > 1 and all(_is_container(line) for line in lines[:_SAMPLE_LINES]):
         return True
-    return _loads(text)
+    return _is_container(text)
 
 
-def _loads(text: str) -> bool:
+def _is_container(text: str) -> bool:
     try:
         return isinstance(json.loads(text), dict | list)
     except (ValueError, RecursionError):
         return False
 
 
-def _lines(text: str, error: json.JSONDecodeError) -> Iterator[Any]:
+def _read_lines(text: str, error: json.JSONDecodeError) -> Iterator[Any]:
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
@@ -59,19 +59,19 @@ def _lines(text: str, error: json.JSONDecodeError) -> Iterator[Any]:
             ) from None
 
 
-def _add(builder: Builder, value: object, level: int) -> None:
+def _add_value(builder: Builder, value: object, level: int) -> None:
     if level > _DEEPEST:
         raise ParseRefusal("failed", f"JSON is nested more than {_DEEPEST} deep")
     if isinstance(value, dict):
         _add_object(builder, value, level)
     elif isinstance(value, list):
         if all(not isinstance(item, dict | list) for item in value):
-            builder.add_paragraph(", ".join(filter(None, map(_word, value))))
+            builder.add_paragraph(", ".join(filter(None, map(_format_value, value))))
         else:
             for number, item in enumerate(value, 1):
                 _add_element(builder, item, number, level)
     else:
-        builder.add_paragraph(_word(value))
+        builder.add_paragraph(_format_value(value))
 
 
 def _add_object(builder: Builder, value: dict[str, Any], level: int) -> None:
@@ -83,12 +83,16 @@ def _add_object(builder: Builder, value: dict[str, Any], level: int) -> None:
         elif isinstance(item, str) and ("\n" in item.strip() or len(item) > 10 * _LONG):
             builder.add_paragraph(f"{key}: {item}")
         else:
-            word = ", ".join(map(_word, item)) if isinstance(item, list) else _word(item)
+            word = (
+                ", ".join(map(_format_value, item))
+                if isinstance(item, list)
+                else _format_value(item)
+            )
             if word.strip():
                 builder.add_row([f"{key}: {word}"])
     for key, item in nested:
         builder.add_heading(key, level)
-        _add(builder, item, level + 1)
+        _add_value(builder, item, level + 1)
 
 
 def _add_element(builder: Builder, value: object, number: int, level: int) -> None:
@@ -98,22 +102,24 @@ def _add_element(builder: Builder, value: object, number: int, level: int) -> No
         ):
             _add_record(builder, value)
             return
-        builder.add_heading(_title(value) or str(number), level)
-        _add(builder, value, level + 1)
+        builder.add_heading(_find_title(value) or str(number), level)
+        _add_value(builder, value, level + 1)
     else:
-        _add(builder, value, level)
+        _add_value(builder, value, level)
 
 
 def _add_record(builder: Builder, value: dict[str, Any]) -> None:
     cells = []
     for key, item in value.items():
-        word = ", ".join(map(_word, item)) if isinstance(item, list) else _word(item)
+        word = (
+            ", ".join(map(_format_value, item)) if isinstance(item, list) else _format_value(item)
+        )
         if word.strip():
             cells.append(f"{key}: {word}")
     builder.add_row(cells)
 
 
-def _title(value: dict[str, Any]) -> str:
+def _find_title(value: dict[str, Any]) -> str:
     titles = (str(value[key]) for key in _TITLES if isinstance(value.get(key), str | int))
     return next((title for title in titles if 0 < len(title) <= _LONG), "")
 
@@ -122,7 +128,7 @@ def _is_short_list(value: object) -> bool:
     return isinstance(value, list) and all(not isinstance(item, dict | list) for item in value)
 
 
-def _word(value: object) -> str:
+def _format_value(value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -44,15 +44,15 @@ def parse(data: bytes) -> ParsedDocument:
     Raises:
         ParseRefusal: For binary data, unknown encodings and mere white space.
     """
-    text = without_overstrikes(decode_text(data)).replace("\r\n", "\n").replace("\r", "\n")
+    text = remove_overstrikes(decode_text(data)).replace("\r\n", "\n").replace("\r", "\n")
     builder = Builder()
     add = add_source if is_source(text) else add_printed
     return builder.build(add(builder, text), opening=False)
 
 
-def recognise(text: str) -> bool:
+def is_manual(text: str) -> bool:
     """Return whether a text is a manual page."""
-    return is_source(text) or is_printed(without_overstrikes(text[:10_000]))
+    return is_source(text) or is_printed(remove_overstrikes(text[:10_000]))
 
 
 def is_printed(text: str) -> bool:
@@ -66,13 +66,13 @@ def is_source(text: str) -> bool:
     return begins and _SOURCE_SECTION.search(text) is not None
 
 
-def bare(text: str) -> str:
+def remove_printer_marks(text: str) -> str:
     """Return the words of a text, line by line, without a manual page's marks for the printer."""
-    text = without_overstrikes(text)
-    return plain_source(text) if is_source(text) else text
+    text = remove_overstrikes(text)
+    return remove_escapes(text) if is_source(text) else text
 
 
-def without_overstrikes(text: str) -> str:
+def remove_overstrikes(text: str) -> str:
     """Remove the letters that a printer would have struck twice or underlined."""
     return _OVERSTRUCK.sub("", text) if "\x08" in text else text
 
@@ -83,11 +83,11 @@ def add_printed(builder: Builder, text: str) -> str:
     Returns:
         The page's description under NAME; empty without one.
     """
-    lines = running_heads.bare(text).split("\n")
+    lines = running_heads.remove_running_heads(text).split("\n")
     title, body = "", list[str]()
     at_name = False
     for at, line in enumerate(lines):
-        level = _level(lines, at)
+        level = _find_level(lines, at)
         if not level:
             body.append(line)
             match = _NAMED.match(line) if at_name and not title else None
@@ -101,7 +101,7 @@ def add_printed(builder: Builder, text: str) -> str:
     return title
 
 
-def _level(lines: list[str], at: int) -> int | None:
+def _find_level(lines: list[str], at: int) -> int | None:
     """Return the level of a section's title, which is less indented than the text below it."""
     match = _SECTION.fullmatch(lines[at].rstrip())
     previous = lines[at - 1] if at else ""
@@ -126,18 +126,18 @@ def add_source(builder: Builder, text: str) -> str:
     """
     title, body = "", list[str]()
     at_name = False
-    for line in plain_source(text).split("\n"):
-        macro = _macro(line)
+    for line in remove_escapes(text).split("\n"):
+        macro = _get_macro(line)
         if macro in _HEADINGS:
             add_text(builder, "\n".join(body))
             body.clear()
-            heading = _said(line)
+            heading = _get_argument(line)
             at_name = heading.upper() in {"NAME", "NAMA"}
             builder.add_heading(heading, _HEADINGS[macro])
         elif macro in _BREAKS:
-            body += ["", "" if macro in _MUTE else _WIDTH.sub("", _said(line))]
+            body += ["", "" if macro in _MUTE else _WIDTH.sub("", _get_argument(line))]
         elif macro not in _SILENT:
-            body.append(_said(line) if macro else line)
+            body.append(_get_argument(line) if macro else line)
             if at_name and not title:
                 match = _NAMED.match(" ".join(body))
                 title = match["title"].strip()[:_TITLE_CHARS] if match else ""
@@ -145,19 +145,19 @@ def add_source(builder: Builder, text: str) -> str:
     return title
 
 
-def plain_source(text: str) -> str:
+def remove_escapes(text: str) -> str:
     """Remove the escapes of roff; each line stays a line."""
     for escape, letters in _ESCAPES:
         text = escape.sub(letters, text)
     return text
 
 
-def _macro(line: str) -> str:
+def _get_macro(line: str) -> str:
     match = re.match(r"[.'][ \t]*([A-Za-z]*)", line)
     return (match[1] or "ad") if match else ""
 
 
-def _said(line: str) -> str:
+def _get_argument(line: str) -> str:
     """Return the text that a macro prints, without quotes."""
     name, _, rest = line[1:].strip().partition(" ")
     return _LEADS.get(name, "") + rest.replace('"', "").strip()

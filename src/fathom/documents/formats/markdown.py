@@ -26,7 +26,7 @@ def parse(data: bytes) -> ParsedDocument:
     facts: dict[str, str] = {}
     front = _FRONT_MATTER.match(text)
     if front:
-        facts = _facts(front["lines"])
+        facts = _read_facts(front["lines"])
         text = text[front.end() :]
     title = facts.pop("title", "").strip("\"'")
     builder = Builder()
@@ -36,11 +36,11 @@ def parse(data: bytes) -> ParsedDocument:
 
 def add_markdown(builder: Builder, text: str) -> None:
     """Add the blocks of a Markdown text."""
-    _add_all(builder, Node(_reader().parse(text)))
+    _add_all(builder, Node(_get_parser().parse(text)))
 
 
 @cache
-def _reader() -> MarkdownIt:
+def _get_parser() -> MarkdownIt:
     """Return the shared Markdown parser.
 
     It keeps nothing of a text; making one takes longer than reading a small file.
@@ -48,7 +48,7 @@ def _reader() -> MarkdownIt:
     return MarkdownIt("commonmark", {"maxNesting": _MOST_NESTED}).enable("table")
 
 
-def _facts(lines: str) -> dict[str, str]:
+def _read_facts(lines: str) -> dict[str, str]:
     """Return the flat values as written; nested values and keys without a value are left out."""
     matches = (_FRONT_LINE.fullmatch(line.rstrip()) for line in lines.split("\n"))
     pairs = ((m["key"].lower(), _COMMENT.sub("", m["value"])) for m in matches if m)
@@ -64,11 +64,11 @@ def _add_all(builder: Builder, node: Node, label: str = "") -> None:
 def _add(builder: Builder, node: Node, label: str) -> None:
     match node.type:
         case "heading":
-            builder.add_heading(_inline(node), int(node.tag[1:]))
+            builder.add_heading(_collect_text(node), int(node.tag[1:]))
         case "paragraph" if label:
-            builder.add_item(_inline(node), label)
+            builder.add_item(_collect_text(node), label)
         case "paragraph":
-            builder.add_paragraph(_inline(node))
+            builder.add_paragraph(_collect_text(node))
         case "fence" | "code_block":
             builder.add_code(node.content)
         case "html_block":
@@ -77,7 +77,7 @@ def _add(builder: Builder, node: Node, label: str) -> None:
             _add_list(builder, node)
         case "tr":
             head = node.parent is not None and node.parent.type == "thead"
-            builder.add_row([_inline(cell) for cell in node.children], head=head)
+            builder.add_row([_collect_text(cell) for cell in node.children], head=head)
         case _:
             _add_all(builder, node, label)
 
@@ -101,7 +101,7 @@ def _add_html(builder: Builder, content: str) -> None:
             raise
 
 
-def _inline(node: Node) -> str:
+def _collect_text(node: Node) -> str:
     """Return the words of a block without marks; wrapped lines are joined."""
     words = []
     for child in node.walk():

@@ -27,11 +27,11 @@ def parse(data: bytes) -> ParsedDocument:
     for cell in cells:
         if isinstance(cell, dict):
             _add_cell(builder, cell)
-    return builder.build(_title(notebook))
+    return builder.build(_find_title(notebook))
 
 
 def _add_cell(builder: Builder, cell: dict[str, Any]) -> None:
-    source = _joined(cell.get("source", cell.get("input")))
+    source = _join_lines(cell.get("source", cell.get("input")))
     match cell.get("cell_type"):
         case "markdown":
             add_markdown(builder, source)
@@ -43,23 +43,23 @@ def _add_cell(builder: Builder, cell: dict[str, Any]) -> None:
             builder.add_code(source)
             for output in cell.get("outputs") or []:
                 if isinstance(output, dict):
-                    builder.add_code(_output(output)[:_LONGEST_OUTPUT])
+                    builder.add_code(_get_output_text(output)[:_LONGEST_OUTPUT])
 
 
-def _output(output: dict[str, Any]) -> str:
+def _get_output_text(output: dict[str, Any]) -> str:
     data = output.get("data")
     if isinstance(data, dict):
-        return _joined(data.get("text/plain"))
-    return _joined(output.get("text"))
+        return _join_lines(data.get("text/plain"))
+    return _join_lines(output.get("text"))
 
 
-def _title(notebook: dict[str, Any]) -> str:
+def _find_title(notebook: dict[str, Any]) -> str:
     metadata = notebook.get("metadata")
     title = metadata.get("title") if isinstance(metadata, dict) else None
     return title if isinstance(title, str) else ""
 
 
-def _joined(lines: object) -> str:
+def _join_lines(lines: object) -> str:
     if isinstance(lines, list):
         return "".join(str(line) for line in lines)
     return lines if isinstance(lines, str) else ""

@@ -5,8 +5,13 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from fathom.documents.base import NEEDS_OCR, Builder, ParsedDocument, ParseRefusal
-from fathom.documents.formats.pdf.layout import add_pages, opening_title
-from fathom.documents.formats.pdf.lines import Line, PageLines, Recogniser, recognised_facts
+from fathom.documents.formats.pdf.layout import add_pages, find_opening_title
+from fathom.documents.formats.pdf.lines import (
+    PageLines,
+    PrintedLine,
+    Recogniser,
+    summarize_recognition,
+)
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -35,9 +40,9 @@ def parse(data: bytes, recogniser: Recogniser | None = None) -> ParsedDocument:
     Image.MAX_IMAGE_PIXELS = None  # `_prepare_pixels` checks the size before anything is unpacked
     try:
         with Image.open(io.BytesIO(data), formats=KINDS) as picture:
-            frames = _frames(picture)
+            frames = _count_frames(picture)
             recogniser.begin(frames)
-            pages = list(_pages(picture, frames, recogniser))
+            pages = list(_recognise_pages(picture, frames, recogniser))
     except (ParseRefusal, MemoryError):
         raise
     except Exception as error:  # Pillow passes on the errors of all its decoders
@@ -45,16 +50,16 @@ def parse(data: bytes, recogniser: Recogniser | None = None) -> ParsedDocument:
         raise ParseRefusal(
             "failed", f"damaged picture ({type(error).__name__}: {words})"
         ) from error
-    if sum(_letters(page.lines) for page in pages) < _FEWEST_LETTERS:
+    if sum(_count_letters(page.lines) for page in pages) < _FEWEST_LETTERS:
         raise ParseRefusal(
             "no_document", "is a picture with hardly any text that could be recognised"
         )
     builder = Builder()
     add_pages(builder, pages)
-    return builder.build(opening_title(pages[0]), recognised_facts(pages), opening=False)
+    return builder.build(find_opening_title(pages[0]), summarize_recognition(pages), opening=False)
 
 
-def lines_on(data: bytes, recogniser: Recogniser) -> tuple[Line, ...]:
+def recognise_lines(data: bytes, recogniser: Recogniser) -> tuple[PrintedLine, ...]:
     """Return the lines on one picture, after `Recogniser.begin`; none with hardly any text.
 
     Raises:
@@ -65,19 +70,19 @@ def lines_on(data: bytes, recogniser: Recogniser) -> tuple[Line, ...]:
     Image.MAX_IMAGE_PIXELS = None  # `_prepare_pixels` checks the size, as for `parse`
     try:
         with Image.open(io.BytesIO(data), formats=KINDS) as picture:
-            lines = recogniser.read(_pixels(picture))
+            lines = recogniser.read(_prepare_pixels(picture))
     except (ParseRefusal, MemoryError):
         raise
     except Exception as error:  # Pillow passes on the errors of all its decoders
         raise ParseRefusal("failed", f"damaged picture ({type(error).__name__})") from error
-    return lines if _letters(lines) >= _FEWEST_LETTERS else ()
+    return lines if _count_letters(lines) >= _FEWEST_LETTERS else ()
 
 
-def _letters(lines: Iterable[Line]) -> int:
+def _count_letters(lines: Iterable[PrintedLine]) -> int:
     return sum(sum(map(str.isalnum, line.text)) for line in lines)
 
 
-def _frames(picture: "Image") -> int:
+def _count_frames(picture: "Image") -> int:
     """Return how many pages a file has; a photograph may carry others, such as its depth.
 
     Raises:
@@ -91,13 +96,13 @@ def _frames(picture: "Image") -> int:
     return frames if picture.format == "TIFF" else 1
 
 
-def _pages(picture: "Image", frames: int, recogniser: Recogniser) -> Iterator[PageLines]:
+def _recognise_pages(picture: "Image", frames: int, recogniser: Recogniser) -> Iterator[PageLines]:
     for frame in range(frames):
         picture.seek(frame)
-        yield PageLines(number=frame + 1, lines=recogniser.read(_pixels(picture)))
+        yield PageLines(number=frame + 1, lines=recogniser.read(_prepare_pixels(picture)))
 
 
-def _pixels(picture: "Image") -> Any:  # noqa: ANN401 - an array; numpy is imported below
+def _prepare_pixels(picture: "Image") -> Any:  # noqa: ANN401 - an array; numpy is imported below
     """Return the pixels upright, on white, and no larger than `READ_PIXELS`.
 
     Raises:
@@ -117,21 +122,21 @@ def _pixels(picture: "Image") -> Any:  # noqa: ANN401 - an array; numpy is impor
     size = max(1, int(width * share)), max(1, int(height * share))
     if share < 1 and picture.format == "JPEG":
         picture.draft("RGB", size)  # decodes at a half or a quarter of the size, which is faster
-    whole = _plain(picture)
-    flat = _on_white(whole.resize(size, Image.Resampling.BOX) if share < 1 else whole)
+    whole = _reduce_depth(picture)
+    flat = _paint_on_white(whole.resize(size, Image.Resampling.BOX) if share < 1 else whole)
     flat.getexif()[_ORIENTATION] = orientation
     upright = ImageOps.exif_transpose(flat)
     return np.ascontiguousarray(np.asarray(upright)[:, :, ::-1])
 
 
-def _plain(picture: "Image") -> "Image":
+def _reduce_depth(picture: "Image") -> "Image":
     """Convert a picture to eight bits a colour, so that it can be scaled."""
     if picture.mode.startswith(("I", "F")):  # convert() would cut off deep greys
         return picture.point(lambda value: value / 256).convert("L")
     return picture.convert("RGBA" if picture.has_transparency_data else "RGB")
 
 
-def _on_white(picture: "Image") -> "Image":
+def _paint_on_white(picture: "Image") -> "Image":
     from PIL import Image
 
     if picture.mode != "RGBA":

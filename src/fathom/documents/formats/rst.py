@@ -44,10 +44,10 @@ def parse(data: bytes) -> ParsedDocument:
         complaint.parent.remove(complaint)  # some stand inside a block that is read as one text
     builder = Builder()
     _add_all(builder, tree, 0)
-    return builder.build(_title(tree))
+    return builder.build(_find_title(tree))
 
 
-def _title(tree: nodes.document) -> str:
+def _find_title(tree: nodes.document) -> str:
     """Return the title that a `:title:` field at the head, or a directive of this name, gives."""
     head = next((child for child in tree.children if not isinstance(child, _UNSEEN)), None)
     fields = head.children if isinstance(head, nodes.docinfo | nodes.field_list) else ()
@@ -86,9 +86,9 @@ def _add_leaf(builder: Builder, node: nodes.Node, level: int) -> bool:
         case nodes.field() | nodes.option_list_item():
             builder.add_paragraph(": ".join(part.astext() for part in node.children))
         case nodes.footnote() | nodes.citation():
-            builder.add_footnote(*_footnote(node))
+            builder.add_footnote(*_split_footnote(node))
         case nodes.TextElement():
-            builder.add_paragraph(_joined(node.astext()))
+            builder.add_paragraph(_join_lines(node.astext()))
         case _:
             return False
     return True
@@ -100,16 +100,16 @@ def _add_list(builder: Builder, node: nodes.Element, level: int) -> None:
         label = f"{next(numbers)}." if isinstance(node, nodes.enumerated_list) else "-"
         for child in item.children:
             if isinstance(child, nodes.paragraph) and label:
-                builder.add_item(_joined(child.astext()), label)
+                builder.add_item(_join_lines(child.astext()), label)
             else:
                 _add(builder, child, level)
             label = ""
 
 
-def _footnote(node: nodes.Element) -> tuple[str, str]:
+def _split_footnote(node: nodes.Element) -> tuple[str, str]:
     label, *rest = node.children
-    return " ".join(_joined(part.astext()) for part in rest), label.astext()
+    return " ".join(_join_lines(part.astext()) for part in rest), label.astext()
 
 
-def _joined(text: str) -> str:
+def _join_lines(text: str) -> str:
     return " ".join(text.split("\n"))

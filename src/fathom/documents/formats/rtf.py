@@ -40,7 +40,7 @@ def parse(data: bytes) -> ParsedDocument:
         ParseRefusal: `failed` when it nests too deeply, `empty` without text.
     """
     builder = Builder()
-    for paragraph in _Reader(data).text().split("\n\n"):
+    for paragraph in RtfReader(data).read_text().split("\n\n"):
         if " | " in paragraph:
             builder.add_row(paragraph.removesuffix(" | ").split(" | "))
         else:
@@ -48,33 +48,33 @@ def parse(data: bytes) -> ParsedDocument:
     return builder.build()
 
 
-class _Reader:
+class RtfReader:
     """A single pass over the tokens of a file."""
 
     def __init__(self, data: bytes) -> None:
         self._data = data
-        self._encoding = _code_page(data)
+        self._encoding = _read_code_page(data)
         self._groups = [_Group()]
         self._pieces: list[str] = []
         self._to_skip = 0
 
-    def text(self) -> str:
+    def read_text(self) -> str:
         for token in _TOKEN.finditer(self._data):
             word, number, octet, sign, brace, plain = token.groups()
             if brace:
-                self._brace(brace)
+                self._handle_brace(brace)
             elif word:
-                self._word(word, int(number) if number else None)
+                self._handle_word(word, int(number) if number else None)
             elif sign:
-                self._sign(sign)
+                self._handle_sign(sign)
             elif octet:
-                self._octets(bytes.fromhex(octet.decode("ascii")))
+                self._handle_octets(bytes.fromhex(octet.decode("ascii")))
             elif plain:
-                self._octets(plain)
+                self._handle_octets(plain)
         # RTF writes a character beyond the basic plane as two surrogates.
         return "".join(self._pieces).encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
-    def _brace(self, brace: bytes) -> None:
+    def _handle_brace(self, brace: bytes) -> None:
         if brace == b"{":
             if len(self._groups) > _DEEPEST:
                 raise ParseRefusal("failed", f"RTF groups are nested more than {_DEEPEST} deep")
@@ -84,7 +84,7 @@ class _Reader:
         # A brace ends the stand-ins that an older reader would show.
         self._to_skip = 0
 
-    def _word(self, word: bytes, number: int | None) -> None:
+    def _handle_word(self, word: bytes, number: int | None) -> None:
         group = self._groups[-1]
         if word in _UNSEEN or (word == b"v" and number != 0):
             group.hidden = True
@@ -93,32 +93,32 @@ class _Reader:
         elif word == b"uc":
             group.stand_ins = max(number or 0, 0)
         elif word == b"u" and number is not None:
-            self._show(chr(number % 0x10000))
+            self._append(chr(number % 0x10000))
             self._to_skip = group.stand_ins
         elif word in _SIGNS:
-            self._show(_SIGNS[word])
+            self._append(_SIGNS[word])
 
-    def _sign(self, sign: bytes) -> None:
+    def _handle_sign(self, sign: bytes) -> None:
         if sign == b"*":
             self._groups[-1].hidden = True  # "ignore this group if you do not know its name"
         elif sign in b"\\{}":
-            self._octets(sign)
+            self._handle_octets(sign)
         elif sign in b"\r\n":
-            self._show("\n\n")
+            self._append("\n\n")
         else:
-            self._show(_ESCAPED.get(sign, ""))
+            self._append(_ESCAPED.get(sign, ""))
 
-    def _octets(self, octets: bytes) -> None:
+    def _handle_octets(self, octets: bytes) -> None:
         skipped = min(self._to_skip, len(octets))
         self._to_skip -= skipped
-        self._show(octets[skipped:].decode(self._encoding, "replace"))
+        self._append(octets[skipped:].decode(self._encoding, "replace"))
 
-    def _show(self, text: str) -> None:
+    def _append(self, text: str) -> None:
         if not self._groups[-1].hidden:
             self._pieces.append(text)
 
 
-def _code_page(data: bytes) -> str:
+def _read_code_page(data: bytes) -> str:
     match = re.search(rb"\\ansicpg(\d{3,5})", data[:2000])
     name = f"cp{match[1].decode('ascii')}" if match else "cp1252"
     try:

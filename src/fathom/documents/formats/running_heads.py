@@ -21,11 +21,11 @@ _MANUAL_FOOT = re.compile(r"\s*\S.*(?:\t| {2})[ \t]*(?P<name>[\w.:+@-]+\(\d\w*\)
 _ENDED = (".", "!", "?", ":", ";", '"')
 
 
-Places = list[list[int]]
+LinePlaces = list[list[int]]
 """The indices of lines, for each page."""
 
 
-def kept(pages: Sequence[Sequence[str]]) -> Places:
+def select_body_lines(pages: Sequence[Sequence[str]]) -> LinePlaces:
     """Return the places of the lines of each page that are not running heads or feet.
 
     Running heads and feet stand at the edges of most pages. Numbers in them may differ, and page
@@ -34,82 +34,88 @@ def kept(pages: Sequence[Sequence[str]]) -> Places:
     of the one before, followed by three dots.
     """
     places = [list(range(len(page))) for page in pages]
-    places = _peeled(pages, places, _repeated(_shown(pages, places)))
+    places = _drop_edges(pages, places, _find_repeated(_select_lines(pages, places)))
     # Once heads are gone, page numbers below them stand at the edge.
-    places = _peeled(pages, places, _repeated(_shown(pages, places)) & {_NUMBER})
-    return _without_catchwords(pages, places)
+    places = _drop_edges(pages, places, _find_repeated(_select_lines(pages, places)) & {_NUMBER})
+    return _drop_catchwords(pages, places)
 
 
-def bare(text: str) -> str:
+def remove_running_heads(text: str) -> str:
     """Return a plain text without running heads and feet.
 
     Form feeds end its pages; a sentence that runs over a page's end is joined. The lines of a
     printed manual page with its name at the margin are removed.
     """
-    return _without_margins(_unpaged(text) if "\f" in text else text)
+    return _drop_margins(_join_pages(text) if "\f" in text else text)
 
 
-def _repeated(pages: Sequence[Sequence[str]]) -> frozenset[str]:
+def _find_repeated(pages: Sequence[Sequence[str]]) -> frozenset[str]:
     pages = [page for page in pages if page]
     counts: Counter[str] = Counter()
     for page in pages:
-        counts.update({_shape(line) for at, line in enumerate(page) if _at_edge(page, at)})
+        counts.update(
+            {_normalize_line(line) for at, line in enumerate(page) if _is_at_edge(page, at)}
+        )
     if len(pages) < _FEWEST_PAGES:
         return frozenset()
     return frozenset(shape for shape, n in counts.items() if n >= _EDGE_SHARE * len(pages))
 
 
-def _shown(pages: Sequence[Sequence[str]], places: Places) -> list[list[str]]:
+def _select_lines(pages: Sequence[Sequence[str]], places: LinePlaces) -> list[list[str]]:
     return [
         [page[at] for at in page_places] for page, page_places in zip(pages, places, strict=True)
     ]
 
 
-def _peeled(pages: Sequence[Sequence[str]], places: Places, unwanted: Set[str]) -> Places:
+def _drop_edges(
+    pages: Sequence[Sequence[str]], places: LinePlaces, unwanted: Set[str]
+) -> LinePlaces:
     """Return the places without those of unwanted lines at an edge."""
     return [
         [
             at
             for index, at in enumerate(page_places)
-            if not (_at_edge(lines, index) and _shape(lines[index]) in unwanted)
+            if not (_is_at_edge(lines, index) and _normalize_line(lines[index]) in unwanted)
         ]
-        for page_places, lines in zip(places, _shown(pages, places), strict=True)
+        for page_places, lines in zip(places, _select_lines(pages, places), strict=True)
     ]
 
 
-def _without_catchwords(pages: Sequence[Sequence[str]], places: Places) -> Places:
-    remaining = _shown(pages, places)
+def _drop_catchwords(pages: Sequence[Sequence[str]], places: LinePlaces) -> LinePlaces:
+    remaining = _select_lines(pages, places)
     following = [*remaining[1:], []]
     return [
         page_places[:-1]
-        if len(lines) > 1 and after and _announces(lines[-1], after[0])
+        if len(lines) > 1 and after and _is_catchword(lines[-1], after[0])
         else page_places
         for page_places, lines, after in zip(places, remaining, following, strict=True)
     ]
 
 
-def _announces(foot: str, head: str) -> bool:
+def _is_catchword(foot: str, head: str) -> bool:
     match = _CATCHWORD.fullmatch(foot)
     return match is not None and head.casefold().startswith(match["words"].casefold())
 
 
-def _at_edge(page: Sequence[str], at: int) -> bool:
+def _is_at_edge(page: Sequence[str], at: int) -> bool:
     """Return whether a line may be a head or foot; the edges never cover a whole page."""
     depth = min(_EDGE_LINES, len(page) // 3)
     return not depth <= at < len(page) - depth
 
 
-def _shape(line: str) -> str:
+def _normalize_line(line: str) -> str:
     shape = " ".join(_DIGITS.sub("#", line).split())
     return _NUMBER if _PAGE_NUMBER.fullmatch(shape) else shape
 
 
-def _unpaged(text: str) -> str:
+def _join_pages(text: str) -> str:
     pages = [page.split("\n") for page in text.split("\f")]
     filled = [[at for at, line in enumerate(page) if line.strip()] for page in pages]
     filled_lines = [[page[at] for at in places] for page, places in zip(pages, filled, strict=True)]
     whole = ""
-    for page, places, body_places in zip(pages, filled, kept(filled_lines), strict=True):
+    for page, places, body_places in zip(
+        pages, filled, select_body_lines(filled_lines), strict=True
+    ):
         dropped = set(places) - {places[at] for at in body_places}
         body = "\n".join(line for at, line in enumerate(page) if at not in dropped).strip("\n")
         runs_on = body.lstrip()[:1].islower() and not whole.endswith(_ENDED)
@@ -118,7 +124,7 @@ def _unpaged(text: str) -> str:
     return whole
 
 
-def _without_margins(text: str) -> str:
+def _drop_margins(text: str) -> str:
     names = {match["name"] for match in _MANUAL_HEAD.finditer(text)}
     if not names:
         return text

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fathom.documents.base import ParsedDocument
     from fathom.documents.formats.pdf.lines import Recogniser
 
-    PicturingParser = Callable[[bytes, Recogniser], ParsedDocument]
+    PictureParser = Callable[[bytes, Recogniser], ParsedDocument]
 
 Format = Literal[
     "csv", "docx", "eml", "epub", "html", "json", "manual", "markdown", "notebook", "odt",
@@ -95,18 +95,18 @@ _ATX = re.compile(r"(?m)^#{1,6} \S")
 _CELLS = re.compile(r'^\s*\{.*"cells"\s*:', re.DOTALL)
 
 
-def parser(kind: Format) -> Parser:
+def load_parser(kind: Format) -> Parser:
     """Load the parser of a format."""
     module = importlib.import_module(f"fathom.documents.formats.{PARSERS[kind]}")
     return cast("Parser", module.parse)
 
 
-def picturing_parser(kind: Format) -> "PicturingParser":
+def load_picture_parser(kind: Format) -> "PictureParser":
     """Load the parser of a format that may hold pictures of text."""
-    return cast("PicturingParser", parser(kind))
+    return cast("PictureParser", load_parser(kind))
 
 
-def sniff(data: bytes, name: str) -> Format:
+def detect_format(data: bytes, name: str) -> Format:
     """Return the format of `data`.
 
     Args:
@@ -121,12 +121,12 @@ def sniff(data: bytes, name: str) -> Format:
         raise ParseRefusal("empty", "the file has no bytes")
     suffix = PurePath(name).suffix.lower()
     try:
-        return _binary(data) or _text(data, suffix)
+        return _detect_binary(data) or _detect_text(data, suffix)
     except ParseRefusal as refusal:
-        raise by_name(refusal, name) from None
+        raise refine_refusal(refusal, name) from None
 
 
-def by_name(refusal: ParseRefusal, name: str) -> ParseRefusal:
+def refine_refusal(refusal: ParseRefusal, name: str) -> ParseRefusal:
     """Return the refusal as `unsupported` if the file's name says that it should be a document.
 
     Other refusals are returned unchanged.
@@ -136,15 +136,15 @@ def by_name(refusal: ParseRefusal, name: str) -> ParseRefusal:
     return refusal
 
 
-def _binary(data: bytes) -> Format | None:
+def _detect_binary(data: bytes) -> Format | None:
     # Readers accept a PDF header within the first kilobyte, so some files have bytes before it.
     at = data.find(b"%PDF-", 0, 1024)
     if at == 0 or (at > 0 and b" obj" in data):
         return "pdf"
     if data.startswith(_OLE):
-        raise _ole(data)
+        raise _refuse_ole(data)
     if data.startswith((b"PK\x03\x04", b"PK\x05\x06")):
-        return _zip(data)
+        return _detect_zip(data)
     if data.startswith(b"{\\rtf"):
         return "rtf"
     if data.startswith(_PICTURES):
@@ -155,7 +155,7 @@ def _binary(data: bytes) -> Format | None:
     return None
 
 
-def _ole(data: bytes) -> ParseRefusal:
+def _refuse_ole(data: bytes) -> ParseRefusal:
     if "EncryptedPackage".encode("utf-16-le") in data:
         return ParseRefusal("encrypted", "protected by a password; save it without one")
     kinds = {"WordDocument": ".docx", "Workbook": ".xlsx", "PowerPoint Document": ".pptx"}
@@ -167,11 +167,11 @@ def _ole(data: bytes) -> ParseRefusal:
     )
 
 
-def _zip(data: bytes) -> Format:
+def _detect_zip(data: bytes) -> Format:
     with open_zip(data) as archive:
         names = archive.namelist()
         if "mimetype" in names:
-            kind = _mimetype(archive)
+            kind = _read_mimetype(archive)
             if kind:
                 return kind
         for folder, office in _OFFICE:
@@ -182,7 +182,7 @@ def _zip(data: bytes) -> Format:
     raise ParseRefusal("no_document", "is a zip archive; unpack it and name the folder")
 
 
-def _mimetype(archive: zipfile.ZipFile) -> Format | None:
+def _read_mimetype(archive: zipfile.ZipFile) -> Format | None:
     try:
         declared = unpack_member(archive, "mimetype", 200).strip()
     except zipfile.BadZipFile:
@@ -192,33 +192,33 @@ def _mimetype(archive: zipfile.ZipFile) -> Format | None:
     return _MIMETYPES.get(declared)
 
 
-def _text(data: bytes, suffix: str) -> Format:
+def _detect_text(data: bytes, suffix: str) -> Format:
     from fathom.documents.formats import manual
 
     if _is_mail(data):
         return "eml"
     text = decode_markup(data)
-    start = text[_end_of_comments(text) :][:4000]
+    start = text[_skip_comments(text) :][:4000]
     if start.startswith("<"):
-        markup = _markup(start, suffix)
+        markup = _detect_markup(start, suffix)
         if markup:
             return markup
     if suffix in {".html", ".htm", ".xhtml"}:
         return "html"
     if start.startswith(("{", "[")):
-        notation = _notation(text, suffix)
+        notation = _detect_notation(text, suffix)
         if notation:
             return notation
-    kind = _BY_NAME.get(suffix) or _unnamed(text)
-    return "manual" if kind == "text" and manual.recognise(text) else kind
+    kind = _BY_NAME.get(suffix) or _detect_by_content(text)
+    return "manual" if kind == "text" and manual.is_manual(text) else kind
 
 
-def _end_of_comments(text: str) -> int:
+def _skip_comments(text: str) -> int:
     match = _COMMENTS.match(text)
     return match.end() if match else 0
 
 
-def _markup(start: str, suffix: str) -> Format | None:
+def _detect_markup(start: str, suffix: str) -> Format | None:
     if suffix in _BY_NAME:
         # Markdown and text may begin with a tag; only a whole page overrules the name.
         whole = re.match(r"<(?:!doctype\s+html|html)\b", start, re.IGNORECASE)
@@ -228,7 +228,7 @@ def _markup(start: str, suffix: str) -> Format | None:
     return "xml" if _XML_ROOT.match(start) else None
 
 
-def _notation(text: str, suffix: str) -> Format | None:
+def _detect_notation(text: str, suffix: str) -> Format | None:
     from fathom.documents.formats import json
 
     if (
@@ -238,7 +238,7 @@ def _notation(text: str, suffix: str) -> Format | None:
         return None
     if _CELLS.match(text[:200_000]) and '"nbformat"' in text:
         return "notebook"
-    return "json" if json.recognise(text) else None
+    return "json" if json.is_json(text) else None
 
 
 def _is_mail(data: bytes) -> bool:
@@ -254,11 +254,11 @@ def _is_mail(data: bytes) -> bool:
     return fields >= 3
 
 
-def _unnamed(text: str) -> Format:
+def _detect_by_content(text: str) -> Format:
     from fathom.documents.formats import csv, manual
 
     if manual.is_source(text):
         return "manual"  # first, since its examples may look like any other format
     if len(_ATX.findall(text, 0, 100_000)) >= 2:
         return "markdown"
-    return "csv" if csv.recognise(text) else "text"
+    return "csv" if csv.is_csv(text) else "text"

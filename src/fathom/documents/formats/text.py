@@ -4,14 +4,14 @@ import re
 
 from fathom.documents.base import Builder, ParsedDocument
 from fathom.documents.decode import decode_text
-from fathom.documents.formats.running_heads import bare
+from fathom.documents.formats.running_heads import remove_running_heads
 
 _PARAGRAPHS = re.compile(r"\n[ \t]*\n\s*")
 _LABEL = r"[-*\u2022\u00b7\u25aa\u25cf\u25e6\u2023]|\(?\d{1,3}[.)]|\(?[a-z][.)]|\(?[ivx]{2,5}[.)]"
 ITEM_LABEL = re.compile(rf"{_LABEL}|o")
 """The label of a list item; a lone `o` counts only with wide white space after it."""
 ITEM = re.compile(rf"(?P<label>{_LABEL}|o(?=[ \t]{{2}}))[ \t]+(?P<text>\S.*)", re.DOTALL)
-_STARTSITEM = re.compile(rf"\n(?=[ \t]*(?:{_LABEL}|o(?=[ \t]{{2}}))[ \t]+\S)")
+_ITEM_START = re.compile(rf"\n(?=[ \t]*(?:{_LABEL}|o(?=[ \t]{{2}}))[ \t]+\S)")
 _CHAPTER = re.compile(
     r"(?P<part>BAB|CHAPTER|PART|BAGIAN|LAMPIRAN|APPENDIX)[ \t]+[\dIVXLC]{1,6}\b"
     r"[ \t.:\u2013\u2014-]*(?P<title>[^\n]{0,80})"
@@ -32,7 +32,7 @@ def parse(data: bytes) -> ParsedDocument:
         ParseRefusal: For binary data, unknown encodings and mere white space.
     """
     builder = Builder()
-    add_text(builder, bare(decode_text(data).replace("\r\n", "\n")))
+    add_text(builder, remove_running_heads(decode_text(data).replace("\r\n", "\n")))
     return builder.build(opening=False)
 
 
@@ -43,7 +43,7 @@ def add_text(builder: Builder, text: str) -> None:
         _add_paragraph(builder, paragraph.strip("\n"))
 
 
-def heading_level(line: str) -> int | None:
+def find_heading_level(line: str) -> int | None:
     """Return the level of a line that is certainly a heading (`BAB I`, `Pasal 3`, `1.2 Title`)."""
     line = line.strip()
     chapter = _CHAPTER.fullmatch(line)
@@ -58,7 +58,7 @@ def heading_level(line: str) -> int | None:
     return None
 
 
-def _runs_in(first: str, rest: str) -> bool:
+def _is_run_in_heading(first: str, rest: str) -> bool:
     """Return whether a numbered line is a title right above its text, not the text's beginning."""
     is_deep = re.match(r"\s*\d{1,2}\.\d", first) is not None
     return is_deep and len(first.strip()) <= _SHORT and rest.lstrip()[:1].isupper()
@@ -70,11 +70,13 @@ def _add_paragraph(builder: Builder, paragraph: str) -> None:
         return
     first, _, rest = paragraph.partition("\n")
     # A numbered line may be a list item, unless its number has several levels (`1.2`).
-    level = heading_level(first)
-    if level and (not rest.strip() or _CHAPTER.fullmatch(first.strip()) or _runs_in(first, rest)):
+    level = find_heading_level(first)
+    if level and (
+        not rest.strip() or _CHAPTER.fullmatch(first.strip()) or _is_run_in_heading(first, rest)
+    ):
         builder.add_heading(first, level)
         paragraph = rest
-    for piece in _STARTSITEM.split(paragraph):
+    for piece in _ITEM_START.split(paragraph):
         item = ITEM.fullmatch(piece.strip())
         if item:
             builder.add_item(item["text"], item["label"])

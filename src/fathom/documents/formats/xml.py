@@ -28,7 +28,11 @@ def parse(data: bytes) -> ParsedDocument:
     builder = Builder()
     _add(builder, root)
     title = next(
-        (_text(element) for element in root.iter() if _name(element) in _TITLES and _text(element)),
+        (
+            _get_text(element)
+            for element in root.iter()
+            if _get_name(element) in _TITLES and _get_text(element)
+        ),
         "",
     )
     return builder.build(title)
@@ -41,12 +45,12 @@ def _add(builder: Builder, root: Any) -> None:  # noqa: ANN401 - lxml has no typ
         element = todo.pop()
         if not isinstance(element.tag, str):
             continue
-        if len(element) and not _mixed(element):
+        if len(element) and not _has_mixed_content(element):
             todo.extend(reversed(element))
             continue
-        text = _text(element)
-        if _name(element) in _TITLES:
-            builder.add_heading(text, _level(element))
+        text = _get_text(element)
+        if _get_name(element) in _TITLES:
+            builder.add_heading(text, _get_level(element))
         elif _MARKUP.search(text):
             _add_escaped(builder, text)
         else:
@@ -62,19 +66,19 @@ def _add_escaped(builder: Builder, text: str) -> None:
             raise
 
 
-def _mixed(element: Any) -> bool:  # noqa: ANN401
+def _has_mixed_content(element: Any) -> bool:  # noqa: ANN401
     texts = [element.text, *(child.tail for child in element)]
     return any(text and text.strip() for text in texts)
 
 
-def _text(element: Any) -> str:  # noqa: ANN401
+def _get_text(element: Any) -> str:  # noqa: ANN401
     return "".join(element.itertext()).strip()
 
 
-def _name(element: Any) -> str:  # noqa: ANN401
+def _get_name(element: Any) -> str:  # noqa: ANN401
     return etree.QName(element).localname.lower() if isinstance(element.tag, str) else ""
 
 
-def _level(element: Any) -> int:  # noqa: ANN401
-    above = {_name(parent) for parent in element.iterancestors()}
+def _get_level(element: Any) -> int:  # noqa: ANN401
+    above = {_get_name(parent) for parent in element.iterancestors()}
     return 2 if above & _ENTRIES else 1

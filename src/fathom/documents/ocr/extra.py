@@ -13,7 +13,7 @@ MODELS = {"Det": "PP-OCRv6_det_small.onnx", "Rec": "PP-OCRv6_rec_small.onnx"}
 
 
 @cache
-def models() -> dict[str, Path] | None:
+def find_models() -> dict[str, Path] | None:
     """Return the files of the models; `None` if the extra, or one of them, is not installed."""
     spec = find_spec(PACKAGE)
     if spec is None or not spec.submodule_search_locations:
@@ -23,12 +23,12 @@ def models() -> dict[str, Path] | None:
     return files if all(file.is_file() for file in files.values()) else None
 
 
-def mended(reason: str) -> bool:
+def can_retry(reason: str) -> bool:
     """Return whether a reason says that only the extra is missing, and it is installed by now."""
-    return reason.endswith(NEEDS_OCR) and models() is not None
+    return reason.endswith(NEEDS_OCR) and find_models() is not None
 
 
-def told() -> str:
+def describe_extra() -> str:
     """Describe the installed recogniser in one line."""
     if find_spec(PACKAGE) is None:
         return "none; pip install 'fathom-qa[ocr]' to read scans and pictures"
@@ -36,6 +36,6 @@ def told() -> str:
         name = f"{PACKAGE} {version(PACKAGE)}"
     except PackageNotFoundError:
         name = PACKAGE
-    if models() is None:
+    if find_models() is None:
         return f"{name} without {', '.join(MODELS.values())}; pip install 'rapidocr>=3.10,<3.11'"
     return f"{name}, {', '.join(MODELS.values())}"

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from fathom.documents.formats.pdf.lines import Line, PdfCell
+from fathom.documents.formats.pdf.lines import PdfCell, PrintedLine
 
 _BODY_POINTS = 10.0  # assumed size of most lines of a page
 _LINE_POINTS = 14.0  # height of the frame of such a line
@@ -44,18 +44,18 @@ class Segment:
         return (self.top + self.bottom) / 2
 
 
-def lines_of(segments: Sequence[Segment]) -> tuple[Line, ...]:
+def build_lines(segments: Sequence[Segment]) -> tuple[PrintedLine, ...]:
     """Return the lines of a page, column by column; segments side by side become cells."""
     if not segments:
         return ()
     body = median(segment.height for segment in segments for _ in segment.text)
-    ordered = (row for region in _regions(segments, body) for row in _rows(region))
-    return tuple(_line(row, body) for row in ordered)
+    ordered = (row for region in _split_regions(segments, body) for row in _group_rows(region))
+    return tuple(_build_line(row, body) for row in ordered)
 
 
-def _regions(segments: Sequence[Segment], body: float) -> Iterator[Sequence[Segment]]:
+def _split_regions(segments: Sequence[Segment], body: float) -> Iterator[Sequence[Segment]]:
     """Yield the regions of a page, each of which is read row by row."""
-    gutter = _gutter(segments, body)
+    gutter = _find_gutter(segments, body)
     if gutter is None:
         yield segments
         return
@@ -75,14 +75,14 @@ def _regions(segments: Sequence[Segment], body: float) -> Iterator[Sequence[Segm
             yield above
             above = []
             for side in sides:
-                yield from _regions(side, body)
+                yield from _split_regions(side, body)
         else:
             above += band
         above += [title] if title else []
     yield above
 
 
-def _gutter(segments: Sequence[Segment], body: float) -> float | None:
+def _find_gutter(segments: Sequence[Segment], body: float) -> float | None:
     """Return where two columns of prose meet; `None` if the region has only one."""
     best: tuple[int, float] | None = None
     best_gutter = None
@@ -105,14 +105,14 @@ def _gutter(segments: Sequence[Segment], body: float) -> float | None:
 
 def _is_prose(column: Sequence[Segment]) -> bool:
     """Return whether segments are running text: long, and most of them as wide as the column."""
-    if len(_rows(column)) < _FEWEST_LINES:
+    if len(_group_rows(column)) < _FEWEST_LINES:
         return False
     width = max(segment.right for segment in column) - min(segment.left for segment in column)
     full = median(segment.right - segment.left for segment in column) >= _PROSE_FULL * width
     return full and median(len(segment.text) for segment in column) >= _PROSE_CHARS
 
 
-def _rows(segments: Sequence[Segment]) -> list[list[Segment]]:
+def _group_rows(segments: Sequence[Segment]) -> list[list[Segment]]:
     """Return segments of one height as rows, from the top; each row from left to right."""
     rows: list[list[Segment]] = []
     for segment in sorted(segments, key=lambda item: item.middle):
@@ -127,7 +127,7 @@ def _rows(segments: Sequence[Segment]) -> list[list[Segment]]:
     return [sorted(row, key=lambda item: item.left) for row in rows]
 
 
-def _line(row: Sequence[Segment], body: float) -> Line:
+def _build_line(row: Sequence[Segment], body: float) -> PrintedLine:
     scale = _LINE_POINTS / body
     cells = [[row[0]]]
     for segment in row[1:]:
@@ -140,17 +140,17 @@ def _line(row: Sequence[Segment], body: float) -> Line:
         for cell in cells
     )
     letters = sum(len(item.text) for item in row)
-    return Line(
+    return PrintedLine(
         text=" ".join(cell.text for cell in line_cells),
         left=line_cells[0].left,
         right=line_cells[-1].right,
         baseline=-median(item.middle for item in row) * scale,
-        size=_size(max(item.height for item in row) / body),
+        size=_round_size(max(item.height for item in row) / body),
         cells=line_cells if len(line_cells) > 1 else (),
         sure=sum(item.sure * len(item.text) for item in row) / letters,
     )
 
 
-def _size(times: float) -> float:
+def _round_size(times: float) -> float:
     """Return the size in points, in steps: the frames of equal lines differ a little in height."""
     return _BODY_POINTS if times < _LARGER else _BODY_POINTS * round(times * 4) / 4

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fathom.documents.base import NEEDS_OCR, ParseRefusal
-from fathom.documents.formats.pdf.lines import Line
-from fathom.documents.ocr.extra import models
-from fathom.documents.ocr.reading_order import Segment, lines_of
+from fathom.documents.formats.pdf.lines import PrintedLine
+from fathom.documents.ocr.extra import find_models
+from fathom.documents.ocr.reading_order import Segment, build_lines
 
 Picture = NDArray[np.uint8]
 
@@ -46,42 +46,44 @@ class RapidRecogniser:
             )
         self._done, self._pages = 0, pages
         if self._engine is None:
-            self._engine = _engine()
+            self._engine = _load_engine()
         self._on_page(0, pages)
 
-    def read(self, picture: Picture) -> tuple[Line, ...]:
+    def read(self, picture: Picture) -> tuple[PrintedLine, ...]:
         """Return the lines of a picture in reading order."""
-        lines = lines_of(_straight(self._upright(picture)))
+        lines = build_lines(_straighten(self._recognise_upright(picture)))
         self._done += 1
         self._on_page(self._done, self._pages)
         return lines
 
-    def _upright(self, picture: Picture) -> "list[_Found]":
+    def _recognise_upright(self, picture: Picture) -> "list[_TextBox]":
         """Return the segments on a picture, after it was turned upright."""
-        boxes = self._found(picture)
+        boxes = self._recognise(picture)
         if not boxes:
             return boxes
         if sum(len(box.text) if box.is_tall else -len(box.text) for box in boxes) > 0:
             turns: tuple[int, ...] = (1, 3)
-        elif _sure(boxes) < _UNSURE:
+        elif _average_sureness(boxes) < _UNSURE:
             turns = (2,)
         else:
             return boxes
-        others = [self._found(np.ascontiguousarray(np.rot90(picture, turn))) for turn in turns]
-        return max([boxes, *others], key=lambda turned: (_level(turned), _sure(turned)))
+        others = [self._recognise(np.ascontiguousarray(np.rot90(picture, turn))) for turn in turns]
+        return max(
+            [boxes, *others], key=lambda turned: (_is_level(turned), _average_sureness(turned))
+        )
 
-    def _found(self, picture: Picture) -> "list[_Found]":
+    def _recognise(self, picture: Picture) -> "list[_TextBox]":
         output = self._engine(picture)
         if output.boxes is None:
             return []
         return [
-            _Found(text.strip(), float(sure), [(float(x), float(y)) for x, y in box])
+            _TextBox(text.strip(), float(sure), [(float(x), float(y)) for x, y in box])
             for box, text, sure in zip(output.boxes, output.txts, output.scores, strict=True)
             if text.strip()
         ]
 
 
-class _Found:
+class _TextBox:
     """A segment of text and the corners of its frame, the first where the text begins."""
 
     def __init__(self, text: str, sure: float, corners: list[tuple[float, float]]) -> None:
@@ -95,17 +97,17 @@ class _Found:
         return self.height > _TALL * self.width and len(self.text) > 1
 
 
-def _sure(boxes: Sequence[_Found]) -> float:
+def _average_sureness(boxes: Sequence[_TextBox]) -> float:
     letters = sum(len(box.text) for box in boxes)
     return sum(box.sure * len(box.text) for box in boxes) / letters if letters else 0.0
 
 
-def _level(boxes: Sequence[_Found]) -> bool:
+def _is_level(boxes: Sequence[_TextBox]) -> bool:
     """Return whether most of the text runs across the page."""
     return sum(-len(box.text) if box.is_tall else len(box.text) for box in boxes) > 0
 
 
-def _straight(boxes: Sequence[_Found]) -> list[Segment]:
+def _straighten(boxes: Sequence[_TextBox]) -> list[Segment]:
     """Return the segments as they would stand on a page that lies straight.
 
     Text that runs up or down beside the other text is dropped: it belongs to no line.
@@ -132,8 +134,8 @@ def _straight(boxes: Sequence[_Found]) -> list[Segment]:
     return segments
 
 
-def _engine() -> Any:  # noqa: ANN401 - rapidocr is not typed
-    files = models()
+def _load_engine() -> Any:  # noqa: ANN401 - rapidocr is not typed
+    files = find_models()
     if files is None:
         raise ParseRefusal("no_text_layer", f"holds pictures; {NEEDS_OCR}")
     import cv2

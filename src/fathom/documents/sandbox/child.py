@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from fathom.documents.base import ParsedDocument, ParseLimits, ParseRefusal, RecordFailure
 from fathom.documents.parse import parse_stream
 from fathom.documents.sandbox import jail
-from fathom.documents.sandbox.frames import MEMORY_EXIT, Frame, encode
+from fathom.documents.sandbox.frames import MEMORY_EXIT, Frame, encode_frame
 from fathom.extensions import Extension
 
 if TYPE_CHECKING:
@@ -33,16 +33,16 @@ def main() -> None:
     for descriptor in (0, 1, 2):
         os.dup2(silence, descriptor)
     mimetypes.init([])  # otherwise the first look-up of a type would open files of the system
-    gate = jail.enter(limits, int(sys.argv[2]))
+    gate = jail.enter_jail(limits, int(sys.argv[2]))
     try:
-        Server(replies, limits, recognises="ocr" in sys.argv[3:]).serve(commands, gate)
+        ReadingServer(replies, limits, recognises="ocr" in sys.argv[3:]).serve(commands, gate)
     except MemoryError:
         os._exit(MEMORY_EXIT)
     except BrokenPipeError:
         os._exit(0)
 
 
-class Server:
+class ReadingServer:
     """A loop that answers each command line with the frames of a file.
 
     A line is the path of a file, and the extension that reads it if Fathom itself does not, in
@@ -67,50 +67,50 @@ class Server:
                 limits.ocr_pages, lambda page, pages: self._send(Frame(page=page, pages=pages))
             )
 
-    def serve(self, commands: BinaryIO, gate: jail.Gate) -> None:
+    def serve(self, commands: BinaryIO, gate: jail.AuditGate) -> None:
         """Answer commands until there are no more."""
         for command in commands:
             path, *encoded = (bytes.fromhex(field) for field in command.decode("ascii").split())
-            extension = _admitted(json.loads(encoded[0]), gate) if encoded else None
-            gate.give(path)
+            extension = _admit_extension(json.loads(encoded[0]), gate) if encoded else None
+            gate.allow_file(path)
             jail.renew_cpu(self._limits.cpu_s)
             self._answer(path, extension)
-            gate.give(None)
+            gate.allow_file(None)
 
     def _send(self, frame: Frame) -> None:
-        self._replies.write(encode(frame))
+        self._replies.write(encode_frame(frame))
         self._replies.flush()
         jail.renew_cpu(self._limits.cpu_s)
 
     def _answer(self, path: bytes, extension: Extension | None) -> None:
         final_refusal: ParseRefusal | None = None
-        batch = _Values()
+        batch = _ValueBatch()
         try:
             with Path(os.fsdecode(path)).open("rb") as file:
                 name = Path(os.fsdecode(path)).name
                 for value in parse_stream(file, name, self._limits, extension, self._recogniser):
                     batch.add(value)
                     if batch.is_full:
-                        self._send(Frame(values=batch.taken()))
+                        self._send(Frame(values=batch.take_all()))
         except ParseRefusal as refusal:
             final_refusal = refusal
         except MemoryError:
             raise
         except Exception as error:  # noqa: BLE001 - parsers of hostile input raise anything
-            final_refusal = ParseRefusal("failed", _told(error))
+            final_refusal = ParseRefusal("failed", _describe_error(error))
         try:
-            self._end(batch.taken(), final_refusal)
+            self._send_end(batch.take_all(), final_refusal)
         except ParseRefusal as refusal:  # the batch is too much for a frame
-            self._end((), refusal)
+            self._send_end((), refusal)
 
-    def _end(
+    def _send_end(
         self, values: tuple[ParsedDocument | RecordFailure, ...], refusal: ParseRefusal | None
     ) -> None:
-        peak = jail.peak_bytes()
+        peak = jail.measure_peak()
         self._send(Frame(values=values, done=True, refused=refusal, peak_bytes=peak))
 
 
-class _Values:
+class _ValueBatch:
     """A batch of a file's values that are not sent yet."""
 
     def __init__(self) -> None:
@@ -125,24 +125,24 @@ class _Values:
         self._values.append(value)
         self._chars += len(value.text) if isinstance(value, ParsedDocument) else 0
 
-    def taken(self) -> tuple[ParsedDocument | RecordFailure, ...]:
+    def take_all(self) -> tuple[ParsedDocument | RecordFailure, ...]:
         values = tuple(self._values)
         self._values.clear()
         self._chars = 0
         return values
 
 
-def _admitted(fields: dict[str, Any], gate: jail.Gate) -> Extension:
+def _admit_extension(fields: dict[str, Any], gate: jail.AuditGate) -> Extension:
     """Return the extension that reads the next file, after allowing the import of its module."""
     folder = fields.pop("folder")
     extension = Extension(**fields)
     if folder and folder not in sys.path:
         sys.path.append(folder)
-        gate.admit(folder, extension.module.partition(".")[0])
+        gate.allow_module(folder, extension.module.partition(".")[0])
     return extension
 
 
-def _told(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"cannot be read: {error.strerror}"
     words = " ".join(str(error).split())[:200]

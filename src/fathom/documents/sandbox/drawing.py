@@ -14,7 +14,7 @@ from typing import Any
 from fathom.documents.base import ParseLimits, ParseRefusal
 from fathom.documents.sandbox import jail
 from fathom.documents.sandbox.frames import MEMORY_EXIT
-from fathom.documents.sandbox.parent import import_path
+from fathom.documents.sandbox.parent import list_import_path
 
 MOST_PIXELS = 4_000_000
 """Most pixels of a page; a larger page is scaled down."""
@@ -47,7 +47,7 @@ def draw_page(path: Path, page: int, *, width: int, limits: ParseLimits, quote: 
     command = [
         *(sys.executable, "-I", "-S", "-X", "utf8", "-c", _BOOT),
         *(json.dumps(asdict(limits)), str(os.getpid()), str(path.absolute())),
-        *(str(page), str(width), quote[:MOST_QUOTED].encode().hex(), import_path()),
+        *(str(page), str(width), quote[:MOST_QUOTED].encode().hex(), list_import_path()),
     ]
     try:
         done = subprocess.run(  # noqa: S603 - our own interpreter with our own code
@@ -80,15 +80,15 @@ def main() -> None:
     silence = os.open(os.devnull, os.O_RDWR)
     for descriptor in (0, 1, 2):
         os.dup2(silence, descriptor)
-    gate = jail.enter(limits, int(sys.argv[2]))
-    gate.give(os.fsencode(path))
+    gate = jail.enter_jail(limits, int(sys.argv[2]))
+    gate.allow_file(os.fsencode(path))
     jail.renew_cpu(limits.cpu_s)
     try:
         document = pypdfium2.PdfDocument(path.read_bytes())
         if not 1 <= page <= len(document):
             os._exit(_NO_PAGE)
         quote = bytes.fromhex(sys.argv[6]).decode()
-        reply.write(_drawn(document[page - 1], width, quote))
+        reply.write(_render_page(document[page - 1], width, quote))
         reply.flush()
     except MemoryError:
         os._exit(MEMORY_EXIT)
@@ -97,21 +97,21 @@ def main() -> None:
     os._exit(0)
 
 
-def _drawn(page: Any, width: int, quote: str) -> bytes:  # noqa: ANN401 - of pypdfium2
+def _render_page(page: Any, width: int, quote: str) -> bytes:  # noqa: ANN401 - of pypdfium2
     page_width, page_height = max(page.get_width(), 1.0), max(page.get_height(), 1.0)
     scale = min(width / page_width, (MOST_PIXELS / (page_width * page_height)) ** 0.5)
     bitmap = page.render(scale=scale, rev_byteorder=True, no_smoothpath=False)
     rows = bitmap.to_numpy()
     pixel = bitmap.get_posconv(page).to_bitmap
-    for box in _boxes(page, quote):
-        left, top, right, bottom = _in_picture(pixel, box, rows.shape[1], rows.shape[0])
+    for box in _locate_quote(page, quote):
+        left, top, right, bottom = _convert_box(pixel, box, rows.shape[1], rows.shape[0])
         for colour, share in enumerate(INK):
             below = rows[top:bottom, left:right, colour]
             below[:] = (below * share).astype(below.dtype)
-    return png(rows[:, :, :3].tobytes(), rows.shape[1], rows.shape[0])
+    return encode_png(rows[:, :, :3].tobytes(), rows.shape[1], rows.shape[0])
 
 
-def _boxes(page: Any, quote: str) -> list[tuple[float, float, float, float]]:  # noqa: ANN401
+def _locate_quote(page: Any, quote: str) -> list[tuple[float, float, float, float]]:  # noqa: ANN401
     """Return where a quote stands on a page, as (left, bottom, right, top), one box a line."""
     from pypdfium2 import raw
 
@@ -127,7 +127,7 @@ def _boxes(page: Any, quote: str) -> list[tuple[float, float, float, float]]:  #
     return [words.get_rect(at) for at in range(words.count_rects(first, last - first + 1))]
 
 
-def _in_picture(
+def _convert_box(
     pixel: Callable[[float, float], tuple[int, int]],
     box: tuple[float, float, float, float],
     width: int,
@@ -144,14 +144,14 @@ def _in_picture(
     )
 
 
-def png(pixels: bytes, width: int, height: int) -> bytes:
+def encode_png(pixels: bytes, width: int, height: int) -> bytes:
     """Encode red, green and blue bytes as a PNG file."""
     row = 3 * width
     lines = b"".join(b"\0" + pixels[row * at : row * (at + 1)] for at in range(height))
     head = pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
     sections = ((b"IHDR", head), (b"IDAT", zlib.compress(lines, 6)), (b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(_part(*section) for section in sections)
+    return b"\x89PNG\r\n\x1a\n" + b"".join(_encode_section(*section) for section in sections)
 
 
-def _part(name: bytes, data: bytes) -> bytes:
+def _encode_section(name: bytes, data: bytes) -> bytes:
     return pack(">I", len(data)) + name + data + pack(">I", zlib.crc32(name + data))

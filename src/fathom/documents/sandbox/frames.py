@@ -45,14 +45,14 @@ class Frame:
     pages: int = 0
 
 
-def encode(frame: Frame) -> bytes:
+def encode_frame(frame: Frame) -> bytes:
     """Encode a frame as bytes, lengths first. Lone surrogates become `?`."""
     texts = [
         value.text.encode("utf-8", "replace") if isinstance(value, ParsedDocument) else b""
         for value in frame.values
     ]
     head: dict[str, Any] = {
-        "values": [_packed(v, len(t)) for v, t in zip(frame.values, texts, strict=True)],
+        "values": [_pack_value(v, len(t)) for v, t in zip(frame.values, texts, strict=True)],
         "done": frame.done,
         "peak": frame.peak_bytes,
         "page": [frame.page, frame.pages],
@@ -66,39 +66,39 @@ def encode(frame: Frame) -> bytes:
     return LENGTHS.pack(len(packed), len(text)) + packed + text
 
 
-def decode(head: bytes, text: bytes) -> Frame:
+def decode_frame(head: bytes, text: bytes) -> Frame:
     """Decode a frame from its head and its text.
 
     Raises:
         ValueError: If anything in it is not as `encode_frame` writes it.
     """
     try:
-        return _frame(json.loads(head), text)
+        return _read_frame(json.loads(head), text)
     except (KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
         raise ValueError(f"damaged frame: {error!r}") from error
 
 
-def _frame(head: dict[str, Any], text: bytes) -> Frame:
+def _read_frame(head: dict[str, Any], text: bytes) -> Frame:
     values: list[ParsedDocument | RecordFailure] = []
     at = 0
     for packed in head["values"]:
-        size = _whole(packed.get("size", 0))
-        values.append(_value(packed, text[at : at + size].decode()))
+        size = _read_whole(packed.get("size", 0))
+        values.append(_read_value(packed, text[at : at + size].decode()))
         at += size
     if at != len(text):
         raise ValueError("damaged frame: lengths do not add up")
-    page, pages = map(_whole, head.get("page", (0, 0)))
+    page, pages = map(_read_whole, head.get("page", (0, 0)))
     return Frame(
         values=tuple(values),
         done=head["done"] is True,
-        refused=ParseRefusal(*_refusal(*head["refused"])) if "refused" in head else None,
-        peak_bytes=_whole(head["peak"]),
+        refused=ParseRefusal(*_read_refusal(*head["refused"])) if "refused" in head else None,
+        peak_bytes=_read_whole(head["peak"]),
         page=page,
         pages=pages,
     )
 
 
-def _packed(value: ParsedDocument | RecordFailure, size: int) -> dict[str, Any]:
+def _pack_value(value: ParsedDocument | RecordFailure, size: int) -> dict[str, Any]:
     if isinstance(value, RecordFailure):
         return {
             "line": value.line,
@@ -129,26 +129,28 @@ def _packed(value: ParsedDocument | RecordFailure, size: int) -> dict[str, Any]:
     }
 
 
-def _value(packed: dict[str, Any], text: str) -> ParsedDocument | RecordFailure:
+def _read_value(packed: dict[str, Any], text: str) -> ParsedDocument | RecordFailure:
     record = None if packed["record"] is None else _read_record_id(packed["record"])
     if "line" in packed:
-        outcome, reason = _refusal(*packed["refused"])
+        outcome, reason = _read_refusal(*packed["refused"])
         return RecordFailure(
-            line=_whole(packed["line"]), outcome=outcome, reason=reason, record=record
+            line=_read_whole(packed["line"]), outcome=outcome, reason=reason, record=record
         )
     return ParsedDocument(
         text=text,
-        title=_string(packed["title"]),
-        blocks=_blocks(packed["blocks"], packed["paths"], len(text)),
-        metadata={_string(key): _scalar(item) for key, item in packed["metadata"].items()},
+        title=_read_string(packed["title"]),
+        blocks=_read_blocks(packed["blocks"], packed["paths"], len(text)),
+        metadata={
+            _read_string(key): _read_scalar(item) for key, item in packed["metadata"].items()
+        },
         record=record,
-        lines=_lines(packed["lines"], len(text)),
-        unread=" ".join(_string(packed.get("unread", ""))[:500].split()),
+        lines=_read_lines(packed["lines"], len(text)),
+        unread=" ".join(_read_string(packed.get("unread", ""))[:500].split()),
     )
 
 
-def _lines(numbers: list[Any], length: int) -> tuple[tuple[int, int], ...]:
-    lines = tuple(zip(*[map(_whole, numbers)] * 2, strict=True))
+def _read_lines(numbers: list[Any], length: int) -> tuple[tuple[int, int], ...]:
+    lines = tuple(zip(*[map(_read_whole, numbers)] * 2, strict=True))
     last = (-1, 0)
     for offset, line in lines:
         if not (last[0] < offset < length and last[1] < line):
@@ -157,12 +159,12 @@ def _lines(numbers: list[Any], length: int) -> tuple[tuple[int, int], ...]:
     return lines
 
 
-def _blocks(numbers: list[Any], paths: list[Any], length: int) -> tuple[Block, ...]:
-    headings = [tuple(_string(title) for title in path) for path in paths]
+def _read_blocks(numbers: list[Any], paths: list[Any], length: int) -> tuple[Block, ...]:
+    headings = [tuple(_read_string(title) for title in path) for path in paths]
     blocks: list[Block] = []
     last = 0
     for at in range(0, len(numbers), _FIELDS):
-        kind, start, end, path, page, sure = map(_whole, numbers[at : at + _FIELDS])
+        kind, start, end, path, page, sure = map(_read_whole, numbers[at : at + _FIELDS])
         if not last <= start <= end <= length or sure > _SURE + 1:
             raise ValueError("damaged frame: a block lies outside the text")
         last = end
@@ -179,32 +181,32 @@ def _blocks(numbers: list[Any], paths: list[Any], length: int) -> tuple[Block, .
     return tuple(blocks)
 
 
-def _refusal(outcome: object, reason: object) -> tuple[ParseOutcome, str]:
+def _read_refusal(outcome: object, reason: object) -> tuple[ParseOutcome, str]:
     if outcome not in _OUTCOMES or outcome == "ok":
         raise ValueError(f"damaged frame: outcome {outcome!r}")
-    return cast("ParseOutcome", outcome), " ".join(_string(reason)[:500].split())
+    return cast("ParseOutcome", outcome), " ".join(_read_string(reason)[:500].split())
 
 
-def _whole(value: object) -> int:
+def _read_whole(value: object) -> int:
     # An exact type check, because `True` is an int too.
     if type(value) is not int or value < 0:
         raise ValueError(f"damaged frame: {value!r} is no whole number")
     return value
 
 
-def _string(value: object) -> str:
+def _read_string(value: object) -> str:
     if not isinstance(value, str):
         raise ValueError(f"damaged frame: {value!r} is no text")  # noqa: TRY004 - one kind of fault
     return value
 
 
 def _read_record_id(value: object) -> str:
-    name = _string(value)
+    name = _read_string(value)
     check_record_id(name)
     return name
 
 
-def _scalar(value: object) -> Scalar:
+def _read_scalar(value: object) -> Scalar:
     if not isinstance(value, str | int | float | bool):
         raise ValueError(f"damaged frame: {value!r} is no scalar")  # noqa: TRY004
     return value

@@ -46,7 +46,7 @@ _STATUS_BYTES = 1 << 14
 _DEVICES = ("/dev/null", "/dev/urandom", "/dev/random")
 
 
-class Gate:
+class AuditGate:
     """An audit hook that lets one file and the interpreter's libraries be read, nothing else."""
 
     def __init__(self) -> None:
@@ -54,17 +54,17 @@ class Gate:
         roots = {paths["stdlib"], paths["platstdlib"], str(Path(__file__).parents[2])}
         roots.update(entry for entry in sys.path if entry.endswith(("-packages", "lib-dynload")))
         self._roots = tuple(os.path.realpath(root) + os.sep for root in roots)
-        self._listed = {os.path.realpath(entry) for entry in sys.path}
-        self._given: bytes | None = None
+        self._listable = {os.path.realpath(entry) for entry in sys.path}
+        self._allowed_file: bytes | None = None
 
-    def give(self, path: bytes | None) -> None:
+    def allow_file(self, path: bytes | None) -> None:
         """Allow this file, and no longer the one before."""
-        self._given = path
+        self._allowed_file = path
 
-    def admit(self, folder: str, module: str) -> None:
+    def allow_module(self, folder: str, module: str) -> None:
         """Allow a module, or a package, in a folder outside of the interpreter's own."""
         real = os.path.realpath(folder)
-        self._listed.add(real)
+        self._listable.add(real)
         self._roots += tuple(f"{real}{os.sep}{module}{end}" for end in (os.sep, ".py"))
 
     def __call__(self, event: str, args: tuple[Any, ...]) -> None:
@@ -87,22 +87,22 @@ class Gate:
         writing = bool(flags & _WRITING) if isinstance(flags, int) else mode not in {None, "r"}
         if name in _DEVICES:
             return
-        if writing or not self._readable(name):
+        if writing or not self._is_readable(name):
             raise PermissionError(f"a document may not cause the opening of {name!r}")
 
-    def _readable(self, name: str) -> bool:
-        if os.fsencode(name) == self._given:
+    def _is_readable(self, name: str) -> bool:
+        if os.fsencode(name) == self._allowed_file:
             return True
         return (os.path.realpath(name)).startswith(self._roots)
 
     def _check_listing(self, path: object) -> None:
         name = os.fsdecode(path) if isinstance(path, str | bytes) else "."
         real = os.path.realpath(name)
-        if real not in self._listed and not (real + os.sep).startswith(self._roots):
+        if real not in self._listable and not (real + os.sep).startswith(self._roots):
             raise PermissionError(f"a document may not cause the listing of {name!r}")
 
 
-def enter(limits: ParseLimits, parent: int) -> Gate:
+def enter_jail(limits: ParseLimits, parent: int) -> AuditGate:
     """Give up everything that reading a document does not need; this cannot be undone.
 
     Args:
@@ -112,12 +112,12 @@ def enter(limits: ParseLimits, parent: int) -> Gate:
     Returns:
         The gate through which the one readable file is set.
     """
-    _kernel(parent)
-    _limit(resource.RLIMIT_AS, limits.memory_bytes)
-    _limit(resource.RLIMIT_CORE, 0)
-    _limit(resource.RLIMIT_FSIZE, 0)
-    _limit(resource.RLIMIT_NOFILE, 64)
-    gate = Gate()
+    _restrict_kernel(parent)
+    _set_limit(resource.RLIMIT_AS, limits.memory_bytes)
+    _set_limit(resource.RLIMIT_CORE, 0)
+    _set_limit(resource.RLIMIT_FSIZE, 0)
+    _set_limit(resource.RLIMIT_NOFILE, 64)
+    gate = AuditGate()
     sys.addaudithook(gate)
     return gate
 
@@ -130,7 +130,7 @@ def renew_cpu(seconds: int) -> None:
     resource.setrlimit(resource.RLIMIT_CPU, (spent + seconds, hard))
 
 
-def peak_bytes() -> int:
+def measure_peak() -> int:
     """Return the most memory this process has held in bytes; 0 if the system does not report it."""
     # `ru_maxrss` would count the parent's memory from before the exec.
     with contextlib.suppress(OSError), Path("/proc/self/status").open("rb", buffering=0) as status:
@@ -139,7 +139,7 @@ def peak_bytes() -> int:
     return 0
 
 
-def _limit(kind: int, value: int) -> None:
+def _set_limit(kind: int, value: int) -> None:
     _, hard = resource.getrlimit(kind)
     if hard != resource.RLIM_INFINITY:
         value = min(value, hard)
@@ -148,7 +148,7 @@ def _limit(kind: int, value: int) -> None:
         resource.setrlimit(kind, (value, value))
 
 
-def _kernel(parent: int) -> None:
+def _restrict_kernel(parent: int) -> None:
     if not sys.platform.startswith("linux"):
         return
     import ctypes

@@ -23,8 +23,8 @@ from fathom.documents.base import (
     ParseRefusal,
     RecordFailure,
 )
-from fathom.documents.ocr.extra import mended
-from fathom.documents.sandbox.frames import HEAD_BYTES, LENGTHS, MEMORY_EXIT, Frame, decode
+from fathom.documents.ocr.extra import can_retry
+from fathom.documents.sandbox.frames import HEAD_BYTES, LENGTHS, MEMORY_EXIT, Frame, decode_frame
 from fathom.extensions import Extension, format_of
 
 _BOOT = (
@@ -34,11 +34,11 @@ _BOOT = (
 _TICK_S = 0.05
 _READ_BYTES = 1 << 20
 _SLACK_BYTES = 8_000_000
-_ASKED_BYTES = 16_000
+_PENDING_BYTES = 16_000
 """The most bytes of waiting commands: they fit into any pipe, so that the sides never deadlock."""
 
 
-class Child:
+class ReadingProcess:
     """A running reading process; its replies are as untrusted as the documents.
 
     Args:
@@ -52,14 +52,14 @@ class Child:
         role = ["ocr"] if recognises else []
         self._largest = 0
         self._received = 0
-        self._asked: deque[int] = deque()
+        self._pending: deque[int] = deque()
         self._unread = bytearray()
         arguments = (json.dumps(dataclasses.asdict(limits)), str(os.getpid()))
         # S603: our own interpreter with our own code; -I and -S keep the user's settings out.
         self._process = subprocess.Popen(  # noqa: S603
             [
                 *(sys.executable, "-I", "-S", "-X", "utf8", "-c", _BOOT),
-                *(*arguments, *role, import_path()),
+                *(*arguments, *role, list_import_path()),
             ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
@@ -78,32 +78,32 @@ class Child:
         """The process id."""
         return self._process.pid
 
-    def gone(self) -> bool:
+    def has_ended(self) -> bool:
         """Return whether the process has ended."""
         return self._process.poll() is not None
 
     @property
-    def asked(self) -> int:
+    def pending_files(self) -> int:
         """The number of requested files whose reply has not begun."""
-        return len(self._asked)
+        return len(self._pending)
 
     @property
     def has_room(self) -> bool:
         """The readiness for another request before the next reply is received."""
-        return sum(self._asked) < _ASKED_BYTES
+        return sum(self._pending) < _PENDING_BYTES
 
     def send(self, path: Path, extension: Extension | None) -> None:
         """Request the file at `path`; `extension` reads it if Fathom itself does not."""
         absolute = os.fsencode(path.absolute())  # the process runs in another folder
-        command = absolute.hex().encode("ascii") + _told(extension) + b"\n"
-        self._asked.append(len(command))
+        command = absolute.hex().encode("ascii") + _encode_extension(extension) + b"\n"
+        self._pending.append(len(command))
         # The wait for its reply reports an ended process, with the reason.
         with contextlib.suppress(BrokenPipeError):
             self._commands.write(command)
 
-    def turn(self) -> None:
+    def begin_reply(self) -> None:
         """Begin the reply to the next requested file."""
-        self._asked.popleft()
+        self._pending.popleft()
         self._largest = self._received = 0
 
     def receive(self) -> Frame:
@@ -113,17 +113,17 @@ class Child:
             ParseRefusal: `failed`, naming the limit, if the process broke one or died.
         """
         deadline = time.monotonic() + self._limits.wall_s
-        sizes = LENGTHS.unpack(self._exactly(LENGTHS.size, deadline))
+        sizes = LENGTHS.unpack(self._read_exactly(LENGTHS.size, deadline))
         self._received += sum(sizes)
         head_bytes, text_bytes = sizes
         text_cap = 4 * self._limits.text_chars + _SLACK_BYTES
         too_much = self._received > self._limits.corpus_bytes
         if head_bytes > HEAD_BYTES or text_bytes > text_cap or too_much:
             raise ParseRefusal("failed", "gives more text than the limit allows")
-        head = self._exactly(head_bytes, deadline)
-        text = self._exactly(text_bytes, deadline)
+        head = self._read_exactly(head_bytes, deadline)
+        text = self._read_exactly(text_bytes, deadline)
         try:
-            return decode(head, text)
+            return decode_frame(head, text)
         except ValueError:
             raise ParseRefusal("failed", "the parser gave a damaged reply") from None
 
@@ -134,36 +134,36 @@ class Child:
         self._commands.close()
         self._replies.close()
 
-    def _exactly(self, count: int, deadline: float) -> bytes:
+    def _read_exactly(self, count: int, deadline: float) -> bytes:
         while len(self._unread) < count:
-            self._await(deadline)
+            self._wait_for_bytes(deadline)
             received = os.read(self._replies.fileno(), _READ_BYTES)
             if not received:
-                raise ParseRefusal("failed", self._why_dead())
+                raise ParseRefusal("failed", self._explain_end())
             self._unread += received
         content = bytes(self._unread[:count])
         del self._unread[:count]
         return content
 
-    def _await(self, deadline: float) -> None:
+    def _wait_for_bytes(self, deadline: float) -> None:
         while not select.select([self._replies], [], [], _TICK_S)[0]:
-            self._largest = max(self._largest, _resident_bytes(self.pid))
+            self._largest = max(self._largest, _measure_resident(self.pid))
             if time.monotonic() > deadline:
                 raise ParseRefusal("failed", f"took longer than {self._limits.wall_s:g} s")
 
-    def _why_dead(self) -> str:
+    def _explain_end(self) -> str:
         code = self._process.wait()
         if code == -signal.SIGXCPU:
             return f"took more than {self._limits.cpu_s} s of processor time"
         # A native library without memory aborts silently; the size of the process reveals it.
         if code == MEMORY_EXIT or self._largest * 3 > self._limits.memory_bytes:
-            return f"needs more than {_readable(self._limits.memory_bytes)} of memory"
+            return f"needs more than {_format_size(self._limits.memory_bytes)} of memory"
         if code < 0:
             return f"the parser crashed (signal {-code})"
         return f"the parser ended early (exit {code})"
 
 
-def _received(child: Child) -> Frame:
+def _receive_frame(child: ReadingProcess) -> Frame:
     """Receive the next frame; a broken limit or a dead process gives a last frame that refuses."""
     try:
         return child.receive()
@@ -171,7 +171,7 @@ def _received(child: Child) -> Frame:
         return Frame(done=True, refused=refusal, peak_bytes=sys.maxsize)
 
 
-def _told(extension: Extension | None) -> bytes:
+def _encode_extension(extension: Extension | None) -> bytes:
     """Encode the end of a command, which names the extension."""
     if extension is None:
         return b""
@@ -179,7 +179,7 @@ def _told(extension: Extension | None) -> bytes:
     return b" " + json.dumps(fields).encode().hex().encode("ascii")
 
 
-def import_path() -> str:
+def list_import_path() -> str:
     """Return the folders from which our processes import modules, one a line."""
     package = str(Path(__file__).parents[3])
     # The user's own folders stay out: a module beside a document must never be imported.
@@ -188,14 +188,14 @@ def import_path() -> str:
     return "\n".join(dict.fromkeys([package, standard, *libraries]))
 
 
-def _resident_bytes(pid: int) -> int:
+def _measure_resident(pid: int) -> int:
     with contextlib.suppress(OSError, IndexError):
         pages = Path(f"/proc/{pid}/statm").read_text(encoding="ascii").split()[1]
         return int(pages) * os.sysconf("SC_PAGE_SIZE")
     return 0
 
 
-def _readable(size: int) -> str:
+def _format_size(size: int) -> str:
     gib = size / (1 << 30)
     return f"{gib:g} GiB" if gib >= 1 else f"{size >> 20} MiB"
 
@@ -204,7 +204,7 @@ OnPage = Callable[[int, int], None]
 """A callback for how many pages of a file have been recognised, and of how many."""
 
 
-def _nobody(_page: int, _pages: int) -> None:
+def _ignore_page(_page: int, _pages: int) -> None:
     pass
 
 
@@ -221,10 +221,10 @@ class Sandbox:
     def __init__(self, limits: ParseLimits | None = None) -> None:
         self._limits = limits or ParseLimits()
         self._folder: tempfile.TemporaryDirectory[str] | None = None
-        self._child: Child | None = None
+        self._child: ReadingProcess | None = None
         self._next: deque[Path] = deque()
         self._receiving = False
-        self._recognising: Child | None = None
+        self._recognising: ReadingProcess | None = None
 
     @property
     def limits(self) -> ParseLimits:
@@ -233,11 +233,11 @@ class Sandbox:
 
     def __enter__(self) -> Self:
         self._folder = tempfile.TemporaryDirectory(prefix="fathom-")
-        self._ready()
+        self._prepare_child()
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._drop()
+        self._drop_child()
         self._drop_recognising()
         if self._folder is not None:
             self._folder.cleanup()
@@ -247,10 +247,10 @@ class Sandbox:
         """Announce a file to be parsed after those begun before; it is read meanwhile."""
         self._next.append(path)
         if not self._receiving:
-            self._ready()
+            self._prepare_child()
 
     def parse(
-        self, path: Path, on_page: OnPage = _nobody
+        self, path: Path, on_page: OnPage = _ignore_page
     ) -> Iterator[ParsedDocument | RecordFailure]:
         """Yield the contents of the file at `path`, in file order.
 
@@ -265,42 +265,44 @@ class Sandbox:
             ParseRefusal: When the file gives no (more) text; `failed` names the limit it broke.
         """
         try:
-            for value in self._parsed(path):
+            for value in self._parse_file(path):
                 if isinstance(value, ParsedDocument) and self._can_recognise(value.unread):
-                    yield self._fuller(value, path, on_page)
+                    yield self._add_scanned_pages(value, path, on_page)
                 else:
                     yield value
         except ParseRefusal as refusal:
             if not self._can_recognise(refusal.reason):
                 raise
-            yield from self._recognised(path, on_page)
+            yield from self._recognise_file(path, on_page)
 
     def _can_recognise(self, reason: str) -> bool:
-        return mended(reason) and self._limits.ocr_pages > 0
+        return can_retry(reason) and self._limits.ocr_pages > 0
 
-    def _fuller(self, document: ParsedDocument, path: Path, on_page: OnPage) -> ParsedDocument:
+    def _add_scanned_pages(
+        self, document: ParsedDocument, path: Path, on_page: OnPage
+    ) -> ParsedDocument:
         """Return a document with its scanned pages too, or without them if they cannot be read."""
         try:
-            whole = next(self._recognised(path, on_page))
+            whole = next(self._recognise_file(path, on_page))
         except ParseRefusal as refusal:
             pages = document.unread.removesuffix(f"; {NEEDS_OCR}")
             return dataclasses.replace(document, unread=f"{pages}: {refusal.reason}")
         return whole if isinstance(whole, ParsedDocument) else document
 
-    def _parsed(self, path: Path) -> Iterator[ParsedDocument | RecordFailure]:
+    def _parse_file(self, path: Path) -> Iterator[ParsedDocument | RecordFailure]:
         if self._receiving or (self._next and path not in self._next):
             with Sandbox(self._limits) as other:
-                yield from other._parsed(path)
+                yield from other._parse_file(path)
             return
-        self._come_to(path)
-        child = self._ready()
+        self._skip_to(path)
+        child = self._prepare_child()
         self._next.popleft()
-        child.turn()
+        child.begin_reply()
         healthy, self._receiving = False, True
         try:
             values: tuple[ParsedDocument | RecordFailure, ...] = ()
             while True:
-                frame = _received(child)
+                frame = _receive_frame(child)
                 # In a process that has grown, the next file would break the limit.
                 healthy = frame.done and frame.peak_bytes * 2 < self._limits.memory_bytes
                 # The values are yielded one frame late: a caller may stop after a file's only
@@ -315,24 +317,26 @@ class Sandbox:
         finally:
             self._receiving = False
             if not healthy:
-                self._drop()
+                self._drop_child()
 
-    def _come_to(self, path: Path) -> None:
+    def _skip_to(self, path: Path) -> None:
         """Make this file the next one."""
         if self._next and self._next[0] != path:
-            self._drop()  # it is reading a file that nobody requested
+            self._drop_child()  # it is reading a file that nobody requested
         while self._next and self._next[0] != path:
             self._next.popleft()
         if not self._next:
             self._next.append(path)
 
-    def _recognised(self, path: Path, on_page: OnPage) -> Iterator[ParsedDocument | RecordFailure]:
-        child = self._ready_to_recognise()
+    def _recognise_file(
+        self, path: Path, on_page: OnPage
+    ) -> Iterator[ParsedDocument | RecordFailure]:
+        child = self._prepare_recogniser()
         values: list[ParsedDocument | RecordFailure] = []
         healthy = False
         try:
             child.send(path, None)
-            child.turn()
+            child.begin_reply()
             done = False
             while not done:
                 frame = child.receive()
@@ -348,17 +352,17 @@ class Sandbox:
             raise frame.refused
         yield from values
 
-    def _ready(self) -> Child:
-        if self._child is None or self._child.gone():
-            self._drop()
-            self._child = Child(self._limits, self._workplace())
-        while self._child.asked < len(self._next) and self._child.has_room:
-            path = self._next[self._child.asked]
+    def _prepare_child(self) -> ReadingProcess:
+        if self._child is None or self._child.has_ended():
+            self._drop_child()
+            self._child = ReadingProcess(self._limits, self._get_folder())
+        while self._child.pending_files < len(self._next) and self._child.has_room:
+            path = self._next[self._child.pending_files]
             self._child.send(path, format_of(path))
         return self._child
 
-    def _ready_to_recognise(self) -> Child:
-        if self._recognising is None or self._recognising.gone():
+    def _prepare_recogniser(self) -> ReadingProcess:
+        if self._recognising is None or self._recognising.has_ended():
             self._drop_recognising()
             limits = dataclasses.replace(
                 self._limits,
@@ -366,15 +370,15 @@ class Sandbox:
                 cpu_s=self._limits.ocr_cpu_s,
                 wall_s=self._limits.ocr_wall_s,
             )
-            self._recognising = Child(limits, self._workplace(), recognises=True)
+            self._recognising = ReadingProcess(limits, self._get_folder(), recognises=True)
         return self._recognising
 
-    def _workplace(self) -> str:
+    def _get_folder(self) -> str:
         if self._folder is None:
             raise RuntimeError("a sandbox is used inside its with statement only")
         return self._folder.name
 
-    def _drop(self) -> None:
+    def _drop_child(self) -> None:
         if self._child is not None:
             self._child.close()
             self._child = None
@@ -385,15 +389,15 @@ class Sandbox:
             self._recognising = None
 
 
-def begin(path: Path, sandbox: Sandbox) -> None:
+def begin_file(path: Path, sandbox: Sandbox) -> None:
     """Announce that `read_file` will be called for this file after those begun before."""
     with contextlib.suppress(ParseRefusal):
         _check_readable(path)
         sandbox.begin(path)
 
 
-def read(
-    path: Path, sandbox: Sandbox, on_page: OnPage = _nobody
+def read_file(
+    path: Path, sandbox: Sandbox, on_page: OnPage = _ignore_page
 ) -> Iterator[ParsedDocument | RecordFailure]:
     """Yield the contents of the file at `path`: one document, or one value per record of a corpus.
 

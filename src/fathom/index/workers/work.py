@@ -8,7 +8,7 @@ from typing import Literal, Self
 
 from fathom.documents.base import ParsedDocument, ParseRefusal
 from fathom.documents.discover import derive_document_id, digest_content
-from fathom.documents.sandbox.parent import Sandbox, read
+from fathom.documents.sandbox.parent import Sandbox, read_file
 from fathom.errors import FathomError
 from fathom.index.workers.base import (
     Cut,
@@ -102,7 +102,7 @@ class Work:
 
     def _parsed(self, file: Path, place: str, digest: str) -> FileRead:
         """Parse and cut a file; a corpus file is left to the writing process."""
-        for item in read(file, self._sandbox):
+        for item in read_file(file, self._sandbox):
             if not isinstance(item, ParsedDocument) or item.record is not None:
                 return FileRead(digest=digest)  # a corpus, whose records are too many for memory
             document = document_of(item, derive_document_id(digest), place)

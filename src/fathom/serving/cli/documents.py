@@ -176,10 +176,10 @@ def copy(
         build_engine(target, assignments) as target_engine,
     ):
 
-        def copy_server_tables() -> None:
+        def copy_more() -> None:
             notes.extend(copy_server_tables(engine.index, target_engine.index, engine.directory))
 
-        state = engine.copy_to(target_engine, copy_server_tables)
+        state = engine.copy_to(target_engine, copy_more)
     if as_json:
         copied = {"documents": state.documents, "chunks": state.chunks, "content": state.content}
         show_json({**copied, "beside": notes})

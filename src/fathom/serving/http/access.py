@@ -70,7 +70,7 @@ class Access:
         self._required = required
         self._was_closed = False
         self._workspace_budget = workspace_budget or Budget()
-        self._rates = Rates(keys.kept)
+        self._rates = Rates(keys.database)
         self._threads = ThreadPoolExecutor(8, thread_name_prefix="fathom-access")
 
     def needs_key(self) -> bool:
@@ -79,12 +79,12 @@ class Access:
         Once a key was needed, one is needed until `Keys.open_door` says otherwise, even if the
         database of the keys was deleted or replaced meanwhile.
         """
-        door = self.keys.door()
+        door = self.keys.get_door()
         # A deleted key database looks new: it must not open a server that was closed.
         self._was_closed = door == "closed" or (self._was_closed and door == "new")
         return self._required or self._was_closed
 
-    def caller(self, credential: str) -> Caller:
+    def identify_caller(self, credential: str) -> Caller:
         """Return the holder of a key, and count the request.
 
         Args:
@@ -94,51 +94,57 @@ class Access:
             Problem: 401 if the key is unknown, has expired, or is missing although one is needed;
                 429 if it was used too often.
         """
-        caller = self._holder(credential)
-        self._count(caller)
+        caller = self._find_holder(credential)
+        self._count_request(caller)
         return caller
 
-    def _holder(self, credential: str) -> Caller:
+    def _find_holder(self, credential: str) -> Caller:
         if not credential.startswith(PREFIX) and not self.needs_key():
             return LOCAL  # some clients always send a key, so they send any word
         key = self.keys.find(credential) if credential else None
         if key is None:
             detail = "the key is unknown" if credential else "a key is needed"
-            raise _unauthorized(detail, "send it as Authorization: Bearer fth_...")
+            raise _build_unauthorized_problem(detail, "send it as Authorization: Bearer fth_...")
         self._was_closed = True
-        if key.is_over(datetime.now(UTC)):
-            raise _unauthorized(f"the key {key.id} has expired", "ask for a new one")
+        if key.is_expired(datetime.now(UTC)):
+            raise _build_unauthorized_problem(f"the key {key.id} has expired", "ask for a new one")
         return Caller(key=key, workspace=key.workspace, scopes=key.scopes)
 
-    async def known(self, credential: str) -> Caller:
+    async def identify_caller_async(self, credential: str) -> Caller:
         """Return the holder of a key, and count the request, without blocking the event loop."""
-        caller = await self._beside(lambda: self._holder(credential))
+        caller = await self._run_lookup(lambda: self._find_holder(credential))
         if caller.key is not None and caller.key.per_minute is not None:
             # Counting waits for the disk, so it must not run in the thread of the event loop.
-            await asyncio.get_running_loop().run_in_executor(self._threads, self._count, caller)
+            await asyncio.get_running_loop().run_in_executor(
+                self._threads, self._count_request, caller
+            )
         return caller
 
-    async def opened(self, caller: Caller) -> Account | None:
+    async def open_account_async(self, caller: Caller) -> Account | None:
         """Open the caller's account of today without blocking the event loop."""
-        return await self._beside(lambda: self.account(caller)) if self._budgets(caller) else None
+        return (
+            await self._run_lookup(lambda: self.open_account(caller))
+            if self._list_budgets(caller)
+            else None
+        )
 
-    async def _beside(self, lookup: Callable[[], T]) -> T:
+    async def _run_lookup(self, lookup: Callable[[], T]) -> T:
         """Run a lookup; in a thread of its own where the database is on a server."""
         # A lookup on this disk is faster than a change of threads. The pool is not asyncio's
         # default one, where a lookup would wait behind uploads.
-        if self.keys.kept.is_near:
+        if self.keys.database.is_near:
             return lookup()
         return await asyncio.get_running_loop().run_in_executor(self._threads, lookup)
 
-    def account(self, caller: Caller) -> Account | None:
+    def open_account(self, caller: Caller) -> Account | None:
         """Open the account of today that limits the caller's runs; `None` without a limit.
 
         Raises:
             Problem: 429 if nothing is left.
         """
         day, account = datetime.now(UTC).date().isoformat(), None
-        for owner, budget in self._budgets(caller):
-            account = DailyAccount(self.keys.kept, owner, day, budget, account)
+        for owner, budget in self._list_budgets(caller):
+            account = DailyAccount(self.keys.database, owner, day, budget, account)
         if account is None:
             return None
         remaining = account.get_remaining()
@@ -148,7 +154,7 @@ class Access:
                 "budget_spent",
                 "the budget of today is spent",
                 next="come again tomorrow (UTC), or ask for a larger one",
-                retry_after=_seconds_to_midnight(),
+                retry_after=_count_seconds_to_midnight(),
             )
         return account
 
@@ -157,7 +163,7 @@ class Access:
         self._threads.shutdown(cancel_futures=True)
         self.keys.close()
 
-    def _count(self, caller: Caller) -> None:
+    def _count_request(self, caller: Caller) -> None:
         key = caller.key
         if key is None or key.per_minute is None:
             return
@@ -170,7 +176,7 @@ class Access:
                 retry_after=wait_s,
             )
 
-    def _budgets(self, caller: Caller) -> list[tuple[str, Budget]]:
+    def _list_budgets(self, caller: Caller) -> list[tuple[str, Budget]]:
         """Return the owners and budgets that limit a caller; the workspace's first."""
         owners = [(f"workspace:{caller.workspace}", self._workspace_budget)]
         if caller.key is not None:
@@ -179,12 +185,12 @@ class Access:
         return [(owner, budget) for owner, budget in owners if budget != Budget()]
 
 
-def _unauthorized(detail: str, todo: str) -> Problem:
+def _build_unauthorized_problem(detail: str, todo: str) -> Problem:
     headers = {"WWW-Authenticate": 'Bearer realm="fathom"'}
     return Problem(401, "unauthorized", detail, next=todo, headers=headers)
 
 
-def _seconds_to_midnight() -> float:
+def _count_seconds_to_midnight() -> float:
     now = datetime.now(UTC)
     tomorrow = datetime(now.year, now.month, now.day, tzinfo=UTC) + timedelta(days=1)
     return (tomorrow - now).total_seconds()

@@ -36,7 +36,7 @@ class DailyAccount:
             budget: Tokens and money.
             parent: The account whose caps hold too.
         """
-        self._kept, self._owner, self._above = database, (owner, day), parent
+        self._database, self._owner, self._parent = database, (owner, day), parent
         self._is_priced = budget.cost_usd is not None
         self._tokens = NO_LIMIT if budget.tokens is None else budget.tokens
         self._nano = NO_LIMIT if budget.cost_usd is None else floor(budget.cost_usd * NANO)
@@ -46,7 +46,7 @@ class DailyAccount:
 
     def get_remaining(self) -> dict[Limit, float]:
         """Return what may still be reserved, cost in billionths of a USD; infinite if unlimited."""
-        [(tokens, nano)] = self._kept.ask(
+        [(tokens, nano)] = self._database.ask(
             "SELECT tokens + reserved_tokens, nano + reserved_nano FROM accounts "
             "WHERE owner = ? AND day = ?",
             self._owner,
@@ -58,7 +58,7 @@ class DailyAccount:
             "retrievals": inf,
             "cost_usd": self._nano - nano if self._is_priced else inf,
         }
-        parent_amounts = self._above.get_remaining() if self._above else amounts
+        parent_amounts = self._parent.get_remaining() if self._parent else amounts
         return {limit: min(amount, parent_amounts[limit]) for limit, amount in amounts.items()}
 
     def draw(self, bound: CostBound, amount: Charge) -> None:
@@ -67,27 +67,27 @@ class DailyAccount:
         Raises:
             BudgetRefused: If the amount does not fit.
         """
-        if self._above is not None:
+        if self._parent is not None:
             # The parent comes first: a drawing that fails below it is booked back.
-            self._above.draw(bound, amount)
+            self._parent.draw(bound, amount)
         try:
             self._draw(amount)
         except BaseException:
-            if self._above is not None:
-                self._above.book(amount, Charge())
+            if self._parent is not None:
+                self._parent.book(amount, Charge())
             raise
 
     def book(self, amount: Charge, spent: Charge) -> None:
         """End a drawing of `amount`, of which `spent` was spent."""
         if amount.tokens or amount.nano:
-            self._kept.ask(
+            self._database.ask(
                 "UPDATE accounts SET reserved_tokens = reserved_tokens - ?, "
                 "reserved_nano = reserved_nano - ?, tokens = tokens + ?, nano = nano + ? "
                 "WHERE owner = ? AND day = ?",
                 (amount.tokens, amount.nano, spent.tokens, spent.nano, *self._owner),
             )
-        if self._above is not None:
-            self._above.book(amount, spent)
+        if self._parent is not None:
+            self._parent.book(amount, spent)
 
     def _draw(self, amount: Charge) -> None:
         if self._is_priced and amount.unpriced:
@@ -96,7 +96,7 @@ class DailyAccount:
             )
         if not amount.tokens and not amount.nano:
             return  # a run without language models, such as a search
-        drawn = self._kept.ask(
+        drawn = self._database.ask(
             "UPDATE accounts SET reserved_tokens = reserved_tokens + ?, "
             "reserved_nano = reserved_nano + ? WHERE owner = ? AND day = ? "
             "AND tokens + reserved_tokens + ? <= ? AND nano + reserved_nano + ? <= ? RETURNING day",

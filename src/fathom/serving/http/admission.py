@@ -10,7 +10,7 @@ from fathom.serving.http.problems import Problem
 
 FIRST_GUESS_S = 0.5
 """The assumed duration of a question before the first one was measured, in seconds."""
-LEARNED = 0.1
+LATEST_WEIGHT = 0.1
 """The weight of the latest question in the moving average of durations, from 0 to 1."""
 
 
@@ -39,11 +39,11 @@ class Admission:
         """
         self.most_running, self.most_waiting, self.patience_s = running, waiting, patience_s
         self.running = 0
-        self.turned_away = 0
+        self.refused_count = 0
         self._clock = clock
         self._queue: deque[asyncio.Future[None]] = deque()
         self._usual_s = FIRST_GUESS_S
-        self._closed = False
+        self._is_closed = False
 
     @property
     def waiting(self) -> int:
@@ -51,7 +51,7 @@ class Admission:
         return len(self._queue)
 
     @asynccontextmanager
-    async def turn(self, seconds: float | None = None) -> AsyncIterator[float]:
+    async def take_turn(self, seconds: float | None = None) -> AsyncIterator[float]:
         """Wait for a turn, and hold it for the length of a `with` block.
 
         Args:
@@ -64,50 +64,50 @@ class Admission:
             Problem: 503 if the wait would be, or was, too long.
         """
         arrival = self._clock()
-        await self._enter(seconds)
+        await self._wait_for_turn(seconds)
         start = self._clock()
         try:
             yield start - arrival
         finally:
             # An exponential moving average follows the load without a history.
-            self._usual_s += LEARNED * (self._clock() - start - self._usual_s)
+            self._usual_s += LATEST_WEIGHT * (self._clock() - start - self._usual_s)
             self.running -= 1
-            self._next()
+            self._admit_next()
 
     def close(self) -> None:
         """Refuse all further questions, and those that wait."""
-        self._closed = True
+        self._is_closed = True
         for turn in self._queue:
             if not turn.done():
-                turn.set_exception(_stopping())
+                turn.set_exception(_build_stopping_problem())
         self._queue.clear()
 
-    def expected_s(self) -> float:
+    def estimate_wait_s(self) -> float:
         """Estimate the seconds that the next question has to wait."""
         if self.running < self.most_running and not self._queue:
             return 0.0
         return (len(self._queue) + 1) * self._usual_s / self.most_running
 
-    def refusal(self, patience: float | None = None) -> Problem | None:
+    def find_refusal(self, patience: float | None = None) -> Problem | None:
         """Return the reason for refusing a question now; `None` if it can run or wait."""
-        if self._closed:
-            return _stopping()
-        expected = self.expected_s()
+        if self._is_closed:
+            return _build_stopping_problem()
+        expected = self.estimate_wait_s()
         is_long = expected > (self.patience_s if patience is None else patience)
         if expected > 0 and (is_long or len(self._queue) >= self.most_waiting):
-            return self._overloaded(expected)
+            return self._refuse_overload(expected)
         return None
 
-    async def _enter(self, seconds: float | None) -> None:
-        if self._closed:
-            raise _stopping()
-        expected = self.expected_s()
+    async def _wait_for_turn(self, seconds: float | None) -> None:
+        if self._is_closed:
+            raise _build_stopping_problem()
+        expected = self.estimate_wait_s()
         if expected == 0.0:
             self.running += 1
             return
         # At most half of the time is spent on waiting, so that enough is left to answer in.
         patience = self.patience_s if seconds is None else min(self.patience_s, seconds / 2)
-        refusal = self.refusal(patience)
+        refusal = self.find_refusal(patience)
         if refusal is not None:
             raise refusal
         turn = asyncio.get_running_loop().create_future()
@@ -119,28 +119,28 @@ class Admission:
         except TimeoutError:
             if not turn.done():
                 self._queue.remove(turn)
-                raise self._overloaded(self.expected_s()) from None
+                raise self._refuse_overload(self.estimate_wait_s()) from None
         except asyncio.CancelledError:
-            self._left(turn)
+            self._leave_queue(turn)
             raise
 
-    def _left(self, turn: "asyncio.Future[None]") -> None:
+    def _leave_queue(self, turn: "asyncio.Future[None]") -> None:
         """Remove a question whose client left; a turn that it has already goes to the next."""
         if turn in self._queue:
             self._queue.remove(turn)
         elif turn.done() and turn.exception() is None:
             self.running -= 1
-            self._next()
+            self._admit_next()
 
-    def _next(self) -> None:
+    def _admit_next(self) -> None:
         while self._queue and self.running < self.most_running:
             turn = self._queue.popleft()
             if not turn.done():
                 self.running += 1
                 turn.set_result(None)
 
-    def _overloaded(self, expected: float) -> Problem:
-        self.turned_away += 1
+    def _refuse_overload(self, expected: float) -> Problem:
+        self.refused_count += 1
         return Problem(
             503,
             "overloaded",
@@ -150,7 +150,7 @@ class Admission:
         )
 
 
-def _stopping() -> Problem:
+def _build_stopping_problem() -> Problem:
     return Problem(
         503, "stopping", "the server is stopping", next="ask again in a moment", retry_after=5
     )

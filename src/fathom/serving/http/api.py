@@ -16,12 +16,23 @@ from fathom.jsonable import Json
 from fathom.runs.concurrency import FinalEvent
 from fathom.runs.outline import to_json
 from fathom.serving.budgets import Effort, budget_of
-from fathom.serving.http.asking import MOST_CHARS, Asked
-from fathom.serving.http.dependencies import Ask, Here, MayRead, lack_scope
-from fathom.serving.http.idempotency import Noted
+from fathom.serving.http.asking import MOST_CHARS, SubmittedQuestion
+from fathom.serving.http.dependencies import (
+    CurrentWorkspace,
+    ReadCaller,
+    Runner,
+    build_scope_problem,
+)
+from fathom.serving.http.idempotency import ReplyNote
 from fathom.serving.http.problems import Problem
-from fathom.serving.http.streams import Event, json_reply, json_text, streamed, while_connected
-from fathom.serving.http.telling import Ear, Teller, Told, answer_text
+from fathom.serving.http.streams import (
+    ServerEvent,
+    build_event_stream,
+    build_json_reply,
+    encode_json,
+    run_while_connected,
+)
+from fathom.serving.http.telling import EventBuilder, ProgressEvent, ProgressListener, encode_answer
 from fathom.serving.http.workspaces import Workspace
 from fathom.serving.shapes import harmless, hits_json, replay_json, status_json
 from fathom.types import Answer
@@ -50,7 +61,7 @@ class BudgetBody(Body):
     max_calls: int | None = Field(default=None, ge=0, le=10**6)
     max_cost: float | None = Field(default=None, ge=0, le=10**6, description="USD.")
 
-    def limits(self) -> Budget:
+    def to_budget(self) -> Budget:
         """Return the limits as a budget."""
         return Budget(
             tokens=self.max_tokens,
@@ -97,13 +108,13 @@ class FeedbackBody(Body):
     note: str = Field(default="", max_length=2_000)
 
 
-async def _asked(body: AskBody, space: Workspace) -> Asked:
-    limits = (body.budget or BudgetBody()).limits()
+async def _build_question(body: AskBody, space: Workspace) -> SubmittedQuestion:
+    limits = (body.budget or BudgetBody()).to_budget()
     history: list[Json] = [turn.model_dump() for turn in body.history]
     if body.conversation is not None:
-        dialogue = await asyncio.to_thread(space.conversations.dialogue, body.conversation)
+        dialogue = await asyncio.to_thread(space.conversations.load_dialogue, body.conversation)
         history = [*dialogue, *history]
-    return Asked(
+    return SubmittedQuestion(
         question=body.question,
         strategy=body.strategy,
         filters=body.filters,
@@ -116,71 +127,73 @@ async def _asked(body: AskBody, space: Workspace) -> Asked:
 async def ask(
     body: AskBody,
     request: Request,
-    asking: Ask,
-    space: Here,
-    caller: MayRead,
+    asking: Runner,
+    space: CurrentWorkspace,
+    caller: ReadCaller,
     idempotency_key: Annotated[str, Header(max_length=200)] = "",
 ) -> Response:
     """Answer a question with citations, or say that the documents hold no answer."""
 
     async def work() -> Response:
-        question = await _asked(body, space)
+        question = await _build_question(body, space)
         answer = await asking.answer(caller, space, question)
-        await _keep(body, space, answer)
-        return Response(answer_text(answer), media_type="application/json")
+        await _add_turn(body, space, answer)
+        return Response(encode_answer(answer), media_type="application/json")
 
-    def again(trace_id: str) -> str:
-        return answer_text(space.engine.traces.answer(trace_id))
+    def rebuild_text(trace_id: str) -> str:
+        return encode_answer(space.engine.traces.answer(trace_id))
 
-    note = Noted(lambda reply: json.loads(bytes(reply.body)).get("trace_id") or "", again)
-    replying = space.once.do(idempotency_key, json.dumps(body.model_dump()), work, note)
-    return await while_connected(request, replying)
+    note = ReplyNote(
+        lambda reply: json.loads(bytes(reply.body)).get("trace_id") or "", rebuild_text
+    )
+    replying = space.replies.run_once(idempotency_key, json.dumps(body.model_dump()), work, note)
+    return await run_while_connected(request, replying)
 
 
 @router.post("/ask/stream")
 async def ask_stream(
-    body: AskBody, request: Request, asking: Ask, space: Here, caller: MayRead
+    body: AskBody, request: Request, asking: Runner, space: CurrentWorkspace, caller: ReadCaller
 ) -> StreamingResponse:
     """Answer a question, and report the progress as server-sent events.
 
     The events are `plan`, `step`, `hits`, `text`, `citation`, `usage`, and at last `final` (the
     whole answer) or `error` (a problem).
     """
-    question = await _asked(body, space)
-    events = asking.stream(caller, space, question, Ear)
+    question = await _build_question(body, space)
+    events = asking.stream(caller, space, question, ProgressListener)
     # What can fail early has failed when the first event is there: it gets its own status.
-    first = await while_connected(request, anext(events))
-    stream = _told(body, space, first, events)
-    return streamed(stream, request.app.state.stopping)
+    first = await run_while_connected(request, anext(events))
+    stream = _stream_events(body, space, first, events)
+    return build_event_stream(stream, request.app.state.stopping)
 
 
-async def _told(
+async def _stream_events(
     body: AskBody,
     space: Workspace,
-    first: Told | FinalEvent,
-    rest: AsyncGenerator[Told | FinalEvent, None],
-) -> AsyncGenerator[Event, None]:
+    first: ProgressEvent | FinalEvent,
+    rest: AsyncGenerator[ProgressEvent | FinalEvent, None],
+) -> AsyncGenerator[ServerEvent, None]:
     settings = space.engine.settings
     plan = {
         "strategy": body.strategy or settings.ask.strategy,
         "effort": body.effort or settings.budget.effort,
         "question": harmless(body.question),
     }
-    builder = Teller(plan, space.engine)
+    builder = EventBuilder(plan, space.engine)
     try:
-        yield Event("plan", json_text(plan))
-        for event in await asyncio.to_thread(builder.told, first):
+        yield ServerEvent("plan", encode_json(plan))
+        for event in await asyncio.to_thread(builder.build_events, first):
             yield event
         async for progress in rest:
             if isinstance(progress, FinalEvent):
-                await _keep(body, space, progress.answer)
-            for event in await asyncio.to_thread(builder.told, progress):
+                await _add_turn(body, space, progress.answer)
+            for event in await asyncio.to_thread(builder.build_events, progress):
                 yield event
     finally:
         await rest.aclose()
 
 
-async def _keep(body: AskBody, space: Workspace, answer: Answer) -> None:
+async def _add_turn(body: AskBody, space: Workspace, answer: Answer) -> None:
     """Add the turn to the conversation that the question names, if any."""
     if body.conversation is not None:
         add = space.conversations.add_turn
@@ -188,53 +201,57 @@ async def _keep(body: AskBody, space: Workspace, answer: Answer) -> None:
 
 
 @router.get("/answers/{trace_id}")
-def answer_of(trace_id: str, space: Here, _: MayRead) -> Response:
+def get_answer(trace_id: str, space: CurrentWorkspace, _: ReadCaller) -> Response:
     """Get an answer exactly as it was given."""
-    text = answer_text(space.engine.traces.answer(trace_id))
+    text = encode_answer(space.engine.traces.answer(trace_id))
     return Response(text, media_type="application/json")
 
 
 @router.get("/traces")
-def traces(space: Here, _: MayRead, limit: Annotated[int, Query(ge=1, le=1000)] = 50) -> Response:
+def list_traces(
+    space: CurrentWorkspace, _: ReadCaller, limit: Annotated[int, Query(ge=1, le=1000)] = 50
+) -> Response:
     """List the newest traces, newest first."""
-    summaries = or_empty(lambda: space.engine.traces.list(limit), ())
-    return json_reply({"traces": harmless([asdict(summary) for summary in summaries])})
+    summaries = load_or_default(lambda: space.engine.traces.list(limit), ())
+    return build_json_reply({"traces": harmless([asdict(summary) for summary in summaries])})
 
 
 @router.get("/traces/{trace_id}")
-def trace_of(trace_id: str, space: Here, _: MayRead) -> Response:
+def get_trace(trace_id: str, space: CurrentWorkspace, _: ReadCaller) -> Response:
     """Get a trace: every step and every outside event of an answer."""
     return Response(to_json(space.engine.trace(trace_id)), media_type="application/json")
 
 
 @router.post("/traces/{trace_id}/replay")
-def replay(trace_id: str, space: Here, _: MayRead) -> Response:
+def replay_trace(trace_id: str, space: CurrentWorkspace, _: ReadCaller) -> Response:
     """Answer again from the trace alone, and list the differences."""
     comparison = replay_json(space.engine.replay(trace_id))
-    return json_reply(harmless(json.loads(json.dumps(comparison, default=asdict))))
+    return build_json_reply(harmless(json.loads(json.dumps(comparison, default=asdict))))
 
 
 @router.post("/search")
 async def search(
-    body: SearchBody, request: Request, asking: Ask, space: Here, _: MayRead
+    body: SearchBody, request: Request, asking: Runner, space: CurrentWorkspace, _: ReadCaller
 ) -> Response:
     """Find the best hits for a query."""
 
-    def found() -> Any:  # noqa: ANN401 - JSON
+    def find_hits() -> Any:  # noqa: ANN401 - JSON
         engine = space.engine
         hits = engine.search(body.query, k=body.k, retriever=body.retriever, filters=body.filters)
         return harmless(hits_json(body.query, hits, engine.documents.locate(hits)))
 
     async def work() -> Response:
-        async with asking.admission.turn():
+        async with asking.admission.take_turn():
             loop = asyncio.get_running_loop()
-            return json_reply(await loop.run_in_executor(space.engine.executor, found))
+            return build_json_reply(await loop.run_in_executor(space.engine.executor, find_hits))
 
-    return await while_connected(request, work())
+    return await run_while_connected(request, work())
 
 
 @router.post("/feedback", status_code=201)
-async def feedback(body: FeedbackBody, asking: Ask, space: Here, caller: MayRead) -> Response:
+async def add_feedback(
+    body: FeedbackBody, asking: Runner, space: CurrentWorkspace, caller: ReadCaller
+) -> Response:
     """Judge an answer as right or wrong, or give the right answer.
 
     Feedback with one of the scopes `curate`, `ingest` and `admin` changes the answers that
@@ -245,9 +262,9 @@ async def feedback(body: FeedbackBody, asking: Ask, space: Here, caller: MayRead
     if answer and body.correct:
         raise Problem(400, "bad_request", "send either `correct` or the right `answer`, not both")
     if answer and not caller.may_curate:
-        raise lack_scope("curate", "say what the right answer is")
+        raise build_scope_problem("curate", "say what the right answer is")
 
-    def keep() -> Response:
+    def store_feedback() -> Response:
         stored = space.engine.calibration.add_feedback(
             body.trace_id,
             right=None if answer else body.correct,
@@ -260,19 +277,21 @@ async def feedback(body: FeedbackBody, asking: Ask, space: Here, caller: MayRead
             "said": stored.said,
             "again": stored.again is not None,
         }
-        return json_reply(reply, 201)
+        return build_json_reply(reply, 201)
 
     if not answer:
-        return await asyncio.to_thread(keep)
-    async with asking.admission.turn():  # parsing the answer costs as much as a question
-        return await asyncio.get_running_loop().run_in_executor(space.engine.executor, keep)
+        return await asyncio.to_thread(store_feedback)
+    async with asking.admission.take_turn():  # parsing the answer costs as much as a question
+        return await asyncio.get_running_loop().run_in_executor(
+            space.engine.executor, store_feedback
+        )
 
 
 @router.get("/strategies")
-def strategies(space: Here, _: MayRead) -> Response:
+def list_strategies(space: CurrentWorkspace, _: ReadCaller) -> Response:
     """List the strategies, and the budget of each effort."""
     settings = space.engine.settings
-    return json_reply(
+    return build_json_reply(
         {
             "default": settings.ask.strategy,
             "effort": settings.budget.effort,
@@ -286,10 +305,12 @@ def strategies(space: Here, _: MayRead) -> Response:
 
 
 @router.get("/status")
-def status(space: Here, caller: MayRead) -> Response:
+def get_status(space: CurrentWorkspace, caller: ReadCaller) -> Response:
     """Get the state of the workspace: its documents, its models, its writer."""
     engine = space.engine
-    index_status = or_empty(lambda: status_json(engine.status(), engine.calibration.list()), None)
+    index_status = load_or_default(
+        lambda: status_json(engine.status(), engine.calibration.list()), None
+    )
     reply = {
         "workspace": space.name,
         "scopes": sorted(caller.scopes),
@@ -298,10 +319,10 @@ def status(space: Here, caller: MayRead) -> Response:
         "writer": engine.index.writer() if index_status else "",
         "index": index_status,
     }
-    return json_reply(harmless(json.loads(json.dumps(reply, default=asdict))))
+    return build_json_reply(harmless(json.loads(json.dumps(reply, default=asdict))))
 
 
-def or_empty(load: Callable[[], T], default: U) -> T | U:
+def load_or_default(load: Callable[[], T], default: U) -> T | U:
     """Return what a workspace holds, or `default` if nothing has been ingested into it."""
     try:
         return load()

@@ -13,11 +13,11 @@ from fathom.errors import FathomError
 from fathom.serving.http import api, documents, health, mcp, openai, page, problems, reports, talks
 from fathom.serving.http.access import LOCAL, Access
 from fathom.serving.http.admission import Admission
-from fathom.serving.http.asking import Asking
+from fathom.serving.http.asking import QuestionRunner
 from fathom.serving.http.guard import Guard
-from fathom.serving.http.keys import keys_of
-from fathom.serving.http.metrics import Counted, Metrics
-from fathom.serving.http.streams import Stopping
+from fathom.serving.http.keys import create_key_store
+from fathom.serving.http.metrics import Metrics, RequestCounter
+from fathom.serving.http.streams import Shutdown
 from fathom.serving.http.workspaces import Workspaces
 from fathom.settings import Settings
 from fathom.usage import Budget
@@ -33,7 +33,7 @@ def create_app(settings: Settings, access: Access | None = None) -> FastAPI:
     """
     serve = settings.serve
     admission = Admission(running=serve.running, waiting=serve.waiting, patience_s=serve.patience_s)
-    access = access or access_of(settings, required=False)
+    access = access or build_access(settings, required=False)
     metrics = Metrics(admission)
     app = FastAPI(
         title="Fathom",
@@ -43,7 +43,7 @@ def create_app(settings: Settings, access: Access | None = None) -> FastAPI:
         redoc_url=None,
         lifespan=_lifespan,
         middleware=[
-            Middleware(Counted, metrics=metrics),
+            Middleware(RequestCounter, metrics=metrics),
             Middleware(Guard, access=access, admission=admission, settings=serve),
         ],
     )
@@ -51,30 +51,30 @@ def create_app(settings: Settings, access: Access | None = None) -> FastAPI:
     app.state.access = access
     app.state.metrics = metrics
     app.state.workspaces = Workspaces(Engine(settings))
-    app.state.asking = Asking(admission, access, metrics)
-    app.state.stopping = Stopping(serve.drain_s)
-    problems.install(app)
+    app.state.asking = QuestionRunner(admission, access, metrics)
+    app.state.stopping = Shutdown(serve.drain_s)
+    problems.install_handlers(app)
     for module in (health, api, talks, documents, reports, openai, page):
         app.include_router(module.router)
-    mcp.install(app)
+    mcp.install_tools(app)
     return app
 
 
-def access_of(settings: Settings, *, required: bool) -> Access:
+def build_access(settings: Settings, *, required: bool) -> Access:
     """Build the access control from the keys beside the index that the settings name."""
     serve = settings.serve
     budget = Budget(tokens=serve.tokens_per_day, cost_usd=serve.usd_per_day)
-    keys = keys_of(Engine(settings).index)
+    keys = create_key_store(Engine(settings).index)
     return Access(keys, required=required, workspace_budget=budget)
 
 
 @asynccontextmanager
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     spaces: Workspaces = app.state.workspaces
-    engine = spaces.of(LOCAL).engine
+    engine = spaces.get_workspace(LOCAL).engine
     await asyncio.to_thread(spaces.resume, app.state.access.keys.workspaces)
     # Models load before the first question comes, and in a thread, so that /readyz answers already.
-    warm_up = asyncio.ensure_future(asyncio.to_thread(_warm, engine))
+    warm_up = asyncio.ensure_future(asyncio.to_thread(_load_models, engine))
     try:
         async with app.state.tools.running():
             yield
@@ -84,7 +84,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         app.state.access.close()
 
 
-def _warm(engine: Engine) -> None:
+def _load_models(engine: Engine) -> None:
     """Load the models that a question needs, if there is an index to ask about."""
     with suppress(FathomError):  # the next question reports it
         engine.reader(checked=False)

@@ -27,7 +27,7 @@ AT_ONCE_S = 0.05
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class SubmittedQuestion:
     """A question as it reached the server, with the arguments of `Engine.ask`."""
 
     question: str
@@ -37,7 +37,7 @@ class Asked:
     history: Sequence[Any] = field(default=())
 
 
-class Asking:
+class QuestionRunner:
     """A runner of questions within the limits of the server."""
 
     def __init__(self, admission: Admission, access: Access, metrics: Metrics) -> None:
@@ -46,7 +46,11 @@ class Asking:
         self._metrics = metrics
 
     async def answer(
-        self, caller: Caller, space: Workspace, question: Asked, listener: Listener | None = None
+        self,
+        caller: Caller,
+        space: Workspace,
+        question: SubmittedQuestion,
+        listener: Listener | None = None,
     ) -> Answer:
         """Answer a question when its turn has come.
 
@@ -64,9 +68,9 @@ class Asking:
                 next="upload long text as a document and ask about it",
             )
         # Before the wait: a caller without budget should not take up a place in the queue.
-        account = await self._access.opened(caller)
+        account = await self._access.open_account_async(caller)
         seconds = question.budget.seconds
-        async with self.admission.turn(seconds) as waited:
+        async with self.admission.take_turn(seconds) as waited:
             limit_s = (
                 seconds if seconds is None or waited < AT_ONCE_S else max(seconds - waited, 0.0)
             )
@@ -79,14 +83,14 @@ class Asking:
                 listener=listener,
             )
             outcome = await space.engine.arun(replace(request, account=account))
-        self._metrics.answered(outcome.answer, waited)
+        self._metrics.count_answer(outcome.answer, waited)
         return outcome.answer
 
     def stream(
         self,
         caller: Caller,
         space: Workspace,
-        question: Asked,
+        question: SubmittedQuestion,
         make_listener: Callable[[Callable[[E], None]], Listener],
     ) -> AsyncGenerator[E | FinalEvent, None]:
         """Answer a question, and yield the events of the listener that `make_listener` makes.

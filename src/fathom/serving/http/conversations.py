@@ -12,9 +12,9 @@ from fathom.engine import Engine
 from fathom.errors import FathomError
 from fathom.jsonable import Json
 from fathom.question.conversation import MOST_TURNS as MOST_SAID
-from fathom.serving.http.kept import CONVERSATIONS
+from fathom.serving.http.kept import CONVERSATION_TABLES
 from fathom.serving.http.problems import Problem
-from fathom.serving.http.telling import answer_json
+from fathom.serving.http.telling import build_answer_json
 
 MOST_TURNS = MOST_SAID // 2
 """The number of latest turns that a follow-up question gets: a turn has two messages."""
@@ -30,7 +30,7 @@ class Conversations:
     def __init__(self, engine: Engine) -> None:
         """Create the store. Nothing is opened before it is needed."""
         self._engine = engine
-        self._kept = engine.index.database(CONVERSATIONS.file, CONVERSATIONS.tables)
+        self._database = engine.index.database(CONVERSATION_TABLES.file, CONVERSATION_TABLES.tables)
 
     def add(self, title: str = "", owner: str = "") -> str:
         """Begin a conversation.
@@ -42,13 +42,13 @@ class Conversations:
         Returns:
             The id of the conversation.
         """
-        conversation, now = token_hex(8), _now()
-        self._kept.ask(
+        conversation, now = token_hex(8), _format_now()
+        self._database.ask(
             "INSERT INTO conversations(id, title, created, updated) VALUES (?, ?, ?, ?)",
             (conversation, title[:TITLE_CHARS], now, now),
         )
         if owner:
-            self._kept.ask("INSERT INTO owners(id, owner) VALUES (?, ?)", (conversation, owner))
+            self._database.ask("INSERT INTO owners(id, owner) VALUES (?, ?)", (conversation, owner))
         return conversation
 
     def find_owner(self, conversation: str) -> str:
@@ -57,13 +57,13 @@ class Conversations:
         Raises:
             Problem: If there is no conversation of this id.
         """
-        self._found(conversation)
-        rows = self._kept.ask("SELECT owner FROM owners WHERE id = ?", (conversation,))
+        self._get_head(conversation)
+        rows = self._database.ask("SELECT owner FROM owners WHERE id = ?", (conversation,))
         return str(rows[0][0]) if rows else ""
 
-    def latest(self, limit: int, before: str = "") -> list[dict[str, Any]]:
+    def list_latest(self, limit: int, before: str = "") -> list[dict[str, Any]]:
         """List the latest conversations, newest first; `before` is a cursor."""
-        rows = self._kept.ask(
+        rows = self._database.ask(
             "SELECT id, title, created, updated FROM conversations "
             # The cursor joins time and id, as several conversations may have the same time.
             "WHERE ? = '' OR updated || id < ? ORDER BY updated DESC, id DESC LIMIT ?",
@@ -79,17 +79,17 @@ class Conversations:
         Raises:
             Problem: If there is no conversation of this id.
         """
-        return {**self._found(conversation), "turns": self._turns(conversation)}
+        return {**self._get_head(conversation), "turns": self._load_turns(conversation)}
 
-    def dialogue(self, conversation: str) -> list[Json]:
+    def load_dialogue(self, conversation: str) -> list[Json]:
         """Return the latest turns as messages, as a follow-up question needs them.
 
         Raises:
             Problem: If there is no conversation of this id.
         """
-        self._found(conversation)
+        self._get_head(conversation)
         messages: list[Json] = []
-        for turn in self._turns(conversation, MOST_TURNS):
+        for turn in self._load_turns(conversation, MOST_TURNS):
             answer = turn["answer"] or {}
             text = answer.get("short_answer") or answer.get("answer") or "I don't know."
             messages.append({"role": "user", "content": turn["question"]})
@@ -98,15 +98,15 @@ class Conversations:
 
     def add_turn(self, conversation: str, question: str, trace_id: str | None) -> None:
         """Add a question and the id of its trace; nothing if the conversation was removed."""
-        now = _now()
+        now = _format_now()
         title = " ".join(question.split())[:TITLE_CHARS]
-        updated = self._kept.ask(
+        updated = self._database.ask(
             "UPDATE conversations SET updated = ?, "
             "title = CASE title WHEN '' THEN ? ELSE title END WHERE id = ? RETURNING id",
             (now, title, conversation),
         )
         if updated:
-            self._kept.ask(
+            self._database.ask(
                 "INSERT INTO turns(conversation, question, trace_id, asked) VALUES (?, ?, ?, ?)",
                 (conversation, question, trace_id, now),
             )
@@ -120,33 +120,33 @@ class Conversations:
         Raises:
             Problem: If there is no conversation of this id.
         """
-        self._kept.ask(
+        self._database.ask(
             "INSERT INTO gone(id) SELECT id FROM conversations WHERE id = ? ON CONFLICT DO NOTHING",
             (conversation,),
         )
-        removed = self._kept.ask(
+        removed = self._database.ask(
             "DELETE FROM conversations WHERE id = ? RETURNING id", (conversation,)
         )
         if not removed:
-            raise _missing(conversation)
-        self._kept.ask("DELETE FROM turns WHERE conversation = ?", (conversation,))
-        self._kept.ask("DELETE FROM owners WHERE id = ?", (conversation,))
+            raise _build_missing_problem(conversation)
+        self._database.ask("DELETE FROM turns WHERE conversation = ?", (conversation,))
+        self._database.ask("DELETE FROM owners WHERE id = ?", (conversation,))
 
     def close(self) -> None:
         """Close the database."""
-        self._kept.close()
+        self._database.close()
 
-    def _found(self, conversation: str) -> dict[str, Any]:
-        rows = self._kept.ask(
+    def _get_head(self, conversation: str) -> dict[str, Any]:
+        rows = self._database.ask(
             "SELECT id, title, created, updated FROM conversations WHERE id = ?", (conversation,)
         )
         if not rows:
-            raise _missing(conversation)
+            raise _build_missing_problem(conversation)
         return dict(zip(_NAMES, rows[0], strict=True))
 
-    def _turns(self, conversation: str, latest: int = ALL_TURNS) -> list[dict[str, Any]]:
+    def _load_turns(self, conversation: str, latest: int = ALL_TURNS) -> list[dict[str, Any]]:
         """Return the turns in order, or the latest ones only, each with its answer."""
-        rows = self._kept.ask(
+        rows = self._database.ask(
             "SELECT question, trace_id, asked FROM turns WHERE conversation = ? "
             "ORDER BY no DESC LIMIT ?",
             (conversation, latest),
@@ -156,25 +156,25 @@ class Conversations:
                 "question": question,
                 "trace_id": trace_id,
                 "asked": asked,
-                "answer": self._answer(trace_id),
+                "answer": self._load_answer(trace_id),
             }
             for question, trace_id, asked in reversed(rows)
         ]
 
-    def _answer(self, trace_id: str | None) -> Json:
+    def _load_answer(self, trace_id: str | None) -> Json:
         if trace_id is None:
             return None
         try:
-            return answer_json(self._engine.traces.answer(trace_id))
+            return build_answer_json(self._engine.traces.answer(trace_id))
         except FathomError:
             return None
 
 
-def _now() -> str:
+def _format_now() -> str:
     return datetime.now(UTC).isoformat(timespec="microseconds")
 
 
-def _missing(conversation: str) -> Problem:
+def _build_missing_problem(conversation: str) -> Problem:
     return Problem(
         404,
         "conversation_missing",

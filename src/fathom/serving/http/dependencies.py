@@ -6,32 +6,32 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from fathom.serving.http.access import COOKIE, Access, Caller
-from fathom.serving.http.asking import Asking
+from fathom.serving.http.asking import QuestionRunner
 from fathom.serving.http.keys import Scope
 from fathom.serving.http.problems import Problem
 from fathom.serving.http.workspaces import Workspace, Workspaces
 
 
-async def caller(request: Request) -> Caller:
+async def identify_caller(request: Request) -> Caller:
     """Return the caller, by the key in `Authorization`, else by the browser's session."""
     access: Access = request.app.state.access
     header = request.headers.get("authorization", "")
     scheme, _, credential = header.partition(" ")
     if header and scheme.lower() != "bearer":
         raise Problem(401, "unauthorized", "Authorization must be Bearer fth_...")
-    return await access.known(credential.strip() or request.cookies.get(COOKIE, ""))
+    return await access.identify_caller_async(credential.strip() or request.cookies.get(COOKIE, ""))
 
 
-def _scoped(scope: Scope) -> Callable[[Caller], Awaitable[Caller]]:
-    async def check(holder: Annotated[Caller, Depends(caller)]) -> Caller:
+def _require_scope(scope: Scope) -> Callable[[Caller], Awaitable[Caller]]:
+    async def check(holder: Annotated[Caller, Depends(identify_caller)]) -> Caller:
         if scope not in holder.scopes:
-            raise lack_scope(scope)
+            raise build_scope_problem(scope)
         return holder
 
     return check
 
 
-def lack_scope(scope: Scope, action: str = "") -> Problem:
+def build_scope_problem(scope: Scope, action: str = "") -> Problem:
     """Build the problem of a key that lacks a scope; `what` is the refused action."""
     return Problem(
         403,
@@ -41,23 +41,29 @@ def lack_scope(scope: Scope, action: str = "") -> Problem:
     )
 
 
-read, ingest, admin = _scoped("read"), _scoped("ingest"), _scoped("admin")
-MayRead = Annotated[Caller, Depends(read)]
-MayIngest = Annotated[Caller, Depends(ingest)]
-MayAdmin = Annotated[Caller, Depends(admin)]
+require_read, require_ingest, require_admin = (
+    _require_scope("read"),
+    _require_scope("ingest"),
+    _require_scope("admin"),
+)
+ReadCaller = Annotated[Caller, Depends(require_read)]
+IngestCaller = Annotated[Caller, Depends(require_ingest)]
+AdminCaller = Annotated[Caller, Depends(require_admin)]
 
 
-async def workspace(request: Request, holder: Annotated[Caller, Depends(caller)]) -> Workspace:
+async def get_workspace(
+    request: Request, holder: Annotated[Caller, Depends(identify_caller)]
+) -> Workspace:
     """Return the caller's workspace; nothing in the request can choose another one."""
     spaces: Workspaces = request.app.state.workspaces
-    return spaces.of(holder)
+    return spaces.get_workspace(holder)
 
 
-async def asking(request: Request) -> Asking:
+async def get_question_runner(request: Request) -> QuestionRunner:
     """Return the runner of questions, which respects turn, budget and time."""
-    runner: Asking = request.app.state.asking
+    runner: QuestionRunner = request.app.state.asking
     return runner
 
 
-Here = Annotated[Workspace, Depends(workspace)]
-Ask = Annotated[Asking, Depends(asking)]
+CurrentWorkspace = Annotated[Workspace, Depends(get_workspace)]
+Runner = Annotated[QuestionRunner, Depends(get_question_runner)]

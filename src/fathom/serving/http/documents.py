@@ -17,11 +17,11 @@ from fathom.documents.base import ParseLimits, ParseRefusal
 from fathom.documents.sandbox.drawing import MOST_QUOTED, draw_page
 from fathom.index.base import DocumentSummary
 from fathom.index.corpus_places import find_file
-from fathom.serving.http.api import Body, or_empty
-from fathom.serving.http.dependencies import Here, MayIngest, MayRead
+from fathom.serving.http.api import Body, load_or_default
+from fathom.serving.http.dependencies import CurrentWorkspace, IngestCaller, ReadCaller
 from fathom.serving.http.fetch import MOST_URL_CHARS, Fetcher
 from fathom.serving.http.problems import Problem
-from fathom.serving.http.streams import json_reply
+from fathom.serving.http.streams import build_json_reply
 from fathom.serving.http.workspaces import Workspace
 from fathom.serving.shapes import harmless
 from fathom.types import Chunk, Document
@@ -37,7 +37,7 @@ DOCUMENT = "/documents/{document_id:path}"
 Place = Annotated[int, Query(ge=0, le=10**12)]
 
 
-class Drawing(NamedTuple):
+class PageDrawing(NamedTuple):
     """The key of a drawn page: the file as it is now, and how the page is to be drawn."""
 
     path: Path
@@ -49,14 +49,16 @@ class Drawing(NamedTuple):
 
 
 @router.get("/documents")
-def listed(
-    space: Here,
-    _: MayRead,
+def list_documents(
+    space: CurrentWorkspace,
+    _: ReadCaller,
     cursor: Annotated[str, Query(max_length=10_000)] = "",
     limit: Annotated[int, Query(ge=1, le=1000)] = 100,
 ) -> Response:
     """List the documents by path; `next` is the cursor of the next page."""
-    summaries: list[DocumentSummary] = or_empty(lambda: list(space.engine.documents.list()), [])
+    summaries: list[DocumentSummary] = load_or_default(
+        lambda: list(space.engine.documents.list()), []
+    )
     remaining = [summary for summary in summaries if summary.path > cursor]
     page = remaining[:limit]
     reply = {
@@ -64,14 +66,14 @@ def listed(
         "total": len(summaries),
         "next": page[-1].path if len(remaining) > limit else None,
     }
-    return json_reply(harmless(reply))
+    return build_json_reply(harmless(reply))
 
 
 @router.post("/documents", status_code=202)
-async def upload(
+async def upload_documents(
     files: Annotated[list[UploadFile], File(description="One or more files.")],
-    space: Here,
-    _: MayIngest,
+    space: CurrentWorkspace,
+    _: IngestCaller,
     idempotency_key: Annotated[str, Header(max_length=200)] = "",
 ) -> Response:
     """Upload files. They are ingested in the background: the reply names the job.
@@ -82,11 +84,11 @@ async def upload(
     async def work() -> Response:
         stored = await asyncio.to_thread(space.files.store, files)
         job = await asyncio.to_thread(space.jobs.add, stored.names, stored.refused)
-        return json_reply({"job": job.id, **harmless(job.to_json())}, 202)
+        return build_json_reply({"job": job.id, **harmless(job.to_json())}, 202)
 
     # Names and sizes tell requests apart well enough, without reading the files twice.
     digest = sha256(repr([(file.filename, file.size) for file in files]).encode("utf-8", "replace"))
-    return await space.once.do(idempotency_key, digest.hexdigest(), work)
+    return await space.replies.run_once(idempotency_key, digest.hexdigest(), work)
 
 
 class UrlBody(Body):
@@ -96,7 +98,7 @@ class UrlBody(Body):
 
 
 @router.post("/documents/from-url", status_code=202)
-def fetched(body: UrlBody, space: Here, _: MayIngest) -> Response:
+def fetch_document(body: UrlBody, space: CurrentWorkspace, _: IngestCaller) -> Response:
     """Fetch a document from a public address of the web; off unless `serve.fetch_urls`."""
     settings = space.engine.settings
     if settings.offline or not settings.serve.fetch_urls:
@@ -110,31 +112,33 @@ def fetched(body: UrlBody, space: Here, _: MayIngest) -> Response:
     upload = UploadFile(BytesIO(fetched_file.content), filename=fetched_file.name)
     stored = space.files.store([upload])
     job = space.jobs.add(stored.names, stored.refused)
-    return json_reply({"job": job.id, **harmless(job.to_json())}, 202)
+    return build_json_reply({"job": job.id, **harmless(job.to_json())}, 202)
 
 
 @router.get("/jobs")
-def jobs(space: Here, _: MayRead) -> Response:
+def list_jobs(space: CurrentWorkspace, _: ReadCaller) -> Response:
     """List the latest jobs, newest first."""
-    return json_reply({"jobs": [harmless(job.to_json()) for job in space.jobs.latest()]})
+    return build_json_reply({"jobs": [harmless(job.to_json()) for job in space.jobs.list_latest()]})
 
 
 @router.get("/jobs/{job_id}")
-def job_of(job_id: str, space: Here, _: MayRead) -> Response:
+def get_job(job_id: str, space: CurrentWorkspace, _: ReadCaller) -> Response:
     """Get the progress of an upload, and the outcome of each file."""
     job = space.jobs.get(job_id)
     if job is None:
         raise Problem(404, "job_missing", f"there is no job {job_id[:64]!r}")
-    return json_reply(harmless(job.to_json()))
+    return build_json_reply(harmless(job.to_json()))
 
 
-def found(space: Workspace, document_id: str) -> Document:
+def find_document(space: Workspace, document_id: str) -> Document:
     """Return the document of this id in a workspace.
 
     Raises:
         Problem: If there is none.
     """
-    document = or_empty(lambda: space.engine.reader(checked=False).document(document_id), None)
+    document = load_or_default(
+        lambda: space.engine.reader(checked=False).document(document_id), None
+    )
     if document is None:
         raise Problem(
             404,
@@ -157,25 +161,27 @@ def _locate_file(space: Workspace, document: Document) -> Path:
         Problem: If the file is gone.
     """
     try:
-        return space.files.opened(_find_path(space, document))
+        return space.files.get_local_path(_find_path(space, document))
     except OSError:
-        raise _gone(document.id) from None
+        raise _build_file_problem(document.id) from None
 
 
 @router.get(f"{DOCUMENT}/text")
-def text(document_id: str, space: Here, _: MayRead, start: Place = 0, end: Place = 0) -> Response:
+def get_document_text(
+    document_id: str, space: CurrentWorkspace, _: ReadCaller, start: Place = 0, end: Place = 0
+) -> Response:
     """Get the text of a document from `start` to `end` (0: to its end), in characters.
 
     The offsets of citations point into this text.
     """
-    whole = harmless(found(space, document_id).text)
+    whole = harmless(find_document(space, document_id).text)
     return Response(whole[start : end or None], media_type="text/plain; charset=utf-8")
 
 
 @router.get(f"{DOCUMENT}/chunks")
-def chunks(document_id: str, space: Here, _: MayRead) -> Response:
+def list_document_chunks(document_id: str, space: CurrentWorkspace, _: ReadCaller) -> Response:
     """List the chunks in which a document is searched."""
-    document = found(space, document_id)
+    document = find_document(space, document_id)
     rows = [
         {
             "id": chunk.id,
@@ -185,12 +191,12 @@ def chunks(document_id: str, space: Here, _: MayRead) -> Response:
             "page": chunk.page,
             "text": chunk.text,
         }
-        for chunk in _chunks(space, document.id)
+        for chunk in _iterate_chunks(space, document.id)
     ]
-    return json_reply(harmless({"document": document.id, "chunks": rows}))
+    return build_json_reply(harmless({"document": document.id, "chunks": rows}))
 
 
-def _chunks(space: Workspace, document_id: str) -> Iterator[Chunk]:
+def _iterate_chunks(space: Workspace, document_id: str) -> Iterator[Chunk]:
     index, first, batch_size = space.engine.reader(checked=False), 0, 200
     while True:
         # Chunks are numbered from 0; ids that do not exist are left out of the reply.
@@ -202,9 +208,9 @@ def _chunks(space: Workspace, document_id: str) -> Iterator[Chunk]:
 
 
 @router.get(f"{DOCUMENT}/file")
-def file(document_id: str, space: Here, _: MayRead) -> FileResponse:
+def get_document_file(document_id: str, space: CurrentWorkspace, _: ReadCaller) -> FileResponse:
     """Get the file of a document: text is shown by browsers, all else is saved."""
-    path = _locate_file(space, found(space, document_id))
+    path = _locate_file(space, find_document(space, document_id))
     is_text = path.suffix.lower() in INLINE
     return FileResponse(
         path,
@@ -215,11 +221,11 @@ def file(document_id: str, space: Here, _: MayRead) -> FileResponse:
 
 
 @router.get(f"{DOCUMENT}/pages/{{page}}.png")
-def page_of(
+def get_page_image(
     document_id: str,
     page: int,
-    space: Here,
-    _: MayRead,
+    space: CurrentWorkspace,
+    _: ReadCaller,
     width: Annotated[int, Query(ge=100, le=2400)] = 1000,
     start: Place = 0,
     end: Place = 0,
@@ -228,7 +234,7 @@ def page_of(
 
     The text from `start` to `end`, as a citation gives them, is marked on the page.
     """
-    document = found(space, document_id)
+    document = find_document(space, document_id)
     if PurePath(_find_path(space, document)).suffix.lower() != ".pdf":
         raise Problem(404, "no_pages", "only PDF files have pages that can be drawn")
     path = _locate_file(space, document)
@@ -236,10 +242,10 @@ def page_of(
         status = path.stat()
         limits = space.engine.assembly.parse_limits
         quote = document.text[start : max(start, end)][:MOST_QUOTED]
-        drawing = Drawing(path, status.st_mtime_ns, status.st_size, page, width, quote)
-        image = _drawn(drawing, limits)
+        drawing = PageDrawing(path, status.st_mtime_ns, status.st_size, page, width, quote)
+        image = _draw_page_cached(drawing, limits)
     except OSError:
-        raise _gone(document_id) from None
+        raise _build_file_problem(document_id) from None
     except ParseRefusal as refused:
         raise Problem(404, "page_missing", str(refused.reason)) from None
     headers = {"Cache-Control": f"private, max-age={PAGE_S}"}
@@ -247,20 +253,20 @@ def page_of(
 
 
 @lru_cache(maxsize=64)
-def _drawn(drawing: Drawing, limits: ParseLimits) -> bytes:
+def _draw_page_cached(drawing: PageDrawing, limits: ParseLimits) -> bytes:
     return draw_page(
         drawing.path, drawing.page, width=drawing.width, limits=limits, quote=drawing.quote
     )
 
 
-def _gone(document_id: str) -> Problem:
+def _build_file_problem(document_id: str) -> Problem:
     return Problem(404, "file_missing", f"the file of {document_id[:64]!r} is gone")
 
 
 @router.get(DOCUMENT)
-def shown(document_id: str, space: Here, _: MayRead) -> Response:
+def get_document(document_id: str, space: CurrentWorkspace, _: ReadCaller) -> Response:
     """Get a document's metadata and outline: sections with their starts in the text."""
-    document = found(space, document_id)
+    document = find_document(space, document_id)
     place = _find_path(space, document)
     reply = {
         "id": document.id,
@@ -270,14 +276,14 @@ def shown(document_id: str, space: Here, _: MayRead) -> Response:
         "metadata": dict(document.metadata),
         "length": len(document.text),
         "pages": max((block.page or 0 for block in document.blocks), default=0),
-        "file": space.files.find(place),
+        "file": space.files.has_file(place),
         "format": PurePath(place).suffix.lower().lstrip("."),
-        "outline": outline(document),
+        "outline": build_outline(document),
     }
-    return json_reply(harmless(reply))
+    return build_json_reply(harmless(reply))
 
 
-def outline(document: Document) -> list[dict[str, Any]]:
+def build_outline(document: Document) -> list[dict[str, Any]]:
     """Return the headings of a document in order; `level` counts from 1."""
     return [
         {
@@ -292,17 +298,17 @@ def outline(document: Document) -> list[dict[str, Any]]:
 
 
 @router.delete(DOCUMENT)
-def removed(document_id: str, space: Here, _: MayIngest) -> Response:
+def delete_document(document_id: str, space: CurrentWorkspace, _: IngestCaller) -> Response:
     """Delete a document with its chunks, the traces that hold its text, and its uploaded file.
 
     The corpus file of a record stays, because it holds other records.
     """
-    document = found(space, document_id)
+    document = find_document(space, document_id)
     index = space.engine.reader(checked=False)
     places = [place.path for place in index.places(document.id)]
     files = [path for path in places if find_file(index, path, document.id) == path]
     # An index has one writer, so deletions queue behind the jobs of this server.
-    removal = space.jobs.do(lambda: space.engine.documents.remove([document.id]))
+    removal = space.jobs.submit(lambda: space.engine.documents.remove([document.id]))
     try:
         count = removal.result(BUSY_S)
     except TimeoutError:
@@ -313,4 +319,4 @@ def removed(document_id: str, space: Here, _: MayIngest) -> Response:
         count = removal.result()
     for path in files:
         space.files.remove(path)
-    return json_reply({"removed": count})
+    return build_json_reply({"removed": count})

@@ -33,24 +33,24 @@ _ENDINGS = {
     "application/json": ".json",
 }
 """The endings of files whose names have none, by media type."""
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+IPAddress = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fetched:
+class FetchedFile:
     """A fetched file and its name."""
 
     name: str
     content: bytes
 
 
-def looked_up(host: str, port: int) -> list[str]:
+def resolve_host(host: str, port: int) -> list[str]:
     """Return all addresses of a host."""
     entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     return [str(entry[4][0]) for entry in entries]
 
 
-def connected(address: str, port: int, seconds: float) -> socket.socket:
+def open_connection(address: str, port: int, seconds: float) -> socket.socket:
     """Open a connection to an address that was checked."""
     return socket.create_connection((address, port), timeout=seconds)
 
@@ -63,8 +63,8 @@ class Fetcher:
         *,
         most_bytes: int,
         ports: frozenset[int] = PORTS,
-        resolve: Callable[[str, int], Sequence[str]] = looked_up,
-        connect: Callable[[str, int, float], socket.socket] = connected,
+        resolve: Callable[[str, int], Sequence[str]] = resolve_host,
+        connect: Callable[[str, int, float], socket.socket] = open_connection,
     ) -> None:
         """Create the fetcher. Nothing is fetched yet.
 
@@ -79,7 +79,7 @@ class Fetcher:
         self._resolve = resolve
         self._connect = connect
 
-    def fetch(self, url: str) -> Fetched:
+    def fetch(self, url: str) -> FetchedFile:
         """Fetch the file at an address.
 
         Raises:
@@ -88,25 +88,25 @@ class Fetcher:
         """
         end = time.monotonic() + SECONDS
         for _ in range(MOST_REDIRECTS + 1):
-            parts = _checked(url, self._ports)
+            parts = _parse_url(url, self._ports)
             try:
-                reply, connection = self._asked(parts, end)
+                reply, connection = self._send_request(parts, end)
                 with connection:
                     if reply.status in {301, 302, 303, 307, 308}:
                         url = urljoin(url, reply.getheader("location", ""))
                         continue
-                    return self._read(parts, reply, end)
+                    return self._read_file(parts, reply, end)
             except (OSError, http.client.HTTPException) as error:
-                raise _unreachable(parts, type(error).__name__) from None
-        raise _refused(f"more than {MOST_REDIRECTS} redirections")
+                raise _build_unreachable_problem(parts, type(error).__name__) from None
+        raise _build_refusal(f"more than {MOST_REDIRECTS} redirections")
 
-    def _asked(
+    def _send_request(
         self, parts: SplitResult, end: float
     ) -> tuple[http.client.HTTPResponse, socket.socket]:
-        host, port = str(parts.hostname), _port(parts)
+        host, port = str(parts.hostname), _get_port(parts)
         addresses = self._resolve(host, port)
         if not addresses or not all(is_public(address) for address in addresses):
-            raise _refused("its host has an address that is not public")
+            raise _build_refusal("its host has an address that is not public")
         # The checked address, not the host: a second lookup could give another one (DNS rebinding).
         raw = self._connect(addresses[0], port, max(0.1, end - time.monotonic()))
         with ExitStack() as stack:
@@ -125,76 +125,78 @@ class Fetcher:
             stack.pop_all()
         return reply, raw
 
-    def _read(self, parts: SplitResult, reply: http.client.HTTPResponse, end: float) -> Fetched:
+    def _read_file(
+        self, parts: SplitResult, reply: http.client.HTTPResponse, end: float
+    ) -> FetchedFile:
         if reply.status != 200:
-            raise _unreachable(parts, f"status {reply.status}")
+            raise _build_unreachable_problem(parts, f"status {reply.status}")
         content = bytearray()
         while piece := reply.read(PIECE):
             content += piece
             if len(content) > self._most_bytes:
-                raise _refused(f"it holds more than {self._most_bytes >> 20} MB")
+                raise _build_refusal(f"it holds more than {self._most_bytes >> 20} MB")
             if time.monotonic() > end:  # slow drops pass each timeout, but not this one
-                raise _unreachable(parts, f"took longer than {SECONDS:g} s")
+                raise _build_unreachable_problem(parts, f"took longer than {SECONDS:g} s")
         name = unquote(PurePosixPath(parts.path).name) or str(parts.hostname)
         kind = reply.getheader("content-type", "").partition(";")[0].strip().lower()
         if not PurePosixPath(parts.path).suffix:
             name += _ENDINGS.get(kind, ".txt")
-        return Fetched(name=name, content=bytes(content))
+        return FetchedFile(name=name, content=bytes(content))
 
 
 def is_public(address: str) -> bool:
     """Return whether an address is public, and so are the addresses inside it."""
     try:
-        parsed: Address = ipaddress.ip_address(address.partition("%")[0])
+        parsed: IPAddress = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
         return False
     return all(
         candidate.is_global
         and not (candidate.is_multicast or candidate.is_reserved or candidate.is_unspecified)
-        for candidate in (parsed, *_hidden(parsed))
+        for candidate in (parsed, *_extract_inner_addresses(parsed))
     )
 
 
-def _hidden(address: Address) -> list[Address]:
+def _extract_inner_addresses(address: IPAddress) -> list[IPAddress]:
     """Return the IPv4 addresses that an IPv6 address stands for."""
     if isinstance(address, ipaddress.IPv4Address):
         return []
     # A gateway would forward such an address to the IPv4 address inside it.
-    candidates: list[Address | None] = [address.ipv4_mapped, address.sixtofour]
+    candidates: list[IPAddress | None] = [address.ipv4_mapped, address.sixtofour]
     candidates += [*(address.teredo or ())]
     if address in _NAT64:
         candidates.append(ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF))
     return [candidate for candidate in candidates if candidate is not None]
 
 
-def _checked(url: str, ports: frozenset[int]) -> SplitResult:
+def _parse_url(url: str, ports: frozenset[int]) -> SplitResult:
     # Parsers disagree on backslashes, blanks and other scripts; one could be checked as one host
     # and connected to as another.
     is_plain = url.isascii() and url.isprintable() and " " not in url and "\\" not in url
     if not is_plain or len(url) > MOST_URL_CHARS:
-        raise _refused("it is not a plain ASCII address")
+        raise _build_refusal("it is not a plain ASCII address")
     try:
         parts = urlsplit(url)
-        port = _port(parts)
+        port = _get_port(parts)
     except ValueError:
-        raise _refused("it is not a valid address") from None
+        raise _build_refusal("it is not a valid address") from None
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise _refused("only http and https are fetched")
+        raise _build_refusal("only http and https are fetched")
     if parts.username is not None or parts.password is not None:
-        raise _refused("it contains a user name or a password")
+        raise _build_refusal("it contains a user name or a password")
     if port not in ports:
-        raise _refused(f"port {port} is not allowed")
+        raise _build_refusal(f"port {port} is not allowed")
     return parts
 
 
-def _port(parts: SplitResult) -> int:
+def _get_port(parts: SplitResult) -> int:
     return parts.port or (443 if parts.scheme == "https" else 80)
 
 
-def _refused(reason: str) -> Problem:
+def _build_refusal(reason: str) -> Problem:
     return Problem(422, "url_refused", f"the address is not fetched: {reason}")
 
 
-def _unreachable(parts: SplitResult, reason: str) -> Problem:
+def _build_unreachable_problem(parts: SplitResult, reason: str) -> Problem:
     detail = f"{parts.hostname} gives no file: {reason}"
     return Problem(502, "url_unreachable", detail, next="check the address")

@@ -11,7 +11,7 @@ from starlette.datastructures import UploadFile
 
 from fathom.index.engines import Index
 from fathom.serving.http.kept import UPLOADS
-from fathom.serving.http.uploads import Stored, is_upload, store
+from fathom.serving.http.uploads import StoredUpload, is_upload, store_files
 
 if TYPE_CHECKING:  # psycopg is of an extra
     from fathom.index.postgres.uploads import Uploads
@@ -22,7 +22,7 @@ MOST_FETCHED = 32
 """The number of fetched files on this disk; the oldest are removed first."""
 
 
-class Files(Protocol):
+class UploadedFiles(Protocol):
     """The uploaded files of one workspace."""
 
     @property
@@ -30,11 +30,11 @@ class Files(Protocol):
         """The folder under which the documents' paths lie."""
         ...
 
-    def store(self, files: Sequence[UploadFile]) -> Stored:
+    def store(self, files: Sequence[UploadFile]) -> StoredUpload:
         """Store uploaded files; each is stored completely or not at all."""
         ...
 
-    def placed(self, names: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+    def map_paths(self, names: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
         """Map stored files to their paths on this machine.
 
         Args:
@@ -46,15 +46,15 @@ class Files(Protocol):
         """
         ...
 
-    def on_disk(self, names: Mapping[str, str]) -> AbstractContextManager[list[Path]]:
+    def provide_files(self, names: Mapping[str, str]) -> AbstractContextManager[list[Path]]:
         """Provide files on this disk for the length of a `with` block; yields the existing ones."""
         ...
 
-    def find(self, path: str) -> bool:
+    def has_file(self, path: str) -> bool:
         """Return whether the file of a document exists."""
         ...
 
-    def opened(self, path: str) -> Path:
+    def get_local_path(self, path: str) -> Path:
         """Return a path at which the file of a document can be opened.
 
         Args:
@@ -70,7 +70,7 @@ class Files(Protocol):
         """Remove an uploaded file; any other file stays."""
         ...
 
-    def tidy(self, *, idle: bool) -> None:
+    def remove_leftovers(self, *, idle: bool) -> None:
         """Remove from this disk what is not stored here.
 
         Args:
@@ -99,24 +99,24 @@ class LocalFiles:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def store(self, files: Sequence[UploadFile]) -> Stored:
+    def store(self, files: Sequence[UploadFile]) -> StoredUpload:
         """Write uploaded files into the folder."""
-        return store(files, self.folder)
+        return store_files(files, self.folder)
 
-    def placed(self, names: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+    def map_paths(self, names: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
         """Map stored files to their paths on this machine."""
         return dict(names), []
 
     @contextmanager
-    def on_disk(self, names: Mapping[str, str]) -> Iterator[list[Path]]:
+    def provide_files(self, names: Mapping[str, str]) -> Iterator[list[Path]]:
         """Yield the existing paths."""
         yield [path for path in map(Path, names) if path.exists()]
 
-    def find(self, path: str) -> bool:
+    def has_file(self, path: str) -> bool:
         """Return whether the file of a document exists."""
         return _is_file(path)
 
-    def opened(self, path: str) -> Path:
+    def get_local_path(self, path: str) -> Path:
         """Return the path itself, after a check."""
         return _require_file(path)
 
@@ -125,7 +125,7 @@ class LocalFiles:
         if is_upload(Path(path), self.folder):
             Path(path).unlink(missing_ok=True)
 
-    def tidy(self, *, idle: bool) -> None:
+    def remove_leftovers(self, *, idle: bool) -> None:
         """Do nothing: everything is stored here."""
 
 
@@ -142,36 +142,36 @@ class SharedFiles:
         self.folder = folder
         self._uploads = uploads
 
-    def store(self, files: Sequence[UploadFile]) -> Stored:
+    def store(self, files: Sequence[UploadFile]) -> StoredUpload:
         """Send uploaded files to the server of the index."""
         self.folder.parent.mkdir(parents=True, exist_ok=True)
         # The files need a place on this disk first, which gives their sizes and rejects bad names.
         with TemporaryDirectory(dir=self.folder.parent, prefix="sent-") as received:
-            stored = store(files, Path(received))
+            stored = store_files(files, Path(received))
             names = {}
             for path, name in stored.names.items():
                 place = str(self.folder / name)
                 self._uploads.put(name, place, Path(path))
                 names[place] = name
-        return Stored(names, stored.refused)
+        return StoredUpload(names, stored.refused)
 
-    def placed(self, names: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
+    def map_paths(self, names: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
         """Map stored files to their paths on this machine."""
         local_names = {str(self.folder / name): name for name in names.values()}
         earlier = {*names, *(self._uploads.place(name, path) for path, name in local_names.items())}
         return local_names, sorted(earlier - local_names.keys() - {""})
 
     @contextmanager
-    def on_disk(self, names: Mapping[str, str]) -> Iterator[list[Path]]:
+    def provide_files(self, names: Mapping[str, str]) -> Iterator[list[Path]]:
         """Fetch files for the length of a `with` block, and yield their paths."""
         with self._uploads.on_disk({name: Path(path) for path, name in names.items()}) as paths:
             yield paths
 
-    def find(self, path: str) -> bool:
+    def has_file(self, path: str) -> bool:
         """Return whether the file of a document exists."""
         return self._uploads.find(path) is not None or _is_file(path)
 
-    def opened(self, path: str) -> Path:
+    def get_local_path(self, path: str) -> Path:
         """Return a path of a fetched copy of the file."""
         upload = self._uploads.find(path)
         if upload is None:
@@ -181,15 +181,15 @@ class SharedFiles:
         target = copies / str(upload.no) / Path(upload.name).name
         if not target.is_file():
             self._uploads.fetch(upload.name, target)
-            _thin(copies)
+            _remove_oldest(copies)
         return target
 
     def remove(self, path: str) -> None:
         """Remove an uploaded file; any other file stays."""
         self._uploads.remove(path)
-        self.tidy(idle=False)
+        self.remove_leftovers(idle=False)
 
-    def tidy(self, *, idle: bool) -> None:
+    def remove_leftovers(self, *, idle: bool) -> None:
         """Remove copies whose files are gone, and what a killed server left behind."""
         copies = self.folder.parent / FETCHED
         if copies.is_dir():
@@ -201,14 +201,14 @@ class SharedFiles:
             shutil.rmtree(self.folder, ignore_errors=True)
 
 
-def _thin(copies: Path) -> None:
+def _remove_oldest(copies: Path) -> None:
     """Remove the copies that were fetched first."""
     folders = sorted(copies.iterdir(), key=lambda folder: folder.stat().st_mtime)
     for folder in folders[:-MOST_FETCHED]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def files_of(index: Index, directory: Path) -> Files:
+def create_file_store(index: Index, directory: Path) -> UploadedFiles:
     """Create the store of the files that were uploaded to an index.
 
     Args:

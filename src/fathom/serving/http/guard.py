@@ -13,7 +13,7 @@ from fathom.settings.serve import ServeSettings
 
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 CSP = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; sandbox"
-SAFE = {
+SAFE_HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
     "Referrer-Policy": "no-referrer",
@@ -23,8 +23,8 @@ SAFE = {
     "Cache-Control": "no-store",
 }
 """The default headers of every reply; a route may set others."""
-UPLOADS = "/api/v1/documents"
-QUESTIONS = "/api/v1/ask"
+UPLOAD_PATH = "/api/v1/documents"
+QUESTION_PATH = "/api/v1/ask"
 
 
 class Guard:
@@ -54,18 +54,22 @@ class Guard:
             await self._app(scope, receive, send)
             return
         headers = Headers(scope=scope)
-        safe = _safely(send)
-        problem = self._host(headers) or self._origin(headers) or self._size(scope, headers)
-        problem = problem or self._crowd(scope)
+        safe = _add_safe_headers(send)
+        problem = (
+            self._check_host(headers)
+            or self._check_origin(headers)
+            or self._check_size(scope, headers)
+        )
+        problem = problem or self._check_crowd(scope)
         if problem is not None:
-            await problem.response()(scope, receive, safe)
+            await problem.build_response()(scope, receive, safe)
             return
-        await self._app(scope, self._counted(scope, receive), safe)
+        await self._app(scope, self._limit_body(scope, receive), safe)
 
-    def _host(self, headers: Headers) -> Problem | None:
+    def _check_host(self, headers: Headers) -> Problem | None:
         # Two `Host` headers are refused: a proxy and this server might each believe another one.
         hosts = headers.getlist("host")
-        name = _hostname(hosts[0]) if len(hosts) == 1 else ""
+        name = _parse_hostname(hosts[0]) if len(hosts) == 1 else ""
         # DNS rebinding cannot use a key: the browser keeps its cookie for the other host name.
         if name in self._hosts or (name and self._any_host and self._access.needs_key()):
             return None
@@ -76,7 +80,7 @@ class Guard:
             next="add the name to serve.allowed_hosts, or set serve.public_url",
         )
 
-    def _origin(self, headers: Headers) -> Problem | None:
+    def _check_origin(self, headers: Headers) -> Problem | None:
         origins = headers.getlist("origin")
         if not origins:
             return None
@@ -90,51 +94,51 @@ class Guard:
             next="ask from the page of this server, or from a program",
         )
 
-    def _crowd(self, scope: Scope) -> Problem | None:
+    def _check_crowd(self, scope: Scope) -> Problem | None:
         """Refuse a question in a crowd, before its body costs the running ones any time."""
-        is_question = scope["method"] == "POST" and scope["path"].startswith(QUESTIONS)
-        return self._admission.refusal() if is_question else None
+        is_question = scope["method"] == "POST" and scope["path"].startswith(QUESTION_PATH)
+        return self._admission.find_refusal() if is_question else None
 
-    def _most(self, scope: Scope) -> int:
-        is_upload = scope["method"] == "POST" and scope["path"] == UPLOADS
+    def _get_byte_limit(self, scope: Scope) -> int:
+        is_upload = scope["method"] == "POST" and scope["path"] == UPLOAD_PATH
         return self._upload_bytes if is_upload else self._body_bytes
 
-    def _size(self, scope: Scope, headers: Headers) -> Problem | None:
+    def _check_size(self, scope: Scope, headers: Headers) -> Problem | None:
         length = headers.get("content-length", "0")
         # `int` alone would accept signs, blanks and digits of other scripts.
         if (
             length.isascii()
             and length.isdigit()
             and len(length) < 20
-            and int(length) <= self._most(scope)
+            and int(length) <= self._get_byte_limit(scope)
         ):
             return None
-        return _too_large(self._most(scope))
+        return _build_size_problem(self._get_byte_limit(scope))
 
-    def _counted(self, scope: Scope, receive: Receive) -> Receive:
-        limit, read = self._most(scope), 0
+    def _limit_body(self, scope: Scope, receive: Receive) -> Receive:
+        limit, read = self._get_byte_limit(scope), 0
 
-        async def counted() -> Message:
+        async def receive_limited() -> Message:
             nonlocal read
             message = await receive()
             read += len(message.get("body", b""))
             if read > limit:  # a body without a true Content-Length
-                raise HTTPException(413, str(_too_large(limit)))
+                raise HTTPException(413, str(_build_size_problem(limit)))
             return message
 
-        return counted
+        return receive_limited
 
 
-def _too_large(limit: int) -> Problem:
+def _build_size_problem(limit: int) -> Problem:
     return Problem(
         413,
         "too_large",
         f"more than {limit >> 20} MB were sent",
-        next="send less at once, or raise serve.upload_mb or serve.body_mb",
+        next="send less at once, or raise serve.upload_mb for uploads",
     )
 
 
-def _hostname(host: str) -> str:
+def _parse_hostname(host: str) -> str:
     """Return the name in a `Host` header, without its port."""
     try:
         return (urlsplit(f"//{host}").hostname or "").lower()
@@ -142,12 +146,12 @@ def _hostname(host: str) -> str:
         return ""
 
 
-def _safely(send: Send) -> Send:
-    async def safe(message: Message) -> None:
+def _add_safe_headers(send: Send) -> Send:
+    async def send_with_headers(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
-            for name, value in SAFE.items():
+            for name, value in SAFE_HEADERS.items():
                 headers.setdefault(name, value)
         await send(message)
 
-    return safe
+    return send_with_headers

@@ -8,10 +8,10 @@ from starlette.responses import Response
 
 from fathom.serving.http.access import COOKIE
 from fathom.serving.http.api import Body
-from fathom.serving.http.dependencies import MayAdmin
+from fathom.serving.http.dependencies import AdminCaller
 from fathom.serving.http.metrics import CONTENT_TYPE
 from fathom.serving.http.problems import Problem
-from fathom.serving.http.streams import cut, json_reply
+from fathom.serving.http.streams import build_json_reply, build_stopping_problem
 
 router = APIRouter(tags=["server"])
 
@@ -23,27 +23,27 @@ class SessionBody(Body):
 
 
 @router.get("/healthz")
-async def alive() -> Response:
+async def get_liveness() -> Response:
     """Report that the server lives."""
-    return json_reply({"status": "ok"})
+    return build_json_reply({"status": "ok"})
 
 
 @router.get("/readyz")
-async def ready(request: Request) -> Response:
+async def get_readiness(request: Request) -> Response:
     """Report whether the server takes questions."""
     if request.app.state.stopping.is_told:
-        raise cut()
-    return json_reply({"status": "ready"})
+        raise build_stopping_problem()
+    return build_json_reply({"status": "ready"})
 
 
 @router.get("/metrics")
-async def metrics(request: Request, _: MayAdmin) -> Response:
+async def get_metrics(request: Request, _: AdminCaller) -> Response:
     """Get the metrics for Prometheus."""
     return Response(request.app.state.metrics.text(), headers={"Content-Type": CONTENT_TYPE})
 
 
 @router.post("/api/v1/session", status_code=204)
-async def opened(
+async def create_session(
     body: SessionBody, request: Request, x_forwarded_proto: Annotated[str, Header()] = ""
 ) -> Response:
     """Let this browser ask with a key until it is closed; scripts cannot read the key."""
@@ -61,7 +61,7 @@ async def opened(
 
 
 @router.delete("/api/v1/session", status_code=204)
-async def closed() -> Response:
+async def delete_session() -> Response:
     """Make this browser forget its key."""
     reply = Response(status_code=204)
     reply.delete_cookie(COOKIE, httponly=True, samesite="strict")

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from fathom.errors import FathomError
 from fathom.index.database import Database
 from fathom.index.engines import Index
-from fathom.serving.http.kept import REPLIES
+from fathom.serving.http.kept import REPLY_TABLES
 from fathom.serving.http.problems import Problem
 
 MOST_KEPT = 256
@@ -29,7 +29,7 @@ Work = Callable[[], Awaitable[Response]]
 
 
 @dataclass(frozen=True, slots=True)
-class Noted:
+class ReplyNote:
     """The storing and restoring of a reply, so that the store contains no text of a document.
 
     Attributes:
@@ -37,20 +37,20 @@ class Noted:
         text: Restores the reply from a note; raises a `FathomError` if that is no longer possible.
     """
 
-    note: Callable[[Response], str] = lambda reply: bytes(reply.body).decode()
-    text: Callable[[str], str] = lambda note: note
+    make_note: Callable[[Response], str] = lambda reply: bytes(reply.body).decode()
+    restore_text: Callable[[str], str] = lambda note: note
 
 
-WHOLE = Noted()
+WHOLE_REPLY = ReplyNote()
 """The note that is the reply itself."""
 
 
-class _Done(NamedTuple):
+class _LocalReply(NamedTuple):
     body: str
     reply: "asyncio.Future[Response]"
 
 
-class Once:
+class ReplyStore:
     """The replies of one workspace, by the keys that the clients chose."""
 
     def __init__(self, database: Database) -> None:
@@ -59,11 +59,13 @@ class Once:
         Args:
             database: The database with the table `replies`, which other servers see too.
         """
-        self._done: OrderedDict[str, _Done] = OrderedDict()
-        self._kept = database
+        self._replies: OrderedDict[str, _LocalReply] = OrderedDict()
+        self._database = database
         self._server = token_hex(8)
 
-    async def do(self, key: str, body: str, work: Work, note: Noted = WHOLE) -> Response:
+    async def run_once(
+        self, key: str, body: str, work: Work, note: ReplyNote = WHOLE_REPLY
+    ) -> Response:
         """Run the work, or return the reply that the same key had before.
 
         Args:
@@ -79,122 +81,124 @@ class Once:
             return await work()
         key = sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
         digest = sha256(body.encode("utf-8", "surrogatepass")).hexdigest()
-        earlier = self._done.get(key)
+        earlier = self._replies.get(key)
         if earlier is not None:
             if earlier.body != digest:
-                raise _reused()
+                raise _build_reuse_problem()
             return await asyncio.shield(earlier.reply)
-        return await self._first(key, digest, work, note)
+        return await self._run_first(key, digest, work, note)
 
     def close(self) -> None:
         """Close the database."""
-        self._kept.close()
+        self._database.close()
 
-    async def _first(self, key: str, digest: str, work: Work, note: Noted) -> Response:
+    async def _run_first(self, key: str, digest: str, work: Work, note: ReplyNote) -> Response:
         reply: asyncio.Future[Response] = asyncio.get_running_loop().create_future()
-        self._done[key] = _Done(digest, reply)
-        while len(self._done) > MOST_KEPT:
-            self._done.popitem(last=False)
+        self._replies[key] = _LocalReply(digest, reply)
+        while len(self._replies) > MOST_KEPT:
+            self._replies.popitem(last=False)
         try:
-            response, is_noted = await self._alone(key, digest, work, note)
+            response, is_noted = await self._run_alone(key, digest, work, note)
         except BaseException as error:
             # A failed request may be sent again; those that wait for it get the error.
-            self._done.pop(key, None)
-            reply.set_exception(error if isinstance(error, Exception) else _left_off())
+            self._replies.pop(key, None)
+            reply.set_exception(error if isinstance(error, Exception) else _build_abort_problem())
             reply.exception()  # else asyncio would log an error that nobody awaited
             raise
         reply.set_result(response)
         if is_noted:  # from now on the note decides: it is void when its documents are gone
-            self._done.pop(key, None)
+            self._replies.pop(key, None)
         return response
 
-    async def _alone(self, key: str, digest: str, work: Work, note: Noted) -> tuple[Response, bool]:
+    async def _run_alone(
+        self, key: str, digest: str, work: Work, note: ReplyNote
+    ) -> tuple[Response, bool]:
         """Run the work if no server has; wait while another one is running it.
 
         Returns:
             The reply, and whether it can be restored from its note.
         """
-        while not await asyncio.to_thread(self._begin, key, digest):
-            earlier = await asyncio.to_thread(self._known, key, digest, note)
+        while not await asyncio.to_thread(self._claim_request, key, digest):
+            earlier = await asyncio.to_thread(self._find_reply, key, digest, note)
             if earlier is not None:
                 return earlier, True
             await asyncio.sleep(LOOK_S)
-        renewal = asyncio.ensure_future(self._beat(key))
+        renewal = asyncio.ensure_future(self._renew_lease(key))
         try:
             response = await work()
         except BaseException:
             # Shielded: a cancelled request, too, must give up its claim.
-            await asyncio.shield(asyncio.to_thread(self._forget, key))
+            await asyncio.shield(asyncio.to_thread(self._forget_reply, key))
             raise
         finally:
             renewal.cancel()
-        return response, await asyncio.to_thread(self._keep, key, response, note)
+        return response, await asyncio.to_thread(self._store_reply, key, response, note)
 
-    async def _beat(self, key: str) -> None:
+    async def _renew_lease(self, key: str) -> None:
         while True:
             await asyncio.sleep(BEAT_S)
             with suppress(FathomError):  # the next renewal reports it
                 await asyncio.to_thread(
-                    self._kept.ask,
-                    f"UPDATE replies SET lease = {self._kept.clock} + ? "  # noqa: S608 - constant
+                    self._database.ask,
+                    f"UPDATE replies SET lease = {self._database.clock} + ? "  # noqa: S608 - constant
                     "WHERE key = ? AND server = ?",
                     (LEASE_S, key, self._server),
                 )
 
-    def _begin(self, key: str, digest: str) -> bool:
+    def _claim_request(self, key: str, digest: str) -> bool:
         """Claim a request for this server: a new one, or one whose server has died."""
-        lease = f"{self._kept.clock} + ?"
-        claimed = self._kept.ask(
+        lease = f"{self._database.clock} + ?"
+        claimed = self._database.ask(
             f"INSERT INTO replies(key, body, server, lease) VALUES (?, ?, ?, {lease}) "  # noqa: S608 - constant
             "ON CONFLICT DO NOTHING RETURNING key",
             (key, digest, self._server, LEASE_S),
         )
         return bool(claimed) or bool(
-            self._kept.ask(
+            self._database.ask(
                 f"UPDATE replies SET server = ?, lease = {lease} WHERE key = ? AND body = ? "  # noqa: S608 - constant
-                f"AND status = 0 AND lease < {self._kept.clock} RETURNING key",
+                f"AND status = 0 AND lease < {self._database.clock} RETURNING key",
                 (self._server, LEASE_S, key, digest),
             )
         )
 
-    def _known(self, key: str, digest: str, note_kind: Noted) -> Response | None:
+    def _find_reply(self, key: str, digest: str, note_kind: ReplyNote) -> Response | None:
         """Return the stored reply; `None` while there is none."""
         statement = "SELECT body, status, media, reply FROM replies WHERE key = ?"
-        for body, status, media, note in self._kept.ask(statement, (key,)):
+        for body, status, media, note in self._database.ask(statement, (key,)):
             if body != digest:
-                raise _reused()
+                raise _build_reuse_problem()
             if status:
                 try:
-                    return Response(note_kind.text(note), status, media_type=media)
+                    return Response(note_kind.restore_text(note), status, media_type=media)
                 except FathomError:  # gone with its documents: run it again
-                    self._forget(key)
+                    self._forget_reply(key)
         return None
 
-    def _keep(self, key: str, response: Response, note_kind: Noted) -> bool:
-        note = note_kind.note(response)
+    def _store_reply(self, key: str, response: Response, note_kind: ReplyNote) -> bool:
+        note = note_kind.make_note(response)
         if not note:
-            self._forget(key)
+            self._forget_reply(key)
             return False
-        self._kept.ask(
+        self._database.ask(
             "UPDATE replies SET status = ?, media = ?, reply = ? WHERE key = ? AND server = ?",
             (response.status_code, response.media_type or "", note, key, self._server),
         )
-        self._kept.ask(
+        self._database.ask(
             "DELETE FROM replies WHERE status > 0 AND no <= (SELECT max(no) FROM replies) - ?",
             (MOST_KEPT,),
         )
         return True
 
-    def _forget(self, key: str) -> None:
-        self._kept.ask("DELETE FROM replies WHERE key = ?", (key,))
+    def _forget_reply(self, key: str) -> None:
+        self._database.ask("DELETE FROM replies WHERE key = ?", (key,))
 
 
-def once_of(index: Index) -> Once:
+def create_reply_store(index: Index) -> ReplyStore:
     """Create the store of replies beside an index."""
-    return Once(index.database(REPLIES.file, REPLIES.tables))
+    return ReplyStore(index.database(REPLY_TABLES.file, REPLY_TABLES.tables))
 
 
-def _reused() -> Problem:
+def _build_reuse_problem() -> Problem:
     return Problem(
         422,
         "key_reused",
@@ -203,7 +207,7 @@ def _reused() -> Problem:
     )
 
 
-def _left_off() -> Problem:
+def _build_abort_problem() -> Problem:
     return Problem(
         503, "left_off", "the same request was aborted", next="send it again", retry_after=1
     )

@@ -6,9 +6,9 @@ from typing import Any, Literal
 
 from fathom.index.database import Database
 from fathom.index.engines import Index
-from fathom.serving.http.kept import JOBS
+from fathom.serving.http.kept import JOB_TABLES
 
-State = Literal["waiting", "running", "done", "failed"]
+JobState = Literal["waiting", "running", "done", "failed"]
 MOST_KEPT = 200
 """The number of remembered jobs; of older ones only the documents remain."""
 LEASE_S = 15.0
@@ -35,7 +35,7 @@ class Job:
     names: dict[str, str]
     refused: list[dict[str, str]]
     replaced: list[str] = field(default_factory=list)
-    state: State = "waiting"
+    state: JobState = "waiting"
     stage: str = ""
     files_done: int = 0
     bytes: int = 0
@@ -78,34 +78,35 @@ class JobQueue:
             database: The database with the table `jobs`.
             server: An id of this server that no other server ever has.
         """
-        self._kept = database
+        self._database = database
         self._server = server
 
     def add(self, job: Job) -> None:
         """Store a job; from then on it is not lost."""
-        self._kept.ask(
-            "INSERT INTO jobs(id, state, data) VALUES (?, ?, ?)", (job.id, job.state, _packed(job))
+        self._database.ask(
+            "INSERT INTO jobs(id, state, data) VALUES (?, ?, ?)",
+            (job.id, job.state, _serialize_job(job)),
         )
-        self._kept.ask(
+        self._database.ask(
             f"DELETE FROM jobs WHERE NOT {_OPEN} AND no <= (SELECT max(no) FROM jobs) - ?",  # noqa: S608 - constant
             (MOST_KEPT,),
         )
 
     def get(self, job_id: str) -> Job | None:
         """Return the job of this id."""
-        rows = self._ask("SELECT state, data FROM jobs WHERE id = ?", job_id)
-        return _unpacked(*rows[0]) if rows else None
+        rows = self._select_rows("SELECT state, data FROM jobs WHERE id = ?", job_id)
+        return _parse_job(*rows[0]) if rows else None
 
-    def latest(self) -> list[Job]:
+    def list_latest(self) -> list[Job]:
         """Return all remembered jobs, newest first."""
-        rows = self._ask("SELECT state, data FROM jobs ORDER BY no DESC LIMIT ?", MOST_KEPT)
-        return [_unpacked(*row) for row in rows]
+        rows = self._select_rows("SELECT state, data FROM jobs ORDER BY no DESC LIMIT ?", MOST_KEPT)
+        return [_parse_job(*row) for row in rows]
 
     def has_open(self) -> bool:
         """Return whether there is a job that a server should take."""
-        clock = self._kept.clock
+        clock = self._database.clock
         return bool(
-            self._ask(
+            self._select_rows(
                 f"SELECT no FROM jobs WHERE no = (SELECT min(no) FROM jobs WHERE {_OPEN}) "  # noqa: S608 - constants
                 f"AND (state = 'waiting' OR lease < {clock})"
             )
@@ -113,7 +114,7 @@ class JobQueue:
 
     def is_empty(self) -> bool:
         """Return whether no job waits or runs."""
-        return not self._ask(f"SELECT no FROM jobs WHERE {_OPEN} LIMIT 1")  # noqa: S608 - constant
+        return not self._select_rows(f"SELECT no FROM jobs WHERE {_OPEN} LIMIT 1")  # noqa: S608 - constant
 
     def take(self) -> Job | None:
         """Take the oldest unfinished job for this server alone; `None` while another server has it.
@@ -121,8 +122,8 @@ class JobQueue:
         Only one job of a workspace runs at a time, so that of two uploads of a file the later one
         wins.
         """
-        clock = self._kept.clock
-        rows = self._ask(
+        clock = self._database.clock
+        rows = self._select_rows(
             f"UPDATE jobs SET state = 'running', server = ?, lease = {clock} + ? "  # noqa: S608 - constants
             f"WHERE no = (SELECT min(no) FROM jobs WHERE {_OPEN}) "
             f"AND (state = 'waiting' OR state = 'running' AND lease < {clock}) "
@@ -131,7 +132,7 @@ class JobQueue:
         )
         if not rows:
             return None
-        job = _unpacked(*rows[0])
+        job = _parse_job(*rows[0])
         job.starts += 1
         # Saved before any work: a start must count even if the work kills the server.
         return job if self.save(job) else None
@@ -143,31 +144,31 @@ class JobQueue:
 
     def save(self, job: Job) -> bool:
         """Save the progress of a job; return whether this server still has the job."""
-        rows = self._kept.ask(
+        rows = self._database.ask(
             # The database's clock: the clocks of the servers may differ.
-            f"UPDATE jobs SET state = ?, data = ?, lease = {self._kept.clock} + ? "  # noqa: S608 - constant
+            f"UPDATE jobs SET state = ?, data = ?, lease = {self._database.clock} + ? "  # noqa: S608 - constant
             "WHERE id = ? AND server = ? AND state = 'running' RETURNING id",
-            (job.state, _packed(job), LEASE_S, job.id, self._server),
+            (job.state, _serialize_job(job), LEASE_S, job.id, self._server),
         )
         return bool(rows)
 
     def close(self) -> None:
         """Close the database."""
-        self._kept.close()
+        self._database.close()
 
-    def _ask(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
-        return self._kept.ask(statement, values) if self._kept.is_there() else []
+    def _select_rows(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
+        return self._database.ask(statement, values) if self._database.is_there() else []
 
 
-def queue_of(index: Index, server: str) -> JobQueue:
+def create_job_queue(index: Index, server: str) -> JobQueue:
     """Create the queue beside an index."""
-    return JobQueue(index.database(JOBS.file, JOBS.tables), server)
+    return JobQueue(index.database(JOB_TABLES.file, JOB_TABLES.tables), server)
 
 
-def _packed(job: Job) -> str:
+def _serialize_job(job: Job) -> str:
     names = (name for name in Job.__slots__ if name != "state")
     return json.dumps({name: getattr(job, name) for name in names})
 
 
-def _unpacked(state: State, data: str) -> Job:
+def _parse_job(state: JobState, data: str) -> Job:
     return Job(state=state, **json.loads(data))

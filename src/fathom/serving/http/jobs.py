@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 from fathom.engine import Engine
 from fathom.errors import UsageError
-from fathom.serving.http.files import Files
-from fathom.serving.http.job_queue import Job, queue_of
-from fathom.serving.http.problems import problem_of
+from fathom.serving.http.files import UploadedFiles
+from fathom.serving.http.job_queue import Job, create_job_queue
+from fathom.serving.http.problems import build_problem
 
 if TYPE_CHECKING:  # who asks reads no files
     from fathom.index.ingest_progress import Advance
@@ -38,34 +38,34 @@ NICE = 3
 """The niceness of ingestion: questions go first, yet do not stop it."""
 
 
-class _Ended(Exception):
+class _ServerEnding(Exception):
     """The server ends; a server that starts later continues the job."""
 
 
-class _Taken(Exception):
+class _LeaseLost(Exception):
     """Another server has taken the job, because this one was silent for too long."""
 
 
 class Jobs:
     """The ingestion jobs of one workspace."""
 
-    def __init__(self, engine: Engine, files: Files) -> None:
+    def __init__(self, engine: Engine, files: UploadedFiles) -> None:
         """Create the jobs. No thread starts before there is work."""
         self._engine = engine
         self._files = files
-        self._queue = queue_of(engine.index, token_hex(8))
+        self._queue = create_job_queue(engine.index, token_hex(8))
         self._lock = threading.Lock()
         self._thread: ThreadPoolExecutor | None = None
-        self._woken = False
+        self._is_woken = False
         self._ending = threading.Event()
 
     def get(self, job_id: str) -> Job | None:
         """Return the job of this id."""
         return self._queue.get(job_id)
 
-    def latest(self) -> list[Job]:
+    def list_latest(self) -> list[Job]:
         """Return all remembered jobs, newest first."""
-        return self._queue.latest()
+        return self._queue.list_latest()
 
     def add(self, names: Mapping[str, str], refused: Sequence[Mapping[str, str]] = ()) -> Job:
         """Ingest stored files, after the jobs that wait already.
@@ -94,14 +94,14 @@ class Jobs:
                 note.unlink()
         if self._queue.has_open():
             self._wake()
-        self._files.tidy(idle=begins and self._queue.is_empty())
+        self._files.remove_leftovers(idle=begins and self._queue.is_empty())
 
-    def do(self, work: Callable[[], T]) -> "Future[T]":
+    def submit(self, work: Callable[[], T]) -> "Future[T]":
         """Run other work on the index after the jobs before it: the index has one writer."""
         with self._lock:
             if self._thread is None:
                 self._thread = ThreadPoolExecutor(
-                    1, thread_name_prefix="fathom-ingest", initializer=_give_way
+                    1, thread_name_prefix="fathom-ingest", initializer=_lower_priority
                 )
             return self._thread.submit(work)
 
@@ -117,87 +117,87 @@ class Jobs:
     def _wake(self) -> None:
         """Make the thread take a job after its earlier work."""
         with self._lock:
-            if self._woken or self._ending.is_set():
+            if self._is_woken or self._ending.is_set():
                 return
-            self._woken = True
-        self.do(self._take)
+            self._is_woken = True
+        self.submit(self._take_job)
 
-    def _take(self) -> None:
+    def _take_job(self) -> None:
         with self._lock:
-            self._woken = False
+            self._is_woken = False
         job = None if self._ending.is_set() else self._queue.take()
         if job is not None:
             if job.starts > MOST_STARTS:
                 self._give_up(job)
             else:
-                self._run(job)
+                self._run_job(job)
             self._wake()
 
     def _give_up(self, job: Job) -> None:
-        job.state, job.reason = "failed", _why_given_up(job)
+        job.state, job.reason = "failed", _explain_failure(job)
         self._queue.save(job)
 
-    def _run(self, job: Job) -> None:
+    def _run_job(self, job: Job) -> None:
         try:
-            job.names, earlier = self._files.placed(job.names)
+            job.names, earlier = self._files.map_paths(job.names)
             job.replaced = sorted({*job.replaced, *earlier})
-            with self._told(job) as progress:
-                self._read(job, progress)
+            with self._report_progress(job) as progress:
+                self._ingest_files(job, progress)
             job.state = "done"
-        except _Taken:
+        except _LeaseLost:
             return
-        except _Ended:
+        except _ServerEnding:
             self._queue.give_back(job)
             return
         except Exception as error:  # noqa: BLE001 - a job reports any error
-            problem = problem_of(error)
+            problem = build_problem(error)
             job.state, job.reason = (
                 "failed",
                 "; ".join(filter(None, (problem.detail, problem.next))),
             )
         self._queue.save(job)
 
-    def _read(self, job: Job, follow: "IngestProgress") -> None:
-        with self._files.on_disk(job.names) as paths:
+    def _ingest_files(self, job: Job, follow: "IngestProgress") -> None:
+        with self._files.provide_files(job.names) as paths:
             if paths:
-                _finish(job, self._engine.ingest(paths, on_progress=follow), self._files.folder)
+                _finish_job(job, self._engine.ingest(paths, on_progress=follow), self._files.folder)
         for path in job.replaced:
             with suppress(UsageError):  # no document has this path
                 self._engine.documents.remove([path])
 
     @contextmanager
-    def _told(self, job: Job) -> "Iterator[IngestProgress]":
+    def _report_progress(self, job: Job) -> "Iterator[IngestProgress]":
         """Save a job's progress while a `with` block runs; yields the callback of the ingestion."""
         start, earlier_seconds = time.monotonic(), job.seconds
         over, taken = threading.Event(), threading.Event()
 
-        def beat() -> None:
+        def save_progress() -> None:
             while not over.wait(BEAT_S):
                 job.seconds = earlier_seconds + time.monotonic() - start
                 with suppress(Exception):  # the next save reports a longer failure
                     if not self._queue.save(job):
                         taken.set()
 
-        def told(report: "IngestReport", advance: "Advance") -> None:
+        def follow(report: "IngestReport", advance: "Advance") -> None:
             job.stage, job.files_done = advance.stage, min(len(report.files), len(job.names))
             job.bytes, job.bytes_done = advance.bytes, advance.done
             if self._ending.is_set():
-                raise _Ended
+                raise _ServerEnding
             # Only the ingesting thread can stop the ingestion, so the other one leaves a flag.
             if taken.is_set():
-                raise _Taken
+                raise _LeaseLost
 
-        thread = threading.Thread(target=beat, name="fathom-job", daemon=True)
+        thread = threading.Thread(target=save_progress, name="fathom-job", daemon=True)
         thread.start()
         try:
-            yield told
+            yield follow
         finally:
             over.set()
             thread.join()
             job.seconds = earlier_seconds + time.monotonic() - start
 
 
-def _finish(job: Job, report: "IngestReport", folder: Path) -> None:
+def _finish_job(job: Job, report: "IngestReport", folder: Path) -> None:
     """Enter the outcome of each file into the job."""
     for entry in report.files:
         # A record has the path of its file, `#`, and a name of its own.
@@ -210,7 +210,7 @@ def _finish(job: Job, report: "IngestReport", folder: Path) -> None:
     job.files_done, job.bytes_done = len(job.names), job.bytes
 
 
-def _why_given_up(job: Job) -> str:
+def _explain_failure(job: Job) -> str:
     names = [*job.names.values()]
     rest = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
     return (
@@ -219,6 +219,6 @@ def _why_given_up(job: Job) -> str:
     )
 
 
-def _give_way() -> None:
+def _lower_priority() -> None:
     with suppress(OSError, AttributeError):  # Linux alone has priorities of threads
         os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), NICE)

@@ -15,14 +15,14 @@ _DOORS = "CREATE TABLE IF NOT EXISTS doors(id TEXT PRIMARY KEY, is_open INTEGER 
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class TableFile:
     """The tables of one database file, with the statements that create them."""
 
     file: str
     tables: tuple[str, ...]
 
 
-KEYS = Kept(
+KEY_TABLES = TableFile(
     "keys.db",
     (
         "CREATE TABLE IF NOT EXISTS keys(id TEXT PRIMARY KEY, hash TEXT NOT NULL, "
@@ -38,7 +38,7 @@ KEYS = Kept(
         _DOORS,
     ),
 )
-CONVERSATIONS = Kept(
+CONVERSATION_TABLES = TableFile(
     "conversations.db",
     (
         "CREATE TABLE IF NOT EXISTS conversations("
@@ -51,7 +51,7 @@ CONVERSATIONS = Kept(
         "CREATE TABLE IF NOT EXISTS owners(id TEXT PRIMARY KEY, owner TEXT NOT NULL) WITHOUT ROWID",
     ),
 )
-JOBS = Kept(
+JOB_TABLES = TableFile(
     "jobs.db",
     (
         "CREATE TABLE IF NOT EXISTS jobs(no INTEGER PRIMARY KEY AUTOINCREMENT, "
@@ -59,7 +59,7 @@ JOBS = Kept(
         "lease REAL NOT NULL DEFAULT 0, data TEXT NOT NULL)",
     ),
 )
-REPLIES = Kept(
+REPLY_TABLES = TableFile(
     "replies.db",
     (
         "CREATE TABLE IF NOT EXISTS replies(no INTEGER PRIMARY KEY AUTOINCREMENT, "

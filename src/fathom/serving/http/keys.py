@@ -12,7 +12,7 @@ from typing import Literal
 from fathom.errors import UsageError
 from fathom.index.database import Database
 from fathom.index.engines import Index
-from fathom.serving.http.kept import KEYS
+from fathom.serving.http.kept import KEY_TABLES
 
 Scope = Literal["read", "ingest", "curate", "admin"]
 Door = Literal["new", "closed", "open"]
@@ -25,13 +25,13 @@ counts for everybody in the workspace, `admin` the metrics."""
 CURATORS: frozenset[Scope] = frozenset({"ingest", "curate", "admin"})
 """Scopes that may change the answers of others: by feedback, documents, or as administrator."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}", re.ASCII)
-COLUMNS = (
+KEY_COLUMNS = (
     "id, hash, name, workspace, scopes, created, expires, per_minute, tokens_per_day, usd_per_day"
 )
 """The columns of a stored key."""
-_SELECT = f"SELECT {COLUMNS} FROM keys"  # noqa: S608 - constant
+_SELECT = f"SELECT {KEY_COLUMNS} FROM keys"  # noqa: S608 - constant
 _ID_BYTES = 4
-_DOOR = (
+_SELECT_DOOR = (
     "SELECT EXISTS(SELECT 1 FROM keys), (SELECT is_open FROM doors), "
     "EXISTS(SELECT 1 FROM gone WHERE length(id) = ?)"
 )
@@ -60,7 +60,7 @@ class Key:
     tokens_per_day: int | None = None
     usd_per_day: float | None = None
 
-    def is_over(self, now: datetime) -> bool:
+    def is_expired(self, now: datetime) -> bool:
         """Return whether the key has expired."""
         return self.expires is not None and datetime.fromisoformat(self.expires) <= now
 
@@ -70,21 +70,21 @@ class Keys:
 
     def __init__(self, database: Database) -> None:
         """Create the store. Nothing is opened before there is a key."""
-        self.kept = database
+        self.database = database
 
-    def any(self) -> bool:
+    def has_keys(self) -> bool:
         """Return whether there is a key, even an expired one."""
-        return self.kept.is_there() and bool(self.kept.ask("SELECT 1 FROM keys LIMIT 1"))
+        return self.database.is_there() and bool(self.database.ask("SELECT 1 FROM keys LIMIT 1"))
 
-    def door(self) -> Door:
+    def get_door(self) -> Door:
         """Return whether callers without a key are let in.
 
         The door closes with the first key and stays closed when no key is left, until `open_door`:
         whoever revokes a leaked key wants nobody in, least of all everybody.
         """
-        if not self.kept.is_there():
+        if not self.database.is_there():
             return "new"
-        [(has_keys, is_open, had_keys)] = self.kept.ask(_DOOR, (2 * _ID_BYTES,))
+        [(has_keys, is_open, had_keys)] = self.database.ask(_SELECT_DOOR, (2 * _ID_BYTES,))
         if has_keys:
             return "closed"
         if is_open is not None:
@@ -97,10 +97,10 @@ class Keys:
         Raises:
             UsageError: If there are keys.
         """
-        if keys := self.all():
+        if keys := self.list_keys():
             names = ", ".join(f"{key.id} ({key.name})" for key in keys)
             raise UsageError(f"keys open: {names} still there; `fathom keys revoke ID` ends a key")
-        if self.door() == "closed":
+        if self.get_door() == "closed":
             self._set_door(is_open=True)
 
     def close_door(self) -> None:
@@ -108,8 +108,10 @@ class Keys:
         self._set_door(is_open=False)
 
     def _set_door(self, *, is_open: bool) -> None:
-        self.kept.ask("INSERT INTO doors(id, is_open) VALUES ('door', 0) ON CONFLICT DO NOTHING")
-        self.kept.ask("UPDATE doors SET is_open = ?", (int(is_open),))
+        self.database.ask(
+            "INSERT INTO doors(id, is_open) VALUES ('door', 0) ON CONFLICT DO NOTHING"
+        )
+        self.database.ask("UPDATE doors SET is_open = ?", (int(is_open),))
 
     def add(self, key: Key) -> tuple[Key, str]:
         """Store a key; its `id` and `created` are made here.
@@ -136,7 +138,7 @@ class Keys:
         values = (
             *(
                 key_id,
-                _hash(secret),
+                _hash_secret(secret),
                 key.name,
                 key.workspace,
                 " ".join(sorted(key.scopes)),
@@ -146,56 +148,62 @@ class Keys:
         )
         self.close_door()  # first: the door stays closed even if the row is lost
         marks = ", ".join("?" * len(values))
-        self.kept.ask(f"INSERT INTO keys({COLUMNS}) VALUES ({marks})", values)  # noqa: S608 - constants
-        stored = next(candidate for candidate in self.all() if candidate.id == key_id)
+        self.database.ask(f"INSERT INTO keys({KEY_COLUMNS}) VALUES ({marks})", values)  # noqa: S608 - constants
+        stored = next(candidate for candidate in self.list_keys() if candidate.id == key_id)
         return stored, f"{PREFIX}{key_id}_{secret}"
 
-    def all(self) -> tuple[Key, ...]:
+    def list_keys(self) -> tuple[Key, ...]:
         """Return all keys, oldest first."""
-        rows = self.kept.ask(f"{_SELECT} ORDER BY created, id") if self.kept.is_there() else []
-        return tuple(_key(row) for row in rows)
+        rows = (
+            self.database.ask(f"{_SELECT} ORDER BY created, id") if self.database.is_there() else []
+        )
+        return tuple(_parse_key(row) for row in rows)
 
     def revoke(self, key_id: str) -> bool:
         """Revoke a key, and return whether it existed; no copy can restore its id."""
-        if not self.kept.is_there():
+        if not self.database.is_there():
             return False
-        if self.any():  # keys of a version without doors
+        if self.has_keys():  # keys of a version without doors
             self.close_door()
-        self.kept.ask(
+        self.database.ask(
             "INSERT INTO gone(id) SELECT id FROM keys WHERE id = ? ON CONFLICT DO NOTHING",
             (key_id,),
         )
-        self.kept.ask("DELETE FROM rates WHERE key = ?", (key_id,))
-        return bool(self.kept.ask("DELETE FROM keys WHERE id = ? RETURNING id", (key_id,)))
+        self.database.ask("DELETE FROM rates WHERE key = ?", (key_id,))
+        return bool(self.database.ask("DELETE FROM keys WHERE id = ? RETURNING id", (key_id,)))
 
     def find(self, text: str) -> Key | None:
         """Return the key of this text, expired or not; `None` if there is none."""
         prefix, _, rest = text.partition("_")
         key_id, _, secret = rest.partition("_")
-        if prefix != "fth" or not text.isascii() or not self.kept.is_there():
+        if prefix != "fth" or not text.isascii() or not self.database.is_there():
             return None
-        rows = self.kept.ask(f"{_SELECT} WHERE id = ?", (key_id,))
+        rows = self.database.ask(f"{_SELECT} WHERE id = ?", (key_id,))
         stored_hash = str(rows[0][1]) if rows else "0" * 64
         # A constant time, also for an unknown id, so that timing tells nothing about keys.
-        is_right = compare_digest(stored_hash, _hash(secret))
-        return _key(rows[0]) if rows and is_right else None
+        is_right = compare_digest(stored_hash, _hash_secret(secret))
+        return _parse_key(rows[0]) if rows and is_right else None
 
-    def workspaces(self) -> tuple[str, ...]:
+    def list_workspaces(self) -> tuple[str, ...]:
         """Return the workspaces that keys name; empty is the default one."""
-        rows = self.kept.ask("SELECT DISTINCT workspace FROM keys") if self.kept.is_there() else []
+        rows = (
+            self.database.ask("SELECT DISTINCT workspace FROM keys")
+            if self.database.is_there()
+            else []
+        )
         return tuple(sorted(row[0] for row in rows))
 
     def close(self) -> None:
         """Close the database; the store may be used again."""
-        self.kept.close()
+        self.database.close()
 
 
-def keys_of(index: Index) -> Keys:
+def create_key_store(index: Index) -> Keys:
     """Create the store of keys beside an index."""
-    return Keys(index.database(KEYS.file, KEYS.tables))
+    return Keys(index.database(KEY_TABLES.file, KEY_TABLES.tables))
 
 
-def expiry(days: float | None) -> str | None:
+def compute_expiry(days: float | None) -> str | None:
     """Return the instant so many days from now, in the form that keys have.
 
     Raises:
@@ -211,11 +219,11 @@ def expiry(days: float | None) -> str | None:
         raise UsageError(f"--days {days:g}: too many; without it a key never expires") from None
 
 
-def _hash(secret: str) -> str:
+def _hash_secret(secret: str) -> str:
     return sha256(secret.encode()).hexdigest()
 
 
-def _key(row: tuple[object, ...]) -> Key:
+def _parse_key(row: tuple[object, ...]) -> Key:
     key_id, _, name, workspace, scopes, *rest = row
     fields = ("created", "expires", "per_minute", "tokens_per_day", "usd_per_day")
     return Key(

@@ -15,10 +15,10 @@ from starlette.types import Message, Receive, Scope, Send
 from fathom.engine import Engine
 from fathom.errors import RunError
 from fathom.serving.http.access import Caller
-from fathom.serving.http.asking import Asked, Asking
-from fathom.serving.http.dependencies import caller, read
+from fathom.serving.http.asking import QuestionRunner, SubmittedQuestion
+from fathom.serving.http.dependencies import identify_caller, require_read
 from fathom.serving.http.problems import Problem
-from fathom.serving.http.streams import while_connected
+from fathom.serving.http.streams import run_while_connected
 from fathom.serving.http.workspaces import Workspace, Workspaces
 from fathom.types import Answer
 from fathom.usage import Budget
@@ -30,7 +30,7 @@ PATH = "/mcp"
 class KeyDesk:
     """The answering of a key's calls: in its workspace, in its turn, on its account."""
 
-    asking: Asking
+    asking: QuestionRunner
     caller: Caller
     space: Workspace
 
@@ -47,40 +47,42 @@ class KeyDesk:
         Raises:
             RunError: Also if the server is overloaded, or the key's budget is spent.
         """
-        submitted = Asked(question=question, strategy=strategy, filters=filters, budget=budget)
+        submitted = SubmittedQuestion(
+            question=question, strategy=strategy, filters=filters, budget=budget
+        )
         try:
             return await self.asking.answer(self.caller, self.space, submitted)
         except Problem as problem:
             raise RunError("; ".join(filter(None, (str(problem), problem.next)))) from None
 
 
-class Tools:
+class McpTools:
     """The tools as an ASGI application that is loaded at the first request."""
 
     def __init__(self) -> None:
-        self._wanted: asyncio.Event | None = None
-        self._served: asyncio.Future[Starlette] | None = None
+        self._is_wanted: asyncio.Event | None = None
+        self._app: asyncio.Future[Starlette] | None = None
 
     @asynccontextmanager
-    async def running(self) -> AsyncIterator[None]:
+    async def serve(self) -> AsyncIterator[None]:
         """Serve for the length of a `with` block, which is that of the application."""
-        self._wanted, self._served = asyncio.Event(), asyncio.get_running_loop().create_future()
+        self._is_wanted, self._app = asyncio.Event(), asyncio.get_running_loop().create_future()
         end = asyncio.Event()
-        task = asyncio.create_task(self._run(self._wanted, self._served, end))
+        task = asyncio.create_task(self._run_app(self._is_wanted, self._app, end))
         try:
             yield
         finally:
             end.set()
-            self._wanted.set()
+            self._is_wanted.set()
             await task
 
-    async def _run(
+    async def _run_app(
         self, is_wanted: asyncio.Event, served: "asyncio.Future[Starlette]", end: asyncio.Event
     ) -> None:
         await is_wanted.wait()
         if end.is_set():
             return
-        app = await asyncio.to_thread(_made)
+        app = await asyncio.to_thread(_create_app)
         # The SDK's tasks live as long as this one: they belong to no request.
         async with app.router.lifespan_context(app):
             served.set_result(app)
@@ -93,27 +95,27 @@ class Tools:
             Problem: If the caller is unknown, or may not read.
         """
         request = Request(scope, receive)
-        holder = await read(await caller(request))
+        holder = await require_read(await identify_caller(request))
         spaces: Workspaces = request.app.state.workspaces
-        desk = KeyDesk(request.app.state.asking, holder, spaces.of(holder))
+        desk = KeyDesk(request.app.state.asking, holder, spaces.get_workspace(holder))
         try:
-            buffered = _Whole(await request.body())
+            buffered = _BufferedReceive(await request.body())
         except ClientDisconnect:
             return  # the client has left
-        await while_connected(request, self._reply(desk, scope, buffered, send))
+        await run_while_connected(request, self._send_reply(desk, scope, buffered, send))
 
-    async def _reply(self, desk: KeyDesk, scope: Scope, receive: Receive, send: Send) -> None:
-        assert self._wanted is not None
-        assert self._served is not None
-        self._wanted.set()
-        app = await asyncio.shield(self._served)
+    async def _send_reply(self, desk: KeyDesk, scope: Scope, receive: Receive, send: Send) -> None:
+        assert self._is_wanted is not None
+        assert self._app is not None
+        self._is_wanted.set()
+        app = await asyncio.shield(self._app)
 
         from fathom.serving.mcp import at_desk
 
         await app(at_desk(scope, desk), receive, send)
 
 
-class _Whole:
+class _BufferedReceive:
     """The ASGI receive function of a request that was read, and whose client stays."""
 
     def __init__(self, body: bytes) -> None:
@@ -127,14 +129,14 @@ class _Whole:
         return {"type": "http.request", "body": body, "more_body": False}
 
 
-def _made() -> Starlette:
+def _create_app() -> Starlette:
     from fathom.serving.mcp import http_app, mcp_server
 
     return http_app(mcp_server(), hosts=None)  # the server's guard has checked the host
 
 
-def install(app: FastAPI) -> None:
+def install_tools(app: FastAPI) -> None:
     """Serve the tools at `PATH`, while `app.state.tools` is running."""
-    app.state.tools = Tools()
+    app.state.tools = McpTools()
     if find_spec("mcp") is not None:
         app.router.routes.append(Route(PATH, app.state.tools))

@@ -52,11 +52,15 @@ class Metrics:
         for name, description, value in (
             ("fathom_running", "Questions that run.", lambda: admission.running),
             ("fathom_waiting", "Questions that wait.", lambda: admission.waiting),
-            ("fathom_turned_away", "Questions that could not wait.", lambda: admission.turned_away),
+            (
+                "fathom_turned_away",
+                "Questions that could not wait.",
+                lambda: admission.refused_count,
+            ),
         ):
             Gauge(name, description, registry=registry).set_function(value)
 
-    def answered(self, answer: Answer, waited: float) -> None:
+    def count_answer(self, answer: Answer, waited: float) -> None:
         """Count an answer."""
         stop = answer.stop_reason if answer.status == "abstained" else answer.status
         self._answers.labels(answer.strategy, answer.status, stop).inc()
@@ -66,17 +70,17 @@ class Metrics:
         self._tokens.labels("completion").inc(answer.usage.completion_tokens)
         self._cost.inc(answer.usage.cost_usd or 0.0)
 
-    def requested(self, method: str, route: str, status: int, seconds: float) -> None:
+    def count_request(self, method: str, route: str, status: int, seconds: float) -> None:
         """Count a request by the pattern of its route."""
         self._requests.labels(method, route, str(status)).inc()
         self._taken.observe(seconds)
 
-    def text(self) -> bytes:
+    def render_text(self) -> bytes:
         """Return all metrics in the text format of Prometheus."""
         return generate_latest(self._registry)
 
 
-class Counted:
+class RequestCounter:
     """An ASGI middleware that counts requests."""
 
     def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
@@ -90,21 +94,23 @@ class Counted:
             return
         start = time.perf_counter()
 
-        async def noted(message: Message) -> None:
+        async def count_and_send(message: Message) -> None:
             if message["type"] == "http.response.start":
                 # Clients may send any word as the method; each would be a label of its own.
                 method = scope["method"] if scope["method"] in _METHODS else "other"
                 seconds = time.perf_counter() - start
-                self._metrics.requested(method, _route(scope), message["status"], seconds)
+                self._metrics.count_request(
+                    method, _get_route_pattern(scope), message["status"], seconds
+                )
             await send(message)
 
-        await self._app(scope, receive, noted)
+        await self._app(scope, receive, count_and_send)
 
 
 _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
 
 
-def _route(scope: Scope) -> str:
+def _get_route_pattern(scope: Scope) -> str:
     """Return the pattern of the matched route; paths themselves would make endless labels."""
     route: Any = scope.get("route")
     return str(getattr(route, "path", "other"))

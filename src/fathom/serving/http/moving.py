@@ -14,19 +14,19 @@ from typing import Any, TypeAlias
 from fathom.errors import FathomError
 from fathom.index.database import Database
 from fathom.index.engines import Index
-from fathom.serving.http.kept import CONVERSATIONS, JOBS, KEYS, UPLOADS, Kept
-from fathom.serving.http.keys import COLUMNS, Keys
+from fathom.serving.http.kept import CONVERSATION_TABLES, JOB_TABLES, KEY_TABLES, UPLOADS, TableFile
+from fathom.serving.http.keys import KEY_COLUMNS, Keys
 
 Row: TypeAlias = tuple[Any, ...]
-_DONE = "state IN ('done', 'failed')"
+_IS_DONE = "state IN ('done', 'failed')"
 _ACCOUNTS = "owner, day, tokens, nano, reserved_tokens, reserved_nano"
-_TALK, _TURN = "id, title, created, updated", "conversation, question, trace_id, asked"
+_CONVERSATION, _TURN = "id, title, created, updated", "conversation, question, trace_id, asked"
 _OWNER = "id, owner"
 _TURNS = "(SELECT count(*) FROM turns WHERE conversation = conversations.id)"
-_COUNTED = f"{_TALK}, {_TURNS}"
+_COUNTED_CONVERSATION = f"{_CONVERSATION}, {_TURNS}"
 
 
-def move_kept(source: Index, target: Index, directory: Path) -> list[str]:
+def copy_server_tables(source: Index, target: Index, directory: Path) -> list[str]:
     """Copy what servers store beside one index to another; repeat it to add what is new.
 
     Args:
@@ -39,32 +39,38 @@ def move_kept(source: Index, target: Index, directory: Path) -> list[str]:
     """
     messages: list[str] = []
     try:
-        for tables, copy in ((KEYS, _keys), (CONVERSATIONS, _conversations), (JOBS, _jobs)):
-            messages += copy(*(_tables(index, tables) for index in (source, target)))
-        messages += _uploads(source, directory / UPLOADS)
+        for tables, copy in (
+            (KEY_TABLES, _copy_keys),
+            (CONVERSATION_TABLES, _copy_conversations),
+            (JOB_TABLES, _copy_jobs),
+        ):
+            messages += copy(*(_open_tables(index, tables) for index in (source, target)))
+        messages += _report_uploads(source, directory / UPLOADS)
     except FathomError as error:
         messages.append(f"the rest of what `fathom serve` keeps was not copied: {error}")
     return messages
 
 
-def _tables(index: Index, tables: Kept) -> Database:
+def _open_tables(index: Index, tables: TableFile) -> Database:
     return index.database(tables.file, tables.tables)
 
 
-def _keys(source: Database, target: Database) -> Iterator[str]:
+def _copy_keys(source: Database, target: Database) -> Iterator[str]:
     keys, existing, removed = (
-        _rows(source, "keys", COLUMNS),
-        _known(target, "keys", COLUMNS),
-        _gone(target),
+        _select_rows(source, "keys", KEY_COLUMNS),
+        _index_rows(target, "keys", KEY_COLUMNS),
+        _load_removed_ids(target),
     )
-    _accounts(source, target)  # first: a key that works at the copy must not spend its budget twice
+    _copy_accounts(
+        source, target
+    )  # first: a key that works at the copy must not spend its budget twice
     valid = [row for row in keys if row[0] not in removed]
     is_closed = _close_door(source, target, has_keys=bool(valid))
     for row in valid:
         if row[:1] in existing:
-            _narrow(target, existing[row[:1]], row)
+            _restrict_key(target, existing[row[:1]], row)
         else:
-            _insert(target, "keys", COLUMNS, row)
+            _insert_row(target, "keys", KEY_COLUMNS, row)
     if valid:
         yield f"{len(valid)} keys, which are valid at the copy too"
     if is_closed and not valid:
@@ -80,7 +86,7 @@ def _keys(source: Database, target: Database) -> Iterator[str]:
             row for row in keys if row[0] in removed
         ],
         "keys that may do less at the copy, and go on so": [
-            row for row in valid if _narrower(existing.get(row[:1], row), row) != row
+            row for row in valid if _intersect_keys(existing.get(row[:1], row), row) != row
         ],
     }
     for title, rows in others.items():
@@ -94,12 +100,12 @@ def _close_door(source: Database, target: Database, *, has_keys: bool) -> bool:
     A door that was reopened at the copy stays open, unless a key is copied.
     """
     keys = Keys(target)
-    if has_keys or (Keys(source).door() == "closed" and keys.door() == "new"):
+    if has_keys or (Keys(source).get_door() == "closed" and keys.get_door() == "new"):
         keys.close_door()
-    return keys.door() == "closed"
+    return keys.get_door() == "closed"
 
 
-def _narrower(target_row: Row, source_row: Row) -> Row:
+def _intersect_keys(target_row: Row, source_row: Row) -> Row:
     """Return the copy's key with only the permissions that it has at both places."""
     scopes = " ".join(scope for scope in target_row[4].split() if scope in source_row[4].split())
     pairs = zip(target_row[6:], source_row[6:], strict=True)
@@ -108,8 +114,8 @@ def _narrower(target_row: Row, source_row: Row) -> Row:
     return (*target_row[:4], scopes, target_row[5], *limits)
 
 
-def _narrow(target: Database, target_row: Row, row: Row) -> None:
-    restricted = _narrower(target_row, row)
+def _restrict_key(target: Database, target_row: Row, row: Row) -> None:
+    restricted = _intersect_keys(target_row, row)
     if restricted != target_row:
         target.ask(
             "UPDATE keys SET scopes = ?, expires = ?, per_minute = ?, tokens_per_day = ?, "
@@ -118,12 +124,12 @@ def _narrow(target: Database, target_row: Row, row: Row) -> None:
         )
 
 
-def _accounts(source: Database, target: Database) -> None:
+def _copy_accounts(source: Database, target: Database) -> None:
     """Copy the accounts; the larger sum of a day stays, so that nothing is spent twice."""
-    existing = _known(target, "accounts", _ACCOUNTS, key_columns=2)
-    for row in _rows(source, "accounts", _ACCOUNTS):
+    existing = _index_rows(target, "accounts", _ACCOUNTS, key_columns=2)
+    for row in _select_rows(source, "accounts", _ACCOUNTS):
         if row[:2] not in existing:
-            _insert(target, "accounts", _ACCOUNTS, row)
+            _insert_row(target, "accounts", _ACCOUNTS, row)
         elif existing[row[:2]] != row:
             for name, spent, reserved in (("tokens", *row[2::2]), ("nano", *row[3::2])):
                 target.ask(
@@ -133,17 +139,19 @@ def _accounts(source: Database, target: Database) -> None:
                 )
 
 
-def _conversations(source: Database, target: Database) -> Iterator[str]:
-    rows = _rows(source, "conversations", _COUNTED)
+def _copy_conversations(source: Database, target: Database) -> Iterator[str]:
+    rows = _select_rows(source, "conversations", _COUNTED_CONVERSATION)
     existing, removed_ids = (
-        (_known(target, "conversations", _COUNTED), _gone(target)) if rows else ({}, ())
+        (_index_rows(target, "conversations", _COUNTED_CONVERSATION), _load_removed_ids(target))
+        if rows
+        else ({}, ())
     )
     removed = [row for row in rows if row[0] in removed_ids]
     present = [row for row in rows if row[0] not in removed_ids]
     continued = [row for row in present if row[:1] in existing and existing[row[:1]][3] > row[3]]
     for row in present:
         if row not in continued and existing.get(row[:1]) != row:
-            _bring(source, target, row)
+            _copy_conversation(source, target, row)
     if present:
         yield f"{len(present)} conversations"
     if continued:
@@ -152,19 +160,19 @@ def _conversations(source: Database, target: Database) -> Iterator[str]:
         yield f"{len(removed)} conversations were removed at the copy, and stay so"
 
 
-def _bring(source: Database, target: Database, row: Row) -> None:
+def _copy_conversation(source: Database, target: Database, row: Row) -> None:
     """Copy missing turns first, then their conversation, so that a kill loses no turn."""
     name, title, _, updated, _ = row
     source_turns, target_turns = (
-        _rows(database, "turns", _TURN, "WHERE conversation = ? ORDER BY no", name)
+        _select_rows(database, "turns", _TURN, "WHERE conversation = ? ORDER BY no", name)
         for database in (source, target)
     )
     for turn in source_turns:
         if turn not in target_turns:
-            _insert(target, "turns", _TURN, turn)
-    for owner in _rows(source, "owners", _OWNER, "WHERE id = ?", name):
-        _insert(target, "owners", _OWNER, owner)
-    _insert(target, "conversations", _TALK, row[:4])
+            _insert_row(target, "turns", _TURN, turn)
+    for owner in _select_rows(source, "owners", _OWNER, "WHERE id = ?", name):
+        _insert_row(target, "owners", _OWNER, owner)
+    _insert_row(target, "conversations", _CONVERSATION, row[:4])
     target.ask(
         "UPDATE conversations SET title = CASE title WHEN '' THEN ? ELSE title END, updated = ? "
         "WHERE id = ? AND updated < ?",
@@ -172,14 +180,16 @@ def _bring(source: Database, target: Database, row: Row) -> None:
     )
 
 
-def _jobs(source: Database, target: Database) -> Iterator[str]:
-    if rows := _copied(source, target, "jobs", "id, state, data", f"WHERE {_DONE} ORDER BY no"):
+def _copy_jobs(source: Database, target: Database) -> Iterator[str]:
+    if rows := _copy_rows(
+        source, target, "jobs", "id, state, data", f"WHERE {_IS_DONE} ORDER BY no"
+    ):
         yield f"{len(rows)} jobs"
-    if open_rows := _rows(source, "jobs", "id", f"WHERE NOT {_DONE}"):
+    if open_rows := _select_rows(source, "jobs", "id", f"WHERE NOT {_IS_DONE}"):
         yield f"{len(open_rows)} jobs are not done and stay with the server that works on them"
 
 
-def _uploads(source: Index, folder: Path) -> Iterator[str]:
+def _report_uploads(source: Index, folder: Path) -> Iterator[str]:
     uploads = source.uploads()
     names = (
         [str(file) for file in folder.rglob("*") if file.is_file()]
@@ -193,34 +203,36 @@ def _uploads(source: Index, folder: Path) -> Iterator[str]:
         )
 
 
-def _copied(
+def _copy_rows(
     source: Database, target: Database, table: str, columns: str, rest: str = ""
 ) -> list[Row]:
     """Copy rows that have ids of their own, and return them."""
-    rows = _rows(source, table, columns, rest)
+    rows = _select_rows(source, table, columns, rest)
     for row in rows:
-        _insert(target, table, columns, row)
+        _insert_row(target, table, columns, row)
     return rows
 
 
-def _rows(
+def _select_rows(
     database: Database, table: str, columns: str, rest: str = "", *values: object
 ) -> list[Row]:
     statement = f"SELECT {columns} FROM {table} {rest}"  # noqa: S608 - constants
     return database.ask(statement, values) if database.is_there() else []
 
 
-def _known(database: Database, table: str, columns: str, key_columns: int = 1) -> dict[Row, Row]:
+def _index_rows(
+    database: Database, table: str, columns: str, key_columns: int = 1
+) -> dict[Row, Row]:
     """Index the rows by their first columns, which name them."""
-    return {row[:key_columns]: row for row in _rows(database, table, columns)}
+    return {row[:key_columns]: row for row in _select_rows(database, table, columns)}
 
 
-def _gone(database: Database) -> frozenset[str]:
+def _load_removed_ids(database: Database) -> frozenset[str]:
     """Return the ids of what was revoked or removed."""
-    return frozenset(name for (name,) in _rows(database, "gone", "id"))
+    return frozenset(name for (name,) in _select_rows(database, "gone", "id"))
 
 
-def _insert(database: Database, table: str, columns: str, row: Sequence[object]) -> None:
+def _insert_row(database: Database, table: str, columns: str, row: Sequence[object]) -> None:
     marks = ", ".join("?" * len(row))
     database.ask(
         f"INSERT INTO {table}({columns}) VALUES ({marks}) ON CONFLICT DO NOTHING",  # noqa: S608 - constants

@@ -13,13 +13,13 @@ from starlette.responses import Response
 from fathom.serving.http.problems import Problem
 
 router = APIRouter(include_in_schema=False)
-KINDS = {
+MEDIA_TYPES = {
     ".html": "text/html; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
     ".css": "text/css; charset=utf-8",
     ".svg": "image/svg+xml",
 }
-POLICY = "; ".join(
+CONTENT_POLICY = "; ".join(
     (
         "default-src 'none'",
         "script-src 'self'",
@@ -35,7 +35,7 @@ POLICY = "; ".join(
 )
 """Scripts and styles of this server only; pictures also from data that the page fetched."""
 HEADERS: Mapping[str, str] = {
-    "Content-Security-Policy": POLICY,
+    "Content-Security-Policy": CONTENT_POLICY,
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cross-Origin-Opener-Policy": "same-origin",
@@ -56,38 +56,38 @@ class PageFile:
 
 
 @cache
-def page_files() -> Mapping[str, PageFile]:
+def load_page_files() -> Mapping[str, PageFile]:
     """Load all files of the page, by name; no other file is served."""
     folder = files("fathom.serving.http") / "page"
-    return {file.name: _read(file.name, file.read_bytes()) for file in folder.iterdir()}
+    return {file.name: _load_page_file(file.name, file.read_bytes()) for file in folder.iterdir()}
 
 
-def _read(name: str, content: bytes) -> PageFile:
-    kind = KINDS.get(f".{name.rpartition('.')[2]}") or mimetypes.guess_type(name)[0]
+def _load_page_file(name: str, content: bytes) -> PageFile:
+    kind = MEDIA_TYPES.get(f".{name.rpartition('.')[2]}") or mimetypes.guess_type(name)[0]
     tag = f'"{sha256(content).hexdigest()[:20]}"'
     return PageFile(content=content, kind=kind or "application/octet-stream", tag=tag)
 
 
 @router.get("/")
-def page(request: Request) -> Response:
+def get_page(request: Request) -> Response:
     """Get the only page; its screens are addresses behind `#`."""
-    return _sent("index.html", request)
+    return _send_page_file("index.html", request)
 
 
 @router.get("/page/{name}")
-def page_file(name: str, request: Request) -> Response:
+def get_page_file(name: str, request: Request) -> Response:
     """Get a module, the style sheet or the icon."""
-    return _sent(name, request)
+    return _send_page_file(name, request)
 
 
 @router.get("/favicon.ico")
-def favicon(request: Request) -> Response:
+def get_favicon(request: Request) -> Response:
     """Get the icon at the address that older browsers use."""
-    return _sent("favicon.svg", request)
+    return _send_page_file("favicon.svg", request)
 
 
-def _sent(name: str, request: Request) -> Response:
-    page_file = page_files().get(name)
+def _send_page_file(name: str, request: Request) -> Response:
+    page_file = load_page_files().get(name)
     if page_file is None:
         raise Problem(404, "not_found", f"there is no file {name[:80]!r} here")
     headers = {**HEADERS, "ETag": page_file.tag}

@@ -65,24 +65,24 @@ class Problem(Exception):
             "next": self.next,
         }
         if self.retry_after is not None:
-            members["retry_after"] = _whole_seconds(self.retry_after)
+            members["retry_after"] = _round_up_seconds(self.retry_after)
         return members
 
-    def response(self) -> Response:
+    def build_response(self) -> Response:
         """Build the reply."""
         headers = dict(self.headers)
         if self.retry_after is not None:
-            headers["Retry-After"] = str(_whole_seconds(self.retry_after))
+            headers["Retry-After"] = str(_round_up_seconds(self.retry_after))
         return JSONResponse(
             self.to_json(), status_code=self.status, headers=headers, media_type=MEDIA_TYPE
         )
 
 
-def _whole_seconds(seconds: float) -> int:
+def _round_up_seconds(seconds: float) -> int:
     return max(1, round(seconds + 0.5))
 
 
-_KINDS: tuple[tuple[type[FathomError], int, str, float | None], ...] = (
+_PROBLEMS: tuple[tuple[type[FathomError], int, str, float | None], ...] = (
     (TraceMissing, 404, "trace_missing", None),
     (Outranked, 409, "judged_already", None),
     (IndexMissing, 409, "index_empty", None),
@@ -99,12 +99,12 @@ _NEXT_STEPS = {"trace_missing": "GET /api/v1/traces lists them"}
 """Next steps that replace those of the error's message, which are for the command line."""
 
 
-def problem_of(error: BaseException) -> Problem:
+def build_problem(error: BaseException) -> Problem:
     """Build the problem of an error; an unforeseen one is logged, and its message not sent."""
     if isinstance(error, Problem):
         return error
     message = " ".join(str(error).split())
-    for kind, status, name, retry_after in _KINDS:
+    for kind, status, name, retry_after in _PROBLEMS:
         if isinstance(error, kind):
             detail, _, next_step = message.partition("; ")
             return Problem(
@@ -119,7 +119,7 @@ def problem_of(error: BaseException) -> Problem:
     )
 
 
-def _invalid(error: RequestValidationError) -> Problem:
+def _build_validation_problem(error: RequestValidationError) -> Problem:
     """Build the problem of the first invalid field of a request, named by its path."""
     first = error.errors()[0]
     if first["type"] == "json_invalid":
@@ -130,7 +130,7 @@ def _invalid(error: RequestValidationError) -> Problem:
     return Problem(422, "invalid", f"{place}: {first['msg']}", next=_SCHEMA)
 
 
-def problem_of_http(error: HTTPException) -> Problem:
+def build_http_problem(error: HTTPException) -> Problem:
     """Build the problem of a framework error, such as an unknown route or an unreadable body."""
     kinds = {404: "not_found", 405: "method_not_allowed", 400: "bad_request"}
     kind = kinds.get(error.status_code, "refused")
@@ -138,22 +138,22 @@ def problem_of_http(error: HTTPException) -> Problem:
     return Problem(error.status_code, kind, str(error.detail), headers=headers)
 
 
-def install(app: FastAPI) -> None:
+def install_handlers(app: FastAPI) -> None:
     """Report every error of the app as a problem."""
 
-    async def told(_: Request, error: Exception) -> Response:
-        return problem_of(error).response()
+    async def handle_error(_: Request, error: Exception) -> Response:
+        return build_problem(error).build_response()
 
-    async def invalid(_: Request, error: Exception) -> Response:
+    async def handle_invalid_request(_: Request, error: Exception) -> Response:
         assert isinstance(error, RequestValidationError)
-        return _invalid(error).response()
+        return _build_validation_problem(error).build_response()
 
-    async def plain(_: Request, error: Exception) -> Response:
+    async def handle_http_error(_: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
-        return problem_of_http(error).response()
+        return build_http_problem(error).build_response()
 
-    app.add_exception_handler(Problem, told)
-    app.add_exception_handler(FathomError, told)
-    app.add_exception_handler(RequestValidationError, invalid)
-    app.add_exception_handler(HTTPException, plain)
-    app.add_exception_handler(Exception, told)
+    app.add_exception_handler(Problem, handle_error)
+    app.add_exception_handler(FathomError, handle_error)
+    app.add_exception_handler(RequestValidationError, handle_invalid_request)
+    app.add_exception_handler(HTTPException, handle_http_error)
+    app.add_exception_handler(Exception, handle_error)

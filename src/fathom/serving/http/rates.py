@@ -19,7 +19,7 @@ class Rates:
         Args:
             database: The database with the table `rates`, whose clock counts for all servers.
         """
-        self._kept = database
+        self._database = database
         now = database.clock
         # An instant more than a minute ahead was written by a wrong clock.
         self._unused = f"CASE WHEN until BETWEEN {now} AND {now} + 60 THEN until ELSE {now} END"
@@ -38,10 +38,12 @@ class Rates:
         if per_minute < 1:
             return MINUTE
         share = MINUTE / per_minute
-        if self._kept.ask(self._take, (share, key_id, share)):
+        if self._database.ask(self._take, (share, key_id, share)):
             return 0.0
-        rows = self._kept.ask(self._wait, (key_id,))
+        rows = self._database.ask(self._wait, (key_id,))
         if not rows:  # the key is used for the first time
-            self._kept.ask("INSERT INTO rates(key) VALUES (?) ON CONFLICT DO NOTHING", (key_id,))
+            self._database.ask(
+                "INSERT INTO rates(key) VALUES (?) ON CONFLICT DO NOTHING", (key_id,)
+            )
             return self.take(key_id, per_minute)
         return max(float(rows[0][0]) - MINUTE + share, 0.001)

@@ -7,22 +7,22 @@ from fastapi import APIRouter
 from starlette.responses import Response
 
 from fathom.evaluation.report.kept import list_reports, load_report
-from fathom.serving.http.dependencies import Here, MayRead
+from fathom.serving.http.dependencies import CurrentWorkspace, ReadCaller
 from fathom.serving.http.problems import Problem
-from fathom.serving.http.streams import json_text
+from fathom.serving.http.streams import encode_json
 from fathom.serving.shapes import harmless
 
 router = APIRouter(prefix="/api/v1", tags=["reports"])
 
 
 @router.get("/reports")
-def reports(space: Here, _: MayRead) -> Any:  # noqa: ANN401
+def list_evaluation_reports(space: CurrentWorkspace, _: ReadCaller) -> Any:  # noqa: ANN401
     """List the reports, newest first."""
     return {"reports": [harmless(asdict(summary)) for summary in list_reports(space.directory)]}
 
 
 @router.get("/reports/{name}")
-def report(name: str, space: Here, _: MayRead) -> Response:
+def get_evaluation_report(name: str, space: CurrentWorkspace, _: ReadCaller) -> Response:
     """Get a report: sections of tables, sentences and plots (`svg`)."""
     report_json = load_report(space.directory, name)
     if report_json is None:
@@ -32,4 +32,4 @@ def report(name: str, space: Here, _: MayRead) -> Response:
             f"there is no report {name[:64]!r}",
             next="fathom eval QUESTIONS --strategy naive,adaptive --html report.html makes one",
         )
-    return Response(json_text(harmless(report_json)), media_type="application/json")
+    return Response(encode_json(harmless(report_json)), media_type="application/json")

@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from typing_extensions import override
 
 from fathom.errors import UsageError
-from fathom.serving.http.app import access_of, create_app
+from fathom.serving.http.app import build_access, create_app
 from fathom.serving.http.guard import LOOPBACK
 from fathom.serving.listening import listening
 from fathom.settings import Settings
@@ -21,7 +21,7 @@ WAITING = 2048
 """The number of connections that the kernel queues until they are accepted."""
 
 
-class Server(uvicorn.Server):
+class FathomServer(uvicorn.Server):
     """A uvicorn server that tells the application at once that it is to end."""
 
     def __init__(self, app: FastAPI, config: uvicorn.Config) -> None:
@@ -38,10 +38,10 @@ class Server(uvicorn.Server):
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         if self._loop is not None:
             # A signal handler interrupts any code, so it only schedules the work.
-            self._loop.call_soon_threadsafe(self._end)
+            self._loop.call_soon_threadsafe(self._announce_end)
         super().handle_exit(sig, frame)
 
-    def _end(self) -> None:
+    def _announce_end(self) -> None:
         self._app.state.stopping.tell()
         self._app.state.asking.admission.close()
 
@@ -61,9 +61,9 @@ def run(
         UsageError: If the address cannot be listened at, or others could reach it and there is no
             key.
     """
-    access = access_of(settings, required=host not in LOOPBACK)
+    access = build_access(settings, required=host not in LOOPBACK)
     access.needs_key()  # remembers that keys exist, even if their database is deleted later
-    if host not in LOOPBACK and not access.keys.any():
+    if host not in LOOPBACK and not access.keys.has_keys():
         raise UsageError(
             f"--host {host}: others could ask without a key; make one with `fathom keys add NAME`, "
             "or serve 127.0.0.1 only"
@@ -81,4 +81,4 @@ def run(
     )
     name = f"[{host}]" if ":" in host else host
     on_open(f"http://{name}:{listener.getsockname()[1]}/")
-    Server(app, config).run(sockets=[listener])
+    FathomServer(app, config).run(sockets=[listener])

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 
-from fathom.serving.http.problems import Problem, problem_of
+from fathom.serving.http.problems import Problem, build_problem
 
 T = TypeVar("T")
 HEARTBEAT_S = 15.0
@@ -17,66 +17,66 @@ HEARTBEAT_S = 15.0
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
-def json_text(value: object) -> str:
+def encode_json(value: object) -> str:
     """Encode a value as JSON, the same way for every reply."""
     return json.dumps(value, ensure_ascii=False)
 
 
-def json_reply(value: object, status: int = 200) -> Response:
+def build_json_reply(value: object, status: int = 200) -> Response:
     """Build a reply of JSON."""
-    return Response(json_text(value), status_code=status, media_type="application/json")
+    return Response(encode_json(value), status_code=status, media_type="application/json")
 
 
-class Event(NamedTuple):
+class ServerEvent(NamedTuple):
     """A server-sent event: its name (may be empty) and its data as JSON."""
 
     name: str
     data: str
 
-    def frame(self, number: int) -> bytes:
+    def encode_frame(self, number: int) -> bytes:
         """Encode the event for the wire; JSON has no line breaks of its own."""
         head = f"id: {number}\nevent: {self.name}\n" if self.name else ""
         return f"{head}data: {self.data}\n\n".encode()
 
 
-class Stopping:
+class Shutdown:
     """The end of the server, and the time that running work has until then."""
 
     def __init__(self, drain_s: float) -> None:
-        self._told = asyncio.Event()
+        self._announced = asyncio.Event()
         self._drain_s = drain_s
 
-    def tell(self) -> None:
+    def announce(self) -> None:
         """Announce the end of the server."""
-        self._told.set()
+        self._announced.set()
 
     @property
-    def is_told(self) -> bool:
+    def is_announced(self) -> bool:
         """The state of the announcement: `True` once the server is to end."""
-        return self._told.is_set()
+        return self._announced.is_set()
 
-    async def over(self) -> None:
+    async def wait_until_over(self) -> None:
         """Wait until the time of the running work is over."""
-        await self._told.wait()
+        await self._announced.wait()
         await asyncio.sleep(self._drain_s)
 
 
-def cut() -> Problem:
+def build_stopping_problem() -> Problem:
     """Build the problem of a question that was running when the server ended."""
     return Problem(
         503, "stopping", "the server is stopping", next="ask again in a moment", retry_after=5
     )
 
 
-def broken(problem: Problem) -> Event:
+def build_error_event(problem: Problem) -> ServerEvent:
     """Build the event of a failure on the way."""
-    return Event("error", json_text(problem.to_json()))
+    return ServerEvent("error", encode_json(problem.to_json()))
 
 
-async def frames(
-    events: AsyncGenerator[Event, None],
-    stopping: Stopping,
-    last: Callable[[Problem], Event] = broken,
+async def iterate_frames(
+    events: AsyncGenerator[ServerEvent, None],
+    stopping: Shutdown,
+    last: Callable[[Problem], ServerEvent] = build_error_event,
 ) -> AsyncIterator[bytes]:
     """Yield the numbered frames of events, and a comment after each longer silence.
 
@@ -88,12 +88,12 @@ async def frames(
         last: Builds the event of a failure.
     """
     number = 0
-    ending = asyncio.ensure_future(stopping.over())
-    pending: asyncio.Future[Event | None] | None = None
+    ending = asyncio.ensure_future(stopping.wait_until_over())
+    pending: asyncio.Future[ServerEvent | None] | None = None
     try:
         while True:
             # The same future over several heartbeats: a cancelled `anext` would end the generator.
-            pending = pending or asyncio.ensure_future(_next(events, last))
+            pending = pending or asyncio.ensure_future(_draw_event(events, last))
             futures: set[asyncio.Future[Any]] = {pending, ending}
             done, _ = await asyncio.wait(
                 futures, timeout=HEARTBEAT_S, return_when=asyncio.FIRST_COMPLETED
@@ -101,11 +101,11 @@ async def frames(
             if not done:
                 yield b": still at work\n\n"
                 continue
-            event = pending.result() if pending in done else last(cut())
+            event = pending.result() if pending in done else last(build_stopping_problem())
             if event is None:
                 return
             pending, number = (None if pending in done else pending), number + 1
-            yield event.frame(number)
+            yield event.encode_frame(number)
             # The event above was the last one: the time of the running work is over.
             if ending in done:
                 return
@@ -118,46 +118,50 @@ async def frames(
         await events.aclose()
 
 
-async def _next(
-    events: AsyncGenerator[Event, None], last: Callable[[Problem], Event]
-) -> Event | None:
+async def _draw_event(
+    events: AsyncGenerator[ServerEvent, None], last: Callable[[Problem], ServerEvent]
+) -> ServerEvent | None:
     try:
         return await anext(events, None)
     except Exception as error:  # noqa: BLE001 - the reply has begun: the error ends it
-        return last(problem_of(error))
+        return last(build_problem(error))
 
 
-def streamed(
-    events: AsyncGenerator[Event, None],
-    stopping: Stopping,
-    last: Callable[[Problem], Event] = broken,
+def build_event_stream(
+    events: AsyncGenerator[ServerEvent, None],
+    stopping: Shutdown,
+    last: Callable[[Problem], ServerEvent] = build_error_event,
 ) -> StreamingResponse:
     """Build the reply that streams the frames of events."""
-    body = frames(events, stopping, last)
+    body = iterate_frames(events, stopping, last)
     return StreamingResponse(body, media_type="text/event-stream", headers=HEADERS)
 
 
-async def while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:
+async def run_while_connected(request: Request, work: Coroutine[Any, Any, T]) -> T:
     """Run the work; cancel it if the client leaves, or the server has to end.
 
     Raises:
         Problem: 499 if the client has left, 503 if the server ends.
     """
     task = asyncio.ensure_future(work)
-    leaving = asyncio.ensure_future(_left(request))
+    leaving = asyncio.ensure_future(_wait_for_disconnect(request))
     ending = asyncio.ensure_future(request.app.state.stopping.over())
     try:
         await asyncio.wait({task, leaving, ending}, return_when=asyncio.FIRST_COMPLETED)
         if task.done():
             return task.result()
-        raise Problem(499, "client_gone", "the client has left") if leaving.done() else cut()
+        raise (
+            Problem(499, "client_gone", "the client has left")
+            if leaving.done()
+            else build_stopping_problem()
+        )
     finally:
         for future in (task, leaving, ending):
             future.cancel()
         await asyncio.wait({task, leaving, ending})
 
 
-async def _left(request: Request) -> None:
+async def _wait_for_disconnect(request: Request) -> None:
     """Wait until the client has left; the body must have been read already."""
     while (await request.receive())["type"] != "http.disconnect":
         pass

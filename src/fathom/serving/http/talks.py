@@ -7,8 +7,8 @@ from pydantic import Field
 from starlette.responses import Response
 
 from fathom.serving.http.api import Body
-from fathom.serving.http.dependencies import Here, MayRead, lack_scope
-from fathom.serving.http.streams import json_reply
+from fathom.serving.http.dependencies import CurrentWorkspace, ReadCaller, build_scope_problem
+from fathom.serving.http.streams import build_json_reply
 from fathom.serving.shapes import harmless
 
 router = APIRouter(prefix="/api/v1/conversations", tags=["conversations"])
@@ -21,39 +21,43 @@ class ConversationBody(Body):
 
 
 @router.get("")
-def listed(
-    space: Here,
-    _: MayRead,
+def list_conversations(
+    space: CurrentWorkspace,
+    _: ReadCaller,
     cursor: Annotated[str, Query(max_length=100)] = "",
     limit: Annotated[int, Query(ge=1, le=1000)] = 50,
 ) -> Response:
     """List the latest conversations, newest first; `next` is the cursor of the next page."""
-    conversations = space.conversations.latest(limit, cursor)
+    conversations = space.conversations.list_latest(limit, cursor)
     next_cursor = (
         f"{conversations[-1]['updated']}{conversations[-1]['id']}"
         if len(conversations) == limit
         else None
     )
-    return json_reply({"conversations": harmless(conversations), "next": next_cursor})
+    return build_json_reply({"conversations": harmless(conversations), "next": next_cursor})
 
 
 @router.post("", status_code=201)
-def begun(body: ConversationBody, space: Here, caller: MayRead) -> Response:
+def create_conversation(
+    body: ConversationBody, space: CurrentWorkspace, caller: ReadCaller
+) -> Response:
     """Begin a conversation: a question that names it is understood from the questions before."""
-    return json_reply({"id": space.conversations.add(body.title, caller.key_id)}, 201)
+    return build_json_reply({"id": space.conversations.add(body.title, caller.key_id)}, 201)
 
 
 @router.get("/{conversation_id}")
-def shown(conversation_id: str, space: Here, _: MayRead) -> Response:
+def get_conversation(conversation_id: str, space: CurrentWorkspace, _: ReadCaller) -> Response:
     """Get a conversation with its questions, and their answers as they were given."""
-    return json_reply(harmless(space.conversations.get(conversation_id)))
+    return build_json_reply(harmless(space.conversations.get(conversation_id)))
 
 
 @router.delete("/{conversation_id}", status_code=204)
-def removed(conversation_id: str, space: Here, caller: MayRead) -> Response:
+def delete_conversation(
+    conversation_id: str, space: CurrentWorkspace, caller: ReadCaller
+) -> Response:
     """Delete a conversation: one that the key began, or any with the scope `curate`."""
     is_owner = caller.key_id and space.conversations.find_owner(conversation_id) == caller.key_id
     if not is_owner and not caller.may_curate:
-        raise lack_scope("curate", "remove a conversation that another key began")
+        raise build_scope_problem("curate", "remove a conversation that another key began")
     space.conversations.remove(conversation_id)
     return Response(status_code=204)

@@ -12,7 +12,7 @@ from fathom.jsonable import Json
 from fathom.runs.concurrency import FinalEvent, TextEvent
 from fathom.runs.context import Listener
 from fathom.runs.trace import Step
-from fathom.serving.http.streams import Event, json_text
+from fathom.serving.http.streams import ServerEvent, encode_json
 from fathom.serving.shapes import harmless, hits_json
 from fathom.types import Answer, Hit
 
@@ -20,22 +20,22 @@ SHORT_CHARS = 280
 """The length of a hit's text in an event, in characters."""
 MOST_HITS = 20
 """The number of hits of one step in an event."""
-STAND_ALONE = "stand alone"
-TOLD = ("action", "answer", "answers", "margin", "score", "share", "to", "workflow")
+STANDALONE_STEP = "stand alone"
+SHORT_OUTPUTS = ("action", "answer", "answers", "margin", "score", "share", "to", "workflow")
 """The short outputs of steps that show an agent's opinion or decision."""
 
 
-def answer_json(answer: Answer) -> Json:
+def build_answer_json(answer: Answer) -> Json:
     """Convert an answer to the JSON of every interface: streamed, stored and reloaded alike."""
     return harmless(asdict(answer))
 
 
-def answer_text(answer: Answer) -> str:
+def encode_answer(answer: Answer) -> str:
     """Encode an answer as JSON; the same bytes each time."""
-    return json_text(answer_json(answer))
+    return encode_json(build_answer_json(answer))
 
 
-class Began:
+class StepBegin:
     """The begin of a step."""
 
     __slots__ = ("step",)
@@ -44,7 +44,7 @@ class Began:
         self.step = step
 
 
-class Ended:
+class StepEnd:
     """The end of a step."""
 
     __slots__ = ("step",)
@@ -53,31 +53,31 @@ class Ended:
         self.step = step
 
 
-Told = Began | Ended | TextEvent
+ProgressEvent = StepBegin | StepEnd | TextEvent
 
 
-class Ear(Listener):
+class ProgressListener(Listener):
     """A listener that passes on each event, from any thread."""
 
     wants_text = True
 
-    def __init__(self, pass_on: Callable[[Told], None]) -> None:
-        self._tell = pass_on
+    def __init__(self, pass_on: Callable[[ProgressEvent], None]) -> None:
+        self._pass_on = pass_on
 
     @override
     def on_step_begin(self, step: Step) -> None:
-        self._tell(Began(step))
+        self._pass_on(StepBegin(step))
 
     @override
     def on_step_end(self, step: Step) -> None:
-        self._tell(Ended(step))
+        self._pass_on(StepEnd(step))
 
     @override
     def on_text(self, words: str) -> None:
-        self._tell(TextEvent(words))
+        self._pass_on(TextEvent(words))
 
 
-class Teller:
+class EventBuilder:
     """A builder of server-sent events from the progress of one question."""
 
     def __init__(self, plan: Json, engine: Engine) -> None:
@@ -92,18 +92,18 @@ class Teller:
         self._numbers: dict[str, int] = {}
         self._has_text = False
 
-    def told(self, event: Told | FinalEvent) -> list[Event]:
+    def build_events(self, event: ProgressEvent | FinalEvent) -> list[ServerEvent]:
         """Build the events of one progress event."""
-        if isinstance(event, Began):
-            return [self._step(event.step, "began")]
-        if isinstance(event, Ended):
-            return self._ended(event.step)
+        if isinstance(event, StepBegin):
+            return [self._build_step_event(event.step, "began")]
+        if isinstance(event, StepEnd):
+            return self._build_end_events(event.step)
         if isinstance(event, TextEvent):
             self._has_text = True
-            return [_event("text", {"text": event.text})]
-        return self._final(event.answer)
+            return [_build_event("text", {"text": event.text})]
+        return self._build_final_events(event.answer)
 
-    def _step(self, step: Step, state: str) -> Event:
+    def _build_step_event(self, step: Step, state: str) -> ServerEvent:
         number = self._numbers.setdefault(step.id, len(self._numbers) + 1)
         data: dict[str, Any] = {
             "id": number,
@@ -118,21 +118,25 @@ class Teller:
         if state == "ended":
             data["news"] = step.reason or step.verdict or step.error or "done"
             data |= {"verdict": step.verdict, "seconds": step.seconds, "error": step.error}
-            data["outputs"] = {name: step.outputs[name] for name in TOLD if name in step.outputs}
-        return _event("step", data)
+            data["outputs"] = {
+                name: step.outputs[name] for name in SHORT_OUTPUTS if name in step.outputs
+            }
+        return _build_event("step", data)
 
-    def _ended(self, step: Step) -> list[Event]:
-        events = [self._step(step, "ended")]
-        if step.name == STAND_ALONE and isinstance(step.outputs.get("question"), str):
-            events.append(_event("plan", {**self._plan, "standalone": step.outputs["question"]}))
-        hits = self._hits(step)
+    def _build_end_events(self, step: Step) -> list[ServerEvent]:
+        events = [self._build_step_event(step, "ended")]
+        if step.name == STANDALONE_STEP and isinstance(step.outputs.get("question"), str):
+            events.append(
+                _build_event("plan", {**self._plan, "standalone": step.outputs["question"]})
+            )
+        hits = self._collect_hits(step)
         if hits:
-            events.append(_event("hits", {"step": self._numbers[step.id], "hits": hits}))
+            events.append(_build_event("hits", {"step": self._numbers[step.id], "hits": hits}))
         return events
 
-    def _hits(self, step: Step) -> list[Json]:
+    def _collect_hits(self, step: Step) -> list[Json]:
         """Return the hits of a step, with the texts that its record leaves out."""
-        scored = dict(_scored(step.outputs.get("hits")))
+        scored = dict(_iterate_scored_chunks(step.outputs.get("hits")))
         if not scored:
             return []
         try:
@@ -144,18 +148,22 @@ class Teller:
             hits = hits_json("", ranked, self._engine.documents.locate(ranked))["hits"]
         except FathomError:
             return []  # the index was replaced meanwhile; the answer does not depend on it
-        return [{**hit, "text": _short(hit["text"])} for hit in hits]
+        return [{**hit, "text": _shorten_text(hit["text"])} for hit in hits]
 
-    def _final(self, answer: Answer) -> list[Event]:
-        data = answer_json(answer)
-        text = [_event("text", {"text": data["answer"]})]
+    def _build_final_events(self, answer: Answer) -> list[ServerEvent]:
+        data = build_answer_json(answer)
+        text = [_build_event("text", {"text": data["answer"]})]
         # Without a stream of sentences the whole answer is the only text.
         events = text if data["answer"] and not self._has_text else []
-        events += [_event("citation", citation) for citation in data["citations"]]
-        return [*events, _event("usage", data["usage"]), Event("final", json_text(data))]
+        events += [_build_event("citation", citation) for citation in data["citations"]]
+        return [
+            *events,
+            _build_event("usage", data["usage"]),
+            ServerEvent("final", encode_json(data)),
+        ]
 
 
-def _scored(entries: Json) -> Iterable[tuple[str, float]]:
+def _iterate_scored_chunks(entries: Json) -> Iterable[tuple[str, float]]:
     """Yield the chunks and scores of a step's list; the end of a shortened list is no pair."""
     for entry in (entries if isinstance(entries, list) else [])[:MOST_HITS]:
         match entry:
@@ -163,10 +171,10 @@ def _scored(entries: Json) -> Iterable[tuple[str, float]]:
                 yield chunk, float(score)
 
 
-def _short(text: str) -> str:
+def _shorten_text(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= SHORT_CHARS else f"{line[: SHORT_CHARS - 1]}…"
 
 
-def _event(name: str, data: Json) -> Event:
-    return Event(name, json_text(harmless(data)))
+def _build_event(name: str, data: Json) -> ServerEvent:
+    return ServerEvent(name, encode_json(harmless(data)))

@@ -18,12 +18,12 @@ MOST_BYTES = 200
 """The length of the name of a file or a folder, in bytes of UTF-8."""
 
 
-class Unstorable(Exception):
+class UnstorableFile(Exception):
     """A file cannot be stored under its name; the message is the reason, in one line."""
 
 
 @dataclass(slots=True)
-class Stored:
+class StoredUpload:
     """The outcome of one upload.
 
     Attributes:
@@ -35,7 +35,7 @@ class Stored:
     refused: list[Mapping[str, str]] = field(default_factory=list)
 
 
-def safe_name(name: str) -> str:
+def make_safe_name(name: str) -> str:
     """Return the path below the uploads under which a file of this name is stored.
 
     Raises:
@@ -45,14 +45,14 @@ def safe_name(name: str) -> str:
     parts = [part.strip() for part in clean.replace("\\", "/").split("/")]
     path_parts = [part for part in parts if part not in {"", ".", ".."}]
     if not path_parts:
-        raise Unstorable("the file has no name")
+        raise UnstorableFile("the file has no name")
     if len(path_parts) > MOST_DEPTH:
-        raise Unstorable(f"it lies in more than {MOST_DEPTH} folders")
+        raise UnstorableFile(f"it lies in more than {MOST_DEPTH} folders")
     if any(len(part.encode()) > MOST_BYTES for part in path_parts):
-        raise Unstorable(f"a name of more than {MOST_BYTES} bytes")
+        raise UnstorableFile(f"a name of more than {MOST_BYTES} bytes")
     # Unfinished uploads and notes of jobs are hidden files of the same folder.
     if any(part.startswith(".") for part in path_parts):
-        raise Unstorable("hidden files are not read")
+        raise UnstorableFile("hidden files are not read")
     return "/".join(path_parts)
 
 
@@ -60,23 +60,23 @@ def is_upload(path: Path, folder: Path) -> bool:
     """Return whether `store` wrote this file into the folder; files behind links do not count."""
     try:
         name = path.relative_to(folder).as_posix()
-        is_inside = name == safe_name(name) and path.resolve() == folder.resolve() / name
+        is_inside = name == make_safe_name(name) and path.resolve() == folder.resolve() / name
         return is_inside and stat.S_ISREG(path.lstat().st_mode)
-    except (Unstorable, ValueError, OSError):  # the file lies elsewhere, or does not exist
+    except (UnstorableFile, ValueError, OSError):  # the file lies elsewhere, or does not exist
         return False
 
 
-def store(files: Sequence[UploadFile], folder: Path) -> Stored:
+def store_files(files: Sequence[UploadFile], folder: Path) -> StoredUpload:
     """Write files into a folder; each is stored completely or not at all."""
-    stored = Stored()
+    stored = StoredUpload()
     folder.mkdir(parents=True, exist_ok=True)
     for file in files:
         client_name = file.filename or ""
         try:
-            name = safe_name(client_name)
-            path = _placed(folder, name, stored.names)
-            _write(file, path)
-        except (Unstorable, OSError) as error:
+            name = make_safe_name(client_name)
+            path = _choose_path(folder, name, stored.names)
+            _write_file(file, path)
+        except (UnstorableFile, OSError) as error:
             reason = (
                 error.strerror or "cannot be stored" if isinstance(error, OSError) else str(error)
             )
@@ -89,20 +89,20 @@ def store(files: Sequence[UploadFile], folder: Path) -> Stored:
     return stored
 
 
-def _placed(folder: Path, name: str, taken: Mapping[str, str]) -> Path:
+def _choose_path(folder: Path, name: str, taken: Mapping[str, str]) -> Path:
     path = folder / name
     if str(path) in taken:
-        raise Unstorable("another file of this upload has the same name")
+        raise UnstorableFile("another file of this upload has the same name")
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.is_dir():
-        raise Unstorable("a folder has this name")
+        raise UnstorableFile("a folder has this name")
     # Only the server writes here: a link would be an attack.
     if not path.parent.resolve().is_relative_to(folder.resolve()):
-        raise Unstorable("its folder lies elsewhere")
+        raise UnstorableFile("its folder lies elsewhere")
     return path
 
 
-def _write(file: UploadFile, path: Path) -> None:
+def _write_file(file: UploadFile, path: Path) -> None:
     part = path.parent / f".{token_hex(8)}.part"
     try:
         with part.open("xb") as target:

@@ -10,8 +10,8 @@ from fathom.engine import Engine
 from fathom.errors import FathomError
 from fathom.serving.http.access import Caller
 from fathom.serving.http.conversations import Conversations
-from fathom.serving.http.files import Files, files_of
-from fathom.serving.http.idempotency import Once, once_of
+from fathom.serving.http.files import UploadedFiles, create_file_store
+from fathom.serving.http.idempotency import ReplyStore, create_reply_store
 from fathom.serving.http.jobs import Jobs
 
 FOLDER = "workspaces"
@@ -36,10 +36,10 @@ class Workspace:
 
     name: str
     engine: Engine
-    files: Files
+    files: UploadedFiles
     jobs: Jobs
     conversations: Conversations
-    once: Once
+    replies: ReplyStore
 
     @property
     def directory(self) -> Path:
@@ -58,16 +58,16 @@ class Workspaces:
         """
         self._lock = threading.Lock()
         self._engine = engine
-        self._open = {"": _opened("", engine)}
+        self._open = {"": _open_workspace("", engine)}
         self._ending = threading.Event()
         self._watcher: threading.Thread | None = None
 
-    def of(self, caller: Caller) -> Workspace:
+    def get_workspace(self, caller: Caller) -> Workspace:
         """Return the workspace of a caller."""
         with self._lock:
             name = caller.workspace
             if name not in self._open:
-                self._open[name] = _opened(name, self._engine.workspace(name))
+                self._open[name] = _open_workspace(name, self._engine.workspace(name))
             return self._open[name]
 
     def resume(self, list_names: Callable[[], Sequence[str]] = tuple) -> None:
@@ -79,20 +79,22 @@ class Workspaces:
 
         def watch() -> None:
             while not self._ending.wait(WATCH_S):
-                self._look(list_names)
+                self._resume_jobs(list_names)
 
-        self._look(list_names, begins=True)
+        self._resume_jobs(list_names, begins=True)
         # Another server may die at any time, and nobody tells this one.
         self._watcher = threading.Thread(target=watch, name="fathom-jobs", daemon=True)
         self._watcher.start()
 
-    def _look(self, list_names: Callable[[], Sequence[str]], *, begins: bool = False) -> None:
+    def _resume_jobs(
+        self, list_names: Callable[[], Sequence[str]], *, begins: bool = False
+    ) -> None:
         folder = self._engine.directory / FOLDER
         try:
             names = [entry.name for entry in folder.iterdir()] if folder.is_dir() else []
             for name in sorted({"", *names, *list_names(), *list(self._open)}):
                 if not self._ending.is_set():
-                    self.of(Caller(workspace=name)).jobs.resume(begins=begins)
+                    self.get_workspace(Caller(workspace=name)).jobs.resume(begins=begins)
         except (FathomError, OSError) as error:  # such as a folder that is unreadable for a while
             LOG.warning("the open jobs cannot be resumed: %s", error)
 
@@ -105,17 +107,17 @@ class Workspaces:
             for space in self._open.values():
                 space.jobs.close()
                 space.conversations.close()
-                space.once.close()
+                space.replies.close()
                 space.engine.close()
 
 
-def _opened(name: str, engine: Engine) -> Workspace:
-    files = files_of(engine.index, engine.directory)
+def _open_workspace(name: str, engine: Engine) -> Workspace:
+    files = create_file_store(engine.index, engine.directory)
     return Workspace(
         name=name,
         engine=engine,
         files=files,
         jobs=Jobs(engine, files),
         conversations=Conversations(engine),
-        once=once_of(engine.index),
+        replies=create_reply_store(engine.index),
     )

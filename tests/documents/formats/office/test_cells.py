@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fathom.documents.base import Builder
-from fathom.documents.formats.office.cells import SheetCell, add_rows, plain
+from fathom.documents.formats.office.cells import SheetCell, add_rows, format_value
 
 
 def word(text: str) -> SheetCell:
@@ -21,7 +21,7 @@ def added(*rows: list[SheetCell]) -> list[str]:
 
 @given(st.floats(allow_nan=False, allow_infinity=False))
 def test_floats_keep_fifteen_digits_and_need_no_exponent(number: float) -> None:
-    text = plain(number)
+    text = format_value(number)
     assert "e" not in text.lower()
     assert float(text) == float(f"{number:.15g}")
 

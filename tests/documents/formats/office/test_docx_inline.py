@@ -1,10 +1,10 @@
 import pytest
 from lxml import etree
 
-from fathom.documents.formats.office.docx import Inline, read_inline
+from fathom.documents.formats.office.docx import DocxInline, read_inline
 
 
-def read(inner: str) -> Inline:
+def read(inner: str) -> DocxInline:
     return read_inline(etree.fromstring(f"<p>{inner}</p>"), lambda _: ("7", etree.Element("x")))
 
 

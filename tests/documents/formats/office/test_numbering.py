@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from lxml import etree
 
-from fathom.documents.formats.office.numbering import Numbering, spell
+from fathom.documents.formats.office.numbering import Numbering, format_number
 
 W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 
@@ -40,19 +40,19 @@ def num(name: int, of: int, override: str = "") -> str:
     ],
 )
 def test_numbers_are_spelled_as_printed(value: int, style: str, printed: str) -> None:
-    assert spell(value, style) == printed
+    assert format_number(value, style) == printed
 
 
 @given(st.integers(1, 3999), st.integers(1, 3999))
 def test_roman_numbers_are_distinct(one: int, two: int) -> None:
-    assert (spell(one, "lowerRoman") == spell(two, "lowerRoman")) == (one == two)
+    assert (format_number(one, "lowerRoman") == format_number(two, "lowerRoman")) == (one == two)
 
 
 def test_a_deeper_level_starts_anew_below_the_next_item() -> None:
     lists = numbering(
         abstract(0, level(0, "decimal", "%1."), level(1, "decimal", "%1.%2.")) + num(1, 0)
     )
-    labels = [lists.label("1", at) for at in (0, 1, 1, 0, 1)]
+    labels = [lists.next_label("1", at) for at in (0, 1, 1, 0, 1)]
     assert labels == ["1.", "1.1.", "1.2.", "2.", "2.1."]
 
 
@@ -61,7 +61,7 @@ def test_instances_share_a_count_unless_they_restart() -> None:
     lists = numbering(
         abstract(0, level(0, "decimal", "%1)")) + num(1, 0) + num(2, 0) + num(3, 0, restart)
     )
-    labels = [lists.label(name, 0) for name in "1123313"]
+    labels = [lists.next_label(name, 0) for name in "1123313"]
     assert labels == ["1)", "2)", "3)", "1)", "2)", "3)", "4)"]
 
 
@@ -70,11 +70,11 @@ def test_legal_numbering_prints_all_levels_in_digits() -> None:
         abstract(0, level(0, "upperRoman", "%1"), level(1, "decimal", "%1.%2", "<w:isLgl/>"))
         + num(1, 0)
     )
-    assert [lists.label("1", at) for at in (0, 1)] == ["I", "1.1"]
+    assert [lists.next_label("1", at) for at in (0, 1)] == ["I", "1.1"]
 
 
 def test_an_unknown_list_is_bulleted() -> None:
-    assert numbering("").label("9", 0) == "-"
+    assert numbering("").next_label("9", 0) == "-"
 
 
 def test_a_list_style_link_is_followed() -> None:
@@ -85,4 +85,4 @@ def test_a_list_style_link_is_followed() -> None:
         + "</w:abstractNum>"
         + num(1, 1)
     )
-    assert lists.label("1", 0) == "A."
+    assert lists.next_label("1", 0) == "A."

@@ -1,6 +1,6 @@
 from lxml import etree
 
-from fathom.documents.formats.office.odt import paragraph_styles, read_inline
+from fathom.documents.formats.office.odt import read_inline, read_paragraph_styles
 
 
 def read(inner: str) -> str:
@@ -25,4 +25,4 @@ def test_a_style_knows_what_it_is_based_on_even_in_a_circle() -> None:
         '<style name="Q" family="paragraph" parent-style-name="P"/>'
         '<style name="T" family="text" parent-style-name="Q"/></x>'
     )
-    assert paragraph_styles([etree.fromstring(xml)]) == {"P": ("P", "Q"), "Q": ("Q", "P")}
+    assert read_paragraph_styles([etree.fromstring(xml)]) == {"P": ("P", "Q"), "Q": ("Q", "P")}

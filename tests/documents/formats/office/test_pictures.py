@@ -17,7 +17,7 @@ from fathom.documents.formats.office.docx import parse
 from fathom.documents.formats.office.odt import parse as parse_odt
 from fathom.documents.formats.office.pptx import parse as parse_slides
 from fathom.documents.parse import parse_bytes
-from fathom.documents.sandbox.parent import Sandbox, read
+from fathom.documents.sandbox.parent import Sandbox, read_file
 
 PROSE = "The harbour office keeps the table of fees below, as it was signed by the clerk."
 NOISE = Image.effect_noise((200, 120), 80.0)
@@ -186,7 +186,7 @@ def test_a_picture_in_a_document_is_read_in_the_sandbox(tmp_path: Path) -> None:
         with_pictures(packed(p(r(PROSE)) + p(BLIP.format(0))), saved(page(*ENGLISH), "PNG"))
     )
     with Sandbox() as sandbox:
-        (parsed,) = read(file, sandbox)
+        (parsed,) = read_file(file, sandbox)
     assert isinstance(parsed, ParsedDocument)
     assert ENGLISH[0] in parsed.text
     assert {block.recognised is None for block in parsed.blocks} == {True, False}

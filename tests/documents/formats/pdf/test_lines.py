@@ -1,6 +1,6 @@
 import pytest
 
-from fathom.documents.formats.pdf.lines import plain_lines, undoubled
+from fathom.documents.formats.pdf.lines import remove_doubling, split_lines
 
 
 @pytest.mark.parametrize(
@@ -14,7 +14,7 @@ from fathom.documents.formats.pdf.lines import plain_lines, undoubled
     ],
 )
 def test_doubled_characters(line: str, expected: str) -> None:
-    assert undoubled(line) == expected
+    assert remove_doubling(line) == expected
 
 
 @pytest.mark.parametrize(
@@ -28,8 +28,8 @@ def test_doubled_characters(line: str, expected: str) -> None:
     ],
 )
 def test_words_broken_at_line_ends(text: str, expected: str) -> None:
-    assert [line.text for line in plain_lines(text)] == [expected]
+    assert [line.text for line in split_lines(text)] == [expected]
 
 
 def test_only_white_space_gives_no_line() -> None:
-    assert plain_lines(" \n ") == ()
+    assert split_lines(" \n ") == ()

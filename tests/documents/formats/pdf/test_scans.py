@@ -7,7 +7,7 @@ from tests.documents.making import lines, make_pdf
 
 from fathom.documents.base import NEEDS_OCR, ParseRefusal
 from fathom.documents.formats.pdf.document import parse
-from fathom.documents.formats.pdf.lines import Line
+from fathom.documents.formats.pdf.lines import PrintedLine
 
 PICTURE = "q 500 0 0 700 40 40 cm BI /W 1 /H 1 /CS /G /BPC 8 ID \xff EI Q"
 STAMP = "q 40 0 0 40 500 20 cm BI /W 1 /H 1 /CS /G /BPC 8 ID \xff EI Q"
@@ -27,9 +27,9 @@ class Told:
     def begin(self, pages: int) -> None:
         self.pages.append(pages)
 
-    def read(self, picture: Any) -> tuple[Line, ...]:
+    def read(self, picture: Any) -> tuple[PrintedLine, ...]:
         self.shapes.append(picture.shape)
-        return (Line(text=self.text, sure=self.sure, size=10.0),) if self.text else ()
+        return (PrintedLine(text=self.text, sure=self.sure, size=10.0),) if self.text else ()
 
 
 def test_scanned_pages_are_recognised_and_the_others_are_not() -> None:

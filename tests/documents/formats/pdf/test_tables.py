@@ -4,8 +4,8 @@ import pytest
 from tests.documents.making import lines, make_pdf
 
 from fathom.documents.formats.pdf.document import parse
-from fathom.documents.formats.pdf.lines import Line, PdfCell
-from fathom.documents.formats.pdf.tables import in_rows, table_at
+from fathom.documents.formats.pdf.lines import PdfCell, PrintedLine
+from fathom.documents.formats.pdf.tables import find_table, join_columns
 
 ROWS = (("Item", "Fee", "Days"), ("Skip on a street", "40", "2"), ("Permit", "55", "10"))
 
@@ -60,23 +60,27 @@ def test_two_lines_of_two_cells_and_two_columns_of_prose_are_none() -> None:
     assert all(kind == "paragraph" for kind, _ in shapes(printed(pairs, (50, 200))))
     prose = "the sentence of this column is as long as the column is wide and more so"
     cells = (PdfCell(prose, 0.0, 300.0), PdfCell(prose, 320.0, 620.0))
-    page = [Line(text=prose, baseline=100.0 - 10 * n, cells=cells) for n in range(5)]
-    assert table_at(page) is None
+    page = [PrintedLine(text=prose, baseline=100.0 - 10 * n, cells=cells) for n in range(5)]
+    assert find_table(page) is None
 
 
 def test_columns_of_prose_are_not_joined_to_rows() -> None:
     words = "the sentence of this column is as long as the column is wide and more so"
-    column = [Line(text=words, left=0, right=300, baseline=100.0 - 10 * n) for n in range(5)]
-    other = [Line(text=words, left=320, right=620, baseline=100.0 - 10 * n) for n in range(5)]
-    assert in_rows([*column, *other]) == [*column, *other]
+    column = [PrintedLine(text=words, left=0, right=300, baseline=100.0 - 10 * n) for n in range(5)]
+    other = [
+        PrintedLine(text=words, left=320, right=620, baseline=100.0 - 10 * n) for n in range(5)
+    ]
+    assert join_columns([*column, *other]) == [*column, *other]
 
 
 def test_a_page_printed_in_no_order_is_read_from_its_top() -> None:
     marks = "acebdf"
     places = {mark: (10.0 * (at % 2), 100.0 - 10 * (at // 2)) for at, mark in enumerate("abcdef")}
-    page = [Line(text=m, left=x, right=x + 5, baseline=y) for m in marks for x, y in [places[m]]]
+    page = [
+        PrintedLine(text=m, left=x, right=x + 5, baseline=y) for m in marks for x, y in [places[m]]
+    ]
     upwards = [page[at] for at in (2, 5, 1, 4, 0, 3)]
-    assert [line.text for line in in_rows(upwards)] == ["a b", "c d", "e f"]
+    assert [line.text for line in join_columns(upwards)] == ["a b", "c d", "e f"]
 
 
 def test_items_beside_a_label_stay_a_list() -> None:

@@ -20,10 +20,10 @@ from tests.serving.http.test_live import Live, Slow, wait_for
 from fathom.config import settings_of
 from fathom.runs.concurrency import FinalEvent, TextEvent
 from fathom.serving.http.app import create_app
-from fathom.serving.http.openai.chat import Completion, _chunks
-from fathom.serving.http.openai.errors import last_chunk
-from fathom.serving.http.streams import Stopping, streamed
-from fathom.serving.http.telling import Told
+from fathom.serving.http.openai.chat import ChatCompletion, _stream_chunks
+from fathom.serving.http.openai.errors import build_error_chunk
+from fathom.serving.http.streams import Shutdown, build_event_stream
+from fathom.serving.http.telling import ProgressEvent
 from fathom.settings import Settings
 
 UNANSWERABLE = "Who won the chess championship in 1987?"
@@ -172,13 +172,13 @@ def test_what_may_be_spent_can_be_given(client: TestClient) -> None:
 
 
 def test_a_run_that_breaks_off_ends_its_stream_with_an_error() -> None:
-    async def broken() -> AsyncGenerator[Told | FinalEvent, None]:
+    async def broken() -> AsyncGenerator[ProgressEvent | FinalEvent, None]:
         yield FinalEvent(answer(status="failed", stop_reason="the model went away"))
 
     async def told() -> str:
-        completion = Completion(model="fathom", base_url="http://x/")
-        events = _chunks(completion, TextEvent("too early"), broken())
-        reply = streamed(events, Stopping(1.0), last_chunk)
+        completion = ChatCompletion(model="fathom", base_url="http://x/")
+        events = _stream_chunks(completion, TextEvent("too early"), broken())
+        reply = build_event_stream(events, Shutdown(1.0), build_error_chunk)
         return "".join([bytes(each).decode() async for each in reply.body_iterator])  # type: ignore[arg-type]
 
     text = asyncio.run(told())

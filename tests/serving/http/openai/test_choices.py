@@ -4,7 +4,7 @@ from fastapi.testclient import TestClient
 
 from fathom.extensions import STRATEGIES
 from fathom.serving.http.api import EFFORTS
-from fathom.serving.http.openai.choices import Choice, choice_of, choices
+from fathom.serving.http.openai.choices import Choice, get_choice, list_choices
 
 
 def test_every_strategy_and_effort_is_a_model(client: TestClient) -> None:
@@ -22,10 +22,10 @@ def test_every_strategy_and_effort_is_a_model(client: TestClient) -> None:
 
 
 def test_a_name_stands_for_strategy_and_effort() -> None:
-    assert choice_of("fathom") == Choice()
-    assert choice_of("fathom-medium") == Choice(effort="medium")
-    assert choice_of("fathom-maf-high") == Choice(strategy="maf", effort="high")
-    assert len(choices()) >= (len(STRATEGIES) + 1) * (len(EFFORTS) + 1)
+    assert get_choice("fathom") == Choice()
+    assert get_choice("fathom-medium") == Choice(effort="medium")
+    assert get_choice("fathom-maf-high") == Choice(strategy="maf", effort="high")
+    assert len(list_choices()) >= (len(STRATEGIES) + 1) * (len(EFFORTS) + 1)
 
 
 def test_an_unknown_model_is_an_error_of_openais_shape(client: TestClient) -> None:

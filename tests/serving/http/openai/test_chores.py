@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from fathom.serving.http.openai.chores import chore, question_in
+from fathom.serving.http.openai.chores import answer_chore, extract_question
 
 CHAT = """### Chat History:
 <chat_history>
@@ -26,7 +26,7 @@ def of_open_webui(task: str, form: str, chat: str = CHAT) -> str:
 
 
 def test_a_title_is_the_first_question() -> None:
-    reply = chore(
+    reply = answer_chore(
         of_open_webui(
             "Generate a concise title summarizing the chat history.",
             '{ "title": "your concise title here" }',
@@ -38,19 +38,21 @@ def test_a_title_is_the_first_question() -> None:
 
 
 def test_tags_are_words_of_the_questions() -> None:
-    reply = chore(of_open_webui("Generate 1-3 broad tags", '{ "tags": ["tag1", "tag2", "tag3"] }'))
+    reply = answer_chore(
+        of_open_webui("Generate 1-3 broad tags", '{ "tags": ["tag1", "tag2", "tag3"] }')
+    )
     assert json.loads(reply or "") == {"tags": ["Books", "Merrow", "Library"]}
 
 
 def test_no_further_questions_are_made_up() -> None:
-    reply = chore(
+    reply = answer_chore(
         of_open_webui("Predict 3-5 useful messages", '{ "follow_ups": ["Suggested next message"] }')
     )
     assert json.loads(reply or "") == {"follow_ups": []}
 
 
 def test_what_to_search_for_is_the_last_question() -> None:
-    reply = chore(of_open_webui("Analyze the chat history", '{\n  "queries": ["query1"]\n}'))
+    reply = answer_chore(of_open_webui("Analyze the chat history", '{\n  "queries": ["query1"]\n}'))
     assert json.loads(reply or "") == {"queries": ["And films?"]}
 
 
@@ -60,7 +62,7 @@ def test_a_title_for_librechat_is_bare() -> None:
         "conventions. Only return the title itself.\n\nConversation:\n"
         "User: When does the library open?\nAI: At nine. [1]"
     )
-    assert chore(prompt) == "When does the library open?"
+    assert answer_chore(prompt) == "When does the library open?"
 
 
 @pytest.mark.parametrize(
@@ -74,8 +76,8 @@ def test_a_title_for_librechat_is_bare() -> None:
     ],
 )
 def test_questions_are_no_chores(question: str) -> None:
-    assert chore(question) is None
-    assert question_in(question) == question
+    assert answer_chore(question) is None
+    assert extract_question(question) == question
 
 
 def test_the_question_behind_documents_of_open_webui_is_found() -> None:
@@ -84,12 +86,12 @@ def test_the_question_behind_documents_of_open_webui_is_found() -> None:
         'citations.\n\n<context>\n<source id="1">Some text</source>\n</context>\n\n'
         "When does the library open?"
     )
-    assert chore(prompt) is None
-    assert question_in(prompt) == "When does the library open?"
+    assert answer_chore(prompt) is None
+    assert extract_question(prompt) == "When does the library open?"
 
 
 @pytest.mark.parametrize("text", ["\n", " ", "<chat_history>", "### Task: "])
 def test_prompts_without_end_are_told_from_chores_in_one_go(text: str) -> None:
     prompt = text * (4_000_000 // len(text))  # would take hours if each place were tried
-    assert chore(prompt) is None
-    assert question_in(prompt) == prompt
+    assert answer_chore(prompt) is None
+    assert extract_question(prompt) == prompt

@@ -13,8 +13,8 @@ from fathom.config import settings_of
 from fathom.index.engines import EmbeddedIndex
 from fathom.serving.http.access import Access
 from fathom.serving.http.app import create_app
-from fathom.serving.http.keys import keys_of
-from fathom.serving.http.openai.errors import check_came_through, error_json
+from fathom.serving.http.keys import create_key_store
+from fathom.serving.http.openai.errors import build_error_json, require_finished_answer
 from fathom.serving.http.problems import Problem
 
 JSON = {"Content-Type": "application/json"}
@@ -23,7 +23,7 @@ BODY = {"model": "fathom-naive", "messages": [{"role": "user", "content": QUESTI
 
 def test_an_error_tells_what_is_wrong_and_what_to_do() -> None:
     problem = Problem(503, "overloaded", "too much to do", next="come again", retry_after=2)
-    assert error_json(problem) == {
+    assert build_error_json(problem) == {
         "error": {
             "message": "too much to do; come again",
             "type": "server_error",
@@ -34,14 +34,14 @@ def test_an_error_tells_what_is_wrong_and_what_to_do() -> None:
 
 
 def test_a_run_that_broke_off_is_an_error() -> None:
-    check_came_through(answer())
+    require_finished_answer(answer())
     with pytest.raises(Problem, match="the model went away"):
-        check_came_through(answer(status="failed", stop_reason="the model went away"))
+        require_finished_answer(answer(status="failed", stop_reason="the model went away"))
 
 
 def test_who_needs_a_key_and_has_none_is_told_so(corpus: Path) -> None:
     settings = settings_of({"index.directory": str(corpus), "offline": True})
-    app = create_app(settings, Access(keys_of(EmbeddedIndex(corpus)), required=True))
+    app = create_app(settings, Access(create_key_store(EmbeddedIndex(corpus)), required=True))
     with TestClient(app, base_url="http://127.0.0.1:8000") as client:
         for path, method in (
             ("chat/completions", "POST"),
@@ -90,7 +90,8 @@ def test_who_is_to_come_again_later_is_told_when(corpus: Path, tmp_path: Path) -
             "offline": True,
             "serve.running": 1,
             "serve.waiting": 0,
-        }
+        },
+        constants=True,
     )
     app = create_app(settings)
     with TestClient(app, base_url="http://127.0.0.1:8000") as client:

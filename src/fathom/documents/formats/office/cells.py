@@ -40,7 +40,7 @@ def add_rows(builder: Builder, rows: Sequence[SheetRow]) -> None:
             _add_table(builder, list(group))
 
 
-def plain(value: object) -> str:
+def format_value(value: object) -> str:
     """Format a cell's value: dates as ISO 8601, numbers with all their digits, no exponent."""
     if value is None:
         return ""
@@ -59,11 +59,11 @@ def _add_table(builder: Builder, rows: list[SheetRow]) -> None:
     for at, row in enumerate(rows):
         if header is None and _is_header(row, rows[at + 1 : at + 1 + _LOOK_AHEAD]):
             header = [cell.text for cell in row]
-            builder.add_row(_trimmed(row), head=True)
+            builder.add_row(_trim_row(row), head=True)
         elif header is None or sum(bool(cell.text) for cell in row) < 2:
-            builder.add_row(_trimmed(row))
+            builder.add_row(_trim_row(row))
         else:
-            builder.add_row(_labelled(header, row))
+            builder.add_row(_label_cells(header, row))
 
 
 def _is_header(row: SheetRow, below: list[SheetRow]) -> bool:
@@ -73,27 +73,29 @@ def _is_header(row: SheetRow, below: list[SheetRow]) -> bool:
         return False
     if any(not cell.is_text or len(cell.text) > _LONGEST_NAME for cell in row if cell.text):
         return False
-    if len(names) != len(_trimmed(row)):  # a gap: not every column is named
+    if len(names) != len(_trim_row(row)):  # a gap: not every column is named
         return False
     values = [cell for other in below for cell in other if cell.text]
     distinct = all(cell.bold for cell in row if cell.text) and not all(c.bold for c in values)
-    return distinct or any(not cell.is_text for cell in values) or _alike(len(names), below)
+    return (
+        distinct or any(not cell.is_text for cell in values) or _have_same_width(len(names), below)
+    )
 
 
-def _alike(width: int, below: list[SheetRow]) -> bool:
+def _have_same_width(width: int, below: list[SheetRow]) -> bool:
     """Return whether full rows of one width follow, wider than a list of names and values."""
     filled = [sum(bool(cell.text) for cell in row) for row in below]
     return width > 2 and len(below) > 1 and all(count == width for count in filled)
 
 
-def _trimmed(row: SheetRow) -> list[str]:
+def _trim_row(row: SheetRow) -> list[str]:
     """Return the row's texts from the first to the last that is not empty."""
     texts = [cell.text for cell in row]
     filled = [at for at, text in enumerate(texts) if text]
     return texts[filled[0] : filled[-1] + 1] if filled else []
 
 
-def _labelled(header: list[str], row: SheetRow) -> list[str]:
+def _label_cells(header: list[str], row: SheetRow) -> list[str]:
     names = header + [""] * (len(row) - len(header))
     pairs = zip(names, row, strict=False)
     return [f"{name}: {cell.text}" if name else cell.text for name, cell in pairs if cell.text]

@@ -11,8 +11,13 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from fathom.documents.base import Builder, ParsedDocument
-from fathom.documents.formats.office.numbering import Numbering, spell
-from fathom.documents.formats.office.package import Package, chosen, relation_id, truth
+from fathom.documents.formats.office.numbering import Numbering, format_number
+from fathom.documents.formats.office.package import (
+    OfficePackage,
+    choose_alternative,
+    get_relation_id,
+    is_on,
+)
 from fathom.documents.formats.office.pictures import Pictures
 from fathom.documents.xml_members import (
     Element,
@@ -39,7 +44,7 @@ _SYMBOL_FONTS = 0xF000
 
 
 @dataclass(slots=True)
-class Inline:
+class DocxInline:
     """The contents of a paragraph.
 
     Attributes:
@@ -53,25 +58,25 @@ class Inline:
     notes: list[tuple[str, Element]] = field(default_factory=list)
 
 
-Note = Callable[[Element], tuple[str, Element] | None]
+FindNote = Callable[[Element], tuple[str, Element] | None]
 
 
-def read_inline(paragraph: Element, note: Note) -> Inline:
+def read_inline(paragraph: Element, find_note: FindNote) -> DocxInline:
     """Read a paragraph.
 
     Args:
         paragraph: The `w:p`.
         note: Returns mark and body for a foot- or endnote reference.
     """
-    inline = Inline()
-    inline.text = "".join(_pieces(paragraph, inline, note))
+    inline = DocxInline()
+    inline.text = "".join(_iter_pieces(paragraph, inline, find_note))
     return inline
 
 
-def _pieces(element: Element, into: Inline, note: Note) -> Iterator[str]:
+def _iter_pieces(element: Element, into: DocxInline, note: FindNote) -> Iterator[str]:
     for below in element:
         name = get_local_name(below)
-        if name in _SKIPPED or (name == "r" and truth(find_child(below, "rPr", "vanish"))):
+        if name in _SKIPPED or (name == "r" and is_on(find_child(below, "rPr", "vanish"))):
             continue
         if name == "t":
             yield below.text or ""
@@ -80,42 +85,42 @@ def _pieces(element: Element, into: Inline, note: Note) -> Iterator[str]:
         elif name == "txbxContent":
             into.boxes.append(below)
         else:
-            yield from _special(below, name, into, note)
+            yield from _iter_special(below, name, into, note)
 
 
-def _special(element: Element, name: str, into: Inline, note: Note) -> Iterator[str]:
+def _iter_special(element: Element, name: str, into: DocxInline, note: FindNote) -> Iterator[str]:
     if name == "AlternateContent":
-        alternative = chosen(element)
+        alternative = choose_alternative(element)
         if alternative is not None:
-            yield from _pieces(alternative, into, note)
+            yield from _iter_pieces(alternative, into, note)
     elif name in {"footnoteReference", "endnoteReference"}:
         found_note = note(element)
         if found_note is not None:
             into.notes.append(found_note)
             yield f"[{found_note[0]}]"
     elif name == "sym":
-        yield _symbol(get_attribute(element, "char"))
+        yield _read_symbol(get_attribute(element, "char"))
     else:
-        yield _wrapped(element, name, "".join(_pieces(element, into, note)))
+        yield _wrap_text(element, name, "".join(_iter_pieces(element, into, note)))
 
 
-def _wrapped(element: Element, name: str, inner: str) -> str:
+def _wrap_text(element: Element, name: str, inner: str) -> str:
     """Return the text of an element with its signs in an equation; elsewhere unchanged."""
     if name in _SCRIPTS:
-        return _script(name, inner)
+        return _format_script(name, inner)
     if name == "d":
-        begin = _sign(find_child(element, "dPr", "begChr"), "(")
-        return begin + inner + _sign(find_child(element, "dPr", "endChr"), ")")
+        begin = _get_sign(find_child(element, "dPr", "begChr"), "(")
+        return begin + inner + _get_sign(find_child(element, "dPr", "endChr"), ")")
     if name == "nary":
-        return _sign(find_child(element, "naryPr", "chr"), "∫") + inner
+        return _get_sign(find_child(element, "naryPr", "chr"), "∫") + inner
     return inner
 
 
-def _sign(element: Element | None, usual: str) -> str:
+def _get_sign(element: Element | None, usual: str) -> str:
     return usual if element is None else get_attribute(element, "val") or ""
 
 
-def _script(name: str, inner: str) -> str:
+def _format_script(name: str, inner: str) -> str:
     """Format fractions, powers and indices in one line: `a/b`, `x^2`, `a_(n+1)`."""
     if not inner.strip():
         return "√" if name == "deg" else ""
@@ -123,7 +128,7 @@ def _script(name: str, inner: str) -> str:
     return _SCRIPTS[name] + (inner if simple else f"({inner})")
 
 
-def _symbol(code: str | None) -> str:
+def _read_symbol(code: str | None) -> str:
     try:
         value = int(code or "", 16)
     except ValueError:
@@ -137,7 +142,7 @@ _CODE = re.compile(r"\b(source ?code|code block|code|html preformatted|preformat
 _BODY = 9
 
 
-class Styles:
+class ParagraphStyles:
     """The paragraph styles of a document; a style without a value takes it from its base style.
 
     Args:
@@ -157,14 +162,14 @@ class Styles:
             "",
         )
 
-    def heading(self, paragraph: Element) -> int | None:
+    def find_heading_level(self, paragraph: Element) -> int | None:
         """Return the level of a heading from 1; `None` for body text."""
-        for owner in self._owners(paragraph):
-            outline = _value(find_child(owner, "pPr", "outlineLvl"))
+        for owner in self._iter_owners(paragraph):
+            outline = _get_value(find_child(owner, "pPr", "outlineLvl"))
             if outline is not None:
                 level = parse_number(outline, _BODY)
                 return level + 1 if level < _BODY else None
-        for name in self._names(paragraph):
+        for name in self._list_names(paragraph):
             if name.lower() == "title":
                 return 1
             match = _HEADING.match(name)
@@ -174,39 +179,41 @@ class Styles:
 
     def is_code(self, paragraph: Element) -> bool:
         """Return whether the style is meant for program text."""
-        return any(_CODE.search(name) for name in self._names(paragraph))
+        return any(_CODE.search(name) for name in self._list_names(paragraph))
 
-    def numbered(self, paragraph: Element) -> tuple[str, int] | None:
+    def find_numbering(self, paragraph: Element) -> tuple[str, int] | None:
         """Return list and level (from 0) of a numbered or bulleted paragraph."""
         num: str | None = None
         level: str | None = None
-        for owner in self._owners(paragraph):
+        for owner in self._iter_owners(paragraph):
             properties = find_child(owner, "pPr", "numPr")
-            num = num or _value(find_child(properties, "numId"))
-            level = level or _value(find_child(properties, "ilvl"))
+            num = num or _get_value(find_child(properties, "numId"))
+            level = level or _get_value(find_child(properties, "ilvl"))
         return (num, parse_number(level)) if num not in {None, "0"} and num else None
 
-    def _owners(self, paragraph: Element) -> Iterator[Element]:
+    def _iter_owners(self, paragraph: Element) -> Iterator[Element]:
         """Yield the paragraph, its style, the base of that style, and so on."""
         yield paragraph
-        yield from self._chain(paragraph)
+        yield from self._iter_styles(paragraph)
 
-    def _chain(self, paragraph: Element) -> Iterator[Element]:
-        name = _value(find_child(paragraph, "pPr", "pStyle")) or self._default
+    def _iter_styles(self, paragraph: Element) -> Iterator[Element]:
+        name = _get_value(find_child(paragraph, "pPr", "pStyle")) or self._default
         seen: set[str] = set()
         while name in self._styles and name not in seen:
             seen.add(name)
             yield self._styles[name]
-            name = _value(find_child(self._styles[name], "basedOn")) or ""
+            name = _get_value(find_child(self._styles[name], "basedOn")) or ""
 
-    def _names(self, paragraph: Element) -> list[str]:
-        style_id = _value(find_child(paragraph, "pPr", "pStyle"))
-        chain = [_value(find_child(style, "name")) or "" for style in self._chain(paragraph)]
+    def _list_names(self, paragraph: Element) -> list[str]:
+        style_id = _get_value(find_child(paragraph, "pPr", "pStyle"))
+        chain = [
+            _get_value(find_child(style, "name")) or "" for style in self._iter_styles(paragraph)
+        ]
         # A file without the style's definition still has its id, such as `Heading1`.
         return chain or ([re.sub(r"(\d)$", r" \1", style_id)] if style_id else [])
 
 
-def _value(element: Element | None) -> str | None:
+def _get_value(element: Element | None) -> str | None:
     return None if element is None else get_attribute(element, "val")
 
 
@@ -221,122 +228,130 @@ def parse(data: bytes, recogniser: "Recogniser | None" = None) -> ParsedDocument
     Raises:
         ParseRefusal: `no_text_layer` when it holds pictures only, `empty`, `failed`, `encrypted`.
     """
-    package = Package(data)
-    name, root = package.main("word/document.xml")
+    package = OfficePackage(data)
+    name, root = package.find_main("word/document.xml")
     body = find_child(root, "body")
     builder = Builder()
     pictures = Pictures(package.archive, "/media/", recogniser)
-    walk = _Walk(package, name, builder, pictures)
-    walk.margins()
+    walk = _DocxWalk(package, name, builder, pictures)
+    walk.add_margins()
     if body is not None:
-        walk.blocks(body)
+        walk.add_blocks(body)
     pictures.add_rest(builder)
-    return pictures.document(builder, *package.properties())
+    return pictures.build_document(builder, *package.read_properties())
 
 
-class _Walk:
+class _DocxWalk:
     """A pass over a document's body in reading order."""
 
-    def __init__(self, package: Package, name: str, builder: Builder, pictures: Pictures) -> None:
+    def __init__(
+        self, package: OfficePackage, name: str, builder: Builder, pictures: Pictures
+    ) -> None:
         self._package = package
         self._name = name
         self._builder = builder
         self._pictures = pictures
-        self._targets = {link.id: link.target for link in package.relations(name)}
-        self._styles = Styles(package.related(name, "styles"))
-        self._numbering = Numbering(package.related(name, "numbering"))
+        self._targets = {link.id: link.target for link in package.list_relations(name)}
+        self._styles = ParagraphStyles(package.read_related(name, "styles"))
+        self._numbering = Numbering(package.read_related(name, "numbering"))
         self._bodies = {kind: self._read_notes(kind) for kind in _NOTES.values()}
         self._marks: dict[str, dict[str, str]] = {kind: {} for kind in _NOTES.values()}
 
-    def margins(self) -> None:
+    def add_margins(self) -> None:
         """Add headers and footers, equal ones once, bare page numbers not at all."""
         seen: set[str] = set()
-        for link in self._package.relations(self._name):
-            root = self._package.part(link.target) if link.kind in {"header", "footer"} else None
-            for text in [] if root is None else self._lines(root):
+        for link in self._package.list_relations(self._name):
+            root = (
+                self._package.read_part(link.target) if link.kind in {"header", "footer"} else None
+            )
+            for text in [] if root is None else self._read_lines(root):
                 if text not in seen and any(sign.isalpha() for sign in text):
                     self._builder.add_paragraph(text)
                 seen.add(text)
 
-    def blocks(self, container: Element) -> None:
+    def add_blocks(self, container: Element) -> None:
         """Add everything in a body, cell, note or text box."""
-        for is_code, group in groupby(_contents(container), self._is_code):
+        for is_code, group in groupby(_iter_contents(container), self._is_code):
             if is_code:  # each line of a listing is a paragraph; the listing is one block
-                lines = [read_inline(line, self._note).text for line in group]
+                lines = [read_inline(line, self._find_note).text for line in group]
                 self._builder.add_code("\n".join(lines))
                 continue
             for element in group:
                 if get_local_name(element) == "p":
-                    self._paragraph(element)
+                    self._add_paragraph(element)
                 else:
-                    self._table(element)
+                    self._add_table(element)
 
     def _is_code(self, element: Element) -> bool:
         return get_local_name(element) == "p" and self._styles.is_code(element)
 
-    def _paragraph(self, paragraph: Element) -> None:
-        inline = read_inline(paragraph, self._note)
-        level = self._styles.heading(paragraph)
-        label = self._label(paragraph, inline)
+    def _add_paragraph(self, paragraph: Element) -> None:
+        inline = read_inline(paragraph, self._find_note)
+        level = self._styles.find_heading_level(paragraph)
+        label = self._make_label(paragraph, inline)
         if level is not None:
             self._builder.add_heading(f"{label} {inline.text}".strip(), level)
         elif label:
             self._builder.add_item(inline.text, label)
         else:
             self._builder.add_paragraph(inline.text)
-        self._aside(inline)
+        self._add_anchored(inline)
         for picture in iter_descendants(paragraph, "blip", "imagedata"):
-            self._pictures.add(self._builder, self._targets.get(relation_id(picture), ""))
+            self._pictures.add_picture(
+                self._builder, self._targets.get(get_relation_id(picture), "")
+            )
 
-    def _aside(self, inline: Inline) -> None:
+    def _add_anchored(self, inline: DocxInline) -> None:
         """Add the notes and boxes that a paragraph anchors outside of its own line."""
         for mark, body in inline.notes:
-            self._builder.add_footnote(" ".join(self._lines(body)), mark)
+            self._builder.add_footnote(" ".join(self._read_lines(body)), mark)
         for box in inline.boxes:
-            self.blocks(box)
+            self.add_blocks(box)
 
-    def _table(self, table: Element) -> None:
-        rows = {row: list(_cells(row)) for row in _rows(table)}
+    def _add_table(self, table: Element) -> None:
+        rows = {row: list(_iter_cells(row)) for row in _iter_rows(table)}
         if all(len(cells) == 1 for cells in rows.values()):  # a frame around text, not a table
             for cells in rows.values():
-                self.blocks(cells[0])
+                self.add_blocks(cells[0])
             return
-        late = Inline()
+        late = DocxInline()
         for row, cells in rows.items():
-            head = truth(find_child(row, "trPr", "tblHeader"))
-            self._builder.add_row([self._cell(cell, late) for cell in cells], head=head)
+            head = is_on(find_child(row, "trPr", "tblHeader"))
+            self._builder.add_row([self._read_cell(cell, late) for cell in cells], head=head)
             for cell in cells:
-                for nested in _contents(cell):
+                for nested in _iter_contents(cell):
                     if get_local_name(nested) == "tbl":
-                        self._table(nested)
-        self._aside(late)
+                        self._add_table(nested)
+        self._add_anchored(late)
 
-    def _cell(self, cell: Element, late: Inline) -> str:
+    def _read_cell(self, cell: Element, late: DocxInline) -> str:
         """Return a cell's own text; a vertical merge shows its text once, at its start."""
         merge = find_child(cell, "tcPr", "vMerge")
         if merge is not None and get_attribute(merge, "val") != "restart":
             return ""
         lines = []
-        for paragraph in _contents(cell):
+        for paragraph in _iter_contents(cell):
             if get_local_name(paragraph) == "p":
-                inline = read_inline(paragraph, self._note)
-                lines.append(f"{self._label(paragraph, inline)} {inline.text}")
+                inline = read_inline(paragraph, self._find_note)
+                lines.append(f"{self._make_label(paragraph, inline)} {inline.text}")
                 late.notes += inline.notes
                 late.boxes += inline.boxes
         return "\n".join(lines)
 
-    def _lines(self, container: Element) -> list[str]:
+    def _read_lines(self, container: Element) -> list[str]:
         """Return the text of every paragraph below, without notes and labels."""
-        lines = [_flat(read_inline(p, lambda _: None)) for p in iter_descendants(container, "p")]
+        lines = [
+            _join_words(read_inline(p, lambda _: None)) for p in iter_descendants(container, "p")
+        ]
         return [line for line in lines if line]
 
-    def _label(self, paragraph: Element, inline: Inline) -> str:
-        numbering = self._styles.numbered(paragraph)
+    def _make_label(self, paragraph: Element, inline: DocxInline) -> str:
+        numbering = self._styles.find_numbering(paragraph)
         # Word counts empty numbered paragraphs too, so the label is made even if it is not printed.
-        label = self._numbering.label(*numbering) if numbering else ""
+        label = self._numbering.next_label(*numbering) if numbering else ""
         return label if inline.text.strip() else ""
 
-    def _note(self, reference: Element) -> tuple[str, Element] | None:
+    def _find_note(self, reference: Element) -> tuple[str, Element] | None:
         kind = _NOTES[get_local_name(reference)]
         number = get_attribute(reference, "id") or ""
         body = self._bodies[kind].get(number)
@@ -344,10 +359,10 @@ class _Walk:
             return None
         marks = self._marks[kind]
         style = "decimal" if kind == "footnotes" else "lowerRoman"
-        return marks.setdefault(number, spell(len(marks) + 1, style)), body
+        return marks.setdefault(number, format_number(len(marks) + 1, style)), body
 
     def _read_notes(self, kind: str) -> dict[str, Element]:
-        root = self._package.related(self._name, kind)
+        root = self._package.read_related(self._name, kind)
         notes = [] if root is None else list(iter_children(root, "footnote", "endnote"))
         return {
             get_attribute(note, "id") or "": note
@@ -356,35 +371,37 @@ class _Walk:
         }
 
 
-def _flat(inline: Inline) -> str:
+def _join_words(inline: DocxInline) -> str:
     return " ".join(inline.text.split())
 
 
-def _contents(container: Element) -> Iterator[Element]:
+def _iter_contents(container: Element) -> Iterator[Element]:
     """Yield paragraphs and tables, also those inside wrappers, without deleted ones."""
     for element in container:
         name = get_local_name(element)
         if name in {"p", "tbl"}:
             yield element
         elif name in _WRAPPERS:
-            yield from _contents(element)
+            yield from _iter_contents(element)
         elif name == "AlternateContent":
-            alternative = chosen(element)
+            alternative = choose_alternative(element)
             if alternative is not None:
-                yield from _contents(alternative)
+                yield from _iter_contents(alternative)
 
 
-def _rows(table: Element) -> Iterator[Element]:
-    return (row for row in _unwrapped(table, "tr") if not truth(find_child(row, "trPr", "del")))
+def _iter_rows(table: Element) -> Iterator[Element]:
+    return (
+        row for row in _iter_unwrapped(table, "tr") if not is_on(find_child(row, "trPr", "del"))
+    )
 
 
-def _cells(row: Element) -> Iterator[Element]:
-    return _unwrapped(row, "tc")
+def _iter_cells(row: Element) -> Iterator[Element]:
+    return _iter_unwrapped(row, "tc")
 
 
-def _unwrapped(parent: Element, name: str) -> Iterator[Element]:
+def _iter_unwrapped(parent: Element, name: str) -> Iterator[Element]:
     for element in parent:
         if get_local_name(element) == name:
             yield element
         elif get_local_name(element) in _WRAPPERS:
-            yield from _unwrapped(element, name)
+            yield from _iter_unwrapped(element, name)

@@ -18,7 +18,7 @@ _ROMAN = (
 BULLET = "-"
 
 
-def spell(value: int, style: str) -> str:
+def format_number(value: int, style: str) -> str:
     """Format a number as a list prints it.
 
     Args:
@@ -31,16 +31,16 @@ def spell(value: int, style: str) -> str:
         return f"{value:02d}"
     if not 0 < value < 4000 or style[5:] not in {"Letter", "Roman"}:
         return str(value)
-    text = _roman(value) if style.endswith("Roman") else _letters(value)
+    text = _format_roman(value) if style.endswith("Roman") else _format_letters(value)
     return text.upper() if style.startswith("upper") else text
 
 
-def _letters(value: int) -> str:
+def _format_letters(value: int) -> str:
     # Word continues with aa, bb, cc after z, not with aa, ab, ac.
     return chr(ord("a") + (value - 1) % 26) * ((value - 1) // 26 + 1)
 
 
-def _roman(value: int) -> str:
+def _format_roman(value: int) -> str:
     signs = []
     for worth, sign in _ROMAN:
         count, value = divmod(value, worth)
@@ -49,7 +49,7 @@ def _roman(value: int) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Level:
+class NumberingLevel:
     """The counting and printing of one list level; `%1` in `text` is the first level's number."""
 
     style: str = "decimal"
@@ -60,10 +60,10 @@ class Level:
 
 
 @dataclass(slots=True)
-class _List:
+class _ListState:
     """A list with its state; `counts` holds the number last printed on each level."""
 
-    levels: dict[int, Level]
+    levels: dict[int, NumberingLevel]
     counts: dict[int, int] = field(default_factory=dict)
 
 
@@ -75,48 +75,50 @@ class Numbering:
     """
 
     def __init__(self, root: Element | None) -> None:
-        self._lists: dict[str, _List] = {}
-        self._of: dict[str, str] = {}
-        self._overrides: dict[str, dict[int, Level]] = {}
+        self._lists: dict[str, _ListState] = {}
+        self._abstract_of: dict[str, str] = {}
+        self._overrides: dict[str, dict[int, NumberingLevel]] = {}
         self._restarts: dict[str, dict[int, int]] = {}
         if root is not None:
             self._read_lists(root)
             for num in iter_children(root, "num"):
                 self._read_instance(num)
 
-    def label(self, num: str, level: int) -> str:
+    def next_label(self, num: str, level: int) -> str:
         """Count one item and return its printed label; empty if none is printed.
 
         Args:
             num: The `w:numId` of the item.
             level: The `w:ilvl` of the item, from 0.
         """
-        state = self._lists.get(self._of.get(num, ""))
+        state = self._lists.get(self._abstract_of.get(num, ""))
         if state is None:
             return BULLET
         levels = state.levels | self._overrides[num]
         self._count(state, levels, num, level)
-        return _printed(levels, state.counts, level)
+        return _format_label(levels, state.counts, level)
 
-    def _count(self, state: _List, levels: dict[int, Level], num: str, level: int) -> None:
+    def _count(
+        self, state: _ListState, levels: dict[int, NumberingLevel], num: str, level: int
+    ) -> None:
         restart = self._restarts[num].pop(level, None)
         if restart is not None:
             state.counts.pop(level, None)
-            levels[level] = replace(levels.get(level, Level()), start=restart)
+            levels[level] = replace(levels.get(level, NumberingLevel()), start=restart)
         # Word prints levels that were skipped with their first number.
         for above in range(level):
-            state.counts.setdefault(above, levels.get(above, Level()).start)
-        start = levels.get(level, Level()).start
+            state.counts.setdefault(above, levels.get(above, NumberingLevel()).start)
+        start = levels.get(level, NumberingLevel()).start
         state.counts[level] = state.counts.get(level, start - 1) + 1
         for below in [deeper for deeper in state.counts if deeper > level]:
-            if levels.get(below, Level()).restarts:
+            if levels.get(below, NumberingLevel()).restarts:
                 del state.counts[below]
 
     def _read_lists(self, root: Element) -> None:
         names_by_style: dict[str, str] = {}
         for abstract in iter_children(root, "abstractNum"):
             name = get_attribute(abstract, "abstractNumId") or ""
-            self._lists[name] = _List(_levels(abstract))
+            self._lists[name] = _ListState(_read_levels(abstract))
             style = find_child(abstract, "styleLink")
             if style is not None:
                 names_by_style[get_attribute(style, "val") or ""] = name
@@ -131,27 +133,27 @@ class Numbering:
     def _read_instance(self, num: Element) -> None:
         name = get_attribute(num, "numId") or ""
         link = find_child(num, "abstractNumId")
-        self._of[name] = "" if link is None else get_attribute(link, "val") or ""
+        self._abstract_of[name] = "" if link is None else get_attribute(link, "val") or ""
         self._overrides[name] = {}
         self._restarts[name] = {}
         for override in iter_children(num, "lvlOverride"):
-            self._overrides[name] |= _levels(override)
+            self._overrides[name] |= _read_levels(override)
             start = find_child(override, "startOverride")
             if start is not None:
                 level = parse_number(get_attribute(override, "ilvl"))
                 self._restarts[name][level] = parse_number(get_attribute(start, "val"), 1)
 
 
-def _levels(parent: Element) -> dict[int, Level]:
+def _read_levels(parent: Element) -> dict[int, NumberingLevel]:
     return {
-        parse_number(get_attribute(lvl, "ilvl")): _level(lvl)
+        parse_number(get_attribute(lvl, "ilvl")): _read_level(lvl)
         for lvl in iter_children(parent, "lvl")
     }
 
 
-def _level(lvl: Element) -> Level:
-    values = {name: _value(lvl, name) for name in ("numFmt", "lvlText", "start", "lvlRestart")}
-    return Level(
+def _read_level(lvl: Element) -> NumberingLevel:
+    values = {name: _read_value(lvl, name) for name in ("numFmt", "lvlText", "start", "lvlRestart")}
+    return NumberingLevel(
         style=values["numFmt"] or "decimal",
         text=values["lvlText"] or "",
         start=parse_number(values["start"], 1),
@@ -160,13 +162,13 @@ def _level(lvl: Element) -> Level:
     )
 
 
-def _value(parent: Element, name: str) -> str | None:
+def _read_value(parent: Element, name: str) -> str | None:
     element = find_child(parent, name)
     return None if element is None else get_attribute(element, "val")
 
 
-def _printed(levels: dict[int, Level], counts: dict[int, int], level: int) -> str:
-    definition = levels.get(level, Level())
+def _format_label(levels: dict[int, NumberingLevel], counts: dict[int, int], level: int) -> str:
+    definition = levels.get(level, NumberingLevel())
     if definition.style == "bullet":
         return BULLET
     if definition.style == "none":
@@ -174,7 +176,7 @@ def _printed(levels: dict[int, Level], counts: dict[int, int], level: int) -> st
 
     def substitute(match: re.Match[str]) -> str:
         at = int(match.group(1)) - 1
-        style = "decimal" if definition.legal else levels.get(at, Level()).style
-        return spell(counts.get(at, 1), style)
+        style = "decimal" if definition.legal else levels.get(at, NumberingLevel()).style
+        return format_number(counts.get(at, 1), style)
 
     return re.sub(r"%([1-9])", substitute, definition.text).strip()

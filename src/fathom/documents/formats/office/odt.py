@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fathom.documents.base import Builder, ParsedDocument, ParseRefusal
 from fathom.documents.formats.office.cells import SheetCell, add_rows
-from fathom.documents.formats.office.numbering import BULLET, spell
+from fathom.documents.formats.office.numbering import BULLET, format_number
 from fathom.documents.formats.office.pictures import Pictures
 from fathom.documents.xml_members import (
     Element,
@@ -30,58 +30,58 @@ _STYLES = {"a": "lowerLetter", "A": "upperLetter", "i": "lowerRoman", "I": "uppe
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Level:
+class _ListLevel:
     """The printing of one list level; `style` is empty for a bullet."""
 
     style: str = ""
     prefix: str = ""
     suffix: str = ""
     start: int = 1
-    shown: int = 1
+    display_levels: int = 1
 
 
 @dataclass(slots=True)
-class Counter:
+class ListCounter:
     """One list while it is read; `values` holds the numbers of all levels down to this one."""
 
     style: str
     depth: int
-    levels: dict[int, _Level]
+    levels: dict[int, _ListLevel]
     values: list[int] = field(default_factory=list)
 
-    def next(self, item: Element) -> str:
+    def next_label(self, item: Element) -> str:
         """Count one item and return its printed label."""
-        if not _counts(item):
+        if not _has_number(item):
             return ""
         start = get_attribute(item, "start-value")
         self.values[-1] = self.values[-1] + 1 if start is None else parse_number(start, 1)
-        level = self.levels.get(self.depth, _Level())
+        level = self.levels.get(self.depth, _ListLevel())
         if not level.style:
             return BULLET
-        first = max(0, self.depth - level.shown)
+        first = max(0, self.depth - level.display_levels)
         numbers = [
-            spell(value, self.levels.get(index + 1, _Level()).style)
+            format_number(value, self.levels.get(index + 1, _ListLevel()).style)
             for index, value in enumerate(self.values)
             if index >= first
         ]
         return f"{level.prefix}{'.'.join(numbers)}{level.suffix}".strip()
 
 
-class Lists:
+class ListStyles:
     """The list styles of a document and the last number of each list."""
 
     def __init__(self, roots: Sequence[Element]) -> None:
-        self._styles: dict[str, dict[int, _Level]] = {}
+        self._styles: dict[str, dict[int, _ListLevel]] = {}
         self._last: dict[tuple[str, int], int] = {}
-        self._open: list[Counter] = []
+        self._open: list[ListCounter] = []
         for root in roots:
             for style in iter_descendants(root, "list-style"):
                 levels = {
-                    parse_number(get_attribute(lvl, "level"), 1): _level(lvl) for lvl in style
+                    parse_number(get_attribute(lvl, "level"), 1): _read_level(lvl) for lvl in style
                 }
                 self._styles.setdefault(get_attribute(style, "name") or "", levels)
 
-    def open(self, element: Element, inherited: str, depth: int) -> Counter:
+    def open_list(self, element: Element, inherited: str, depth: int) -> ListCounter:
         """Open a list and return its counter.
 
         Args:
@@ -93,37 +93,37 @@ class Lists:
         levels = self._styles.get(style, {})
         del self._open[depth - 1 :]
         above = self._open[-1].values if self._open else []
-        start = levels.get(depth, _Level()).start - 1
+        start = levels.get(depth, _ListLevel()).start - 1
         if get_attribute(element, "continue-numbering") == "true":
-            start = self._last_of(style, depth, start)
-        counter = Counter(style, depth, levels, [*above, start])
+            start = self._get_last(style, depth, start)
+        counter = ListCounter(style, depth, levels, [*above, start])
         self._open.append(counter)
         self._remember(element, counter, style, depth)
         return counter
 
-    def _last_of(self, style: str, depth: int, start: int) -> int:
+    def _get_last(self, style: str, depth: int, start: int) -> int:
         return self._last.get((style, depth), start)
 
-    def _remember(self, element: Element, counter: Counter, style: str, depth: int) -> None:
-        count = sum(_counts(item) for item in iter_children(element, "list-item"))
+    def _remember(self, element: Element, counter: ListCounter, style: str, depth: int) -> None:
+        count = sum(_has_number(item) for item in iter_children(element, "list-item"))
         self._last[(style, depth)] = counter.values[-1] + count
 
 
-def _counts(item: Element) -> bool:
+def _has_number(item: Element) -> bool:
     """Return whether an item has a number; an item that only holds a deeper list has none."""
     return get_local_name(item) == "list-item" and any(True for _ in iter_children(item, "p", "h"))
 
 
-def _level(element: Element) -> _Level:
+def _read_level(element: Element) -> _ListLevel:
     if get_local_name(element) != "list-level-style-number":
-        return _Level()
+        return _ListLevel()
     kind = get_attribute(element, "num-format") or ""
-    return _Level(
+    return _ListLevel(
         style=_STYLES.get(kind, "decimal"),
         prefix=get_attribute(element, "num-prefix") or "",
         suffix=get_attribute(element, "num-suffix") or "",
         start=parse_number(get_attribute(element, "start-value"), 1),
-        shown=parse_number(get_attribute(element, "display-levels"), 1),
+        display_levels=parse_number(get_attribute(element, "display-levels"), 1),
     )
 
 
@@ -132,7 +132,7 @@ _MOST_REPEATS = 1_000
 _MOST_CELLS = 1_000_000
 
 
-def read_rows(table: Element, text: Callable[[Element], str]) -> list[list[SheetCell]]:
+def read_rows(table: Element, read_text: Callable[[Element], str]) -> list[list[SheetCell]]:
     """Read a table.
 
     Args:
@@ -144,10 +144,10 @@ def read_rows(table: Element, text: Callable[[Element], str]) -> list[list[Sheet
     """
     rows: list[list[SheetCell]] = []
     cells = 0
-    for row in _rows(table):
-        row_cells = _cells(row, text)
+    for row in _iter_rows(table):
+        row_cells = _read_cells(row, read_text)
         # An empty row may be repeated a million times down to the sheet's end.
-        times = _repeats(row, "number-rows-repeated") if row_cells else 1
+        times = _count_repeats(row, "number-rows-repeated") if row_cells else 1
         cells += len(row_cells) * times
         if cells > _MOST_CELLS:
             raise ParseRefusal("failed", f"table unfolds to more than {_MOST_CELLS} cells")
@@ -155,33 +155,33 @@ def read_rows(table: Element, text: Callable[[Element], str]) -> list[list[Sheet
     return rows
 
 
-def _rows(parent: Element) -> Iterator[Element]:
+def _iter_rows(parent: Element) -> Iterator[Element]:
     for element in parent:
         if get_local_name(element) == "table-row":
             yield element
         elif get_local_name(element) in _GROUPS:
-            yield from _rows(element)
+            yield from _iter_rows(element)
 
 
-def _cells(row: Element, text: Callable[[Element], str]) -> list[SheetCell]:
+def _read_cells(row: Element, text: Callable[[Element], str]) -> list[SheetCell]:
     """Return the cells up to the last that is not empty; covered ones of a merge are empty."""
     cells: list[SheetCell] = []
     for element in iter_children(row, "table-cell", "covered-table-cell"):
         printed = "" if get_local_name(element) == "covered-table-cell" else text(element).strip()
         kind = get_attribute(element, "value-type")
-        cell = SheetCell(_value(element, kind) or printed, is_text=kind in {None, "string"})
-        cells.extend([cell] * _repeats(element, "number-columns-repeated"))
+        cell = SheetCell(_get_date(element, kind) or printed, is_text=kind in {None, "string"})
+        cells.extend([cell] * _count_repeats(element, "number-columns-repeated"))
     while cells and not cells[-1].text:
         cells.pop()
     return cells
 
 
-def _value(cell: Element, kind: str | None) -> str:
+def _get_date(cell: Element, kind: str | None) -> str:
     """Return a date as ISO 8601; other values are empty, so that the printed text is used."""
     return (get_attribute(cell, "date-value") or "") if kind == "date" else ""
 
 
-def _repeats(element: Element, name: str) -> int:
+def _count_repeats(element: Element, name: str) -> int:
     return max(1, min(parse_number(get_attribute(element, name), 1), _MOST_REPEATS))
 
 
@@ -199,10 +199,10 @@ class OdtInline:
     notes: list[tuple[str, Element]] = field(default_factory=list)
 
 
-Mark = Callable[[Element], tuple[str, Element] | None]
+FindNote = Callable[[Element], tuple[str, Element] | None]
 
 
-def read_inline(paragraph: Element, mark: Mark) -> OdtInline:
+def read_inline(paragraph: Element, find_note: FindNote) -> OdtInline:
     """Read a paragraph.
 
     Args:
@@ -210,11 +210,11 @@ def read_inline(paragraph: Element, mark: Mark) -> OdtInline:
         mark: Returns mark and body of a note.
     """
     inline = OdtInline()
-    inline.text = "".join(_pieces(paragraph, inline, mark)).strip()
+    inline.text = "".join(_iter_pieces(paragraph, inline, find_note)).strip()
     return inline
 
 
-def paragraph_styles(roots: Sequence[Element]) -> Mapping[str, tuple[str, ...]]:
+def read_paragraph_styles(roots: Sequence[Element]) -> Mapping[str, tuple[str, ...]]:
     """Return each paragraph style with the styles it is based on, itself first."""
     parents: dict[str, str] = {}
     for root in roots:
@@ -222,10 +222,10 @@ def paragraph_styles(roots: Sequence[Element]) -> Mapping[str, tuple[str, ...]]:
             if get_attribute(style, "family") == "paragraph":
                 name = get_attribute(style, "name") or ""
                 parents.setdefault(name, get_attribute(style, "parent-style-name") or "")
-    return {name: _chain(name, parents) for name in parents}
+    return {name: _follow_parents(name, parents) for name in parents}
 
 
-def _chain(name: str, parents: Mapping[str, str]) -> tuple[str, ...]:
+def _follow_parents(name: str, parents: Mapping[str, str]) -> tuple[str, ...]:
     chain: list[str] = []
     while name and name not in chain:
         chain.append(name)
@@ -233,8 +233,8 @@ def _chain(name: str, parents: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(chain)
 
 
-def _pieces(element: Element, into: OdtInline, mark: Mark) -> Iterator[str]:
-    yield _collapsed(element.text)
+def _iter_pieces(element: Element, into: OdtInline, mark: FindNote) -> Iterator[str]:
+    yield _collapse_space(element.text)
     for below in element:
         name = get_local_name(below)
         if name in _SIGNS:
@@ -249,11 +249,11 @@ def _pieces(element: Element, into: OdtInline, mark: Mark) -> Iterator[str]:
         elif name in {"text-box", "image"}:
             into.asides.append(below)
         elif name not in _SKIPPED:
-            yield from _pieces(below, into, mark)
-        yield _collapsed(below.tail)
+            yield from _iter_pieces(below, into, mark)
+        yield _collapse_space(below.tail)
 
 
-def _collapsed(text: str | None) -> str:
+def _collapse_space(text: str | None) -> str:
     """Collapse white space as the format defines it: any run of it is one space."""
     if not text:
         return ""
@@ -287,19 +287,19 @@ def parse(data: bytes, recogniser: "Recogniser | None" = None) -> ParsedDocument
         raise ParseRefusal("failed", "no content.xml with a body; save the file anew")
     builder = Builder()
     pictures = Pictures(archive, "Pictures/", recogniser)
-    _Walk(builder, pictures, [content, read_xml_member(archive, "styles.xml")]).blocks(body)
+    _OdtWalk(builder, pictures, [content, read_xml_member(archive, "styles.xml")]).add_blocks(body)
     pictures.add_rest(builder)
-    return pictures.document(builder, *_properties(read_xml_member(archive, "meta.xml")))
+    return pictures.build_document(builder, *_read_properties(read_xml_member(archive, "meta.xml")))
 
 
-def _properties(root: Element | None) -> tuple[str, Mapping[str, Scalar]]:
+def _read_properties(root: Element | None) -> tuple[str, Mapping[str, Scalar]]:
     meta = None if root is None else find_child(root, "meta")
     values = {} if meta is None else {get_local_name(item): get_text(item).strip() for item in meta}
     metadata = {key: values[name] for name, key in _META.items() if values.get(name)}
     return values.get("title", ""), metadata
 
 
-class _Walk:
+class _OdtWalk:
     """A pass over a document's body in reading order.
 
     Args:
@@ -312,96 +312,98 @@ class _Walk:
         roots = [root for root in sources if root is not None]
         self._builder = builder
         self._pictures = pictures
-        self._styles = paragraph_styles(roots)
-        self._lists = Lists(roots)
+        self._styles = read_paragraph_styles(roots)
+        self._lists = ListStyles(roots)
         self._notes = 0
         self._page = 0
 
-    def blocks(self, container: Iterable[Element]) -> None:
+    def add_blocks(self, container: Iterable[Element]) -> None:
         """Add everything in a body, section, frame or cell, or anchored in a paragraph."""
         for element in container:
             name = get_local_name(element)
             if name in _TEXT:
-                self._paragraph(element)
+                self._add_paragraph(element)
             elif name == "list":
-                self._list(element, "", 1)
+                self._add_list(element, "", 1)
             elif name == "table":
-                self._table(element)
+                self._add_table(element)
             elif name == "page":
-                self._slide(element)
+                self._add_slide(element)
             elif name == "image":
-                self._pictures.add(self._builder, normpath(get_attribute(element, "href") or ""))
+                self._pictures.add_picture(
+                    self._builder, normpath(get_attribute(element, "href") or "")
+                )
             elif name not in _IGNORED:
-                self.blocks(element)
+                self.add_blocks(element)
 
-    def _paragraph(self, paragraph: Element, label: str = "") -> None:
-        inline = read_inline(paragraph, self._mark)
-        level = self._heading(paragraph)
+    def _add_paragraph(self, paragraph: Element, label: str = "") -> None:
+        inline = read_inline(paragraph, self._find_note)
+        level = self._find_heading_level(paragraph)
         if level:
             self._builder.add_heading(f"{label} {inline.text}".strip(), level)
         elif label:
             self._builder.add_item(inline.text, label)
         else:
             self._builder.add_paragraph(inline.text)
-        self._aside(inline)
+        self._add_anchored(inline)
 
-    def _aside(self, inline: OdtInline) -> None:
+    def _add_anchored(self, inline: OdtInline) -> None:
         for mark, body in inline.notes:
-            lines = [read_inline(p, self._mark).text for p in iter_descendants(body, *_TEXT)]
+            lines = [read_inline(p, self._find_note).text for p in iter_descendants(body, *_TEXT)]
             self._builder.add_footnote(" ".join(lines), mark)
-        self.blocks(inline.asides)
+        self.add_blocks(inline.asides)
 
-    def _heading(self, paragraph: Element) -> int:
+    def _find_heading_level(self, paragraph: Element) -> int:
         """Return the level of a heading from 1; 0 for body text."""
         if get_local_name(paragraph) == "h":
             return max(1, parse_number(get_attribute(paragraph, "outline-level"), 1))
         chain = self._styles.get(get_attribute(paragraph, "style-name") or "", ())
         return 1 if "Title" in chain else 0
 
-    def _list(self, list_element: Element, style: str, depth: int) -> None:
-        counter = self._lists.open(list_element, style, depth)
+    def _add_list(self, list_element: Element, style: str, depth: int) -> None:
+        counter = self._lists.open_list(list_element, style, depth)
         for item in iter_children(list_element, "list-header", "list-item"):
-            label = counter.next(item)
+            label = counter.next_label(item)
             for element in item:
                 name = get_local_name(element)
                 if name == "list":
-                    self._list(element, counter.style, depth + 1)
+                    self._add_list(element, counter.style, depth + 1)
                 elif name in _TEXT:
-                    self._paragraph(element, label)
+                    self._add_paragraph(element, label)
                     label = ""  # further paragraphs of an item carry no label
 
-    def _table(self, table: Element) -> None:
+    def _add_table(self, table: Element) -> None:
         parent = table.getparent()
         if parent is not None and get_local_name(parent) == "spreadsheet":
             self._page += 1
             self._builder.set_page(self._page)
             self._builder.add_heading(get_attribute(table, "name") or "", 1)
-            add_rows(self._builder, read_rows(table, self._cell))
+            add_rows(self._builder, read_rows(table, self._read_cell))
             return
-        for row in read_rows(table, self._cell):
+        for row in read_rows(table, self._read_cell):
             self._builder.add_row([cell.text for cell in row])
 
-    def _cell(self, cell: Element) -> str:
+    def _read_cell(self, cell: Element) -> str:
         paragraphs = iter_descendants(cell, *_TEXT)
-        return "\n".join(read_inline(paragraph, self._mark).text for paragraph in paragraphs)
+        return "\n".join(read_inline(paragraph, self._find_note).text for paragraph in paragraphs)
 
-    def _slide(self, page: Element) -> None:
+    def _add_slide(self, page: Element) -> None:
         self._page += 1
         self._builder.set_page(self._page)
         frames = list(iter_children(page, "frame", "custom-shape", "g", "notes"))
         titles = [frame for frame in frames if get_attribute(frame, "class") == "title"]
         for frame in titles:
-            lines = [read_inline(p, self._mark).text for p in iter_descendants(frame, *_TEXT)]
+            lines = [read_inline(p, self._find_note).text for p in iter_descendants(frame, *_TEXT)]
             self._builder.add_heading(" ".join(lines), 1)
         for frame in frames:
             if frame not in titles:
-                self.blocks(frame)
+                self.add_blocks(frame)
 
-    def _mark(self, note: Element) -> tuple[str, Element] | None:
+    def _find_note(self, note: Element) -> tuple[str, Element] | None:
         """Return the mark and body of a foot- or endnote."""
         body = find_child(note, "note-body")
         if body is None:
             return None
         self._notes += 1
         printed = get_text(find_child(note, "note-citation")).strip()
-        return printed or spell(self._notes, "decimal"), body
+        return printed or format_number(self._notes, "decimal"), body

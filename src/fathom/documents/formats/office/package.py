@@ -36,7 +36,7 @@ class Relation:
     target: str
 
 
-class Package:
+class OfficePackage:
     """An opened package of parts.
 
     Args:
@@ -54,7 +54,7 @@ class Package:
         """The archive that holds the parts."""
         return self._archive
 
-    def main(self, usual: str) -> tuple[str, Element]:
+    def find_main(self, usual: str) -> tuple[str, Element]:
         """Return name and root of the part that holds the document.
 
         Args:
@@ -64,14 +64,14 @@ class Package:
             ParseRefusal: `failed` when there is no such part.
         """
         # Programs may give the main part any name; only the relationship is certain.
-        linked = [link.target for link in self.relations("") if link.kind == "officeDocument"]
+        linked = [link.target for link in self.list_relations("") if link.kind == "officeDocument"]
         for name in (*linked, usual):
-            root = self.part(name)
+            root = self.read_part(name)
             if root is not None:
                 return name, root
         raise ParseRefusal("failed", f"no part {usual}; save the file anew in its own program")
 
-    def part(self, name: str) -> Element | None:
+    def read_part(self, name: str) -> Element | None:
         """Return the root of a part, `None` when it is missing.
 
         Raises:
@@ -94,10 +94,10 @@ class Package:
                         "failed", f"{name} declares XML entities, as in an entity bomb"
                     )
 
-    def relations(self, part: str) -> list[Relation]:
+    def list_relations(self, part: str) -> list[Relation]:
         """Return the links of a part to others inside the package, in file order."""
         folder, name = posixpath.split(part)
-        root = self.part(posixpath.join(folder, "_rels", f"{name}.rels"))
+        root = self.read_part(posixpath.join(folder, "_rels", f"{name}.rels"))
         links = [] if root is None else list(iter_children(root, "Relationship"))
         return [
             Relation(
@@ -109,18 +109,18 @@ class Package:
             if link.get("TargetMode") != "External"
         ]
 
-    def related(self, part: str, kind: str) -> Element | None:
+    def read_related(self, part: str, kind: str) -> Element | None:
         """Return the root of the first part that `part` links to as `kind`."""
-        for link in self.relations(part):
+        for link in self.list_relations(part):
             if link.kind == kind:
-                return self.part(link.target)
+                return self.read_part(link.target)
         return None
 
-    def properties(self) -> tuple[str, Mapping[str, Scalar]]:
+    def read_properties(self) -> tuple[str, Mapping[str, Scalar]]:
         """Return the title, and author and dates if the package has them."""
-        root = self.related("", "core-properties")
+        root = self.read_related("", "core-properties")
         if root is None:
-            root = self.part("docProps/core.xml")
+            root = self.read_part("docProps/core.xml")
         values = (
             {} if root is None else {get_local_name(item): get_text(item).strip() for item in root}
         )
@@ -128,7 +128,7 @@ class Package:
         return values.get("title", ""), metadata
 
 
-def relation_id(element: Element) -> str:
+def get_relation_id(element: Element) -> str:
     """Return the id of the relationship an element points to (`r:id`, `r:embed`), or `""`."""
     for key, value in element.attrib.items():
         if "/relationships}" in key:
@@ -136,12 +136,12 @@ def relation_id(element: Element) -> str:
     return ""
 
 
-def chosen(element: Element) -> Element | None:
+def choose_alternative(element: Element) -> Element | None:
     """Return the alternative of an `mc:AlternateContent` to read."""
     return next(iter_children(element, "Choice"), next(iter_children(element, "Fallback"), None))
 
 
-def truth(element: Element | None) -> bool:
+def is_on(element: Element | None) -> bool:
     """Return the value of an on/off property; an element without a value means on."""
     return element is not None and get_attribute(element, "val") not in {
         "0",

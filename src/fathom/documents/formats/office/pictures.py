@@ -11,7 +11,7 @@ from fathom.documents.zipguard import unpack_member
 from fathom.types import Scalar
 
 if TYPE_CHECKING:  # modules for pictures are loaded with the first picture
-    from fathom.documents.formats.pdf.lines import Line, PageLines, Recogniser
+    from fathom.documents.formats.pdf.lines import PageLines, PrintedLine, Recogniser
 
 FEWEST_BYTES = 4_000
 """The least bytes of a picture of text; smaller pictures are signs and lines."""
@@ -38,23 +38,23 @@ class Pictures:
         self._archive = archive
         self._folder = folder
         self._recogniser = recogniser
-        self._left = dict.fromkeys(self._large())
+        self._remaining = dict.fromkeys(self._iter_large())
         self._may_be_scan = any(
             folder in member.filename and member.file_size >= FEWEST_BYTES
             for member in archive.infolist()
         )
         self._pages: list[PageLines] = []
-        if recogniser is not None and self._left:
-            recogniser.begin(len(self._left))
+        if recogniser is not None and self._remaining:
+            recogniser.begin(len(self._remaining))
 
-    def _large(self) -> Iterator[str]:
+    def _iter_large(self) -> Iterator[str]:
         """Yield the names of pictures of a known kind that are not small, in order."""
         for member in self._archive.infolist():
             is_large = self._folder in member.filename and member.file_size >= FEWEST_BYTES
-            if is_large and self._beginning(member).startswith(_BEGINNINGS):
+            if is_large and self._read_beginning(member).startswith(_BEGINNINGS):
                 yield member.filename
 
-    def _beginning(self, member: zipfile.ZipInfo) -> bytes:
+    def _read_beginning(self, member: zipfile.ZipInfo) -> bytes:
         """Return the first bytes of a picture; empty if it cannot be unpacked.
 
         A damaged picture does not keep the text around it away.
@@ -64,7 +64,7 @@ class Pictures:
         except zipfile.BadZipFile:
             return b""
 
-    def add(self, builder: Builder, name: str, below: int = 0) -> None:
+    def add_picture(self, builder: Builder, name: str, below: int = 0) -> None:
         """Add the text on a picture, unless it has been added.
 
         Args:
@@ -72,33 +72,33 @@ class Pictures:
             name: The name of the picture's member.
             below: Level of the heading above, as for `add_blocks`.
         """
-        if self._recogniser is None or name not in self._left:
+        if self._recogniser is None or name not in self._remaining:
             return
         from fathom.documents.formats.pdf.layout import add_pages
         from fathom.documents.formats.pdf.lines import PageLines
 
-        del self._left[name]
-        page = PageLines(number=len(self._pages) + 1, lines=self._lines(name, self._recogniser))
+        del self._remaining[name]
+        page = PageLines(number=len(self._pages) + 1, lines=self._recognise(name, self._recogniser))
         if page.lines:
             self._pages.append(page)
             inner = Builder()
             add_pages(inner, [page])
             add_blocks(builder, inner.build(), below)
 
-    def _lines(self, name: str, recogniser: "Recogniser") -> "tuple[Line, ...]":
-        from fathom.documents.formats.picture import lines_on
+    def _recognise(self, name: str, recogniser: "Recogniser") -> "tuple[PrintedLine, ...]":
+        from fathom.documents.formats.picture import recognise_lines
 
         try:
-            return lines_on(read_member(self._archive, name) or b"", recogniser)
+            return recognise_lines(read_member(self._archive, name) or b"", recogniser)
         except ParseRefusal:
             return ()  # a damaged picture must not keep the text around it away
 
     def add_rest(self, builder: Builder) -> None:
         """Add the text on the pictures that nothing showed so far."""
-        for name in list(self._left):
-            self.add(builder, name)
+        for name in list(self._remaining):
+            self.add_picture(builder, name)
 
-    def document(
+    def build_document(
         self,
         builder: Builder,
         title: str,
@@ -117,35 +117,35 @@ class Pictures:
         Raises:
             ParseRefusal: `no_text_layer` with pictures and no text, or hardly any; `empty`.
         """
-        scan_refusal = None if self._pages else self._only()
+        scan_refusal = None if self._pages else self._refuse_scan()
         try:
-            parsed = builder.build(title, {**metadata, **self._facts()})
+            parsed = builder.build(title, {**metadata, **self._collect_facts()})
         except ParseRefusal as refusal:
             raise scan_refusal or refusal from None
         if len(parsed.text) < fewest_chars and scan_refusal is not None and self._may_be_scan:
             raise scan_refusal
-        return self._told(parsed)
+        return self._note_unread(parsed)
 
-    def _facts(self) -> dict[str, Scalar]:
+    def _collect_facts(self) -> dict[str, Scalar]:
         """Return the facts about recognised pictures, as `summarize_recognition` gives them."""
         if not self._pages:
             return {}
-        from fathom.documents.formats.pdf.lines import recognised_facts
+        from fathom.documents.formats.pdf.lines import summarize_recognition
 
-        return recognised_facts(self._pages)
+        return summarize_recognition(self._pages)
 
-    def _told(self, parsed: ParsedDocument) -> ParsedDocument:
+    def _note_unread(self, parsed: ParsedDocument) -> ParsedDocument:
         """Return the document with a note of how many pictures were not read."""
-        if self._recogniser is not None or not self._left:
+        if self._recogniser is not None or not self._remaining:
             return parsed
-        pictures = "1 picture" if len(self._left) == 1 else f"{len(self._left)} pictures"
+        pictures = "1 picture" if len(self._remaining) == 1 else f"{len(self._remaining)} pictures"
         return replace(parsed, unread=f"{pictures} in it not looked into; {NEEDS_OCR}")
 
-    def _only(self) -> ParseRefusal | None:
+    def _refuse_scan(self) -> ParseRefusal | None:
         """Return the refusal of a file with hardly any text; `None` without a picture."""
         if not any(self._folder in name for name in self._archive.namelist()):
             return None
-        if self._recogniser is None and self._left:
+        if self._recogniser is None and self._remaining:
             return ParseRefusal("no_text_layer", f"holds pictures and hardly any text; {NEEDS_OCR}")
         return ParseRefusal(
             "no_text_layer", "holds pictures of which none can be recognised, and no text"

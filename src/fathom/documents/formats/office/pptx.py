@@ -5,9 +5,13 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from fathom.documents.base import Builder, ParsedDocument
-from fathom.documents.formats.office.cells import plain
-from fathom.documents.formats.office.numbering import BULLET, spell
-from fathom.documents.formats.office.package import Package, chosen, relation_id
+from fathom.documents.formats.office.cells import format_value
+from fathom.documents.formats.office.numbering import BULLET, format_number
+from fathom.documents.formats.office.package import (
+    OfficePackage,
+    choose_alternative,
+    get_relation_id,
+)
 from fathom.documents.formats.office.pictures import Pictures
 from fathom.documents.xml_members import (
     Element,
@@ -30,8 +34,8 @@ def add_chart(builder: Builder, root: Element) -> None:
     if chart is None:
         return
     title = find_child(chart, "title", "tx")
-    builder.add_paragraph("" if title is None else _words(title))
-    series = [_series(item) for item in iter_descendants(chart, "ser")]
+    builder.add_paragraph("" if title is None else _collect_words(title))
+    series = [_read_series(item) for item in iter_descendants(chart, "ser")]
     categories: dict[int, str] = {}
     for _, names, values in series:
         for at in values:
@@ -47,29 +51,29 @@ def add_diagram(builder: Builder, root: Element) -> None:
     for point in iter_descendants(root, "pt"):
         text = find_child(point, "t")
         for paragraph in [] if text is None else iter_children(text, "p"):
-            builder.add_item(_words(paragraph), BULLET)
+            builder.add_item(_collect_words(paragraph), BULLET)
 
 
-def _words(element: Element) -> str:
+def _collect_words(element: Element) -> str:
     return "".join(get_text(run) for run in iter_descendants(element, "t"))
 
 
-def _series(ser: Element) -> tuple[str, dict[int, str], dict[int, str]]:
+def _read_series(ser: Element) -> tuple[str, dict[int, str], dict[int, str]]:
     """Return name, categories and values of a series; the latter two by the index of the point."""
     name = find_child(ser, "tx")
     return (
-        "" if name is None else " ".join(_points(name).values()),
-        _first_points(ser, "cat", "xVal"),
-        {at: _tidy(value) for at, value in _first_points(ser, "val", "yVal").items()},
+        "" if name is None else " ".join(_read_points(name).values()),
+        _read_first_points(ser, "cat", "xVal"),
+        {at: _tidy_number(value) for at, value in _read_first_points(ser, "val", "yVal").items()},
     )
 
 
-def _first_points(ser: Element, *names: str) -> dict[int, str]:
+def _read_first_points(ser: Element, *names: str) -> dict[int, str]:
     source = next(iter_children(ser, *names), None)
-    return {} if source is None else _points(source)
+    return {} if source is None else _read_points(source)
 
 
-def _points(element: Element) -> dict[int, str]:
+def _read_points(element: Element) -> dict[int, str]:
     literal = find_child(element, "v")
     if literal is not None:
         return {0: get_text(literal)}
@@ -80,9 +84,9 @@ def _points(element: Element) -> dict[int, str]:
     }
 
 
-def _tidy(value: str) -> str:
+def _tidy_number(value: str) -> str:
     with suppress(ValueError):
-        return plain(float(value))
+        return format_value(float(value))
     return value
 
 
@@ -102,10 +106,12 @@ def parse(data: bytes, recogniser: "Recogniser | None" = None) -> ParsedDocument
     Raises:
         ParseRefusal: `no_text_layer` when it holds pictures only, `empty`, `failed`, `encrypted`.
     """
-    package = Package(data)
-    name, root = package.main("ppt/presentation.xml")
-    targets = {link.id: link.target for link in package.relations(name) if link.kind == "slide"}
-    slides = [targets.get(relation_id(item), "") for item in iter_descendants(root, "sldId")]
+    package = OfficePackage(data)
+    name, root = package.find_main("ppt/presentation.xml")
+    targets = {
+        link.id: link.target for link in package.list_relations(name) if link.kind == "slide"
+    }
+    slides = [targets.get(get_relation_id(item), "") for item in iter_descendants(root, "sldId")]
     builder = Builder()
     pictures = Pictures(package.archive, "/media/", recogniser)
     has_title = False
@@ -113,22 +119,22 @@ def parse(data: bytes, recogniser: "Recogniser | None" = None) -> ParsedDocument
         builder.set_page(page)
         # Only after a titled slide does a slide without title need one of its own.
         usual_title = f"Slide {page}" if has_title else ""
-        has_title = _Slide(package, slide, builder).add(usual_title) or has_title
-        for link in package.relations(slide):
-            pictures.add(builder, link.target, below=1)
-    return pictures.document(builder, *package.properties(), fewest_chars=0)
+        has_title = _Slide(package, slide, builder).add_slide(usual_title) or has_title
+        for link in package.list_relations(slide):
+            pictures.add_picture(builder, link.target, below=1)
+    return pictures.build_document(builder, *package.read_properties(), fewest_chars=0)
 
 
 class _Slide:
     """One slide and the parts that it links to."""
 
-    def __init__(self, package: Package, name: str, builder: Builder) -> None:
+    def __init__(self, package: OfficePackage, name: str, builder: Builder) -> None:
         self._package = package
         self._name = name
         self._builder = builder
-        self._targets = {link.id: link.target for link in package.relations(name)}
+        self._targets = {link.id: link.target for link in package.list_relations(name)}
 
-    def add(self, usual_title: str) -> bool:
+    def add_slide(self, usual_title: str) -> bool:
         """Add the title, the shapes from top to bottom and left to right, and the notes.
 
         Args:
@@ -138,74 +144,74 @@ class _Slide:
         Returns:
             Whether the slide has its own title.
         """
-        root = self._package.part(self._name)
+        root = self._package.read_part(self._name)
         tree = None if root is None else find_child(root, "cSld", "spTree")
         if tree is None:
             return False
-        shapes = list(_shapes(tree))
-        titles = [shape for shape in shapes if _placeholder(shape) in _TITLES]
-        title = " ".join(_text(p) for shape in titles for p in _paragraphs(shape)).strip()
+        shapes = list(_iter_shapes(tree))
+        titles = [shape for shape in shapes if _get_placeholder(shape) in _TITLES]
+        title = " ".join(_read_text(p) for shape in titles for p in _list_paragraphs(shape)).strip()
         self._builder.add_heading(title or usual_title, 1)
-        self._add_shapes(shape for shape in shapes if _placeholder(shape) not in _TITLES)
+        self._add_shapes(shape for shape in shapes if _get_placeholder(shape) not in _TITLES)
         self._add_notes()
         return bool(title)
 
     def _add_shapes(self, shapes: Iterable[Element]) -> None:
-        for shape in sorted(shapes, key=_place):
+        for shape in sorted(shapes, key=_locate_shape):
             kind = get_local_name(shape)
             if kind == "grpSp":
-                self._add_shapes(_shapes(shape))
+                self._add_shapes(_iter_shapes(shape))
             elif kind == "graphicFrame":
                 self._add_frame(shape)
-            elif _placeholder(shape) not in _FURNITURE:
+            elif _get_placeholder(shape) not in _FURNITURE:
                 self._add_text(shape)
 
     def _add_text(self, shape: Element) -> None:
-        paragraphs = [p for p in _paragraphs(shape) if _text(p).strip()]
-        placeholder = _placeholder(shape)
+        paragraphs = [p for p in _list_paragraphs(shape) if _read_text(p).strip()]
+        placeholder = _get_placeholder(shape)
         is_list = placeholder is not None and placeholder not in _PLAIN and len(paragraphs) > 1
-        for paragraph, label in zip(paragraphs, _labels(paragraphs, is_list), strict=True):
+        for paragraph, label in zip(paragraphs, _make_labels(paragraphs, is_list), strict=True):
             if label:
-                self._builder.add_item(_text(paragraph), label)
+                self._builder.add_item(_read_text(paragraph), label)
             else:
-                self._builder.add_paragraph(_text(paragraph))
+                self._builder.add_paragraph(_read_text(paragraph))
 
     def _add_frame(self, frame: Element) -> None:
         for content in iter_descendants(frame, "tbl", "chart", "relIds"):
             if get_local_name(content) == "tbl":
                 self._add_table(content)
                 continue
-            part = self._package.part(self._targets.get(_data_id(content), ""))
+            part = self._package.read_part(self._targets.get(_get_data_id(content), ""))
             if part is not None:
                 add = add_chart if get_local_name(content) == "chart" else add_diagram
                 add(self._builder, part)
 
     def _add_table(self, table: Element) -> None:
         for row in iter_children(table, "tr"):
-            cells = [cell for cell in iter_children(row, "tc") if not _continues(cell, "hMerge")]
+            cells = [cell for cell in iter_children(row, "tc") if not _is_merged(cell, "hMerge")]
             self._builder.add_row(
-                ["" if _continues(cell, "vMerge") else _cell(cell) for cell in cells]
+                ["" if _is_merged(cell, "vMerge") else _read_cell(cell) for cell in cells]
             )
 
     def _add_notes(self) -> None:
-        root = self._package.related(self._name, "notesSlide")
+        root = self._package.read_related(self._name, "notesSlide")
         for shape in [] if root is None else iter_descendants(root, "sp"):
-            if _placeholder(shape) not in {None, *_FURNITURE}:
-                for paragraph in _paragraphs(shape):
-                    self._builder.add_paragraph(_text(paragraph))
+            if _get_placeholder(shape) not in {None, *_FURNITURE}:
+                for paragraph in _list_paragraphs(shape):
+                    self._builder.add_paragraph(_read_text(paragraph))
 
 
-def _shapes(tree: Element) -> Iterator[Element]:
+def _iter_shapes(tree: Element) -> Iterator[Element]:
     for element in tree:
         if get_local_name(element) in {"sp", "grpSp", "graphicFrame"}:
             yield element
         elif get_local_name(element) == "AlternateContent":
-            alternative = chosen(element)
+            alternative = choose_alternative(element)
             if alternative is not None:
-                yield from _shapes(alternative)
+                yield from _iter_shapes(alternative)
 
 
-def _placeholder(shape: Element) -> str | None:
+def _get_placeholder(shape: Element) -> str | None:
     """Return the role of a shape in its layout; `None` for a free shape."""
     for properties in iter_children(shape, "nvSpPr", "nvGraphicFramePr"):
         placeholder = find_child(properties, "nvPr", "ph")
@@ -213,7 +219,7 @@ def _placeholder(shape: Element) -> str | None:
     return None
 
 
-def _place(shape: Element) -> tuple[int, int]:
+def _locate_shape(shape: Element) -> tuple[int, int]:
     """Return row and left edge; a shape placed by the layout comes first, in file order."""
     for properties in (*iter_children(shape, "spPr", "grpSpPr"), shape):
         offset = find_child(properties, "xfrm", "off")
@@ -223,18 +229,18 @@ def _place(shape: Element) -> tuple[int, int]:
     return -(10**9), 0
 
 
-def _paragraphs(shape: Element) -> list[Element]:
+def _list_paragraphs(shape: Element) -> list[Element]:
     body = find_child(shape, "txBody")
     return [] if body is None else list(iter_children(body, "p"))
 
 
-def _text(paragraph: Element) -> str:
+def _read_text(paragraph: Element) -> str:
     """Return the text of runs and fields without separator; equations by their letters."""
     pieces = iter_descendants(paragraph, "t", "br")
     return "".join("\n" if get_local_name(piece) == "br" else piece.text or "" for piece in pieces)
 
 
-def _labels(paragraphs: list[Element], is_list: bool) -> list[str]:
+def _make_labels(paragraphs: list[Element], is_list: bool) -> list[str]:
     """Return the printed label of each paragraph; empty for prose."""
     counts: dict[int, int] = {}
     labels = []
@@ -246,15 +252,15 @@ def _labels(paragraphs: list[Element], is_list: bool) -> list[str]:
         numbered = find_child(properties, "buAutoNum")
         if numbered is None:
             counts.pop(level, None)
-            labels.append(_bullet(properties, is_list))
+            labels.append(_make_bullet(properties, is_list))
             continue
         start = parse_number(get_attribute(numbered, "startAt"), 1)
         counts[level] = counts.get(level, start - 1) + 1
-        labels.append(_auto_number(counts[level], get_attribute(numbered, "type") or ""))
+        labels.append(_format_number(counts[level], get_attribute(numbered, "type") or ""))
     return labels
 
 
-def _bullet(properties: Element | None, is_list: bool) -> str:
+def _make_bullet(properties: Element | None, is_list: bool) -> str:
     if find_child(properties, "buNone") is not None:
         return ""
     has_mark = (
@@ -263,23 +269,23 @@ def _bullet(properties: Element | None, is_list: bool) -> str:
     return BULLET if has_mark or is_list else ""
 
 
-def _auto_number(value: int, kind: str) -> str:
+def _format_number(value: int, kind: str) -> str:
     """Format a number by its scheme: `arabicPeriod` gives `1.`, `alphaLcParenBoth` gives `(a)`."""
     name = next((name for name in _STYLES if kind.startswith(name)), "arabic")
-    printed = spell(value, _STYLES[name])
+    printed = format_number(value, _STYLES[name])
     if kind.endswith("ParenBoth"):
         return f"({printed})"
     return printed + (")" if kind.endswith("ParenR") else "" if kind.endswith("Plain") else ".")
 
 
-def _cell(cell: Element) -> str:
-    return "\n".join(_text(paragraph) for paragraph in _paragraphs(cell))
+def _read_cell(cell: Element) -> str:
+    return "\n".join(_read_text(paragraph) for paragraph in _list_paragraphs(cell))
 
 
-def _continues(cell: Element, merge: str) -> bool:
+def _is_merged(cell: Element, merge: str) -> bool:
     return get_attribute(cell, merge) in {"1", "true"}
 
 
-def _data_id(content: Element) -> str:
+def _get_data_id(content: Element) -> str:
     """Return the relationship to a chart's part or, from a diagram's four, to its data."""
-    return get_attribute(content, "dm") or relation_id(content)
+    return get_attribute(content, "dm") or get_relation_id(content)

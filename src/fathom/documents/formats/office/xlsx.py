@@ -11,8 +11,8 @@ from typing import Any
 import openpyxl
 
 from fathom.documents.base import Builder, ParsedDocument, ParseRefusal
-from fathom.documents.formats.office.cells import SheetCell, SheetRow, add_rows, plain
-from fathom.documents.formats.office.package import Package
+from fathom.documents.formats.office.cells import SheetCell, SheetRow, add_rows, format_value
+from fathom.documents.formats.office.package import OfficePackage
 
 _MOST_CELLS = 1_000_000
 _MOST_EMPTY_ROWS = 1_000
@@ -26,12 +26,12 @@ def parse(data: bytes) -> ParsedDocument:
     Raises:
         ParseRefusal: `empty`, `failed` for a damaged file or one of too many cells, `encrypted`.
     """
-    package = Package(data)
-    title, metadata = package.properties()
+    package = OfficePackage(data)
+    title, metadata = package.read_properties()
     builder = Builder()
     try:
         package.forbid_doctypes()
-        _read(data, builder)
+        _add_sheets(data, builder)
     except ParseRefusal:
         raise
     except Exception as error:  # the library lets any error of a damaged part through
@@ -39,18 +39,18 @@ def parse(data: bytes) -> ParsedDocument:
     return builder.build(title, metadata, opening=False)
 
 
-def _read(data: bytes, builder: Builder) -> None:
-    values = _open(data, cached=True)
-    formulas = _open(data, cached=False) if _has_formulas(data) else None
+def _add_sheets(data: bytes, builder: Builder) -> None:
+    values = _open_workbook(data, cached=True)
+    formulas = _open_workbook(data, cached=False) if _has_formulas(data) else None
     for number, sheet in enumerate(values.worksheets, start=1):
-        rows = _rows(sheet, None if formulas is None else formulas.worksheets[number - 1])
+        rows = _read_rows(sheet, None if formulas is None else formulas.worksheets[number - 1])
         builder.set_page(number)
         if rows and not _UNNAMED.fullmatch(sheet.title):
             builder.add_heading(sheet.title, 1)
         add_rows(builder, rows)
 
 
-def _open(data: bytes, *, cached: bool) -> Any:  # noqa: ANN401 - the library has no types
+def _open_workbook(data: bytes, *, cached: bool) -> Any:  # noqa: ANN401 - the library has no types
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # they concern saving, and nothing is saved here
         return openpyxl.load_workbook(
@@ -64,10 +64,10 @@ def _has_formulas(data: bytes) -> bool:
         return any(b"<f" in archive.read(name) for name in sheets)
 
 
-def _rows(sheet: Any, formulas: Any | None) -> list[SheetRow]:  # noqa: ANN401 - see _open
+def _read_rows(sheet: Any, formulas: Any | None) -> list[SheetRow]:  # noqa: ANN401 - see _open
     rows: list[SheetRow] = []
     cells = empty = 0
-    for row in _joined(sheet, formulas):
+    for row in _iter_rows(sheet, formulas):
         empty = 0 if row else empty + 1
         cells += len(row)
         if empty > _MOST_EMPTY_ROWS:
@@ -82,29 +82,31 @@ def _rows(sheet: Any, formulas: Any | None) -> list[SheetRow]:  # noqa: ANN401 -
     return rows
 
 
-def _joined(sheet: Any, formulas: Any | None) -> Iterator[SheetRow]:  # noqa: ANN401 - see _open
+def _iter_rows(sheet: Any, formulas: Any | None) -> Iterator[SheetRow]:  # noqa: ANN401 - see _open
     """Yield rows of printed cells; a formula's text replaces a value that was never computed."""
     sheet.reset_dimensions()  # the stored dimension is often wrong
     if formulas is not None:
         formulas.reset_dimensions()
     sources = iter(()) if formulas is None else formulas.iter_rows()
     for row, source in zip_longest(sheet.iter_rows(), sources, fillvalue=()):
-        cells = [_cell(cell, formula) for cell, formula in zip_longest(row, source)]
+        cells = [_read_cell(cell, formula) for cell, formula in zip_longest(row, source)]
         while cells and not cells[-1].text:
             cells.pop()
         yield cells
 
 
-def _cell(cell: Any, formula: Any | None) -> SheetCell:  # noqa: ANN401 - see _open
+def _read_cell(cell: Any, formula: Any | None) -> SheetCell:  # noqa: ANN401 - see _open
     value = cell.value
     if value is None and formula is not None and formula.value is not None:
         return SheetCell(str(getattr(formula.value, "text", formula.value)), is_text=False)
     if not getattr(cell, "has_style", False):  # an empty cell lacks the attribute
-        return SheetCell(plain(value).strip(), isinstance(value, str))
-    if isinstance(value, float | int) and not isinstance(value, bool) and "%" in _format(cell):
-        return SheetCell(f"{plain(value * 100.0)}%", is_text=False)
-    return SheetCell(plain(value).strip(), isinstance(value, str), bool(cell.font and cell.font.b))
+        return SheetCell(format_value(value).strip(), isinstance(value, str))
+    if isinstance(value, float | int) and not isinstance(value, bool) and "%" in _get_format(cell):
+        return SheetCell(f"{format_value(value * 100.0)}%", is_text=False)
+    return SheetCell(
+        format_value(value).strip(), isinstance(value, str), bool(cell.font and cell.font.b)
+    )
 
 
-def _format(cell: Any) -> str:  # noqa: ANN401 - see _open
+def _get_format(cell: Any) -> str:  # noqa: ANN401 - see _open
     return str(cell.number_format or "")

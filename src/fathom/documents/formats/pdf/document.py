@@ -11,16 +11,16 @@ import pypdfium2 as pdfium
 import pypdfium2.raw as native
 
 from fathom.documents.base import NEEDS_OCR, Builder, ParsedDocument, ParseRefusal, is_title
-from fathom.documents.formats.pdf.layout import add_pages, opening_title
+from fathom.documents.formats.pdf.layout import add_pages, find_opening_title
 from fathom.documents.formats.pdf.lines import (
-    Line,
     PageLines,
+    PrintedLine,
     Recogniser,
-    plain_lines,
     read_lines,
-    recognised_facts,
+    split_lines,
+    summarize_recognition,
 )
-from fathom.documents.formats.pdf.scans import is_scan, picture_of
+from fathom.documents.formats.pdf.scans import draw_pixels, is_scan
 from fathom.types import Scalar
 
 _MOST_PAGES = 20_000
@@ -43,44 +43,48 @@ def parse(data: bytes, recogniser: Recogniser | None = None) -> ParsedDocument:
         ParseRefusal: `encrypted`, `no_text_layer`, `empty`, or `failed` for a damaged file.
     """
     try:
-        pages, title, facts = _with_pdfium(data, recogniser)
+        pages, title, facts = _read_with_pdfium(data, recogniser)
     except pdfium.PdfiumError as error:
-        pages, title, facts = _with_pypdf(data, str(error))
+        pages, title, facts = _read_with_pypdf(data, str(error))
     unread = [page.number for page in pages if page.is_scan]
     if unread and not any(page.lines for page in pages):
-        raise ParseRefusal("no_text_layer", f"{_counted(unread, pages)}; {NEEDS_OCR}")
+        raise ParseRefusal("no_text_layer", f"{_describe_unread(unread, pages)}; {NEEDS_OCR}")
     builder = Builder()
     add_pages(builder, pages)
     if not is_title(title) or _NO_TITLE.fullmatch(title.strip()):
-        title = opening_title(pages[0])
-    parsed = builder.build(title, {**facts, **recognised_facts(pages)}, opening=False)
-    return replace(parsed, unread=f"{_counted(unread, pages)}; {NEEDS_OCR}") if unread else parsed
+        title = find_opening_title(pages[0])
+    parsed = builder.build(title, {**facts, **summarize_recognition(pages)}, opening=False)
+    return (
+        replace(parsed, unread=f"{_describe_unread(unread, pages)}; {NEEDS_OCR}")
+        if unread
+        else parsed
+    )
 
 
-def _counted(unread: Sequence[int], pages: Sequence[PageLines]) -> str:
+def _describe_unread(unread: Sequence[int], pages: Sequence[PageLines]) -> str:
     if len(unread) == len(pages):
         return "pages are pictures without text"
     numbers = ", ".join(map(str, unread[:_MOST_NAMED])) + (", ..." if unread[_MOST_NAMED:] else "")
     return f"page{'s' if unread[1:] else ''} {numbers} of {len(pages)} without text of its own"
 
 
-def _with_pdfium(
+def _read_with_pdfium(
     data: bytes, recogniser: Recogniser | None
 ) -> tuple[list[PageLines], str, dict[str, Scalar]]:
-    with contextlib.closing(_opened(data)) as document:
+    with contextlib.closing(_open_document(data)) as document:
         if len(document) > _MOST_PAGES:
             raise ParseRefusal("failed", f"claims more than {_MOST_PAGES} pages")
-        titles = _outline(document)
-        pages = list(_pages(document, titles))
+        titles = _read_outline(document)
+        pages = list(_read_pages(document, titles))
         if recogniser is not None:
-            pages = list(_recognised(document, pages, recogniser))
+            pages = list(_recognise_scans(document, pages, recogniser))
         if not any(page.lines or page.is_scan for page in pages):
-            raise _textless(document)
+            raise _refuse_textless(document)
         metadata = document.get_metadata_dict()
-        return pages, metadata.get("Title", ""), _facts(metadata)
+        return pages, metadata.get("Title", ""), _read_facts(metadata)
 
 
-def _opened(data: bytes) -> Any:  # noqa: ANN401
+def _open_document(data: bytes) -> Any:  # noqa: ANN401
     """Open the document.
 
     Raises:
@@ -93,10 +97,10 @@ def _opened(data: bytes) -> Any:  # noqa: ANN401
         if getattr(error, "err_code", None) != native.FPDF_ERR_PASSWORD:
             raise
     # PDFium reports a wrong password also for files that mix kinds of encryption.
-    return pdfium.PdfDocument(_unlocked(data))
+    return pdfium.PdfDocument(_remove_encryption(data))
 
 
-def _unlocked(data: bytes) -> bytes:
+def _remove_encryption(data: bytes) -> bytes:
     """Return the file without its encryption.
 
     Raises:
@@ -115,9 +119,9 @@ def _unlocked(data: bytes) -> bytes:
     return bare.getvalue()
 
 
-def _pages(document: Any, titles: dict[int, list[tuple[int, str]]]) -> Iterator[PageLines]:  # noqa: ANN401
+def _read_pages(document: Any, titles: dict[int, list[tuple[int, str]]]) -> Iterator[PageLines]:  # noqa: ANN401
     for index in range(len(document)):
-        lines: tuple[Line, ...] = ()
+        lines: tuple[PrintedLine, ...] = ()
         scan = False
         # One broken page must not take the others with it.
         with contextlib.suppress(pdfium.PdfiumError):
@@ -129,7 +133,7 @@ def _pages(document: Any, titles: dict[int, list[tuple[int, str]]]) -> Iterator[
         yield PageLines(number=index + 1, lines=lines, titles=page_titles, is_scan=scan)
 
 
-def _recognised(
+def _recognise_scans(
     document: Any,  # noqa: ANN401
     pages: Sequence[PageLines],
     recogniser: Recogniser,
@@ -141,13 +145,13 @@ def _recognised(
             yield page
             continue
         with contextlib.closing(document[page.number - 1]) as drawn_page:
-            lines = recogniser.read(picture_of(drawn_page))
+            lines = recogniser.read(draw_pixels(drawn_page))
         # A few words of the file over a picture without text are the page's text.
         fuller = max(page.lines, lines, key=lambda some: sum(len(line.text) for line in some))
         yield replace(page, lines=fuller, is_scan=False)
 
 
-def _outline(document: Any) -> dict[int, list[tuple[int, str]]]:  # noqa: ANN401
+def _read_outline(document: Any) -> dict[int, list[tuple[int, str]]]:  # noqa: ANN401
     """Return the bookmarks by page index, as (level from 1, title)."""
     titles: dict[int, list[tuple[int, str]]] = {}
     with contextlib.suppress(pdfium.PdfiumError, ValueError):
@@ -161,20 +165,22 @@ def _outline(document: Any) -> dict[int, list[tuple[int, str]]]:  # noqa: ANN401
     return titles
 
 
-def _textless(document: Any) -> ParseRefusal:  # noqa: ANN401
+def _refuse_textless(document: Any) -> ParseRefusal:  # noqa: ANN401
     for index in range(len(document)):
         with contextlib.suppress(pdfium.PdfiumError), contextlib.closing(document[index]):
             return ParseRefusal("empty", "no page holds text")
     return ParseRefusal("failed", "damaged PDF: no page can be read")
 
 
-def _with_pypdf(data: bytes, trouble: str) -> tuple[list[PageLines], str, dict[str, Scalar]]:
+def _read_with_pypdf(data: bytes, trouble: str) -> tuple[list[PageLines], str, dict[str, Scalar]]:
     from pypdf import PdfReader
 
     try:
         reader = PdfReader(io.BytesIO(data))
         locked = reader.is_encrypted and not reader.decrypt("")
-        pages = [] if locked else [_plain_page(page, n) for n, page in enumerate(reader.pages, 1)]
+        pages = (
+            [] if locked else [_read_plain_page(page, n) for n, page in enumerate(reader.pages, 1)]
+        )
         metadata = {key.strip("/"): str(value) for key, value in (reader.metadata or {}).items()}
     except MemoryError:
         raise
@@ -184,14 +190,14 @@ def _with_pypdf(data: bytes, trouble: str) -> tuple[list[PageLines], str, dict[s
         raise ParseRefusal("encrypted", _LOCKED)
     if not any(page.lines for page in pages):
         raise ParseRefusal("failed", f"damaged PDF: {trouble}")
-    return pages, metadata.get("Title", ""), _facts(metadata)
+    return pages, metadata.get("Title", ""), _read_facts(metadata)
 
 
-def _plain_page(page: Any, number: int) -> PageLines:  # noqa: ANN401
-    return PageLines(number=number, lines=plain_lines(page.extract_text()))
+def _read_plain_page(page: Any, number: int) -> PageLines:  # noqa: ANN401
+    return PageLines(number=number, lines=split_lines(page.extract_text()))
 
 
-def _facts(metadata: dict[str, str]) -> dict[str, Scalar]:
+def _read_facts(metadata: dict[str, str]) -> dict[str, Scalar]:
     facts: dict[str, Scalar] = {}
     author = " ".join(metadata.get("Author", "").split())
     if author:

@@ -7,10 +7,10 @@ from itertools import islice, pairwise, takewhile
 from statistics import median
 
 from fathom.documents.base import Builder
-from fathom.documents.formats.pdf.lines import Line, PageLines, sureness
-from fathom.documents.formats.pdf.tables import in_rows, table_at
-from fathom.documents.formats.running_heads import kept
-from fathom.documents.formats.text import ITEM, heading_level
+from fathom.documents.formats.pdf.lines import PageLines, PrintedLine, average_sureness
+from fathom.documents.formats.pdf.tables import find_table, join_columns
+from fathom.documents.formats.running_heads import select_body_lines
+from fathom.documents.formats.text import ITEM, find_heading_level
 
 _WIDE_GAP = 1.45
 _FULL = 0.85
@@ -37,25 +37,25 @@ _TITLE_CHARS = 200
 
 def add_pages(builder: Builder, pages: Sequence[PageLines]) -> None:
     """Add all pages; repeated page heads and feet are left out."""
-    sizes = _heading_sizes(pages)
-    places = kept([[line.text for line in page.lines] for page in pages])
+    sizes = _rank_sizes(pages)
+    places = select_body_lines([[line.text for line in page.lines] for page in pages])
     bodies = [
-        in_rows([page.lines[at] for at in page_places])
+        join_columns([page.lines[at] for at in page_places])
         for page, page_places in zip(pages, places, strict=True)
     ]
     for above, below in pairwise(bodies):
         _carry_over(above, below)
     for page, lines in zip(pages, bodies, strict=True):
         builder.set_page(page.number)
-        _Layout(builder, page, lines, sizes).add()
+        PageLayout(builder, page, lines, sizes).add_blocks()
 
 
-def opening_title(page: PageLines) -> str:
+def find_opening_title(page: PageLines) -> str:
     """Return the title on a first page: its largest lines, otherwise its first in capitals."""
-    return _largest(page.lines[:_TITLE_WITHIN]) or _in_capitals(page)
+    return _find_largest(page.lines[:_TITLE_WITHIN]) or _find_capitals(page)
 
 
-def _largest(lines: Sequence[Line]) -> str:
+def _find_largest(lines: Sequence[PrintedLine]) -> str:
     """Return the first lines of the largest size, if it is clearly larger than the others."""
     candidates = [line for line in lines if line.text and not _FORMULA.match(line.text)]
     if not candidates:
@@ -70,7 +70,7 @@ def _largest(lines: Sequence[Line]) -> str:
     return title if fits and not title[0].islower() and not _CONTENTS.fullmatch(title) else ""
 
 
-def _heading_sizes(pages: Sequence[PageLines]) -> dict[float, int]:
+def _rank_sizes(pages: Sequence[PageLines]) -> dict[float, int]:
     """Return levels of headings by the size of their letters; empty if size marks no headings."""
     printed: Counter[float] = Counter()
     lines: Counter[float] = Counter()
@@ -87,12 +87,12 @@ def _heading_sizes(pages: Sequence[PageLines]) -> dict[float, int]:
     return {size: min(at, _LEVELS) for at, size in enumerate(large, start=1)}
 
 
-def _in_capitals(page: PageLines) -> str:
+def _find_capitals(page: PageLines) -> str:
     """Return the first run of lines in capitals near the top of a page, as in official papers."""
     title: list[str] = []
     for line in page.lines[:_TITLE_LINES]:
         formula = _FORMULA.match(line.text) is not None
-        if line.text.isupper() and not formula and not heading_level(line.text):
+        if line.text.isupper() and not formula and not find_heading_level(line.text):
             title.append(line.text)
         elif title:
             break
@@ -100,9 +100,9 @@ def _in_capitals(page: PageLines) -> str:
     return text if " " in text and len(text) <= _TITLE_CHARS else ""
 
 
-def _carry_over(before: list[Line], after: list[Line]) -> None:
+def _carry_over(before: list[PrintedLine], after: list[PrintedLine]) -> None:
     """Move the rest of a sentence that runs over the end of a page to the page where it begins."""
-    if not before or not after or not _runs_on(before[-1], after[0]):
+    if not before or not after or not _continues_sentence(before[-1], after[0]):
         return
     ends = (at for at, line in enumerate(after, start=1) if line.text.endswith(_SENTENCE_ENDS))
     count = next(ends, 0)
@@ -111,23 +111,27 @@ def _carry_over(before: list[Line], after: list[Line]) -> None:
         del after[:count]
 
 
-def _runs_on(above: Line, below: Line) -> bool:
+def _continues_sentence(above: PrintedLine, below: PrintedLine) -> bool:
     """Return whether a line continues the sentence of the line above it."""
     is_complete = not above.text or above.text.endswith(_SENTENCE_ENDS) or above.cells
     return not is_complete and below.text[:1].islower() and ITEM.match(below.text) is None
 
 
-class _Layout:
+class PageLayout:
     """One page; lines are grouped by gap, width and label."""
 
     def __init__(
-        self, builder: Builder, page: PageLines, lines: list[Line], sizes: Mapping[float, int]
+        self,
+        builder: Builder,
+        page: PageLines,
+        lines: list[PrintedLine],
+        sizes: Mapping[float, int],
     ) -> None:
         self._builder = builder
         self._lines = lines
         self._sizes = sizes
-        self._left = min((line.left for line in lines), default=0.0)
-        self._titles = {_key(title): level for level, title in page.titles}
+        self._margin = min((line.left for line in lines), default=0.0)
+        self._titles = {_normalize_title(title): level for level, title in page.titles}
         pitches = [a.baseline - b.baseline for a, b in pairwise(lines) if a.baseline > b.baseline]
         self._pitch = median(pitches) if pitches else 0.0
         widths = sorted(line.right - line.left for line in lines)
@@ -136,109 +140,109 @@ class _Layout:
         small = sum(1 for line in lines if line.text[:1].islower())
         self._is_prose = small >= _SMALL_SHARE * len(lines)
 
-    def add(self) -> None:
-        group: list[Line] = []
+    def add_blocks(self) -> None:
+        group: list[PrintedLine] = []
         at = 0
         while at < len(self._lines):
             line = self._lines[at]
-            table = table_at(self._lines[at:]) if len(line.cells) > 1 else None
+            table = find_table(self._lines[at:]) if len(line.cells) > 1 else None
             if table:
-                self._close(group)
-                self._builder.set_sureness(sureness(self._lines[at : at + table.lines]))
+                self._add_group(group)
+                self._builder.set_sureness(average_sureness(self._lines[at : at + table.lines]))
                 for row in table.rows:
                     self._builder.add_row(list(row))
                 at += table.lines
                 continue
-            level = self._heading(at)
+            level = self._find_level(at)
             if level:
-                self._close(group)
+                self._add_group(group)
                 at += self._add_heading(at, level)
                 continue
-            if group and self._parts(group[-1], line):
-                self._close(group)
+            if group and self._starts_paragraph(group[-1], line):
+                self._add_group(group)
             group.append(line)
             at += 1
-        self._close(group)
+        self._add_group(group)
 
-    def _heading(self, at: int) -> int | None:
+    def _find_level(self, at: int) -> int | None:
         text = self._lines[at].text
         if len(text) > _HEADING_CHARS:
             return None
-        if level := self._titles.get(_key(text)):
+        if level := self._titles.get(_normalize_title(text)):
             return level
-        level = heading_level(text)
+        level = find_heading_level(text)
         # A number alone proves little: only a line with gaps around it is taken for a heading.
-        if level and not (text[0].isdigit() and not self._stands_apart(at)):
+        if level and not (text[0].isdigit() and not self._has_gaps_around(at)):
             return level
-        return self._size_level(at) or self._margin_level(at)
+        return self._find_size_level(at) or self._find_margin_level(at)
 
-    def _size_level(self, at: int) -> int | None:
+    def _find_size_level(self, at: int) -> int | None:
         """Return the level by the size of the letters, unless many lines are large."""
         line = self._lines[at]
         level = self._sizes.get(line.size)
-        if level is None or not self._is_titled(line):
+        if level is None or not self._may_be_heading(line):
             return None
         before = self._lines[at - 1] if at else None
-        has_gap = before is None or before.size in self._sizes or self._gap(before, line)
-        return level if has_gap and len(self._run(at)) <= _HEADING_LINES else None
+        has_gap = before is None or before.size in self._sizes or self._has_gap(before, line)
+        return level if has_gap and len(self._collect_run(at)) <= _HEADING_LINES else None
 
-    def _is_titled(self, line: Line) -> bool:
+    def _may_be_heading(self, line: PrintedLine) -> bool:
         """Return whether a line may be a heading: no sentence, and no phrase of every law."""
         text = line.text
         ends = text.endswith((*_SENTENCE_ENDS, ","))
         words = any(c.isalpha() for c in text) and text[0].isalnum() and not text[0].islower()
-        flows = self._is_prose and self._full(line)
+        flows = self._is_prose and self._is_full(line)
         return words and not ends and not flows and not _FORMULA.match(text)
 
-    def _run(self, at: int) -> list[Line]:
+    def _collect_run(self, at: int) -> list[PrintedLine]:
         """Return the lines of one size around a line, as many as matter."""
         size = self._lines[at].size
         before = takewhile(lambda line: line.size == size, reversed(self._lines[:at]))
         after = takewhile(lambda line: line.size == size, self._lines[at:])
         return [*islice(before, _HEADING_LINES), *islice(after, _HEADING_LINES + 1)]
 
-    def _margin_level(self, at: int) -> int | None:
+    def _find_margin_level(self, at: int) -> int | None:
         """Return the level of capitals at the margin above an indented text, as in manual pages."""
         line = self._lines[at]
         after = self._lines[at + 1] if at + 1 < len(self._lines) else None
         if after is None or not _CAPITALS.fullmatch(line.text) or _FORMULA.match(line.text):
             return None
         below = after.baseline < line.baseline and after.left >= line.left + _INDENT
-        return 1 if below and line.left < self._left + _INDENT / 3 else None
+        return 1 if below and line.left < self._margin + _INDENT / 3 else None
 
     def _add_heading(self, at: int, level: int) -> int:
         """Add a heading and return how many lines it takes: `BAB I` stands above its own title."""
         lines = [self._lines[at]]
         for line in self._lines[at + 1 : at + 1 + _HEADING_LINES]:
-            if not self._goes_on(lines, line):
+            if not self._continues_heading(lines, line):
                 break
             lines.append(line)
-        self._builder.set_sureness(sureness(lines))
+        self._builder.set_sureness(average_sureness(lines))
         self._builder.add_heading(" ".join(line.text for line in lines), level)
         return len(lines)
 
-    def _goes_on(self, heading: list[Line], line: Line) -> bool:
+    def _continues_heading(self, heading: list[PrintedLine], line: PrintedLine) -> bool:
         """Return whether a line is still part of a heading."""
-        if heading_level(line.text):
+        if find_heading_level(line.text):
             return False
         if _CHAPTER_ALONE.fullmatch(heading[0].text):
             return line.text.isupper()
         same = line.size == heading[-1].size and line.size in self._sizes
-        return same and not self._gap(heading[-1], line)
+        return same and not self._has_gap(heading[-1], line)
 
-    def _stands_apart(self, at: int) -> bool:
+    def _has_gaps_around(self, at: int) -> bool:
         line = self._lines[at]
         before = self._lines[at - 1] if at else None
         after = self._lines[at + 1] if at + 1 < len(self._lines) else None
-        return (before is None or self._gap(before, line)) and (
-            after is None or self._gap(line, after)
+        return (before is None or self._has_gap(before, line)) and (
+            after is None or self._has_gap(line, after)
         )
 
-    def _gap(self, above: Line, below: Line) -> bool:
+    def _has_gap(self, above: PrintedLine, below: PrintedLine) -> bool:
         pitch = above.baseline - below.baseline
         return pitch < 0 or pitch > _WIDE_GAP * self._pitch or not (above.text and below.text)
 
-    def _parts(self, above: Line, below: Line) -> bool:
+    def _starts_paragraph(self, above: PrintedLine, below: PrintedLine) -> bool:
         """Return whether a new paragraph starts at `below`."""
         if not below.text or not above.text or ITEM.match(below.text):
             return True
@@ -248,15 +252,15 @@ class _Layout:
         is_complete = above.text.endswith(_SENTENCE_ENDS)
         if pitch < 0:  # the next column, in which the sentence may continue
             return is_complete or not below.text[0].islower()
-        return is_complete and not self._full(above)
+        return is_complete and not self._is_full(above)
 
-    def _full(self, line: Line) -> bool:
+    def _is_full(self, line: PrintedLine) -> bool:
         return line.right - line.left >= _FULL * self._width
 
-    def _close(self, group: list[Line]) -> None:
+    def _add_group(self, group: list[PrintedLine]) -> None:
         if group:
-            self._builder.set_sureness(sureness(group))
-            text = self._joined(group)
+            self._builder.set_sureness(average_sureness(group))
+            text = self._join_lines(group)
             item = ITEM.fullmatch(text)
             if item:
                 self._builder.add_item(item["text"], item["label"])
@@ -264,16 +268,16 @@ class _Layout:
                 self._builder.add_paragraph(text)
             group.clear()
 
-    def _joined(self, group: list[Line]) -> str:
+    def _join_lines(self, group: list[PrintedLine]) -> str:
         """Join wrapped lines to one; lines that end early (tables, addresses) stay lines."""
         pieces = [group[0].text]
         for above, below in pairwise(group):
-            flows = (self._is_prose and self._full(above)) or below.text[:1].islower()
+            flows = (self._is_prose and self._is_full(above)) or below.text[:1].islower()
             glue = "" if _TORN.search(above.text) else " "
             pieces += [glue if flows else "\n", below.text]
         return "".join(pieces)
 
 
-def _key(text: str) -> str:
+def _normalize_title(text: str) -> str:
     """Return a title without number, case and spacing, so that bookmark and print agree."""
     return re.sub(r"^[\d.\s]+|\W+", "", text).lower()

@@ -31,7 +31,7 @@ class PdfCell(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class PrintedLine:
     """A printed line; all numbers in points, `baseline` grows upwards. All are zero when unknown.
 
     Attributes:
@@ -61,7 +61,7 @@ class PageLines:
     """
 
     number: int
-    lines: tuple[Line, ...]
+    lines: tuple[PrintedLine, ...]
     titles: tuple[tuple[int, str], ...] = ()
     is_scan: bool = False
 
@@ -77,7 +77,7 @@ class Recogniser(Protocol):
         """
         ...
 
-    def read(self, picture: "NDArray[np.uint8]") -> tuple[Line, ...]:
+    def read(self, picture: "NDArray[np.uint8]") -> tuple[PrintedLine, ...]:
         """Return the lines of a picture (height, width, 3; blue first) in reading order.
 
         The places are in units in which most lines are as high as a line of ten points.
@@ -85,24 +85,24 @@ class Recogniser(Protocol):
         ...
 
 
-def sureness(lines: Sequence[Line]) -> float | None:
+def average_sureness(lines: Sequence[PrintedLine]) -> float | None:
     """Return how surely lines were recognised, averaged by letter; `None` if none was."""
     read = [(line.sure, len(line.text)) for line in lines if line.sure is not None]
     letters = sum(count for _, count in read)
     return sum(sure * count for sure, count in read) / letters if letters else None
 
 
-def recognised_facts(pages: Sequence[PageLines]) -> dict[str, Scalar]:
+def summarize_recognition(pages: Sequence[PageLines]) -> dict[str, Scalar]:
     """Return how many pages were recognised, and how surely; empty if none was."""
     read = [line for page in pages for line in page.lines if line.sure is not None]
-    sure = sureness(read)
+    sure = average_sureness(read)
     if sure is None:
         return {}
     count = sum(any(line.sure is not None for line in page.lines) for page in pages)
     return {"recognised_pages": count, "recognised": round(sure, 3)}
 
 
-def read_lines(text_page: Any) -> tuple[Line, ...]:  # noqa: ANN401 - pypdfium2 has no types
+def read_lines(text_page: Any) -> tuple[PrintedLine, ...]:  # noqa: ANN401 - pypdfium2 has no types
     """Return the lines of a PDFium text page that hold more than white space."""
     text = text_page.get_text_range()
     lines = []
@@ -113,18 +113,20 @@ def read_lines(text_page: Any) -> tuple[Line, ...]:  # noqa: ANN401 - pypdfium2 
         if printed.strip():
             first = start + len(printed) - len(printed.lstrip())
             last = start + len(printed.rstrip()) - 1
-            lines.append(_line(text_page, printed, first, last))
+            lines.append(_read_line(text_page, printed, first, last))
         start = end.end() if end else stop
     return tuple(lines)
 
 
-def plain_lines(text: str) -> tuple[Line, ...]:
+def split_lines(text: str) -> tuple[PrintedLine, ...]:
     """Return lines without places; an empty line stays one, since it separates paragraphs."""
-    lines = tuple(Line(text=_mended(undoubled(line))) for line in _LINE_ENDS.split(text))
+    lines = tuple(
+        PrintedLine(text=_mend_words(remove_doubling(line))) for line in _LINE_ENDS.split(text)
+    )
     return lines if text.strip() else ()
 
 
-def undoubled(line: str) -> str:
+def remove_doubling(line: str) -> str:
     """Return `line` with each character once if every character is drawn twice (`HHii`)."""
     words = line.split()
     # Short words may have double letters by chance; eight letters rarely do.
@@ -133,21 +135,23 @@ def undoubled(line: str) -> str:
     return " ".join(word[::2] for word in words)
 
 
-def _line(text_page: Any, printed: str, first: int, last: int) -> Line:  # noqa: ANN401
-    left, baseline = _origin(text_page, first)
-    text = undoubled(printed.strip())
-    right = max(_edges(text_page, last)[1], left)
-    return Line(
-        text=_mended(text),
+def _read_line(text_page: Any, printed: str, first: int, last: int) -> PrintedLine:  # noqa: ANN401
+    left, baseline = _get_origin(text_page, first)
+    text = remove_doubling(printed.strip())
+    right = max(_get_edges(text_page, last)[1], left)
+    return PrintedLine(
+        text=_mend_words(text),
         left=left,
         right=right,
         baseline=baseline,
-        size=_size(text_page, first),
-        cells=_cells(text_page, text, first, (left, right)) if text == printed.strip() else (),
+        size=_get_size(text_page, first),
+        cells=_split_cells(text_page, text, first, (left, right))
+        if text == printed.strip()
+        else (),
     )
 
 
-def _cells(
+def _split_cells(
     text_page: Any,  # noqa: ANN401
     text: str,
     first: int,
@@ -163,7 +167,7 @@ def _cells(
     """
     words = [(match.start(), match.end()) for match in _WORD.finditer(text)]
     places = [
-        (_edges(text_page, first + start)[0], _edges(text_page, first + end - 1)[1])
+        (_get_edges(text_page, first + start)[0], _get_edges(text_page, first + end - 1)[1])
         for start, end in words
     ]
     gaps = [after[0] - before[1] for before, after in pairwise(places)]
@@ -174,24 +178,24 @@ def _cells(
         return ()
     bounds = pairwise([0, *cuts, len(words)])
     return tuple(
-        PdfCell(_mended(text[words[a][0] : words[b - 1][1]]), places[a][0], places[b - 1][1])
+        PdfCell(_mend_words(text[words[a][0] : words[b - 1][1]]), places[a][0], places[b - 1][1])
         for a, b in bounds
     )
 
 
-def _origin(text_page: Any, at: int) -> tuple[float, float]:  # noqa: ANN401
+def _get_origin(text_page: Any, at: int) -> tuple[float, float]:  # noqa: ANN401
     x, y = ctypes.c_double(), ctypes.c_double()
     index = native.FPDFText_GetCharIndexFromTextIndex(text_page.raw, at)
     native.FPDFText_GetCharOrigin(text_page.raw, index, ctypes.byref(x), ctypes.byref(y))
     return x.value, y.value
 
 
-def _size(text_page: Any, at: int) -> float:  # noqa: ANN401
+def _get_size(text_page: Any, at: int) -> float:  # noqa: ANN401
     index = native.FPDFText_GetCharIndexFromTextIndex(text_page.raw, at)
     return round(float(native.FPDFText_GetFontSize(text_page.raw, index)), 1)
 
 
-def _edges(text_page: Any, at: int) -> tuple[float, float]:  # noqa: ANN401
+def _get_edges(text_page: Any, at: int) -> tuple[float, float]:  # noqa: ANN401
     left, right, bottom, top = (ctypes.c_double() for _ in range(4))
     index = native.FPDFText_GetCharIndexFromTextIndex(text_page.raw, at)
     sides = (ctypes.byref(side) for side in (left, right, bottom, top))
@@ -199,7 +203,7 @@ def _edges(text_page: Any, at: int) -> tuple[float, float]:  # noqa: ANN401
     return left.value, right.value
 
 
-def _mended(line: str) -> str:
+def _mend_words(line: str) -> str:
     """Join words broken at a line's end; doubled words (`anak-anak`) keep the hyphen."""
 
     def join(match: re.Match[str]) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pypdfium2 as pdfium
 import pypdfium2.raw as native
 
-from fathom.documents.formats.pdf.lines import Line
+from fathom.documents.formats.pdf.lines import PrintedLine
 
 if TYPE_CHECKING:
     import numpy as np
@@ -23,7 +23,7 @@ _DOTS_A_POINT = 200 / 72
 _MOST_PIXELS = 9_000_000
 
 
-def is_scan(page: Any, lines: Sequence[Line]) -> bool:  # noqa: ANN401 - of pypdfium2
+def is_scan(page: Any, lines: Sequence[PrintedLine]) -> bool:  # noqa: ANN401 - of pypdfium2
     """Return whether a page shows text that its file does not hold, or holds as nonsense only."""
     text = "".join("".join(line.text.split()) for line in lines)
     if sum(map(str.isalnum, text)) >= _FEWEST_LETTERS and _is_plain(text):
@@ -50,7 +50,7 @@ def _is_private(char: str) -> bool:
     return "\ue000" <= char <= "\uf8ff"
 
 
-def picture_of(page: Any) -> "NDArray[np.uint8]":  # noqa: ANN401 - of pypdfium2
+def draw_pixels(page: Any) -> "NDArray[np.uint8]":  # noqa: ANN401 - of pypdfium2
     """Return a page as it looks (height, width, 3; blue first), at 200 dots an inch or fewer."""
     import numpy as np
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from fathom.documents.formats.pdf.lines import Line, PdfCell
+from fathom.documents.formats.pdf.lines import PdfCell, PrintedLine
 from fathom.documents.formats.text import ITEM, ITEM_LABEL
 
 _FEWEST_ROWS = {2: 3}  # for two columns; with more columns, two rows suffice
@@ -30,55 +30,55 @@ class PdfTable:
     rows: tuple[tuple[str, ...], ...]
 
 
-def table_at(lines: Sequence[Line]) -> PdfTable | None:
+def find_table(lines: Sequence[PrintedLine]) -> PdfTable | None:
     """Return the table that begins with the first of these lines, or `None`.
 
     A table is a run of lines of two cells or more that stand in common columns: at least three
     lines, two with more than two columns. A line with nothing in the first column and in half of
     the columns continues the row above it.
     """
-    table_lines = list(_aligned(lines))
-    columns = _columns(table_lines)
-    rows = [_row(_cells(line), columns) for line in table_lines]
+    table_lines = list(_take_aligned(lines))
+    columns = _find_columns(table_lines)
+    rows = [_fill_row(_get_cells(line), columns) for line in table_lines]
     full = [row for row in rows if row[0]]
     if len(columns) < 2 or len(full) < _FEWEST_ROWS.get(len(columns), 2):
         return None
     if _is_prose([cell for row in full for cell in row if cell]):
         return None
-    return PdfTable(lines=len(table_lines), rows=tuple(tuple(row) for row in _merged(rows)))
+    return PdfTable(lines=len(table_lines), rows=tuple(tuple(row) for row in _merge_rows(rows)))
 
 
-def in_rows(lines: Sequence[Line]) -> list[Line]:
+def join_columns(lines: Sequence[PrintedLine]) -> list[PrintedLine]:
     """Return the lines, with tables that were printed column by column joined to rows.
 
     Such columns stand side by side, hold short texts and have most of their baselines in common. A
     page whose lines go up and down was printed in no order, and is read from its top.
     """
-    runs = _runs_down(lines)
+    runs = _split_runs(lines)
     if len(runs) > max(_FEWEST_LEVELS, len(lines) * _UNORDERED):
-        return _by_height(lines)
-    whole: list[Line] = []
-    columns: list[list[Line]] = []
+        return _sort_by_height(lines)
+    whole: list[PrintedLine] = []
+    columns: list[list[PrintedLine]] = []
     for column in runs:
-        above = len(columns) == 1 and _above(columns[0], column)
-        if above and _beside([columns[0][above:]], column):
+        above = len(columns) == 1 and _count_above(columns[0], column)
+        if above and _is_next_column([columns[0][above:]], column):
             whole += columns[0][:above]
             columns = [columns[0][above:]]
-        elif columns and not _beside(columns, column):
-            whole += _across(columns)
+        elif columns and not _is_next_column(columns, column):
+            whole += _join_rows(columns)
             columns = []
         columns.append(column)
-    return [*whole, *_across(columns)] if columns else whole
+    return [*whole, *_join_rows(columns)] if columns else whole
 
 
-def _above(lines: Sequence[Line], column: Sequence[Line]) -> int:
+def _count_above(lines: Sequence[PrintedLine], column: Sequence[PrintedLine]) -> int:
     """Count how many of the first lines stand above a column's first one."""
     return sum(line.baseline > column[0].baseline + 1 for line in lines)
 
 
-def _runs_down(lines: Sequence[Line]) -> list[list[Line]]:
+def _split_runs(lines: Sequence[PrintedLine]) -> list[list[PrintedLine]]:
     """Split the lines wherever the next one stands higher."""
-    runs: list[list[Line]] = []
+    runs: list[list[PrintedLine]] = []
     for line in lines:
         if runs and line.baseline < runs[-1][-1].baseline:
             runs[-1].append(line)
@@ -87,7 +87,9 @@ def _runs_down(lines: Sequence[Line]) -> list[list[Line]]:
     return runs
 
 
-def _beside(columns: Sequence[Sequence[Line]], column: Sequence[Line]) -> bool:
+def _is_next_column(
+    columns: Sequence[Sequence[PrintedLine]], column: Sequence[PrintedLine]
+) -> bool:
     """Return whether a run of lines is the next column of a table."""
     first, last = columns[0], columns[-1]
     level = {round(line.baseline) for line in first}
@@ -104,30 +106,34 @@ def _beside(columns: Sequence[Sequence[Line]], column: Sequence[Line]) -> bool:
     )
 
 
-def _across(columns: Sequence[Sequence[Line]]) -> Sequence[Line]:
+def _join_rows(columns: Sequence[Sequence[PrintedLine]]) -> Sequence[PrintedLine]:
     """Return the rows of several columns; for one column its lines."""
-    return _by_height([line for lines in columns for line in lines]) if columns[1:] else columns[0]
+    return (
+        _sort_by_height([line for lines in columns for line in lines])
+        if columns[1:]
+        else columns[0]
+    )
 
 
-def _by_height(lines: Sequence[Line]) -> list[Line]:
+def _sort_by_height(lines: Sequence[PrintedLine]) -> list[PrintedLine]:
     """Return the lines from the top; lines of one height are joined from left to right."""
-    rows: list[list[Line]] = []
+    rows: list[list[PrintedLine]] = []
     for line in sorted(lines, key=lambda line: -line.baseline):
         if rows and rows[-1][0].baseline - line.baseline <= 1:
             rows[-1].append(line)
         else:
             rows.append([line])
-    return [_joined(sorted(row, key=lambda line: line.left)) for row in rows]
+    return [_join_line(sorted(row, key=lambda line: line.left)) for row in rows]
 
 
-def _joined(row: Sequence[Line]) -> Line:
+def _join_line(row: Sequence[PrintedLine]) -> PrintedLine:
     if len(row) == 1:
         return row[0]
     return replace(
         row[0],
         text=" ".join(line.text for line in row),
         right=row[-1].right,
-        cells=tuple(cell for line in row for cell in _cells(line)),
+        cells=tuple(cell for line in row for cell in _get_cells(line)),
     )
 
 
@@ -138,40 +144,42 @@ def _is_prose(cells: Sequence[str]) -> bool:
     return mean > _LONGEST_CELL or (mean > _LONGEST_ENTRY and small > _SMALL * len(cells))
 
 
-def _aligned(lines: Sequence[Line]) -> Iterator[Line]:
+def _take_aligned(lines: Sequence[PrintedLine]) -> Iterator[PrintedLine]:
     """Yield the first lines, as long as each has cells that fit into the columns before it."""
-    table_lines: list[Line] = []
+    table_lines: list[PrintedLine] = []
     for line in lines:
         if table_lines and line.baseline >= table_lines[-1].baseline:
             return
-        if not _is_row(line) and not (table_lines and _goes_on(line, table_lines)):
+        if not _is_row(line) and not (table_lines and _continues_cell(line, table_lines)):
             return
-        if table_lines and not _fits(_cells(line), _columns(table_lines)):
+        if table_lines and not _fits(_get_cells(line), _find_columns(table_lines)):
             return
         table_lines.append(line)
         yield line
 
 
-def _cells(line: Line) -> tuple[PdfCell, ...]:
+def _get_cells(line: PrintedLine) -> tuple[PdfCell, ...]:
     """Return the cells of a line; a line without wide gaps is one cell."""
     return line.cells or (PdfCell(line.text, line.left, line.right),)
 
 
-def _is_row(line: Line) -> bool:
+def _is_row(line: PrintedLine) -> bool:
     has_item = any(ITEM.match(cell.text) and len(cell.text) > _LONGEST_ENTRY for cell in line.cells)
     return len(line.cells) > 1 and not has_item and not ITEM_LABEL.fullmatch(line.cells[0].text)
 
 
-def _goes_on(line: Line, table_lines: Sequence[Line]) -> bool:
+def _continues_cell(line: PrintedLine, table_lines: Sequence[PrintedLine]) -> bool:
     """Return whether a line of one cell continues a cell above it, right of the first column."""
-    is_right = line.left > _columns(table_lines)[0].right
+    is_right = line.left > _find_columns(table_lines)[0].right
     return not line.cells and is_right and not ITEM.match(line.text)
 
 
-def _columns(lines: Sequence[Line]) -> list[PdfCell]:
+def _find_columns(lines: Sequence[PrintedLine]) -> list[PdfCell]:
     """Return where the columns stand, from left to right; cells that overlap are one column."""
     columns: list[PdfCell] = []
-    cells = sorted((cell for line in lines for cell in _cells(line)), key=lambda cell: cell.left)
+    cells = sorted(
+        (cell for line in lines for cell in _get_cells(line)), key=lambda cell: cell.left
+    )
     for cell in cells:
         if columns and cell.left < columns[-1].right - _TOUCH:
             columns[-1] = PdfCell("", columns[-1].left, max(columns[-1].right, cell.right))
@@ -185,13 +193,13 @@ def _fits(cells: Sequence[PdfCell], columns: Sequence[PdfCell]) -> bool:
 
     One cell may stand in a new column, for example one that was empty in the lines before.
     """
-    places = [_touched(cell, columns) for cell in cells]
+    places = [_find_touched(cell, columns) for cell in cells]
     occupied = [place[0] for place in places if place]
     alone = all(len(place) <= 1 for place in places) and len(set(occupied)) == len(occupied)
     return alone and len(occupied) >= min(2, len(cells))
 
 
-def _touched(cell: PdfCell, columns: Sequence[PdfCell]) -> list[int]:
+def _find_touched(cell: PdfCell, columns: Sequence[PdfCell]) -> list[int]:
     return [
         at
         for at, column in enumerate(columns)
@@ -199,15 +207,15 @@ def _touched(cell: PdfCell, columns: Sequence[PdfCell]) -> list[int]:
     ]
 
 
-def _row(cells: Sequence[PdfCell], columns: Sequence[PdfCell]) -> list[str]:
+def _fill_row(cells: Sequence[PdfCell], columns: Sequence[PdfCell]) -> list[str]:
     row = [""] * len(columns)
     for cell in cells:
-        for at in _touched(cell, columns)[:1]:
+        for at in _find_touched(cell, columns)[:1]:
             row[at] = f"{row[at]} {cell.text}".strip()
     return row
 
 
-def _merged(rows: Sequence[list[str]]) -> Iterator[list[str]]:
+def _merge_rows(rows: Sequence[list[str]]) -> Iterator[list[str]]:
     """Yield the rows, each joined with the lines that continue it."""
     merged: list[str] = []
     for row in rows:

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 
-async def page_url(request: Request) -> str:
+async def get_page_url(request: Request) -> str:
     """Return the absolute address of the page, ending in a slash.
 
     `serve.public_url` counts, else the address that this request used.
@@ -14,4 +14,4 @@ async def page_url(request: Request) -> str:
     return f"{public.rstrip('/')}/" if public else str(request.base_url)
 
 
-PageUrl = Annotated[str, Depends(page_url)]
+PageUrl = Annotated[str, Depends(get_page_url)]

@@ -14,11 +14,11 @@ from typing_extensions import override
 from fathom.question.conversation import Dialogue, parse_dialogue
 from fathom.serving.budgets import Effort, budget_of
 from fathom.serving.http.api import BudgetBody, Filters
-from fathom.serving.http.asking import Asked
-from fathom.serving.http.openai.choices import choice_of
-from fathom.serving.http.openai.chores import chore, question_in
-from fathom.serving.http.openai.cited_text import said
-from fathom.serving.http.openai.errors import refuse
+from fathom.serving.http.asking import SubmittedQuestion
+from fathom.serving.http.openai.choices import get_choice
+from fathom.serving.http.openai.chores import answer_chore, extract_question
+from fathom.serving.http.openai.cited_text import strip_frame
+from fathom.serving.http.openai.errors import build_parameter_problem
 from fathom.serving.http.problems import Problem
 from fathom.settings import Settings
 
@@ -34,21 +34,21 @@ _EFFORTS: Mapping[str, Effort] = {
     "max": "high",
 }
 """Fathom's efforts by OpenAI's words for them."""
-_PARTS = frozenset({"text", "input_text", "output_text"})
+_TEXT_TYPES = frozenset({"text", "input_text", "output_text"})
 
 
 class _Body(BaseModel):
     model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
 
 
-class Message(_Body):
+class ChatMessage(_Body):
     """A turn; of a content with several elements only the texts count."""
 
     role: str = Field(max_length=LONGEST_ROLE)
     content: str | list[dict[str, Any]] | None = None
 
 
-class Item(_Body):
+class InputItem(_Body):
     """A turn of the input, or an item without a role: a tool call or its output."""
 
     role: str | None = Field(default=None, max_length=LONGEST_ROLE)
@@ -61,7 +61,7 @@ class StreamOptions(_Body):
     include_usage: bool | None = None
 
 
-class _Asking(_Body):
+class _QuestionBody(_Body):
     """The fields that both ways of asking have.
 
     `filters` and `budget` are Fathom's own, as in `/api/v1/ask`; clients send them as an extra
@@ -81,34 +81,40 @@ class _Asking(_Body):
             Problem: Names the parameter (400).
         """
         if self.tool_choice not in (None, "auto", "none"):
-            raise refuse("tool_choice", "no tool is ever called; leave this parameter out")
+            raise build_parameter_problem(
+                "tool_choice", "no tool is ever called; leave this parameter out"
+            )
 
-    def asked(self, turn: "ChatTurn", effort: str | None, settings: Settings) -> Asked:
+    def build_question(
+        self, turn: "ChatTurn", effort: str | None, settings: Settings
+    ) -> SubmittedQuestion:
         """Build the question from its turn, with strategy, filters and budget.
 
         Raises:
             Problem: If there is no such model (404) or effort (400).
         """
-        choice = choice_of(self.model)
+        choice = get_choice(self.model)
         if effort is not None and effort not in _EFFORTS:
-            raise refuse("effort", f"{effort[:40]!r} is not one of {', '.join(_EFFORTS)}")
-        return Asked(
+            raise build_parameter_problem(
+                "effort", f"{effort[:40]!r} is not one of {', '.join(_EFFORTS)}"
+            )
+        return SubmittedQuestion(
             question=turn.question,
             strategy=choice.strategy,
             filters=self.filters,
             budget=budget_of(
                 settings,
                 _EFFORTS[effort] if effort else choice.effort,
-                (self.budget or BudgetBody()).limits(),
+                (self.budget or BudgetBody()).to_budget(),
             ),
             history=turn.history,
         )
 
 
-class ChatBody(_Asking):
+class ChatBody(_QuestionBody):
     """A request of chat completions."""
 
-    messages: list[Message] = Field(min_length=1, max_length=MOST_MESSAGES)
+    messages: list[ChatMessage] = Field(min_length=1, max_length=MOST_MESSAGES)
     stream_options: StreamOptions | None = None
     reasoning_effort: str | None = None
     n: int | None = None
@@ -118,7 +124,7 @@ class ChatBody(_Asking):
     def check(self) -> None:
         super().check()
         if self.n not in {None, 1}:
-            raise refuse("n", "a question has one answer")
+            raise build_parameter_problem("n", "a question has one answer")
         _check_format("response_format", self.response_format)
 
 
@@ -128,19 +134,19 @@ class Reasoning(_Body):
     effort: str | None = None
 
 
-class TextForm(_Body):
+class TextFormat(_Body):
     """The form of an answer."""
 
     format: dict[str, Any] | None = None
 
 
-class ResponsesBody(_Asking):
+class ResponsesBody(_QuestionBody):
     """A request of the Responses API."""
 
-    input: str | list[Item]
+    input: str | list[InputItem]
     previous_response_id: str | None = Field(default=None, max_length=200)
     reasoning: Reasoning | None = None
-    text: TextForm | None = None
+    text: TextFormat | None = None
     background: bool | None = None
     conversation: str | dict[str, Any] | None = None
 
@@ -148,18 +154,20 @@ class ResponsesBody(_Asking):
     def check(self) -> None:
         super().check()
         if self.background:
-            raise refuse("background", "answers are given at once")
+            raise build_parameter_problem("background", "answers are given at once")
         if self.conversation:
-            raise refuse("conversation", "send previous_response_id, or the turns in input")
+            raise build_parameter_problem(
+                "conversation", "send previous_response_id, or the turns in input"
+            )
         _check_format("text.format", self.text.format if self.text else None)
 
     @property
-    def messages(self) -> list[Message]:
+    def messages(self) -> list[ChatMessage]:
         """The turns of the input, without tool calls and their outputs."""
         if isinstance(self.input, str):
-            return [Message(role="user", content=self.input)]
+            return [ChatMessage(role="user", content=self.input)]
         return [
-            Message(role=item.role, content=_parts(item.content))
+            ChatMessage(role=item.role, content=_keep_dicts(item.content))
             for item in self.input
             if item.role is not None
         ]
@@ -193,7 +201,7 @@ class ChatTurn:
     reply: str | None = None
 
 
-def turn_of(messages: Sequence[Message], before: Dialogue = ()) -> ChatTurn:
+def parse_turn(messages: Sequence[ChatMessage], before: Dialogue = ()) -> ChatTurn:
     """Find the last question of a conversation.
 
     Args:
@@ -207,36 +215,40 @@ def turn_of(messages: Sequence[Message], before: Dialogue = ()) -> ChatTurn:
     last = max(
         (index for index, message in enumerate(messages) if message.role == "user"), default=None
     )
-    question = _text(messages[last].content) if last is not None else ""
+    question = _join_texts(messages[last].content) if last is not None else ""
     if last is None or not question.strip():
         raise Problem(
             400, "no_question", "messages: the user's last message has no text; send a question"
         )
     # Chores are answered first: their prompts hold a whole chat, which is no history.
-    if (reply := chore(question)) is not None:
+    if (reply := answer_chore(question)) is not None:
         return ChatTurn(question=question, reply=reply)
     turns = [
-        {"role": message.role, "content": said(_text(message.content))}
+        {"role": message.role, "content": strip_frame(_join_texts(message.content))}
         for message in messages[:last]
     ]
     history = parse_dialogue([*before, *turns], "messages")
-    return ChatTurn(question=question_in(question).strip(), history=history)
+    return ChatTurn(question=extract_question(question).strip(), history=history)
 
 
-def _parts(content: str | list[Any] | None) -> str | list[dict[str, Any]] | None:
+def _keep_dicts(content: str | list[Any] | None) -> str | list[dict[str, Any]] | None:
     if isinstance(content, list):
         return [part for part in content if isinstance(part, dict)]
     return content
 
 
-def _text(content: str | list[dict[str, Any]] | None) -> str:
+def _join_texts(content: str | list[dict[str, Any]] | None) -> str:
     """Return a text, or the joined texts of several elements; images and files are ignored."""
     if isinstance(content, list):
-        texts = (part.get("text") for part in content if str(part.get("type", "text")) in _PARTS)
+        texts = (
+            part.get("text") for part in content if str(part.get("type", "text")) in _TEXT_TYPES
+        )
         return "\n".join(text for text in texts if isinstance(text, str))
     return content or ""
 
 
 def _check_format(param: str, text_format: Mapping[str, Any] | None) -> None:
     if text_format is not None and text_format.get("type", "text") != "text":
-        raise refuse(param, "answers are text; the whole answer stands in the field `fathom`")
+        raise build_parameter_problem(
+            param, "answers are text; the whole answer stands in the field `fathom`"
+        )

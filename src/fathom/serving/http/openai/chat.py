@@ -11,54 +11,78 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from fathom.runs.concurrency import FinalEvent
-from fathom.serving.http.dependencies import Ask, Here, MayRead
+from fathom.serving.http.dependencies import CurrentWorkspace, ReadCaller, Runner
 from fathom.serving.http.openai.address import PageUrl
-from fathom.serving.http.openai.bodies import ChatBody, turn_of
-from fathom.serving.http.openai.cited_text import CitedText, Source, cited_text
-from fathom.serving.http.openai.errors import OpenAIRoute, check_came_through, last_chunk
-from fathom.serving.http.streams import Event, json_reply, json_text, streamed, while_connected
-from fathom.serving.http.telling import Ear, Ended, Told, answer_json
+from fathom.serving.http.openai.bodies import ChatBody, parse_turn
+from fathom.serving.http.openai.cited_text import CitedText, Source, render_cited_text
+from fathom.serving.http.openai.errors import (
+    OpenAIRoute,
+    build_error_chunk,
+    require_finished_answer,
+)
+from fathom.serving.http.streams import (
+    ServerEvent,
+    build_event_stream,
+    build_json_reply,
+    encode_json,
+    run_while_connected,
+)
+from fathom.serving.http.telling import ProgressEvent, ProgressListener, StepEnd, build_answer_json
 from fathom.serving.shapes import harmless
 from fathom.types import Answer
 from fathom.usage import Usage
 
 router = APIRouter(route_class=OpenAIRoute)
-DONE = Event("", "[DONE]")
+DONE = ServerEvent("", "[DONE]")
 """The end of a stream, as OpenAI's clients expect it."""
 
 
 @router.post("/chat/completions")
-async def chat(
-    body: ChatBody, request: Request, asking: Ask, space: Here, caller: MayRead, page: PageUrl
+async def create_chat_completion(
+    body: ChatBody,
+    request: Request,
+    asking: Runner,
+    space: CurrentWorkspace,
+    caller: ReadCaller,
+    page: PageUrl,
 ) -> Response:
     """Answer a conversation's last question, with citation marks, a list of sources and links."""
     body.check()
     stopping = request.app.state.stopping
-    turn = await asyncio.to_thread(turn_of, body.messages)
-    question = body.asked(turn, body.reasoning_effort, space.engine.settings)
+    turn = await asyncio.to_thread(parse_turn, body.messages)
+    question = body.build_question(turn, body.reasoning_effort, space.engine.settings)
     options = body.stream_options
-    completion = Completion(
+    completion = ChatCompletion(
         model=body.model, base_url=page, with_usage=bool(options and options.include_usage)
     )
     if turn.reply is not None:
         text = CitedText(text=turn.reply, sources=())
         if not body.stream:
-            return json_reply(completion.whole(text, Usage()))
-        return streamed(
-            _all(completion.begun(), completion.answered(text), completion.ended(Usage())), stopping
+            return build_json_reply(completion.build_object(text, Usage()))
+        return build_event_stream(
+            _stream_all(
+                completion.iterate_first_chunks(),
+                completion.iterate_answer_chunks(text),
+                completion.iterate_last_chunks(Usage()),
+            ),
+            stopping,
         )
     if body.stream:
-        events = asking.stream(caller, space, question, Ear)
+        events = asking.stream(caller, space, question, ProgressListener)
         # What can fail early has failed when the first event is there: it gets its own status.
-        first = await while_connected(request, anext(events))
-        return streamed(_chunks(completion, first, events), stopping, last_chunk)
-    answer = await while_connected(request, asking.answer(caller, space, question))
-    check_came_through(answer)
-    return json_reply(completion.whole(cited_text(answer, page), answer.usage, answer))
+        first = await run_while_connected(request, anext(events))
+        return build_event_stream(
+            _stream_chunks(completion, first, events), stopping, build_error_chunk
+        )
+    answer = await run_while_connected(request, asking.answer(caller, space, question))
+    require_finished_answer(answer)
+    return build_json_reply(
+        completion.build_object(render_cited_text(answer, page), answer.usage, answer)
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Completion:
+class ChatCompletion:
     """A completion, as one object or as the chunks of a stream.
 
     Attributes:
@@ -74,93 +98,103 @@ class Completion:
     id: str = field(default_factory=lambda: f"chatcmpl-{uuid.uuid4().hex}")
     created: int = field(default_factory=lambda: int(time.time()))
 
-    def whole(self, text: CitedText, usage: Usage, answer: Answer | None = None) -> dict[str, Any]:
+    def build_object(
+        self, text: CitedText, usage: Usage, answer: Answer | None = None
+    ) -> dict[str, Any]:
         """Build the completion as one object; `fathom` holds the answer as in `/api/v1/ask`."""
         message = {
             "role": "assistant",
             "content": text.text,
             "refusal": None,
-            "annotations": _annotations(text.sources),
+            "annotations": _build_annotations(text.sources),
         }
         choice = {"index": 0, "message": message, "logprobs": None, "finish_reason": "stop"}
         return {
-            **self._head("chat.completion"),
+            **self._build_head("chat.completion"),
             "choices": [choice],
-            "usage": usage_json(usage),
-            **_own(answer),
+            "usage": build_usage_json(usage),
+            **_build_fathom_field(answer),
         }
 
-    def begun(self) -> Iterator[dict[str, Any]]:
+    def iterate_first_chunks(self) -> Iterator[dict[str, Any]]:
         """Yield the first chunk."""
-        yield self._chunk({"role": "assistant", "content": ""})
+        yield self._build_chunk({"role": "assistant", "content": ""})
 
-    def status(self, description: str, *, done: bool = False) -> dict[str, Any]:
+    def build_status_chunk(self, description: str, *, done: bool = False) -> dict[str, Any]:
         """Build the chunk of a status, which Open WebUI shows and other clients ignore."""
         event = {"type": "status", "data": {"description": harmless(description), "done": done}}
-        return {**self._chunk({}), "event": event}
+        return {**self._build_chunk({}), "event": event}
 
-    def answered(self, text: CitedText) -> Iterator[dict[str, Any]]:
+    def iterate_answer_chunks(self, text: CitedText) -> Iterator[dict[str, Any]]:
         """Yield the text by lines, then each source, with its quote for Open WebUI."""
         for line in text.text.splitlines(keepends=True):
-            yield self._chunk({"content": line})
+            yield self._build_chunk({"content": line})
         for source in text.sources:
-            chunk = self._chunk({"annotations": _annotations([source])})
-            yield {**chunk, "event": _source_event(source)}
+            chunk = self._build_chunk({"annotations": _build_annotations([source])})
+            yield {**chunk, "event": _build_source_event(source)}
 
-    def ended(self, usage: Usage, answer: Answer | None = None) -> Iterator[dict[str, Any]]:
+    def iterate_last_chunks(
+        self, usage: Usage, answer: Answer | None = None
+    ) -> Iterator[dict[str, Any]]:
         """Yield the last chunks."""
-        yield {**self._chunk({}, finish_reason="stop"), **_own(answer)}
+        yield {**self._build_chunk({}, finish_reason="stop"), **_build_fathom_field(answer)}
         if self.with_usage:
-            head = self._head("chat.completion.chunk")
-            yield {**head, "choices": [], "usage": usage_json(usage)}
+            head = self._build_head("chat.completion.chunk")
+            yield {**head, "choices": [], "usage": build_usage_json(usage)}
 
-    def _chunk(self, delta: dict[str, Any], finish_reason: str | None = None) -> dict[str, Any]:
+    def _build_chunk(
+        self, delta: dict[str, Any], finish_reason: str | None = None
+    ) -> dict[str, Any]:
         choice = {"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish_reason}
-        return {**self._head("chat.completion.chunk"), "choices": [choice]}
+        return {**self._build_head("chat.completion.chunk"), "choices": [choice]}
 
-    def _head(self, kind: str) -> dict[str, Any]:
+    def _build_head(self, kind: str) -> dict[str, Any]:
         return {"id": self.id, "object": kind, "created": self.created, "model": self.model}
 
 
-async def _chunks(
-    completion: Completion, first: Told | FinalEvent, rest: AsyncGenerator[Told | FinalEvent, None]
-) -> AsyncGenerator[Event, None]:
+async def _stream_chunks(
+    completion: ChatCompletion,
+    first: ProgressEvent | FinalEvent,
+    rest: AsyncGenerator[ProgressEvent | FinalEvent, None],
+) -> AsyncGenerator[ServerEvent, None]:
     """Yield the chunks of a question's events.
 
     Sentences that are not final yet are left out: a chat cannot take back what it has shown, and
     must show what is stored.
     """
     try:
-        for chunk in (*completion.begun(), *_progress(completion, first)):
-            yield _event(chunk)
+        for chunk in (*completion.iterate_first_chunks(), *_iterate_chunks(completion, first)):
+            yield _build_event(chunk)
         async for event in rest:
-            for chunk in _progress(completion, event):
-                yield _event(chunk)
+            for chunk in _iterate_chunks(completion, event):
+                yield _build_event(chunk)
         yield DONE
     finally:
         await rest.aclose()
 
 
-def _progress(completion: Completion, event: Told | FinalEvent) -> Iterator[dict[str, Any]]:
-    if isinstance(event, Ended):
+def _iterate_chunks(
+    completion: ChatCompletion, event: ProgressEvent | FinalEvent
+) -> Iterator[dict[str, Any]]:
+    if isinstance(event, StepEnd):
         step = event.step
-        yield completion.status(
+        yield completion.build_status_chunk(
             f"{step.name}: {step.reason or step.verdict or step.error or 'done'}"
         )
     elif isinstance(event, FinalEvent):
         answer = event.answer
-        check_came_through(answer)
-        yield from completion.answered(cited_text(answer, completion.base_url))
-        yield completion.status(_summary(answer), done=True)
-        yield from completion.ended(answer.usage, answer)
+        require_finished_answer(answer)
+        yield from completion.iterate_answer_chunks(render_cited_text(answer, completion.base_url))
+        yield completion.build_status_chunk(_summarize_answer(answer), done=True)
+        yield from completion.iterate_last_chunks(answer.usage, answer)
 
 
-def _summary(answer: Answer) -> str:
+def _summarize_answer(answer: Answer) -> str:
     confidence = "" if answer.confidence is None else f", confidence {answer.confidence:.2f}"
     return f"{answer.strategy}: {answer.status}{confidence}, {answer.usage.seconds:.1f} s"
 
 
-def usage_json(usage: Usage) -> dict[str, Any]:
+def build_usage_json(usage: Usage) -> dict[str, Any]:
     """Build the usage of language models; zeros if none was called."""
     return {
         "prompt_tokens": usage.prompt_tokens,
@@ -169,11 +203,11 @@ def usage_json(usage: Usage) -> dict[str, Any]:
     }
 
 
-def _own(answer: Answer | None) -> dict[str, Any]:
-    return {} if answer is None else {"fathom": answer_json(answer)}
+def _build_fathom_field(answer: Answer | None) -> dict[str, Any]:
+    return {} if answer is None else {"fathom": build_answer_json(answer)}
 
 
-def _annotations(sources: Sequence[Source]) -> list[dict[str, Any]]:
+def _build_annotations(sources: Sequence[Source]) -> list[dict[str, Any]]:
     return [
         {
             "type": "url_citation",
@@ -188,7 +222,7 @@ def _annotations(sources: Sequence[Source]) -> list[dict[str, Any]]:
     ]
 
 
-def _source_event(source: Source) -> dict[str, Any]:
+def _build_source_event(source: Source) -> dict[str, Any]:
     """Build the event of a source with its whole quote, as Open WebUI stores it."""
     return {
         "type": "source",
@@ -200,12 +234,12 @@ def _source_event(source: Source) -> dict[str, Any]:
     }
 
 
-def _event(chunk: dict[str, Any]) -> Event:
-    return Event("", json_text(chunk))
+def _build_event(chunk: dict[str, Any]) -> ServerEvent:
+    return ServerEvent("", encode_json(chunk))
 
 
-async def _all(*groups: Iterator[dict[str, Any]]) -> AsyncGenerator[Event, None]:
+async def _stream_all(*groups: Iterator[dict[str, Any]]) -> AsyncGenerator[ServerEvent, None]:
     for group in groups:
         for chunk in group:
-            yield _event(chunk)
+            yield _build_event(chunk)
     yield DONE

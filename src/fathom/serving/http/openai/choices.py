@@ -9,7 +9,7 @@ from fastapi import APIRouter, Path
 from fathom.extensions import names
 from fathom.serving.budgets import Effort
 from fathom.serving.http.api import EFFORTS
-from fathom.serving.http.dependencies import Here, MayRead
+from fathom.serving.http.dependencies import CurrentWorkspace, ReadCaller
 from fathom.serving.http.openai.errors import OpenAIRoute
 from fathom.serving.http.problems import Problem
 
@@ -27,7 +27,7 @@ class Choice:
     effort: Effort | None = None
 
 
-def choices() -> Mapping[str, Choice]:
+def list_choices() -> Mapping[str, Choice]:
     """Return all choices by name: `fathom`, `fathom-high`, `fathom-anchor-low`, and so on."""
     by_name: dict[str, Choice] = {}
     for strategy in (None, *names("strategy")):
@@ -38,13 +38,13 @@ def choices() -> Mapping[str, Choice]:
     return by_name
 
 
-def choice_of(model: str) -> Choice:
+def get_choice(model: str) -> Choice:
     """Return the choice of a model's name.
 
     Raises:
         Problem: If there is no such model (404).
     """
-    choice = choices().get(model)
+    choice = list_choices().get(model)
     if choice is None:
         raise Problem(
             404,
@@ -56,24 +56,24 @@ def choice_of(model: str) -> Choice:
 
 
 @router.get("/models")
-def models(space: Here, _: MayRead) -> Any:  # noqa: ANN401 - JSON
+def list_models(space: CurrentWorkspace, _: ReadCaller) -> Any:  # noqa: ANN401 - JSON
     """List the strategies as models; the default effort has no name of its own."""
     default_effort = space.engine.settings.budget.effort
     data = [
-        _model(name, choice)
-        for name, choice in choices().items()
+        _describe_model(name, choice)
+        for name, choice in list_choices().items()
         if choice.effort != default_effort
     ]
-    return {"object": "list", "data": [*data, _model(EMBEDDING, None)]}
+    return {"object": "list", "data": [*data, _describe_model(EMBEDDING, None)]}
 
 
 @router.get("/models/{name}")
-def model(name: Annotated[str, Path(max_length=200)], _: MayRead) -> Any:  # noqa: ANN401 - JSON
+def get_model(name: Annotated[str, Path(max_length=200)], _: ReadCaller) -> Any:  # noqa: ANN401 - JSON
     """Get one model."""
-    return _model(name, None if name == EMBEDDING else choice_of(name))
+    return _describe_model(name, None if name == EMBEDDING else get_choice(name))
 
 
-def _model(name: str, choice: Choice | None) -> dict[str, Any]:
+def _describe_model(name: str, choice: Choice | None) -> dict[str, Any]:
     if choice is None:
         title = "Fathom's embedder"
     else:

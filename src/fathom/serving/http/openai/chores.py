@@ -25,23 +25,23 @@ _CONTEXT = re.compile(
 )
 
 
-def chore(prompt: str) -> str | None:
+def answer_chore(prompt: str) -> str | None:
     """Answer a chore; `None` if the prompt is a question after all.
 
     Known are Open WebUI's prompts for titles, tags, follow-up questions, search queries, prompts of
     images and completions, and LibreChat's prompts for titles.
     """
     if _LIBRECHAT.match(prompt):
-        return _title(next(_turns(prompt, "User"), ""))
-    form, chat = _FORM.search(prompt), _chat_in(prompt)
+        return _make_title(next(_iterate_messages(prompt, "User"), ""))
+    form, chat = _FORM.search(prompt), _extract_chat(prompt)
     if not _OPEN_WEBUI.match(prompt) or form is None or chat is None:
         return None
     reply = _REPLIES.get(form[1])
-    questions = list(_turns(chat, "USER"))
+    questions = list(_iterate_messages(chat, "USER"))
     return json.dumps({form[1]: reply(questions) if reply else ""}, ensure_ascii=False)
 
 
-def question_in(prompt: str) -> str:
+def extract_question(prompt: str) -> str:
     """Return the user's question, without the documents that Open WebUI puts before it.
 
     If nothing follows the documents, return the prompt unchanged.
@@ -50,7 +50,7 @@ def question_in(prompt: str) -> str:
     return (prompt[context.end() :] if context else prompt) or prompt
 
 
-def _chat_in(prompt: str) -> str | None:
+def _extract_chat(prompt: str) -> str | None:
     """Return the text between the first mark of a chat's begin and the last of its end."""
     begin, end = _CHAT
     _, has_begin, rest = prompt.partition(begin)
@@ -59,7 +59,7 @@ def _chat_in(prompt: str) -> str | None:
     return chat.removeprefix("\n") if has_begin and has_end else None
 
 
-def _turns(chat: str, speaker: str) -> Iterator[str]:
+def _iterate_messages(chat: str, speaker: str) -> Iterator[str]:
     """Yield a speaker's messages, in order."""
     _, *fields = _TURN.split(chat)
     for name, message in zip(fields[::2], fields[1::2], strict=True):
@@ -67,7 +67,7 @@ def _turns(chat: str, speaker: str) -> Iterator[str]:
             yield " ".join(message.split())
 
 
-def _title(question: str) -> str:
+def _make_title(question: str) -> str:
     """Return the question itself, cut at a word."""
     line = " ".join(question.split())
     if len(line) <= LONGEST_TITLE:
@@ -75,7 +75,7 @@ def _title(question: str) -> str:
     return f"{line[:LONGEST_TITLE].rpartition(' ')[0] or line[:LONGEST_TITLE]}…"
 
 
-def _tags(questions: list[str]) -> list[str]:
+def _choose_tags(questions: list[str]) -> list[str]:
     """Return the longest content words."""
     words = dict.fromkeys(word for question in questions for word in ContentTerms().words(question))
     candidates = (word for word in words if word.isalpha() and len(word) > 3)
@@ -85,8 +85,8 @@ def _tags(questions: list[str]) -> list[str]:
 
 
 _REPLIES: Mapping[str, Callable[[list[str]], object]] = {
-    "title": lambda questions: _title(questions[0] if questions else ""),
-    "tags": _tags,
+    "title": lambda questions: _make_title(questions[0] if questions else ""),
+    "tags": _choose_tags,
     # Good follow-up questions would need a search, which a chore must not cost.
     "follow_ups": lambda _: [],
     "queries": lambda questions: questions[-1:],

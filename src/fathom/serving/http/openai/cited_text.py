@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
 
-from fathom.serving.http.openai.markdown import inert, inert_line, label
+from fathom.serving.http.openai.markdown import escape_label, escape_line, escape_markdown
 from fathom.serving.shapes import harmless
 from fathom.serving.wording import (
     LANGUAGES,
@@ -27,7 +27,7 @@ _HEADS = "|".join(re.escape(head) for words in LANGUAGES for head in (words.sour
 _UNDERSTOOD = "|".join(re.escape(words.understood) for words in LANGUAGES)
 # `(?<!\n)` starts at the first of several line breaks only: a client can send any number of
 # them, and trying each one would take quadratic time.
-_OURS = re.compile(rf"\A\*(?:{_UNDERSTOOD}): .*\*\n+|(?<!\n)\n+\*\*(?:{_HEADS})\*\*\n[\s\S]*\Z")
+_FRAME = re.compile(rf"\A\*(?:{_UNDERSTOOD}): .*\*\n+|(?<!\n)\n+\*\*(?:{_HEADS})\*\*\n[\s\S]*\Z")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +56,7 @@ class CitedText:
     sources: tuple[Source, ...]
 
 
-def cited_text(answer: Answer, base_url: str) -> CitedText:
+def render_cited_text(answer: Answer, base_url: str) -> CitedText:
     """Render an answer, or an abstention, for a chat client.
 
     Args:
@@ -64,29 +64,29 @@ def cited_text(answer: Answer, base_url: str) -> CitedText:
         base_url: The address of the page, ending in a slash; the links lead there.
     """
     wording = wording_for(answer.standalone_question or answer.question)
-    text = "\n\n".join(_parts(answer, wording, base_url))
-    sources = (_source(citation, text, wording, base_url) for citation in answer.citations)
+    text = "\n\n".join(_iterate_blocks(answer, wording, base_url))
+    sources = (_build_source(citation, text, wording, base_url) for citation in answer.citations)
     return CitedText(text=text, sources=tuple(sources))
 
 
-def said(text: str) -> str:
+def strip_frame(text: str) -> str:
     """Return the answer's own sentences from a text that `cited_text` rendered.
 
     A client sends the text back as the history of the next question; the list of sources is not
     part of what was said.
     """
-    return _OURS.sub("", text)
+    return _FRAME.sub("", text)
 
 
-def link_to(citation: Citation, base_url: str) -> str:
+def build_link(citation: Citation, base_url: str) -> str:
     """Return the link to the page at the quote, or to the page of the web at its first words."""
     if citation.source == "web":
-        return _web_link(citation) or base_url
+        return _build_web_link(citation) or base_url
     document = quote(citation.document, safe="")
     return f"{base_url}#/documents/{document}?start={citation.start}&end={citation.end}"
 
 
-def _web_link(citation: Citation) -> str:
+def _build_web_link(citation: Citation) -> str:
     """Return the address with a text fragment, as browsers know it; empty if it has no web page."""
     address = citation.document.removeprefix("web:")
     if urlsplit(address).scheme not in {"http", "https"}:
@@ -98,28 +98,28 @@ def _web_link(citation: Citation) -> str:
     return f"{plain}{'' if '#' in plain else '#'}:~:text={text}"
 
 
-def _parts(answer: Answer, wording: Wording, base_url: str) -> Iterator[str]:
+def _iterate_blocks(answer: Answer, wording: Wording, base_url: str) -> Iterator[str]:
     if answer.standalone_question not in {None, answer.question}:
-        understood = inert_line(str(answer.standalone_question), 2 * LONGEST_QUOTE)
+        understood = escape_line(str(answer.standalone_question), 2 * LONGEST_QUOTE)
         yield f"*{wording.understood}: {understood}*"
-    yield from _said(answer, wording)
+    yield from _iterate_answer_blocks(answer, wording)
     if answer.citations:
         head = wording.sources if answer.status == "answered" else wording.nearest
-        lines = (_listed(citation, wording, base_url) for citation in answer.citations)
+        lines = (_format_source_line(citation, wording, base_url) for citation in answer.citations)
         yield "\n".join([f"**{head}**", "", *lines])
-    yield from (f"{wording.warning}: {inert_line(warning, 500)}" for warning in answer.warnings)
+    yield from (f"{wording.warning}: {escape_line(warning, 500)}" for warning in answer.warnings)
 
 
-def _said(answer: Answer, wording: Wording) -> Iterator[str]:
+def _iterate_answer_blocks(answer: Answer, wording: Wording) -> Iterator[str]:
     if answer.status != "answered":
         reason = wording.reasons.get(answer.stop_reason, answer.stop_reason)
         yield f"{wording.unknown}: {reason}."
         return
     if short := short_answer(answer):
-        yield f"**{inert_line(short, LONGEST_QUOTE)}**"
+        yield f"**{escape_line(short, LONGEST_QUOTE)}**"
     if alternatives := readings(answer):
         lines = (
-            f"- {inert_line(reading.text, LONGEST_QUOTE)} "
+            f"- {escape_line(reading.text, LONGEST_QUOTE)} "
             + "".join(f"[{n}]" for n in reading.citations)
             + (f" ({wording.refuted})" if reading.refuted else "")
             for reading in alternatives
@@ -127,28 +127,28 @@ def _said(answer: Answer, wording: Wording) -> Iterator[str]:
         yield "\n".join([f"{wording.differing}:", "", *lines])
     marks = frozenset(citation.n for citation in answer.citations)
     # Two spaces before a line break keep it in Markdown.
-    yield inert(answer.answer, marks).replace("\n", "  \n")
+    yield escape_markdown(answer.answer, marks).replace("\n", "  \n")
     if answer.stop_reason == PARTIAL_LIST:
         yield wording.partial
 
 
-def _listed(citation: Citation, wording: Wording, base_url: str) -> str:
-    name = label(_name(citation, wording), LONGEST_NAME)
-    shown_quote = inert_line(citation.quote, LONGEST_QUOTE)
-    return f"- [{citation.n}] [{name}]({link_to(citation, base_url)}): “{shown_quote}”"
+def _format_source_line(citation: Citation, wording: Wording, base_url: str) -> str:
+    name = escape_label(_name_source(citation, wording), LONGEST_NAME)
+    shown_quote = escape_line(citation.quote, LONGEST_QUOTE)
+    return f"- [{citation.n}] [{name}]({build_link(citation, base_url)}): “{shown_quote}”"
 
 
-def _source(citation: Citation, text: str, wording: Wording, base_url: str) -> Source:
+def _build_source(citation: Citation, text: str, wording: Wording, base_url: str) -> Source:
     mark = f"[{citation.n}]"
     start = text.find(mark)
     return Source(
         citation=citation,
-        name=" ".join(str(harmless(_name(citation, wording))).split()),
-        url=link_to(citation, base_url),
+        name=" ".join(str(harmless(_name_source(citation, wording))).split()),
+        url=build_link(citation, base_url),
         start=start,
         end=start + len(mark),
     )
 
 
-def _name(citation: Citation, wording: Wording) -> str:
+def _name_source(citation: Citation, wording: Wording) -> str:
     return place_name(citation, wording) or citation.path or citation.document

@@ -11,12 +11,12 @@ from starlette.responses import Response
 
 from fathom.engine import Engine
 from fathom.models.base import Embedder, Matrix
-from fathom.serving.http.dependencies import Ask, Here, MayRead
+from fathom.serving.http.dependencies import CurrentWorkspace, ReadCaller, Runner
 from fathom.serving.http.openai.bodies import EmbeddingsBody
 from fathom.serving.http.openai.choices import EMBEDDING
-from fathom.serving.http.openai.errors import OpenAIRoute, refuse
+from fathom.serving.http.openai.errors import OpenAIRoute, build_parameter_problem
 from fathom.serving.http.problems import Problem
-from fathom.serving.http.streams import json_reply, while_connected
+from fathom.serving.http.streams import build_json_reply, run_while_connected
 
 router = APIRouter(route_class=OpenAIRoute)
 MOST_TEXTS = 2_048
@@ -26,32 +26,32 @@ BATCH = 32
 
 
 @router.post("/embeddings")
-async def embeddings(
-    body: EmbeddingsBody, request: Request, asking: Ask, space: Here, _: MayRead
+async def create_embeddings(
+    body: EmbeddingsBody, request: Request, asking: Runner, space: CurrentWorkspace, _: ReadCaller
 ) -> Response:
     """Embed texts as unit vectors, as the index embeds its chunks."""
-    texts = _texts(body)
+    texts = _check_texts(body)
 
     async def work() -> tuple[Matrix, int]:
-        async with asking.admission.turn():
-            embedder = await asyncio.to_thread(_embedder, space.engine, body)
-            return await _embedded(embedder, texts)
+        async with asking.admission.take_turn():
+            embedder = await asyncio.to_thread(_choose_embedder, space.engine, body)
+            return await _embed_texts(embedder, texts)
 
-    vectors, tokens = await while_connected(request, work())
+    vectors, tokens = await run_while_connected(request, work())
     as_floats = body.encoding_format != "base64"
     data = [
         {
             "object": "embedding",
             "index": index,
-            "embedding": vector.tolist() if as_floats else _base64(vector),
+            "embedding": vector.tolist() if as_floats else _encode_base64(vector),
         }
         for index, vector in enumerate(vectors)
     ]
     usage = {"prompt_tokens": tokens, "total_tokens": tokens}
-    return json_reply({"object": "list", "model": body.model, "data": data, "usage": usage})
+    return build_json_reply({"object": "list", "model": body.model, "data": data, "usage": usage})
 
 
-def _embedder(engine: Engine, body: EmbeddingsBody) -> Embedder:
+def _choose_embedder(engine: Engine, body: EmbeddingsBody) -> Embedder:
     if body.model not in {EMBEDDING, engine.settings.models.embedder}:
         raise Problem(
             404,
@@ -61,14 +61,14 @@ def _embedder(engine: Engine, body: EmbeddingsBody) -> Embedder:
         )
     embedder = engine.embedder
     if body.dimensions not in {None, embedder.dimension}:
-        raise refuse("dimensions", f"this model has {embedder.dimension}")
+        raise build_parameter_problem("dimensions", f"this model has {embedder.dimension}")
     return engine.assembly.question_embedder if body.input_type == "query" else embedder
 
 
-def _texts(body: EmbeddingsBody) -> Sequence[str]:
+def _check_texts(body: EmbeddingsBody) -> Sequence[str]:
     entries = [body.input] if isinstance(body.input, str) else body.input
     if not all(isinstance(entry, str) for entry in entries):
-        raise refuse(
+        raise build_parameter_problem(
             "input",
             "send texts, not tokens; with LangChain set check_embedding_ctx_length=False",
         )
@@ -80,7 +80,7 @@ def _texts(body: EmbeddingsBody) -> Sequence[str]:
     return texts
 
 
-async def _embedded(embedder: Embedder, texts: Sequence[str]) -> tuple[Matrix, int]:
+async def _embed_texts(embedder: Embedder, texts: Sequence[str]) -> tuple[Matrix, int]:
     """Return the vectors, and the number of tokens read."""
     vectors: list[Matrix] = []
     tokens = 0
@@ -91,6 +91,6 @@ async def _embedded(embedder: Embedder, texts: Sequence[str]) -> tuple[Matrix, i
     return np.concatenate(vectors), tokens
 
 
-def _base64(vector: Any) -> str:  # noqa: ANN401 - a row of a matrix
+def _encode_base64(vector: Any) -> str:  # noqa: ANN401 - a row of a matrix
     """Encode a vector as OpenAI does: little-endian float32."""
     return base64.b64encode(vector.astype("<f4").tobytes()).decode()

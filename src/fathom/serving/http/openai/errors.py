@@ -10,8 +10,8 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 from typing_extensions import override
 
-from fathom.serving.http.problems import Problem, problem_of, problem_of_http
-from fathom.serving.http.streams import Event, json_text
+from fathom.serving.http.problems import Problem, build_http_problem, build_problem
+from fathom.serving.http.streams import ServerEvent, encode_json
 from fathom.types import Answer
 
 _TYPES = {
@@ -29,20 +29,20 @@ class OpenAIRoute(APIRoute):
     def get_route_handler(self) -> Handler:
         handle = super().get_route_handler()
 
-        async def told(request: Request) -> Response:
+        async def handle_request(request: Request) -> Response:
             try:
                 return await handle(request)
             except RequestValidationError as error:
-                return _invalid(error)
+                return _build_validation_response(error)
             except HTTPException as error:
-                return _response(problem_of_http(error))
+                return _build_response(build_http_problem(error))
             except Exception as error:  # noqa: BLE001 - every error becomes a reply
-                return _response(problem_of(error))
+                return _build_response(build_problem(error))
 
-        return told
+        return handle_request
 
 
-def error_json(problem: Problem, param: str | None = None) -> dict[str, Any]:
+def build_error_json(problem: Problem, param: str | None = None) -> dict[str, Any]:
     """Build the error as the body of a reply, or as the last chunk of a stream."""
     default_type = "server_error" if problem.status >= 500 else "invalid_request_error"
     return {
@@ -55,12 +55,12 @@ def error_json(problem: Problem, param: str | None = None) -> dict[str, Any]:
     }
 
 
-def last_chunk(problem: Problem) -> Event:
+def build_error_chunk(problem: Problem) -> ServerEvent:
     """Build the event that ends a failed stream."""
-    return Event("", json_text(error_json(problem)))
+    return ServerEvent("", encode_json(build_error_json(problem)))
 
 
-def check_came_through(answer: Answer) -> None:
+def require_finished_answer(answer: Answer) -> None:
     """Refuse a failed run; answers and abstentions pass.
 
     Raises:
@@ -70,22 +70,24 @@ def check_came_through(answer: Answer) -> None:
         raise Problem(502, "answer_failed", f"no answer: {answer.stop_reason}")
 
 
-def refuse(param: str, reason: str) -> Problem:
+def build_parameter_problem(param: str, reason: str) -> Problem:
     """Build the problem of a parameter that cannot be satisfied."""
     return Problem(400, "unsupported_parameter", f"{param}: {reason}")
 
 
-def _response(problem: Problem, param: str | None = None) -> Response:
+def _build_response(problem: Problem, param: str | None = None) -> Response:
     # Without this header OpenAI's own clients retry every 409, 429 and 5xx.
     should_retry = "true" if problem.retry_after is not None else "false"
-    headers = {**problem.response().headers, "x-should-retry": should_retry}
+    headers = {**problem.build_response().headers, "x-should-retry": should_retry}
     for header in ("content-length", "content-type"):
         headers.pop(header, None)
-    return JSONResponse(error_json(problem, param), status_code=problem.status, headers=headers)
+    return JSONResponse(
+        build_error_json(problem, param), status_code=problem.status, headers=headers
+    )
 
 
-def _invalid(error: RequestValidationError) -> Response:
+def _build_validation_response(error: RequestValidationError) -> Response:
     first = error.errors()[0]
     place = ".".join(str(part) for part in first["loc"] if part != "body")
     problem = Problem(400, "invalid_request", f"{place or 'the body'}: {first['msg']}")
-    return _response(problem, place or None)
+    return _build_response(problem, place or None)

@@ -27,7 +27,7 @@ _ACTIVE = re.compile(
 )
 
 
-def inert(text: str, marks: frozenset[int] = frozenset()) -> str:
+def escape_markdown(text: str, marks: frozenset[int] = frozenset()) -> str:
     """Escape all that Markdown or a chat client would interpret.
 
     Args:
@@ -35,22 +35,22 @@ def inert(text: str, marks: frozenset[int] = frozenset()) -> str:
         marks: The numbers whose marks, such as `[1]`, are true citation marks.
     """
 
-    def quiet(match: re.Match[str]) -> str:
+    def escape_match(match: re.Match[str]) -> str:
         mark, whole = match["mark"], match[0]
         if mark is not None:
             is_mark = mark.isdecimal() and int(mark) in marks
             return whole if is_mark else rf"{whole[:-1]}\]"
         return "&lt;" if match["tag"] else f"\\{whole}"
 
-    return _ACTIVE.sub(quiet, harmless(text))
+    return _ACTIVE.sub(escape_match, harmless(text))
 
 
-def inert_line(text: str, longest: int) -> str:
+def escape_line(text: str, longest: int) -> str:
     """Escape a text as one line of at most so many characters of the text."""
     line = " ".join(text.split())
-    return inert(line if len(line) <= longest else f"{line[:longest].rstrip()}…")
+    return escape_markdown(line if len(line) <= longest else f"{line[:longest].rstrip()}…")
 
 
-def label(text: str, longest: int) -> str:
+def escape_label(text: str, longest: int) -> str:
     """Escape a text as a line inside a link, where brackets become round."""
-    return inert_line(text.translate({ord("["): "(", ord("]"): ")"}), longest)
+    return escape_line(text.translate({ord("["): "(", ord("]"): ")"}), longest)

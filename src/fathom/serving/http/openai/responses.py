@@ -22,15 +22,21 @@ from fathom.index.traces import TraceMissing
 from fathom.question.conversation import Dialogue, DialogueTurn, parse_dialogue
 from fathom.runs.concurrency import FinalEvent
 from fathom.runs.trace import Trace
-from fathom.serving.http.dependencies import Ask, Here, MayRead
+from fathom.serving.http.dependencies import CurrentWorkspace, ReadCaller, Runner
 from fathom.serving.http.openai.address import PageUrl
-from fathom.serving.http.openai.bodies import ResponsesBody, turn_of
+from fathom.serving.http.openai.bodies import ResponsesBody, parse_turn
 from fathom.serving.http.openai.choices import NAME
-from fathom.serving.http.openai.cited_text import CitedText, cited_text
-from fathom.serving.http.openai.errors import OpenAIRoute, check_came_through, error_json
+from fathom.serving.http.openai.cited_text import CitedText, render_cited_text
+from fathom.serving.http.openai.errors import OpenAIRoute, build_error_json, require_finished_answer
 from fathom.serving.http.problems import Problem
-from fathom.serving.http.streams import Event, json_reply, json_text, streamed, while_connected
-from fathom.serving.http.telling import Ear, Told, answer_json
+from fathom.serving.http.streams import (
+    ServerEvent,
+    build_event_stream,
+    build_json_reply,
+    encode_json,
+    run_while_connected,
+)
+from fathom.serving.http.telling import ProgressEvent, ProgressListener, build_answer_json
 from fathom.types import Answer
 from fathom.usage import Usage
 
@@ -42,38 +48,53 @@ ResponseId = Annotated[str, Path(max_length=200)]
 
 
 @router.post("/responses")
-async def respond(
-    body: ResponsesBody, request: Request, asking: Ask, space: Here, caller: MayRead, page: PageUrl
+async def create_response(
+    body: ResponsesBody,
+    request: Request,
+    asking: Runner,
+    space: CurrentWorkspace,
+    caller: ReadCaller,
+    page: PageUrl,
 ) -> Response:
     """Answer the input's last question, with citation marks, a list of sources and links."""
     body.check()
     stopping = request.app.state.stopping
-    history = await asyncio.to_thread(_before, space.engine, body.previous_response_id)
-    turn = await asyncio.to_thread(turn_of, body.messages, history)
+    history = await asyncio.to_thread(_load_history, space.engine, body.previous_response_id)
+    turn = await asyncio.to_thread(parse_turn, body.messages, history)
     effort = body.reasoning.effort if body.reasoning else None
-    question = body.asked(turn, effort, space.engine.settings)
+    question = body.build_question(turn, effort, space.engine.settings)
     if turn.reply is not None:
         text = CitedText(text=turn.reply, sources=())
-        reply = _response(text, body.model, int(time.time()), Usage())
-        return streamed(_told(reply), stopping) if body.stream else json_reply(reply)
+        reply = _build_response(text, body.model, int(time.time()), Usage())
+        return (
+            build_event_stream(_stream_response(reply), stopping)
+            if body.stream
+            else build_json_reply(reply)
+        )
     if body.stream:
-        events = asking.stream(caller, space, question, Ear)
+        events = asking.stream(caller, space, question, ProgressListener)
         # What can fail early has failed when the first event is there: it gets its own status.
-        await while_connected(request, anext(events))
-        return streamed(_awaited(space.engine, events, page), stopping, _error)
-    answer = await while_connected(request, asking.answer(caller, space, question))
-    check_came_through(answer)
-    return json_reply(await asyncio.to_thread(_response_of, space.engine, answer, page))
+        await run_while_connected(request, anext(events))
+        return build_event_stream(
+            _stream_answer(space.engine, events, page), stopping, _build_error_event
+        )
+    answer = await run_while_connected(request, asking.answer(caller, space, question))
+    require_finished_answer(answer)
+    return build_json_reply(
+        await asyncio.to_thread(_build_answer_response, space.engine, answer, page)
+    )
 
 
 @router.get("/responses/{response_id}")
-def response(response_id: ResponseId, space: Here, _: MayRead, page: PageUrl) -> Response:
+def get_response(
+    response_id: ResponseId, space: CurrentWorkspace, _: ReadCaller, page: PageUrl
+) -> Response:
     """Get a response as it was given, as long as its trace is stored."""
-    answer = space.engine.traces.answer(_trace(space.engine, response_id).id)
-    return json_reply(_response_of(space.engine, answer, page))
+    answer = space.engine.traces.answer(_find_trace(space.engine, response_id).id)
+    return build_json_reply(_build_answer_response(space.engine, answer, page))
 
 
-def _trace(engine: Engine, response_id: str) -> Trace:
+def _find_trace(engine: Engine, response_id: str) -> Trace:
     trace_id = response_id.removeprefix(PREFIX)
     with suppress(TraceMissing):
         if trace_id != response_id and (trace := engine.trace(trace_id)).id == trace_id:
@@ -86,11 +107,11 @@ def _trace(engine: Engine, response_id: str) -> Trace:
     )
 
 
-def _before(engine: Engine, response_id: str | None) -> Dialogue:
+def _load_history(engine: Engine, response_id: str | None) -> Dialogue:
     """Return the conversation up to a response."""
     if response_id is None:
         return ()
-    trace = _trace(engine, response_id)
+    trace = _find_trace(engine, response_id)
     turns = (
         *parse_dialogue(trace.origin.arguments.get("history", ())),
         DialogueTurn(role="user", content=trace.origin.question),
@@ -99,17 +120,19 @@ def _before(engine: Engine, response_id: str | None) -> Dialogue:
     return parse_dialogue(turns)
 
 
-def _response_of(engine: Engine, answer: Answer, page: str) -> Reply:
+def _build_answer_response(engine: Engine, answer: Answer, page: str) -> Reply:
     """Build the response of an answer; without a trace it cannot be fetched again."""
     created = time.time()
     if answer.trace_id is not None:
         created = datetime.fromisoformat(engine.trace(answer.trace_id).started_at).timestamp()
     model = f"{NAME}-{answer.strategy}"
-    reply = _response(cited_text(answer, page), model, int(created), answer.usage, answer.trace_id)
-    return {**reply, "fathom": answer_json(answer)}
+    reply = _build_response(
+        render_cited_text(answer, page), model, int(created), answer.usage, answer.trace_id
+    )
+    return {**reply, "fathom": build_answer_json(answer)}
 
 
-def _response(
+def _build_response(
     text: CitedText, model: str, created: int, usage: Usage, key: str | None = None
 ) -> Reply:
     key = key or uuid.uuid4().hex
@@ -157,29 +180,29 @@ def _response(
     }
 
 
-async def _awaited(
-    engine: Engine, events: AsyncGenerator[Told | FinalEvent, None], page: str
-) -> AsyncGenerator[Event, None]:
+async def _stream_answer(
+    engine: Engine, events: AsyncGenerator[ProgressEvent | FinalEvent, None], page: str
+) -> AsyncGenerator[ServerEvent, None]:
     """Yield the events of a response when its answer is complete."""
     try:
         async for event in events:
             if isinstance(event, FinalEvent):
-                check_came_through(event.answer)
-                reply = await asyncio.to_thread(_response_of, engine, event.answer, page)
-                async for response_event in _told(reply):
+                require_finished_answer(event.answer)
+                reply = await asyncio.to_thread(_build_answer_response, engine, event.answer, page)
+                async for response_event in _stream_response(reply):
                     yield response_event
     finally:
         await events.aclose()
 
 
-async def _told(reply: Reply) -> AsyncGenerator[Event, None]:
+async def _stream_response(reply: Reply) -> AsyncGenerator[ServerEvent, None]:
     """Yield the events of a response."""
     numbers = count()
-    for event in _steps(reply):
-        yield _event({**event, "sequence_number": next(numbers)})
+    for event in _iterate_events(reply):
+        yield _build_event({**event, "sequence_number": next(numbers)})
 
 
-def _steps(reply: Reply) -> Iterator[dict[str, Any]]:
+def _iterate_events(reply: Reply) -> Iterator[dict[str, Any]]:
     message = reply["output"][0]
     content = message["content"][0]
     started = {**reply, "status": "in_progress", "output": [], "usage": None}
@@ -209,10 +232,12 @@ def _steps(reply: Reply) -> Iterator[dict[str, Any]]:
     yield {"type": "response.completed", "response": reply}
 
 
-def _event(data: dict[str, Any]) -> Event:
-    return Event(data["type"], json_text(data))
+def _build_event(data: dict[str, Any]) -> ServerEvent:
+    return ServerEvent(data["type"], encode_json(data))
 
 
-def _error(problem: Problem) -> Event:
+def _build_error_event(problem: Problem) -> ServerEvent:
     """Build the event that ends a failed stream."""
-    return _event({**error_json(problem)["error"], "type": "error", "sequence_number": 0})
+    return _build_event(
+        {**build_error_json(problem)["error"], "type": "error", "sequence_number": 0}
+    )
