@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from fathom.errors import ModelError
+from fathom.models.cache import ModelCache, load_through
 from fathom.models.cached import LRUCache
 from fathom.models.pair import PairRow, PairTokens, PairWriter
 from fathom.models.reading import NOTHING, PairScores, Reading, ReadingCalibration
-from fathom.models.cache import ModelCache, load_through
 from fathom.models.runtime import BATCH_TOKENS, Ids, Output, Runtime, group_batches, load_runtime
 from fathom.models.spans import Window, split_windows
 from fathom.models.tokens import WordPiece
@@ -160,7 +160,7 @@ def _build_inputs(rows: Sequence[PairRow]) -> dict[str, Ids]:
     }
 
 
-def load_cross_reader(
+def load_cross_reader(  # noqa: PLR0913 - the files, and the way to read and run them
     model: Path,
     tokenizer: Path,
     calibration: ReadingCalibration,
