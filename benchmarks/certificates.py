@@ -18,7 +18,7 @@ from statistics import fmean, median
 
 import numpy as np
 
-from fathom.calibration.law import GradedAnswer, learn_law
+from fathom.calibration.law import LabelledAnswer, learn_law
 from fathom.engine import Engine
 from fathom.evaluation.calibration import extract_outcome, is_gradable
 from fathom.evaluation.calibration_metrics import aurc, calibration_error
@@ -34,7 +34,7 @@ SETS: Mapping[str, int | None] = {"squad-fresh": 500, "idk-mrc-retrieval": None,
 RATES = (0.05, 0.1, 0.2, 0.3)
 DELTA = 0.05
 STRATEGY = "naive"
-Outcomes = Sequence[GradedAnswer | None]
+Outcomes = Sequence[LabelledAnswer | None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +48,7 @@ class Way:
         """The outcomes with no other signals."""
         return [
             each
-            and GradedAnswer(
+            and LabelledAnswer(
                 {
                     name: value
                     for name, value in each.signals.items()
@@ -96,7 +96,7 @@ def asked(dataset: Dataset, engine: Engine, work: Path, queries: int | None) -> 
     records = [record for record in session.collect_answers(STRATEGY) if is_gradable(record)]
     cosines = cosines_of(engine, records, work / dataset.name / "cosine.json")
     return [
-        each and GradedAnswer({**each.signals, "cosine": cosines[record.question]}, each.right)
+        each and LabelledAnswer({**each.signals, "cosine": cosines[record.question]}, each.right)
         for record in records
         for each in [extract_outcome(record)]
     ]

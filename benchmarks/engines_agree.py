@@ -21,8 +21,8 @@ from benchmarks.engines import started
 
 from fathom.engine import Engine
 from fathom.evaluation.datasets import load
-from fathom.index.copying import copy
-from fathom.index.engines import in_workspace, index_at
+from fathom.index.copying import copy_index
+from fathom.index.engines import locate_index, switch_workspace
 from fathom.settings import Settings
 
 LISTS = ("keyword", "vector", "hybrid")
@@ -70,14 +70,14 @@ def main() -> None:
     questions = [each.text for each in load(given.dataset).questions[: given.questions]]
     with tempfile.TemporaryDirectory() as place, ExitStack() as stack:
         here, side = Path(place) / "index", Path(place) / "side"
-        url = in_workspace(given.to or started(given.engine, Path(place), stack), "agree")
+        url = switch_workspace(given.to or started(given.engine, Path(place), stack), "agree")
         shutil.copytree(given.index, here)
-        index = index_at("", here)
+        index = locate_index("", here)
         index.verify(fix=True)
         with index.open_reader() as source:
             identity = source.status().identity
-            with index_at(url, side).open_writer(identity) as target:
-                chunks = copy(source, target).chunks
+            with locate_index(url, side).open_writer(identity) as target:
+                chunks = copy_index(source, target).chunks
         one = stack.enter_context(Engine(settings(here, "")))
         other = stack.enter_context(Engine(settings(side, url)))
         same, differ = compared(one, other, questions, given.k)

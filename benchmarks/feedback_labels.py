@@ -15,7 +15,7 @@ from statistics import fmean
 import numpy as np
 from benchmarks.certificates import WAYS, answering, asked, options_of
 
-from fathom.calibration.law import READER, GradedAnswer
+from fathom.calibration.law import READER, LabelledAnswer
 from fathom.calibration.sureness import CorrectnessLaw, fit_law
 from fathom.engine import Engine
 from fathom.evaluation.calibration_metrics import calibration_error
@@ -27,13 +27,13 @@ AWAY = {"idk-mrc-retrieval": "another language", "covid-qa": "another subject"}
 LABELS = 100
 
 
-def ece(law: CorrectnessLaw, answers: Sequence[GradedAnswer]) -> float:
+def ece(law: CorrectnessLaw, answers: Sequence[LabelledAnswer]) -> float:
     """Expected calibration error of a law on answers."""
     sure = law.predict([each.signals for each in answers]).tolist()
     return calibration_error(sure, [each.right for each in answers]) or 0.0
 
 
-def learned(answers: Sequence[GradedAnswer], before: CorrectnessLaw) -> CorrectnessLaw:
+def learned(answers: Sequence[LabelledAnswer], before: CorrectnessLaw) -> CorrectnessLaw:
     """The law that answers give, beginning with another."""
     return fit_law(
         [each.signals for each in answers], [each.right for each in answers], before=before
@@ -42,7 +42,7 @@ def learned(answers: Sequence[GradedAnswer], before: CorrectnessLaw) -> Correctn
 
 def main() -> None:
     options = options_of(__doc__, [HOME, *AWAY])
-    answers: dict[str, list[GradedAnswer]] = {}
+    answers: dict[str, list[LabelledAnswer]] = {}
     for name in (HOME, *AWAY):
         dataset = load(options.data / name)
         index: Path = (options.indexes or options.work / "indexes") / name

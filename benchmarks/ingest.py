@@ -30,7 +30,7 @@ import numpy as np
 from fathom.engine import Engine
 from fathom.errors import FathomError
 from fathom.index.embedded.opening import open_reader
-from fathom.index.ingest_progress import Advance
+from fathom.index.ingest_progress import IngestState
 from fathom.index.ingest_report import IngestReport
 from fathom.models.base import Matrix
 from fathom.settings.tree import Settings
@@ -71,7 +71,7 @@ class Watch:
         self._thread = threading.Thread(target=self._look)
         self._thread.start()
 
-    def build_events(self, report: IngestReport, advance: Advance) -> None:
+    def build_events(self, report: IngestReport, advance: IngestState) -> None:
         """See `IngestProgress`."""
         del report
         if not self.read and advance.place:

@@ -91,7 +91,7 @@ def by_hand(engine: Engine, question: str) -> None:
     hits = engine.search(question, k=engine.settings.ask.chunks)
     draft = LocalReader(pairs=engine.assembly.cross_reader).draft(question, hits)
     for item in draft.evidence:
-        engine.reader().document(item.hit.chunk.document_id)
+        engine.reader().get_document(item.hit.chunk.document_id)
 
 
 def _hurried(engine: Engine, question: str) -> None:

@@ -29,7 +29,7 @@ from fathom.engine import Engine
 from fathom.engine.request import AskRequest
 from fathom.evaluation.datasets import load
 from fathom.evaluation.runner import build_filters
-from fathom.jsonable import canonical
+from fathom.jsonable import dump_canonical
 from fathom.runs.recorder import format_answer
 from fathom.settings import Settings
 from fathom.strategies.base import STRATEGIES
@@ -89,7 +89,9 @@ def difference(engine: Engine, outcome: RunOutcome) -> str:
     engine.traces.delete(outcome.trace.id)
     if done.answer is None:
         return f"missing: {done.missing}"
-    same = canonical(format_answer(done.answer)) == canonical(format_answer(outcome.answer))
+    same = dump_canonical(format_answer(done.answer)) == dump_canonical(
+        format_answer(outcome.answer)
+    )
     return "" if same and done.same else f"differs: {done.difference}"
 
 

@@ -65,7 +65,9 @@ def words_of(language: str, sandbox: Sandbox) -> list[str]:
 
 def text_of(place: Path, sandbox: Sandbox) -> str:
     """The text of a file as an ingestion reads it; empty where nothing was read."""
-    return "\n".join(part.text for part in read_file(place, sandbox) if isinstance(part, ParsedDocument))
+    return "\n".join(
+        part.text for part in read_file(place, sandbox) if isinstance(part, ParsedDocument)
+    )
 
 
 def page_of(words: Sequence[str], chance: random.Random) -> list[str]:

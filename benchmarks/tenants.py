@@ -25,7 +25,7 @@ from typing import Any
 from fastapi.testclient import TestClient
 
 from fathom import Engine
-from fathom.config import settings_of
+from fathom.config import parse_settings
 from fathom.serving.http.app import create_app
 from fathom.serving.http.keys import Key, Scope, create_key_store
 from fathom.settings import Settings
@@ -199,7 +199,7 @@ def run(tenants: int, wanted: int, seed: int = 0, url: str = "") -> Found:
     drawn, found = random.Random(seed), Found()
     with tempfile.TemporaryDirectory() as folder:
         given = {"index.directory": str(Path(folder) / "index"), "index.url": url, "offline": True}
-        settings = settings_of(given)
+        settings = parse_settings(given)
         rooms = _rooms(settings, tenants)
         with TestClient(create_app(settings), base_url=ADDRESS) as client:
             for each in rooms:

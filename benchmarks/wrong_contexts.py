@@ -31,12 +31,12 @@ from experiments.lab.texts import Text, texts_of
 from fathom.engine import Engine
 from fathom.engine.request import AskRequest
 from fathom.evaluation.datasets import Dataset, Question, load
-from fathom.jsonable import digest
+from fathom.jsonable import hash_text
 from fathom.settings import Settings
-from fathom.text.answer_scores import is_right, unmarked
-from fathom.text.answer_type import answer_type
+from fathom.text.answer_scores import is_right, strip_markers
+from fathom.text.answer_type import detect_answer_type
 from fathom.text.dates import YEAR
-from fathom.text.entities import names
+from fathom.text.entities import find_names
 from fathom.types import Answer, Filter, Span
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -100,7 +100,7 @@ class Case:
     @property
     def half(self) -> Literal["tuned", "reported"]:
         """Which half the case belongs to."""
-        return "tuned" if int(digest(self.id), 16) % 2 else "reported"
+        return "tuned" if int(hash_text(self.id), 16) % 2 else "reported"
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ class Planter:
         return frozenset(
             answer.casefold()
             for each in self.asked
-            if answer_type(each.text) == "place"
+            if detect_answer_type(each.text) == "place"
             for answer in each.answers
             if 0 < len(answer.split()) < 4 and answer[0].isupper()
         )
@@ -134,8 +134,8 @@ class Planter:
     @cached_property
     def find_system(self) -> list[str]:
         """All names in questions, once each."""
-        found = (span.cut(each.text) for each in self.asked for span in names(each.text))
-        return sorted({" ".join(name.split()) for name in found}, key=digest)
+        found = (span.cut(each.text) for each in self.asked for span in find_names(each.text))
+        return sorted({" ".join(name.split()) for name in found}, key=hash_text)
 
     def cases(self, wanted: Mapping[Kind, int]) -> Iterator[Case]:
         """So many of each kind, each of another document."""
@@ -175,13 +175,13 @@ class Planter:
         years = _YEAR.findall(question.text)
         if len(years) != 1 or not _holds(document, years[0]):
             return ""
-        shift = 1 + int(digest(question.id), 16) % 9
+        shift = 1 + int(hash_text(question.id), 16) % 9
         other = str(int(years[0]) + (shift if int(years[0]) < 2010 else -shift))
         return "" if _holds(document, other) else question.text.replace(years[0], other)
 
     def _name(self, question: Question, document: Text, kind: Kind) -> tuple[Span, str]:
         """Where a name stands in a question, and another one for it; empty where none does."""
-        for span in names(question.text):
+        for span in find_names(question.text):
             name = span.cut(question.text)
             if span.start == 0 or len(name) < 3 or not _holds(document, name):
                 continue
@@ -197,7 +197,9 @@ class Planter:
         return next(
             (
                 other
-                for other in self.find_system[int(digest(name), 16) % len(self.find_system) // 2 :]
+                for other in self.find_system[
+                    int(hash_text(name), 16) % len(self.find_system) // 2 :
+                ]
                 if (other.casefold() in self.places) == (kind == "place")
                 and len(other) > 3
                 and (kind == "place" or len(other.split()) == size)
@@ -276,7 +278,7 @@ def written(planters: Sequence[Planter], cases: Sequence[Case], corpus: Path) ->
     for planter in planters:
         about = {case.document for case in cases}
         others = [text for text in planter.texts.values() if text.id not in about]
-        others.sort(key=lambda each: digest(each.id))
+        others.sort(key=lambda each: hash_text(each.id))
         texts += [text for text in planter.texts.values() if text.id in about]
         texts += others[:OTHERS]
     own = {text.id: text for text in texts}
@@ -350,7 +352,7 @@ class Asking:
 
 
 def _right(case: Case, answer: Answer) -> bool:
-    said = answer.short_answer or unmarked(answer.answer)
+    said = answer.short_answer or strip_markers(answer.answer)
     return answer.status == "answered" and is_right(said, case.answers)
 
 

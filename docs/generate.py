@@ -8,23 +8,52 @@ pyproject.toml and the first lines of the packages, and docs/settings.md, from t
 """
 
 import ast
+import json
 import re
 import sys
 import tomllib
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
-from typing import Any, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
 from fathom.settings import Settings
-from fathom.settings.section import Section
+from fathom.settings.section import FileTable, Section, iterate_keys
 
 ROOT = Path(__file__).parent.parent
 PACKAGE = ROOT / "src" / "fathom"
+SETTINGS = frozenset(key for key, refusal in iterate_keys(Settings) if not refusal)
+"""The keys that a user can set."""
 MARKS = ("<!-- rooms: python docs/generate.py -->", "<!-- end of rooms -->")
-LONGEST = 120
-"""Characters of a line of the picture."""
+INTRODUCTION = """\
+# Settings
+
+There are {count} settings. Each has a default; set those that you need. Later sources win: the
+defaults, `fathom.toml` of the user, `fathom.toml` of the folder, variables of the environment
+(`FATHOM_RETRIEVAL__K=20`), then flags (`--set retrieval.k=20`). An unknown key is an error.
+`fathom config show` prints what is in force and where each value comes from. Other packages have
+tables of their own, `[extensions.NAME]`: [extending](extending.md).
+
+Numbers of a paper or of a measurement are constants. The pages of the strategies explain them, and
+`fathom config show --constants` lists them too. A constant in one of the sources above is an error.
+[Experiments](../experiments/README.md) vary constants, and so does
+`fathom replay ID --set anchor.min_score=0.3`.
+
+`python docs/generate.py` writes this page, and a test compares it with the code."""
+NAMES = {
+    str: "text",
+    int: "whole number",
+    float: "number",
+    bool: "`true`, `false`",
+    Path: "path",
+    type(None): "nothing",
+}
+LONGEST = 60
+"""The most characters of the description of a room."""
+WIDTH = 120
+"""The most characters of a line of the picture."""
 
 
 def draw_rooms() -> str:
@@ -32,15 +61,10 @@ def draw_rooms() -> str:
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     layers = contracts["tool"]["importlinter"]["contracts"][0]["layers"]
     rows = [re.findall(r"\w+", layer) for layer in layers]
-    names = [" | ".join(row) for row in rows]
-    width = max(map(len, names)) + 2
-    lines = [
-        f"{name:<{width}}{' | '.join(map(describe_room, row))}".rstrip()
-        for name, row in zip(names, rows, strict=True)
-    ]
-    for line in lines:
-        if len(line) > LONGEST:
-            raise SystemExit(f"the picture has a line of {len(line)} characters: {line}")
+    width = max(len(" | ".join(row)) for row in rows) + 2
+    lines = [f"{' | '.join(row):<{width}}{' | '.join(map(describe_room, row))}" for row in rows]
+    if longest := max((line for line in lines if len(line) > WIDTH), default=""):
+        raise SystemExit(f"the picture is too wide for these rooms: {longest}")
     return "```\n" + "\n".join(lines) + "\n```"
 
 
@@ -50,6 +74,8 @@ def describe_room(name: str) -> str:
     file = folder if folder.is_file() else PACKAGE / f"{name}.py"
     docstring = ast.get_docstring(ast.parse(file.read_text(encoding="utf-8"))) or ""
     first = docstring.splitlines()[0].rstrip(".")
+    if len(first) > LONGEST:
+        raise SystemExit(f"the first line of {file} is longer than {LONGEST} characters: {first}")
     return first[:1].lower() + first[1:]
 
 
@@ -62,20 +88,9 @@ def replace_rooms(page: str) -> str:
 
 def write_settings() -> str:
     """Return docs/settings.md: every setting that a user can set, with its default and meaning."""
-    settings = Settings()
-    tables = [table for table in iterate_tables(settings, "") if table[2]]
+    tables = [table for table in iterate_tables(Settings(), "") if table[2]]
     count = sum(len(rows) for _, _, rows in tables)
-    lines = [
-        "# Settings",
-        "",
-        f"There are {count} settings. Each has a default; set those that you need. Later sources",
-        "win: the defaults, `fathom.toml` of the user, `fathom.toml` of the folder or `--config",
-        "FILE`, variables of the environment (`FATHOM_RETRIEVAL__K=20`), then flags",
-        "(`--set retrieval.k=20`). An unknown key is an error. `fathom config show` prints what is",
-        "in force and where each value comes from.",
-        "",
-        "This page is written by `python docs/generate.py`; a test compares it with the code.",
-    ]
+    lines = [INTRODUCTION.format(count=count)]
     for name, about, rows in tables:
         lines += ["", f"## [{name}]" if name else "## Top level", "", about, ""]
         lines += ["| setting | values | default | meaning |", "|---|---|---|---|", *rows]
@@ -89,17 +104,20 @@ def iterate_tables(section: Section, prefix: str) -> Iterator[tuple[str, str, li
     rows, inner = [], []
     for name, field in type(section).model_fields.items():
         value = getattr(section, name)
-        if isinstance(value, Section):
-            inner.append((f"{prefix}{name}", value))
-        elif not section.is_constant(name):
+        if f"{prefix}{name}" in SETTINGS:
             rows.append(format_row(name, field, value, meanings.get(name, "")))
+        elif isinstance(value, Section):
+            inner.append((f"{prefix}{name}.", value))
     yield prefix.rstrip("."), about, rows
-    for name, value in inner:
-        yield from iterate_tables(value, f"{name}.")
+    for table, value in inner:
+        yield from iterate_tables(value, table)
 
 
 def read_meanings(kind: type[Section]) -> dict[str, str]:
-    """Return the docstrings that stand below the fields of a table, by field."""
+    """Return the docstrings that stand below the fields of a table or of its base, by field."""
+    inherited = [
+        read_meanings(base) for base in kind.__bases__ if base.__module__ == kind.__module__
+    ]
     module = sys.modules[kind.__module__].__file__ or ""
     tree = ast.parse(Path(module).read_text(encoding="utf-8"))
     (body,) = [
@@ -107,8 +125,8 @@ def read_meanings(kind: type[Section]) -> dict[str, str]:
         for node in ast.walk(tree)
         if isinstance(node, ast.ClassDef) and node.name == kind.__name__
     ]
-    meanings = {}
-    for field, below in zip(body, body[1:], strict=False):
+    meanings = {name: text for base in inherited for name, text in base.items()}
+    for field, below in pairwise(body):
         if (
             isinstance(field, ast.AnnAssign)
             and isinstance(field.target, ast.Name)
@@ -140,34 +158,43 @@ def describe_values(field: FieldInfo) -> str:
 def describe_type(kind: Any) -> str:  # noqa: ANN401 - an annotation
     """Return the name of a type as a user writes its values."""
     arguments = get_args(kind)
-    if getattr(get_origin(kind), "__name__", "") == "tuple" or get_origin(kind) is tuple:
+    if isinstance(kind, type) and issubclass(kind, FileTable):
+        return "path of a folder"
+    if get_origin(kind) is tuple:
         return f"list of {describe_type(arguments[0])}"
-    if str(get_origin(kind)) == "typing.Literal":
-        return ", ".join(f'`"{value}"`' if isinstance(value, str) else str(value) for value in arguments)
-    if arguments and get_origin(kind) is not dict:
-        inner = [describe_type(argument) for argument in arguments if hasattr(argument, "__name__") or get_args(argument)]
-        return " or ".join(dict.fromkeys(text for text in inner if text))
-    names = {"str": "text", "int": "whole number", "float": "number", "bool": "`true`, `false`"}
-    names |= {"NoneType": "nothing", "Path": "path", "PosixPath": "path"}
-    name = getattr(kind, "__name__", str(kind))
-    return names.get(name, "table" if get_origin(kind) is dict else name)
+    if get_origin(kind) is Literal:
+        return ", ".join(format_value(value) for value in arguments)
+    if get_origin(kind) is Annotated:
+        return describe_type(arguments[0])
+    if arguments:
+        return " or ".join(describe_type(argument) for argument in arguments)
+    return NAMES[kind]
 
 
 def format_value(value: object) -> str:
     """Return a default as it is written in `fathom.toml`."""
     if value is None:
         return "none"
+    if isinstance(value, FileTable):
+        return '`""`'
     if isinstance(value, bool):
         return f"`{str(value).lower()}`"
     if isinstance(value, int | float):
         return f"`{value}`"
     if isinstance(value, tuple | list):
-        return f"`{list(value)}`"
+        return f"`{json.dumps(value)}`"
     return f'`"{value}"`' if str(value) else '`""`'
 
 
-def main() -> int:
-    """Write the derived parts, or check them."""
+def main(*, check: bool) -> int:
+    """Write the derived parts, or check them.
+
+    Args:
+        check: If true, write nothing.
+
+    Returns:
+        The exit code: 1 if a part is not what the code says.
+    """
     pages = {
         ROOT / "docs" / "settings.md": lambda _: write_settings(),
         ROOT / "README.md": replace_rooms,
@@ -178,14 +205,15 @@ def main() -> int:
         today = page.read_text(encoding="utf-8") if page.exists() else ""
         wanted = derive(today)
         if wanted != today:
-            stale.append(page.relative_to(ROOT))
-            if "--check" not in sys.argv:
+            stale.append(str(page.relative_to(ROOT)))
+            if not check:
                 page.write_text(wanted, encoding="utf-8")
-    if "--check" in sys.argv and stale:
-        print(f"not what the code says: {', '.join(map(str, stale))}; run python docs/generate.py")
+    if check and stale:
+        names = ", ".join(stale)
+        sys.stderr.write(f"not what the code says: {names}; run python docs/generate.py\n")
         return 1
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(check="--check" in sys.argv))

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from fathom.evaluation.datasets import Dataset, load
-from fathom.jsonable import digest
+from fathom.jsonable import hash_text
 
 NAMES = ("corpus.jsonl.gz", "queries.jsonl.gz")
 
@@ -34,7 +34,7 @@ def chosen(dataset: Dataset, sizes: dict[str, int], chars: int, most: int) -> tu
         if len(asked) < most and (not asked or sum(sizes[one] for one in needed) <= chars / 2):
             kept, asked = needed, asked | {question.id}
     filled = sum(sizes[one] for one in kept)
-    for one in sorted(sizes.keys() - kept, key=digest):
+    for one in sorted(sizes.keys() - kept, key=hash_text):
         if filled + sizes[one] <= chars:
             kept.add(one)
             filled += sizes[one]

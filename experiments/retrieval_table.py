@@ -80,7 +80,7 @@ def table(rows: dict[tuple[str, str], dict[str, Any]]) -> str:
 def read_settings(folder: Path, assignments: Sequence[str]) -> Settings:
     """Return the settings in a folder with these assignments on top, constants too."""
     layers = Layers.load(cwd=folder, environment={}, assignments=assignments, constants=True)
-    return layers.settings()
+    return layers.build_settings()
 
 
 def main() -> None:

@@ -142,7 +142,10 @@ class RoleBench:
         layers = Layers.load(cwd=ROOT, environment={}, assignments=told, constants=True)
         connect = (lambda _: self._stub) if model == NAME else None
         return Engine(
-            layers.settings(), embedder=self._embedder, cross_reader=self._reader, connect=connect
+            layers.build_settings(),
+            embedder=self._embedder,
+            cross_reader=self._reader,
+            connect=connect,
         )
 
     @cached_property
@@ -204,7 +207,9 @@ def main(arguments: list[str] | None = None) -> int:
         for row in rows if not options.table else ():
             for count, _ in enumerate(bench.ask(row, options.questions, options.calls), start=1):
                 sys.stderr.write(f"{row.name}: {count} more questions\n")
-        found = [each for each in bench.identify_caller_async() if each.row in {row.name for row in rows}]
+        found = [
+            each for each in bench.identify_caller_async() if each.row in {row.name for row in rows}
+        ]
     except UsageError as error:
         sys.stderr.write(f"experiments.roles: {error}\n")
         return error.exit_code

@@ -12,7 +12,7 @@ from pathlib import Path
 from statistics import fmean
 from tempfile import TemporaryDirectory
 
-from fathom.calibration.law import READER, GradedAnswer, LearnedLaw, learn_law
+from fathom.calibration.law import READER, LabelledAnswer, LearnedLaw, learn_law
 from fathom.calibration.sureness import CorrectnessLaw
 from fathom.engine import Engine
 from fathom.evaluation.calibration import extract_outcome, is_gradable
@@ -41,7 +41,7 @@ class Carried:
     certified: dict[float, tuple[float, float] | None]
 
 
-def carried(name: str, made: LearnedLaw | None, real: Sequence[GradedAnswer | None]) -> Carried:
+def carried(name: str, made: LearnedLaw | None, real: Sequence[LabelledAnswer | None]) -> Carried:
     """Measure a law, or the reader's own confidence where none was learned."""
     law: CorrectnessLaw = READER if made is None else made.law
     answers = [each for each in real if each is not None]
@@ -66,7 +66,7 @@ def carried(name: str, made: LearnedLaw | None, real: Sequence[GradedAnswer | No
     )
 
 
-def learned(outcomes: Sequence[GradedAnswer | None]) -> LearnedLaw | None:
+def learned(outcomes: Sequence[LabelledAnswer | None]) -> LearnedLaw | None:
     """The law of some outcomes; `None` where they are too few or all alike."""
     try:
         return learn_law(outcomes, rates=RATES)
@@ -75,7 +75,7 @@ def learned(outcomes: Sequence[GradedAnswer | None]) -> LearnedLaw | None:
 
 
 def _asked(engine: Engine, dataset: Dataset, queries: int | None, folder: Path) -> list[Record]:
-    with engine.unbounded() as free:
+    with engine.open_unbounded() as free:
         session = Session(engine=free, dataset=dataset, queries=queries, folder=folder)
         return [record for record in session.collect_answers("naive") if is_gradable(record)]
 

@@ -52,7 +52,7 @@ class Server:
             with self.connect("postgres", "postgres") as connection:
                 connection.execute(f"CREATE ROLE {USER} LOGIN")
         self.databases = 0
-        self.shared = self._url("d1") if known else self.database()
+        self.shared = self._url("d1") if known else self.open_database()
 
     def _make(self) -> None:
         try:
@@ -97,7 +97,7 @@ class Server:
     def connect(self, database: str, user: str = USER) -> psycopg.Connection:
         return psycopg.connect(host=str(self.folder), dbname=database, user=user, autocommit=True)
 
-    def database(self, *, vector: bool = True) -> str:
+    def open_database(self, *, vector: bool = True) -> str:
         """A new database, owned by a user who is no superuser; its URL."""
         self.databases += 1
         name = f"d{self.databases}"

@@ -84,7 +84,7 @@ class ScriptedServer:
         self._server, self._busy = None, set()
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._take, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._replace_keyword, "127.0.0.1", 0)
         port = self._server.sockets[0].getsockname()[1]
         self.base_url = f"http://127.0.0.1:{port}/v1"
         return self
@@ -107,7 +107,9 @@ class ScriptedServer:
         while self._busy:
             await asyncio.sleep(0.005)
 
-    async def _take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _replace_keyword(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._busy.add(task)

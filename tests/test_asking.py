@@ -28,7 +28,7 @@ from tests.scripted_server import (
 )
 
 from fathom.engine import Engine
-from fathom.jsonable import canonical
+from fathom.jsonable import dump_canonical
 from fathom.runs.recorder import format_answer
 from fathom.types import Answer
 from fathom.usage import Budget
@@ -282,7 +282,9 @@ def byte_equal(folder: Path, other: Path, certain: float | None, questions: list
             engine.traces.store.put(trace)
             done = engine.replay(trace.id)
             assert done.same, done.difference
-            assert canonical(format_answer(done.answer)) == canonical(format_answer(answer))
+            assert dump_canonical(format_answer(done.answer)) == dump_canonical(
+                format_answer(answer)
+            )
     assert max(len(trace.data) for trace in traces) < 100_000
 
 

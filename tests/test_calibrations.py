@@ -18,7 +18,7 @@ from fathom.assembly.calibrations import (
     describe_identity,
     load_shipped_calibrations,
 )
-from fathom.calibration.law import GradedAnswer
+from fathom.calibration.law import LabelledAnswer
 from fathom.engine import Engine
 from fathom.errors import UsageError
 from fathom.evaluation.calibration import calibrate
@@ -35,11 +35,11 @@ def folder() -> Iterator[Path]:
         yield ingested(made)
 
 
-def sure(count: int, *, right_from: float = 2.0, share: int = 40) -> list[GradedAnswer | None]:
+def sure(count: int, *, right_from: float = 2.0, share: int = 40) -> list[LabelledAnswer | None]:
     """Answers that are right where the reader is surer than this, but for one in `share`."""
     silent = dict.fromkeys(COLUMNS, 0.0)
     return [
-        GradedAnswer({**silent, "sure": value}, (value > right_from) != (at % share == 7))
+        LabelledAnswer({**silent, "sure": value}, (value > right_from) != (at % share == 7))
         for at in range(count)
         for value in [at % 16 / 2]
     ]
@@ -49,7 +49,7 @@ def sure(count: int, *, right_from: float = 2.0, share: int = 40) -> list[Graded
 def engine(folder: Path) -> Iterator[Engine]:
     with engine_at(folder) as made:
         yield made
-        if made.reader().calibrations():
+        if made.reader().get_calibrations():
             _forget(made)
 
 
@@ -74,7 +74,7 @@ def test_what_is_learned_is_kept_and_says_how_sure_later_answers_are(folder: Pat
         ]
         assert answer.confidence == made.calibration.law(step.outputs["signals"])
         assert answer.calibration == "own questions"
-        assert later.calibration.current().calibration == made.calibration
+        assert later.calibration.get_current().calibration == made.calibration
         _forget(later)
 
 
@@ -88,7 +88,7 @@ def test_a_rate_of_errors_withholds_what_is_not_sure_enough(folder: Path) -> Non
     with engine_at(folder, ask={"max_error": 0.1}) as strict:
         answer = strict.ask(QUESTION)
         assert loose.status == "answered"
-        known = strict.calibration.current().calibration
+        known = strict.calibration.get_current().calibration
         assert known is not None
         assert (known.find_threshold(0.1) or 0) > (answer.confidence or 0)
         assert (answer.status, answer.stop_reason) == ("abstained", "low_confidence")
@@ -103,7 +103,7 @@ def test_what_is_certified_decides_however_sure_the_reader_is(folder: Path) -> N
         assert engine.ask(QUESTION).stop_reason == "low_confidence"
     with engine_at(folder, ask={"min_confidence": 1.0, "max_error": 0.1}) as engine:
         answer = engine.ask(QUESTION)
-        known = engine.calibration.current().calibration
+        known = engine.calibration.get_current().calibration
         assert known is not None
         assert (known.find_threshold(0.1) or 1) <= (answer.confidence or 0)
         assert answer.status == "answered"
@@ -158,7 +158,7 @@ def test_settings_that_naive_does_not_depend_on_do_not_matter(
 
 def test_a_setting_that_came_later_counts_with_its_default(engine: Engine) -> None:
     engine.calibration.learn(sure(400))
-    kept = engine.reader().calibrations()
+    kept = engine.reader().get_calibrations()
     data = json.loads(kept["adaptive"])
     del data["identity"]["settings"]["ask.sentences"]
     assert not choose_calibration(engine.assembly, "adaptive", {"adaptive": json.dumps(data)}).stale
@@ -191,7 +191,7 @@ def test_too_few_answers_are_refused_with_their_number(engine: Engine) -> None:
         UsageError, match=r"12 questions, 10 answered, 6 of them wrong: .* at least 20"
     ):
         engine.calibration.learn([*sure(10), None, None])
-    assert not engine.reader().calibrations()
+    assert not engine.reader().get_calibrations()
 
 
 def test_an_answer_is_replayed_also_after_a_new_calibration(engine: Engine) -> None:
@@ -205,9 +205,9 @@ def test_an_answer_is_replayed_also_after_a_new_calibration(engine: Engine) -> N
 
 
 def test_a_calibration_changes_neither_documents_nor_revision(engine: Engine) -> None:
-    before = engine.reader().revision()
+    before = engine.reader().get_revision()
     engine.calibration.learn(sure(400))
-    assert engine.reader().revision() == before
+    assert engine.reader().get_revision() == before
     assert engine.verify() == []
 
 
@@ -254,7 +254,7 @@ def test_questions_with_answers_calibrate_an_index(tmp_path: Path) -> None:
         assert [each.max_error for each in report.calibration.certificates] == [
             0.01, 0.02, 0.05, 0.1, 0.3,
         ]  # fmt: skip
-        assert engine.calibration.current().calibration == report.calibration
+        assert engine.calibration.get_current().calibration == report.calibration
         assert report.calibration.made_of == {"questions": "questions", "count": 40}
         told = report.to_text()
         assert "40 questions, 40 answered" in told
@@ -310,13 +310,13 @@ def test_what_is_asked_lately_is_held_against_the_calibration(folder: Path) -> N
         for _ in range(40):
             usual = engine.ask(QUESTION)
         signals = engine.trace(usual.trace_id or "").signals
-        alike = [GradedAnswer(dict(signals), bool(at % 3)) for at in range(400)]
+        alike = [LabelledAnswer(dict(signals), bool(at % 3)) for at in range(400)]
         engine.calibration.learn(alike)
-        assert engine.calibration.drift() == ()
+        assert engine.calibration.find_drift() == ()
         assert not engine.ask(QUESTION).warnings
-        other = [GradedAnswer({**signals, "words": 9.0}, bool(at % 3)) for at in range(400)]
+        other = [LabelledAnswer({**signals, "words": 9.0}, bool(at % 3)) for at in range(400)]
         engine.calibration.learn(other)
-        assert engine.calibration.drift() == ("words",)
+        assert engine.calibration.find_drift() == ("words",)
         (warning,) = engine.ask(QUESTION).warnings
         assert "not what adaptive was calibrated on (words moved)" in warning
         _forget(engine)

@@ -9,8 +9,8 @@ import pytest
 
 from fathom.documents.decode import decode_text
 from fathom.engine import Engine
-from fathom.serving.cli.document_view import opened_json, opened_text, place_of
-from fathom.serving.cli.terminal import plain
+from fathom.serving.cli.document_view import format_place_view, parse_place, serialize_place
+from fathom.serving.cli.terminal import replace_controls
 from fathom.settings.tree import AskSettings, IndexSettings, Settings
 from fathom.testing.doubles import HashingEmbedder
 from fathom.text.sentences import split
@@ -74,10 +74,10 @@ def check(engine: Engine, citation: Citation) -> None:
     assert citation.title
     assert Path(citation.path.removesuffix(f"#{citation.document}")).is_file()
     document = engine.documents.get(citation.path)
-    by_line = opened_text(document, place_of(document, str(citation.line)), styled=False)
+    by_line = format_place_view(document, parse_place(document, str(citation.line)), styled=False)
     marked = [line.partition("  ")[2] for line in by_line.split("\n") if line.startswith(">")]
-    assert plain(citation.quote).split("\n")[0] in "\n".join(marked), (citation, by_line)
-    found = opened_json(document, place_of(document, f"{citation.start}-{citation.end}"))
+    assert replace_controls(citation.quote).split("\n")[0] in "\n".join(marked), (citation, by_line)
+    found = serialize_place(document, parse_place(document, f"{citation.start}-{citation.end}"))
     assert found["text"] == citation.quote
     assert found["page"] == citation.page
     assert citation.page or PurePath(citation.path).suffix not in PAGED

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from fathom.config import RENAMED, Layers, Settings, save_settings, settings_of
+from fathom.config import RENAMED_SETTINGS, Layers, Settings, parse_settings, save_settings
 from fathom.errors import SettingsError
 
 
@@ -27,7 +27,7 @@ def load(
 
 
 def test_defaults_stand_without_files(tmp_path: Path) -> None:
-    settings = Layers.load(cwd=tmp_path, environment={"HOME": str(tmp_path)}).settings()
+    settings = Layers.load(cwd=tmp_path, environment={"HOME": str(tmp_path)}).build_settings()
     assert settings.retrieval.k == 10
     assert settings.index.directory == Path(".fathom")
 
@@ -41,7 +41,7 @@ def test_later_layers_win_and_origins_are_known(tmp_path: Path) -> None:
         flags={"retrieval.k": 4, "offline": None},
         assignments=["retrieval.fusion=weighted_sum"],
     )
-    settings = layers.settings()
+    settings = layers.build_settings()
     chosen = settings.retrieval
     assert (chosen.k, chosen.vector_weight, chosen.keyword_weight, settings.ask.seed) == (
         4,
@@ -50,7 +50,7 @@ def test_later_layers_win_and_origins_are_known(tmp_path: Path) -> None:
         1,
     )
     assert chosen.fusion == "weighted_sum"
-    origins = {value.key: value.origin for value in layers.values()}
+    origins = {value.key: value.origin for value in layers.list_values()}
     assert origins["retrieval.k"] == "flag"
     assert origins["retrieval.vector_weight"] == "FATHOM_RETRIEVAL__VECTOR_WEIGHT"
     assert origins["retrieval.keyword_weight"].endswith("fathom.toml")
@@ -72,7 +72,7 @@ def test_a_mistake_is_one_line_that_names_its_place(
     tmp_path: Path, layer: Mapping[str, Any], message: str
 ) -> None:
     with pytest.raises(SettingsError) as caught:
-        load(tmp_path, **layer).settings()
+        load(tmp_path, **layer).build_settings()
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
@@ -80,26 +80,30 @@ def test_a_mistake_is_one_line_that_names_its_place(
 def test_recorded_settings_lie_over_the_present_ones_and_assignments_over_both() -> None:
     present = Layers()
     present.assign(["retrieval.k=3", "ask.chunks=4"])
-    layers = Layers.over(present.settings(), {"ask": {"chunks": 5}, "llm": {"model": ""}})
+    layers = Layers.from_trace(
+        present.build_settings(), {"ask": {"chunks": 5}, "llm": {"model": ""}}
+    )
     layers.assign(["llm.skip_above_confidence=2"])
-    settings = layers.settings()
+    settings = layers.build_settings()
     assert (settings.retrieval.k, settings.ask.chunks, settings.llm.skip_above_confidence) == (
         3,
         5,
         2.0,
     )
     with pytest.raises(SettingsError, match=r"unknown setting 'ask.gone' in trace"):
-        Layers.over(present.settings(), {"ask": {"gone": 1}})
+        Layers.from_trace(present.build_settings(), {"ask": {"gone": 1}})
 
 
 def test_a_renamed_setting_is_refused_with_its_new_name_but_read_in_old_traces() -> None:
-    known = {value.key for value in Layers().values(constants=True)}
-    for old, new in RENAMED.items():
+    known = {value.key for value in Layers().list_values(constants=True)}
+    for old, new in RENAMED_SETTINGS.items():
         assert old not in known
         assert new in known
         with pytest.raises(SettingsError, match=rf"{old}' in --set; it is called '{new}' now"):
             Layers().assign([f"{old}=1"])
-    then = Layers.over(Settings(), {"anchor": {"look": 7}, "llm": {"certain": 0.5}}).settings()
+    then = Layers.from_trace(
+        Settings(), {"anchor": {"look": 7}, "llm": {"certain": 0.5}}
+    ).build_settings()
     assert (then.anchor.first_k, then.llm.skip_above_confidence) == (7, 0.5)
 
 
@@ -126,19 +130,19 @@ def test_a_constant_is_refused_in_every_source_of_a_user(
 
 def test_a_constant_is_varied_by_experiments_and_replays(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="which only experiments vary"):
-        settings_of({"anchor.min_score": 0.3})
-    assert settings_of({"anchor.min_score": 0.3}, constants=True).anchor.min_score == 0.3
+        parse_settings({"anchor.min_score": 0.3})
+    assert parse_settings({"anchor.min_score": 0.3}, constants=True).anchor.min_score == 0.3
     layers = load(tmp_path, assignments=["anchor.min_score=0.3"], constants=True)
-    assert layers.settings().anchor.min_score == 0.3
-    replayed = Layers.over(Settings(), {"anchor": {"min_score": 0.3}})
+    assert layers.build_settings().anchor.min_score == 0.3
+    replayed = Layers.from_trace(Settings(), {"anchor": {"min_score": 0.3}})
     replayed.assign(["anchor.gate=false"])
-    assert replayed.settings().anchor.min_score == 0.3
-    assert replayed.settings().anchor.gate is False
+    assert replayed.build_settings().anchor.min_score == 0.3
+    assert replayed.build_settings().anchor.gate is False
 
 
 def test_constants_are_listed_on_request_only() -> None:
-    settings = {value.key for value in Layers().values()}
-    constants = {value.key for value in Layers().values(constants=True)} - settings
+    settings = {value.key for value in Layers().list_values()}
+    constants = {value.key for value in Layers().list_values(constants=True)} - settings
     assert "anchor.min_score" in constants
     assert {"llm.prompts", "anchor.config", "offline"} <= settings
     assert not any(key.startswith(("effort.", "llm.prompts.")) for key in settings)
@@ -146,7 +150,7 @@ def test_constants_are_listed_on_request_only() -> None:
 
 def test_a_limit_of_an_effort_is_refused_with_the_settings_to_use() -> None:
     with pytest.raises(SettingsError, match=r"set budget.effort and the limits of \[budget\]"):
-        settings_of({"effort": {"low": {"calls": 5}}})
+        parse_settings({"effort": {"low": {"calls": 5}}})
 
 
 @pytest.mark.parametrize(
@@ -159,18 +163,20 @@ def test_a_folder_holds_the_prompts_to_replace(tmp_path: Path, key: str, name: s
     file = folder / f"{name}.txt"
     file.write_text("Answer.")
     layers = load(tmp_path, assignments=[f"{key}={folder}"])
-    values = {value.key: value for value in layers.values(constants=True)}
+    values = {value.key: value for value in layers.list_values(constants=True)}
     assert values[key] == (key, str(folder), "--set")
     assert values[f"{key}.{name}"].value == str(file)
     # The tree goes back into layers file by file, as for a replay.
-    assert Layers.over(layers.settings(), {}).settings() == layers.settings()
+    assert (
+        Layers.from_trace(layers.build_settings(), {}).build_settings() == layers.build_settings()
+    )
     layers.assign([f"{key}="])
-    assert layers.settings() == Settings()
+    assert layers.build_settings() == Settings()
     (folder / "raeder.txt").write_text("Answer.")
     with pytest.raises(SettingsError, match=r"raeder.txt replaces nothing; the names are .*"):
-        load(tmp_path / "other", assignments=[f"{key}={folder}"]).settings()
+        load(tmp_path / "other", assignments=[f"{key}={folder}"]).build_settings()
     with pytest.raises(SettingsError, match=rf"{key} = 'none' in --set: expected a folder"):
-        load(tmp_path / "third", assignments=[f"{key}=none"]).settings()
+        load(tmp_path / "third", assignments=[f"{key}=none"]).build_settings()
 
 
 @pytest.mark.parametrize(
@@ -183,21 +189,21 @@ def test_a_folder_holds_the_prompts_to_replace(tmp_path: Path, key: str, name: s
 )
 def test_the_key_of_one_prompt_is_refused_with_the_folder(key: str, answer: str) -> None:
     with pytest.raises(SettingsError, match=answer):
-        settings_of({key: "mine.txt"})
+        parse_settings({key: "mine.txt"})
 
 
 def test_a_trace_from_before_the_folder_names_its_prompts_one_by_one() -> None:
     recorded = {"llm": {"prompts": {"reader": "mine.txt", "judge": ""}}}
-    settings = Layers.over(Settings(), recorded).settings()
+    settings = Layers.from_trace(Settings(), recorded).build_settings()
     assert settings.llm.prompts.reader == "mine.txt"
     assert settings.to_record()["llm"]["prompts"]["reader"] == "mine.txt"
 
 
 def test_settings_may_be_given_as_tables_or_by_dotted_names() -> None:
     tables = {"retrieval": {"k": 3}, "anchor": {"config": "C"}}
-    assert settings_of(tables) == settings_of({"retrieval.k": 3, "anchor.config": "C"})
+    assert parse_settings(tables) == parse_settings({"retrieval.k": 3, "anchor.config": "C"})
     with pytest.raises(SettingsError, match=r"did you mean 'retrieval.k'"):
-        settings_of({"retrieval.kk": 3})
+        parse_settings({"retrieval.kk": 3})
 
 
 def test_a_password_in_an_address_is_refused_and_not_repeated() -> None:
@@ -209,12 +215,12 @@ def test_a_password_in_an_address_is_refused_and_not_repeated() -> None:
 def test_an_effort_hides_what_lower_layers_say_of_the_budget(tmp_path: Path) -> None:
     flags = {"budget.effort": "low", "budget.calls": 9}
     layers = load(tmp_path, "[budget]\ntokens = 123_456\n", flags=flags)
-    budget = layers.settings().budget
+    budget = layers.build_settings().budget
     assert (budget.effort, budget.tokens, budget.calls, budget.seconds) == ("low", 10_000, 9, 20)
     with pytest.raises(SettingsError, match=r"effort\.low\.calls = -1 in settings: .*greater"):
-        settings_of({"effort.low.calls": -1}, constants=True)
+        parse_settings({"effort.low.calls": -1}, constants=True)
     with pytest.raises(SettingsError, match=r"budget\.effort = 'huge' in settings: .*'low'"):
-        settings_of({"budget.effort": "huge"})
+        parse_settings({"budget.effort": "huge"})
 
 
 @pytest.mark.parametrize(

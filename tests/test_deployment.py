@@ -88,7 +88,7 @@ def test_its_variables_are_settings() -> None:
     named = COMPOSE["services"]["fathom"]["environment"]
     assert own
     for environment in (own, {**own, **named}):
-        settings = Layers.load(cwd=Path("/"), environment=environment).settings()
+        settings = Layers.load(cwd=Path("/"), environment=environment).build_settings()
         assert settings.index.directory == Path("/data/index")
 
 
@@ -172,7 +172,7 @@ def test_the_service_starts_the_server_with_settings_that_are_some() -> None:
     accepts(arguments)
     variables = dict(each.split("=", 1) for each in unit()["Environment"][0].split())
     told: dict[str, Any] = {k: v for k, v in variables.items() if k.startswith("FATHOM_")}
-    settings = Layers.load(cwd=Path("/"), environment=told).settings()
+    settings = Layers.load(cwd=Path("/"), environment=told).build_settings()
     assert settings.index.directory == Path("%S/fathom/index")
     assert unit()["StateDirectory"] == ["fathom"]
 

@@ -59,7 +59,7 @@ def test_conditions_that_nothing_meets_are_looked_up_beside_the_loop(
 ) -> None:
     with engine_at(ingested(tmp_path)) as engine:
         index, asked = engine.reader(checked=False), []
-        keys = index.keys
+        keys = index.list_keys
 
         def counted() -> Mapping[str, MetadataKey]:
             asked.append(current_thread())
@@ -91,13 +91,13 @@ def test_a_question_and_what_its_filters_lack_do_not_wait_for_names_of_hosts(
 ) -> None:
     with engine_at(ingested(tmp_path)) as engine:
         index, found, revisions = engine.reader(checked=False), Event(), []
-        keys = index.keys
+        keys = index.list_keys
 
         def counted() -> Mapping[str, MetadataKey]:
-            revisions.append(index.revision())
+            revisions.append(index.get_revision())
             with open_writer(engine.directory, None) as writer:
                 writer.put([], [SourceRecord(path="/new", digest="", outcome="failed")])
-            revisions.append(index.revision())
+            revisions.append(index.get_revision())
             return keys()
 
         async def beside_slow_look_ups() -> tuple[str, ...]:
@@ -118,7 +118,7 @@ def test_a_question_and_what_its_filters_lack_do_not_wait_for_names_of_hosts(
         )
         assert len(revisions) == 2
         assert len(set(revisions)) == 1  # the question's own state
-        assert engine.reader(checked=False).revision() not in revisions
+        assert engine.reader(checked=False).get_revision() not in revisions
 
 
 # Rebuilding
@@ -180,14 +180,14 @@ def test_a_rebuild_keeps_what_cannot_be_read_now(engine: Engine, tmp_path: Path)
     assert (report.new, report.failed, report.stale) == (1, 2, 2)
     assert names(engine) == [".named.md", "corpus.jsonl#d1", "torn.md"]
     assert engine.documents.get(str(torn)).text == "The good version."
-    assert {Path(one.path).name for one in engine.documents.stale()} == {
+    assert {Path(one.path).name for one in engine.documents.list_stale()} == {
         "torn.md",
         "corpus.jsonl#d1",
     }
     assert engine.search("record")[0].chunk.document_id == "d1"
     file.write_text(json.dumps({"_id": "d1", "text": "One record."}))
     torn.write_text("The good version.")
-    assert (engine.ingest([folder]).unchanged, engine.documents.stale()) == (3, [])
+    assert (engine.ingest([folder]).unchanged, engine.documents.list_stale()) == (3, [])
 
 
 # All that is known
@@ -203,7 +203,7 @@ def test_without_paths_all_that_is_known_is_brought_up_to_date(
         engine.ingest()
     engine.ingest([one])
     engine.ingest([two / "b.md", one / "a.md"])
-    assert engine.documents.roots() == [one, two / "b.md"]
+    assert engine.documents.list_roots() == [one, two / "b.md"]
     write(one / "c.md", "Text c.")
     write(two / "b.md", "Text b, changed.")
     report = engine.ingest()
@@ -223,7 +223,7 @@ def test_an_index_of_before_gives_the_files_that_it_knows(engine: Engine, tmp_pa
         connection.execute("DELETE FROM meta WHERE key = 'roots'")
         connection.execute("DROP TABLE kept")
     connection.close()
-    assert engine.documents.roots() == [
+    assert engine.documents.list_roots() == [
         tmp_path / "one" / "a.md",
         tmp_path / "set" / "corpus.jsonl",
     ]
@@ -248,7 +248,7 @@ def test_removing_folders_and_patterns(
     assert engine.documents.remove(["px"]) == 2
     # What lies elsewhere too stays there.
     assert [Path(one.path) for one in engine.documents.list()] == [tmp_path / "px2" / "c.md"]
-    assert engine.documents.roots() == [tmp_path / "px2"]
+    assert engine.documents.list_roots() == [tmp_path / "px2"]
     (kept,) = engine.documents.list()
     assert engine.documents.remove([kept.id]) == 1
     assert engine.verify() == []
@@ -262,7 +262,7 @@ def test_a_record_whose_id_is_a_folder_takes_no_folder_with_it(
     monkeypatch.chdir(tmp_path)
     engine.ingest([tmp_path / "set"])
     assert engine.documents.remove([name]) == 1
-    assert engine.documents.roots() == [tmp_path / "set"]
+    assert engine.documents.list_roots() == [tmp_path / "set"]
 
 
 # Saying so

@@ -18,7 +18,14 @@ from fathom.documents.discover import digest_content
 from fathom.documents.formats.sniff import PARSERS, detect_format
 from fathom.errors import SettingsError, UsageError
 from fathom.evaluation.runner import hash_setup
-from fathom.extensions import FORMATS, Extension, check_name, find, names, registered
+from fathom.extensions import (
+    FORMATS,
+    Extension,
+    check_name,
+    find_extension,
+    iterate_extensions,
+    list_names,
+)
 from fathom.strategies.base import STRATEGIES
 from fathom.testing import make_engine
 
@@ -52,12 +59,12 @@ def added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
         folder = tmp_path / "site-packages"
         install(folder, name=name, groups=groups, files=files, version=version)
         use(folder, monkeypatch)
-        extensions._registered.cache_clear()
+        extensions._read_entry_points.cache_clear()
 
     yield put
     for name in [each for each in sys.modules if each.endswith("_x")]:
         del sys.modules[name]
-    extensions._registered.cache_clear()
+    extensions._read_entry_points.cache_clear()
 
 
 @pytest.fixture
@@ -104,11 +111,11 @@ def test_nothing_is_looked_for_before_it_is_needed() -> None:
 
 def test_what_is_found_is_not_imported(added: Install) -> None:
     added({"fathom.strategies": {"never": "never_there:X"}}, {})
-    assert find("strategy", "never") == Extension(
+    assert find_extension("strategy", "never") == Extension(
         kind="strategy", name="never", target="never_there:X", package="other", version="1.0"
     )
-    assert names("strategy")[-1] == "never"
-    assert [str(each) for each in registered()] == ["strategy 'never' of other 1.0"]
+    assert list_names("strategy")[-1] == "never"
+    assert [str(each) for each in iterate_extensions()] == ["strategy 'never' of other 1.0"]
     with pytest.raises(UsageError, match=r"strategy 'nevr': choose one of naive, .*, never$"):
         check_name("strategy", "nevr")
 
@@ -150,8 +157,8 @@ def test_fathoms_own_cannot_be_replaced(added: Install, corpus: Path, tmp_path: 
         "fathom.formats": {"md": "broken_x:X"},
     }
     added(groups, {})
-    assert all(each.is_refused for each in registered())
-    assert names("retriever").count("keyword") == 1
+    assert all(each.is_refused for each in iterate_extensions())
+    assert list_names("retriever").count("keyword") == 1
     with make_engine(tmp_path / "index") as engine:
         assert engine.ingest(corpus).failed == 0
         assert engine.ask(QUESTION, strategy="naive").status == "answered"
@@ -162,7 +169,7 @@ def test_two_packages_with_one_name_are_refused(added: Install) -> None:
     added({"fathom.strategies": {"mine": "a:X"}}, {}, name="one")
     added({"fathom.strategies": {"mine": "b:X"}}, {}, name="two")
     with pytest.raises(UsageError, match=r"'mine' is brought by one 1.0 and two 1.0; uninstall"):
-        find("strategy", "mine")
+        find_extension("strategy", "mine")
 
 
 def test_what_calls_itself_otherwise_is_refused(

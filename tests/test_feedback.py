@@ -18,8 +18,8 @@ from fathom.engine import Engine
 from fathom.errors import UsageError
 from fathom.evaluation.calibration import calibrate
 from fathom.index.embedded.traces import FILE
-from fathom.index.feedback import Feedback, key_of
-from fathom.index.traces import Outranked, TraceMissing
+from fathom.index.feedback import Feedback, compute_question_key
+from fathom.index.traces import MissingTraceError, OutrankedFeedbackError
 from fathom.types import Answer, Filter
 
 TOLD = "harbour office"
@@ -75,7 +75,7 @@ def test_once_its_quote_has_changed_it_is_not_given_again(engine: Engine) -> Non
 
 def test_a_quote_that_vanished_meanwhile_is_found_out_in_the_run_itself(engine: Engine) -> None:
     answer = verified(engine)
-    (kept,) = engine.traces.store.feedback()
+    (kept,) = engine.traces.store.list_feedback()
     moved = [{**each, "quote": "Another text."} for each in kept.again["citations"]]
     engine.traces.store.put_feedback(replace(kept, again={**kept.again, "citations": moved}))
     again = engine.ask(QUESTION)
@@ -88,8 +88,10 @@ def test_a_quote_that_vanished_meanwhile_is_found_out_in_the_run_itself(engine: 
 def test_feedback_goes_with_the_documents_that_were_cited(engine: Engine) -> None:
     verified(engine)
     engine.ask(QUESTION)  # its trace holds the quote too
-    engine.documents.remove([engine.traces.store.feedback()[0].again["citations"][0]["document"]])
-    assert engine.traces.store.feedback() == ()
+    engine.documents.remove(
+        [engine.traces.store.list_feedback()[0].again["citations"][0]["document"]]
+    )
+    assert engine.traces.store.list_feedback() == ()
     data = (engine.directory / FILE).read_bytes()
     assert b"40 crowns" not in data
     with closing(sqlite3.connect(engine.directory / FILE)) as opened:
@@ -100,7 +102,7 @@ def test_feedback_goes_with_the_documents_that_were_cited(engine: Engine) -> Non
 def test_deleting_a_trace_deletes_what_was_said_of_it(engine: Engine) -> None:
     answer = verified(engine)
     engine.traces.delete(answer.trace_id or "")
-    assert engine.traces.store.feedback() == ()
+    assert engine.traces.store.list_feedback() == ()
     assert engine.ask(QUESTION).phase != "verified"
 
 
@@ -136,7 +138,7 @@ def test_an_answer_from_a_sentence_that_does_not_answer_the_question_is_refused(
     for planted in (TOLD, "It", "paid at the harbour office"):
         with pytest.raises(UsageError, match=r"stands in .*fees\.md, but not as an answer to 'How"):
             engine.calibration.add_feedback(first.trace_id or "", answer=planted)
-    assert engine.traces.store.feedback() == ()
+    assert engine.traces.store.list_feedback() == ()
     assert engine.ask(QUESTION).phase != "verified"
     engine.calibration.add_feedback(first.trace_id or "", answer="40 crowns")
     assert engine.ask(QUESTION).short_answer == "40 crowns"
@@ -169,7 +171,7 @@ def test_an_opinion_changes_nothing_that_others_are_answered(engine: Engine) -> 
     first = engine.ask(QUESTION)
     made = engine.calibration.add_feedback(first.trace_id or "", right=True, counts=False)
     assert (made.again, made.counts) == (None, False)
-    assert engine.traces.store.feedback() == (made,)
+    assert engine.traces.store.list_feedback() == (made,)
     assert engine.calibration.label_answers() == []
     second = engine.ask(QUESTION)
     assert second.phase != "verified"
@@ -182,7 +184,7 @@ def test_no_opinion_ends_a_verified_answer(engine: Engine) -> None:
     again = engine.ask(QUESTION)
     engine.calibration.add_feedback(again.trace_id or "", right=False, counts=False)
     assert engine.ask(QUESTION).phase == "verified"
-    with pytest.raises(Outranked):
+    with pytest.raises(OutrankedFeedbackError):
         engine.calibration.add_feedback(first.trace_id or "", right=False, counts=False)
     assert engine.ask(QUESTION).phase == "verified"
     engine.calibration.add_feedback(first.trace_id or "", right=False)
@@ -206,14 +208,14 @@ def test_it_holds_its_quotes_as_any_trace(engine: Engine) -> None:
     verified(engine)
     again = engine.ask(QUESTION)
     rewritten(engine, FEES.replace("40", "55"))
-    with pytest.raises(TraceMissing):
+    with pytest.raises(MissingTraceError):
         engine.trace(again.trace_id or "")
 
 
 def test_said_twice_the_last_word_counts(engine: Engine) -> None:
     answer = verified(engine)
     engine.calibration.add_feedback(answer.trace_id or "", right=False)
-    (kept,) = engine.traces.store.feedback()
+    (kept,) = engine.traces.store.list_feedback()
     assert (kept.said, kept.right) == ("wrong", False)
 
 
@@ -235,7 +237,7 @@ def test_where_nothing_was_answered_only_the_right_answer_can_be_told(engine: En
 
 def test_unknown_traces_and_sources_are_refused(engine: Engine) -> None:
     answer = engine.ask(QUESTION)
-    with pytest.raises(TraceMissing):
+    with pytest.raises(MissingTraceError):
         engine.calibration.add_feedback("feed", right=True)
     with pytest.raises(UsageError, match=r"no document 'nowhere\.md'"):
         engine.calibration.add_feedback(
@@ -245,7 +247,7 @@ def test_unknown_traces_and_sources_are_refused(engine: Engine) -> None:
 
 def labels(engine: Engine, count: int) -> None:
     """Answers of every degree of sureness, called right where it is high."""
-    (one,) = engine.traces.store.feedback() or [None]
+    (one,) = engine.traces.store.list_feedback() or [None]
     assert one is not None
     for at in range(count):
         sure = at % 16 / 2
@@ -262,7 +264,7 @@ def test_calibration_learns_from_feedback(engine: Engine) -> None:
     report = calibrate(engine, feedback=True)
     assert report.calibration.made_of == {"feedback": 201}
     assert report.questions == 201
-    assert engine.calibration.current().calibration == report.calibration
+    assert engine.calibration.get_current().calibration == report.calibration
 
 
 def test_feedback_on_answers_of_other_settings_teaches_nothing(engine: Engine) -> None:
@@ -290,10 +292,12 @@ def test_what_is_measured_is_never_a_verified_answer(engine: Engine, tmp_path: P
 def test_the_key_of_a_question_is_that_of_its_words_and_conditions() -> None:
     year = Filter("year", ">=", 2020)
     one = Filter("language", "=", "en")
-    assert key_of("Who  pays?") == key_of("who pays")
-    assert key_of("who pays") != key_of("who paid")
-    assert key_of("who pays", [year]) != key_of("who pays")
-    assert key_of("who pays", [year, one]) == key_of("who pays", [one, year])
+    assert compute_question_key("Who  pays?") == compute_question_key("who pays")
+    assert compute_question_key("who pays") != compute_question_key("who paid")
+    assert compute_question_key("who pays", [year]) != compute_question_key("who pays")
+    assert compute_question_key("who pays", [year, one]) == compute_question_key(
+        "who pays", [one, year]
+    )
 
 
 def test_feedback_is_read_as_it_was_written() -> None:

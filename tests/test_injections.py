@@ -12,7 +12,7 @@ import pytest
 from tests.injections import INJECTIONS, MODELS, Injection, Obedient, Obey, quotes_the_order, write
 
 from fathom.agents import prompt_delimiters
-from fathom.config import settings_of
+from fathom.config import parse_settings
 from fathom.engine import Engine
 from fathom.llm.base import ChatModel
 from fathom.llm.role_models import ROLES
@@ -54,7 +54,7 @@ def engine_of(
         **{f"roles.{role}": "llm" for role in ROLES if cross_reader or role != "judge"},
     }
     return Engine(
-        settings_of(settings),
+        parse_settings(settings),
         embedder=HashingEmbedder(64),
         cross_reader=cross_reader,
         connect=lambda _: model,

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathom.jsonable import Cleaner, canonical
+from fathom.jsonable import Cleaner, dump_canonical
 from fathom.usage import Budget
 
 ANY = st.recursive(
@@ -30,9 +30,9 @@ ANY = st.recursive(
 def test_everything_becomes_json_and_stays_as_it_then_is(value: object) -> None:
     plain = Cleaner()(value)
 
-    assert json.loads(canonical(plain)) == plain
+    assert json.loads(dump_canonical(plain)) == plain
     assert Cleaner()(plain) == plain
-    canonical(plain).encode()
+    dump_canonical(plain).encode()
 
 
 def test_what_json_does_not_know() -> None:
@@ -60,7 +60,7 @@ def test_a_bottomless_value_ends() -> None:
     value: list[object] = []
     value.append(value)
 
-    assert "(too deep)" in canonical(Cleaner()(value))
+    assert "(too deep)" in dump_canonical(Cleaner()(value))
 
 
 def test_long_things_are_cut_and_say_so() -> None:
@@ -77,11 +77,11 @@ def test_long_things_are_cut_and_say_so() -> None:
 def test_a_secret_never_appears(secret: str, chars: int | None) -> None:
     value = {secret: [f"x{secret}y", {"deep": (f"{secret}{secret}",)}], "j": json.dumps(secret)}
 
-    text = canonical(Cleaner([secret], chars=chars)(value))
+    text = dump_canonical(Cleaner([secret], chars=chars)(value))
 
     assert secret not in text
     assert json.dumps(secret)[1:-1] not in text
-    assert canonical(secret)[1:-1] not in text
+    assert dump_canonical(secret)[1:-1] not in text
 
 
 def test_blank_secrets_hide_nothing() -> None:

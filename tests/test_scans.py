@@ -8,7 +8,7 @@ from tests.documents.formats.test_picture import needs_ocr, saved
 from tests.making import open_folder
 
 from fathom.engine import Engine
-from fathom.serving.cli.output import answer_text
+from fathom.serving.cli.output import format_answer
 from fathom.settings import Settings
 
 pytest.importorskip("PIL", reason="needs the extra ocr")
@@ -35,4 +35,4 @@ def test_an_answer_cites_the_page_of_a_scan_and_how_surely_it_was_recognised() -
     assert citation.page == 2
     assert citation.recognised is not None
     assert 0.5 < citation.recognised <= 1
-    assert re.search(r"page 2, text recognised \d+%", answer_text(answer))
+    assert re.search(r"page 2, text recognised \d+%", format_answer(answer))

@@ -29,9 +29,9 @@ from fathom.models.reading import CrossReader
 from fathom.question.form import detect_form
 from fathom.settings import IndexSettings, Settings
 from fathom.settings.tree import ModelSettings
-from fathom.text.answer_scores import holds, is_right
+from fathom.text.answer_scores import holds_answer, is_right
 from fathom.text.content_words import ContentTerms
-from fathom.text.quotable import cut_out, units
+from fathom.text.quotable import extract_chunk, list_units
 from fathom.types import Draft, Evidence, Hit, Span
 
 SETS = {"en": ("squad-retrieval", "hotpotqa-200"), "id": ("idk-mrc-retrieval", "facqa-id")}
@@ -52,12 +52,12 @@ def said(
     question: Question, hits: Sequence[Hit], pairs: CrossReader, dice: random.Random
 ) -> Iterator[Said]:
     """What the readers make of the hits."""
-    places = [(hit, unit.span) for hit in hits for unit in units(hit.chunk)]
+    places = [(hit, unit.span) for hit in hits for unit in list_units(hit.chunk)]
     if not places:
         return
     quotes = [span.cut(hit.chunk.text) for hit, span in places]
     for quote, place in zip(quotes, places, strict=True):
-        known = next((each for each in question.answers if holds(quote, each)), "")
+        known = next((each for each in question.answers if holds_answer(quote, each)), "")
         if question.answerable and known:
             yield Said("careful", draft_of(*place, known), right=True)
             break
@@ -66,7 +66,7 @@ def said(
     eager = max(range(len(places)), key=lambda at: (shared[at], -at))
     for reader, at in (("eager", eager), ("careless", dice.randrange(len(places)))):
         hit, span = places[at]
-        (read,) = pairs.open_session(question.text).read([cut_out(hit.chunk, span)])
+        (read,) = pairs.open_session(question.text).read([extract_chunk(hit.chunk, span)])
         short = read.spans[0].span.cut(quotes[at]) if read.spans else ""
         right = question.answerable and is_right(short, question.answers)
         yield Said(reader, draft_of(hit, span, short), right)

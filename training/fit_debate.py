@@ -29,10 +29,10 @@ from fathom.evaluation.runner import build_filters
 from fathom.runs.context import RunContext
 from fathom.settings import IndexSettings, Settings
 from fathom.settings.tree import ModelSettings
-from fathom.strategies.maf import spoken_for
+from fathom.strategies.maf import select_best_per_document
 from fathom.testing.doubles import run_context
 from fathom.text.answer_scores import is_right
-from fathom.text.language import detect
+from fathom.text.language import detect_language
 from fathom.types import Hit, Query
 
 SETS = {
@@ -65,10 +65,10 @@ def held(engine: Engine, questions: Sequence[Question]) -> Iterator[Held]:
     """What the agents come to, where there is anything to debate."""
     own, debate = engine.settings.maf, engine.assembly.debate
     for question in questions:
-        foreign = detect(question.text) not in {"en", "und"}
+        foreign = detect_language(question.text) not in {"en", "und"}
         retriever = engine.retriever(own.foreign_retriever if foreign else "vector")
         query = Query(text=question.text, filters=build_filters(question))
-        hits = spoken_for(retriever.retrieve(query, k=own.vor_k), own.agents)
+        hits = select_best_per_document(retriever.retrieve(query, k=own.vor_k), own.agents)
         with run_context() as context:
             done = asyncio.run(_held(debate, question.text, hits, context))
         if done is not None:

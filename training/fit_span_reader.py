@@ -29,7 +29,7 @@ from fathom.evaluation.datasets import Dataset, Question, load
 from fathom.question.form import detect_form
 from fathom.settings import IndexSettings, Settings
 from fathom.settings.tree import ModelSettings
-from fathom.text.answer_scores import f1, is_right
+from fathom.text.answer_scores import is_right, score_f1
 
 SETS = {
     "en": ("squad-retrieval", "hotpotqa-200", "covid-qa", "written-en"),
@@ -97,7 +97,7 @@ def f1_at(read: Sequence[Read], fall: float) -> float:
     for question, looks in read:
         if question.answerable:
             best = best_of(looks, fall)
-            values.append(f1(best.text if best else "", question.answers))
+            values.append(score_f1(best.text if best else "", question.answers))
     return fmean(values)
 
 
@@ -144,7 +144,7 @@ def in_force(read: Sequence[Read], law: ReaderLaw) -> str:
     known = np.array([question.answerable for question, _ in read])
     best = (best_of(looks, law.fall) for _, looks in read)
     scores = [
-        f1(each.text, question.answers) if each and question.answerable else 0.0
+        score_f1(each.text, question.answers) if each and question.answerable else 0.0
         for each, (question, _) in zip(best, read, strict=True)
     ]
     wrong = (said & (right == 0))[known].mean()

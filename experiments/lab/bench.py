@@ -23,7 +23,7 @@ from fathom.evaluation.contamination import Manifest
 from fathom.evaluation.datasets import Dataset, load
 from fathom.evaluation.records import Record
 from fathom.evaluation.runner import Session, build_file_name, holds_dataset
-from fathom.jsonable import canonical
+from fathom.jsonable import dump_canonical
 from fathom.models.base import Embedder
 from fathom.models.embedder import load_embedder
 from fathom.models.shipped import load_shipped_reader
@@ -138,7 +138,7 @@ class Bench:
     def _records(self, dataset: Dataset, arm: Arm, queries: int | None) -> Sequence[Record]:
         """What was seen of an arm, by this process or before, else what it says now."""
         among = tuple(question.id for question in dataset.questions)
-        system = (bool(arm.retriever), arm.system, canonical(arm.assignments))
+        system = (bool(arm.retriever), arm.system, dump_canonical(arm.assignments))
         key = (dataset.name, *system, among, queries)
         if key not in self._seen:
             self._seen[key] = self._answers(dataset, arm, queries)
@@ -160,15 +160,15 @@ class Bench:
             ask = session.collect_rankings if arm.retriever else session.collect_answers
             records = ask(arm.system)
         if new := _lines(folder / dataset.name / name) - before:
-            self._note(started, dataset, arm, new)
+            self._add_note(started, dataset, arm, new)
         return records
 
     def _indexed(self, dataset: Dataset) -> None:
         started = time.perf_counter()
-        with self._engine(dataset, {}, CachedEmbedder(self._embedder, self._vectors)) as engine:
+        with self._engine(dataset, {}, CachedEmbedder(self._embedder, self._embed)) as engine:
             if not holds_dataset(engine, dataset):
                 engine.ingest([dataset.corpus], prune=True)
-                self._note(started, dataset)
+                self._add_note(started, dataset)
 
     @contextmanager
     def _engine(
@@ -179,7 +179,7 @@ class Bench:
         given = [f'index.directory="{place}"', "trace.enabled=false"]
         given += [f"{key}={value}" for key, value in assignments.items()]
         layers = Layers.load(cwd=self.work, environment={}, assignments=given, constants=True)
-        settings = layers.settings()
+        settings = layers.build_settings()
         connect = (lambda _: self._stub) if settings.llm.model == NAME else None
         # A cross-reader of its own for each arm: it remembers what it read, and would give a
         # later arm for nothing what an earlier one had to wait for.
@@ -192,7 +192,7 @@ class Bench:
         return load_embedder()
 
     @property
-    def _vectors(self) -> Path:
+    def _embed(self) -> Path:
         """Of texts that several data sets and cuts share."""
         self.work.mkdir(parents=True, exist_ok=True)
         return self.work / "vectors.db"
@@ -215,7 +215,9 @@ class Bench:
     def _diary(self) -> Diary:
         return Diary(self.work / "diary.jsonl")
 
-    def _note(self, started: float, dataset: Dataset, arm: Arm | None = None, new: int = 0) -> None:
+    def _add_note(
+        self, started: float, dataset: Dataset, arm: Arm | None = None, new: int = 0
+    ) -> None:
         seconds = round(time.perf_counter() - started, 1)
         entry = Entry(
             set=dataset.name,

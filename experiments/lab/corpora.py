@@ -20,7 +20,7 @@ from experiments.lab.texts import Text, texts_of
 from fathom.documents.discover import digest_content
 from fathom.errors import UsageError
 from fathom.evaluation.datasets import Dataset, Question, load
-from fathom.jsonable import Json, canonical, digest
+from fathom.jsonable import Json, dump_canonical, hash_text
 
 VERSION = 1
 """Raised when this code makes variants otherwise than before."""
@@ -77,7 +77,7 @@ def _source(dataset: Dataset) -> str:
     corpus = dataset.corpus
     content = digest_content(corpus) if corpus.is_file() else sorted(dataset.documents)
     questions = [asdict(question) for question in dataset.questions]
-    return digest(canonical([content, questions, dataset.qrels]))
+    return hash_text(dump_canonical([content, questions, dataset.qrels]))
 
 
 def _made(place: Path) -> Json:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, fields, replace
 from experiments.lab.texts import Text
 
 from fathom.errors import UsageError
-from fathom.jsonable import digest
+from fathom.jsonable import hash_text
 
 COPY = "~old"
 """Ends the id of an older copy that stays beside its document."""
@@ -166,9 +166,9 @@ def _scanned(word: str, chance: float, neglect: Neglect) -> str:
 
 
 def _file_name(document: str) -> str:
-    return f"scan-{digest(document)[:8]}.pdf"
+    return f"scan-{hash_text(document)[:8]}.pdf"
 
 
 def _chance(*words: str) -> float:
     """A number from 0 up to 1, always the same for the same words."""
-    return int(digest("\n".join(words))[:13], 16) / 16**13
+    return int(hash_text("\n".join(words))[:13], 16) / 16**13

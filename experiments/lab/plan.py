@@ -9,7 +9,7 @@ from typing import Any, Self, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from fathom.errors import UsageError
-from fathom.jsonable import canonical
+from fathom.jsonable import dump_canonical
 
 Value = str | int | float | bool | list[str] | list[float]
 Settings = Mapping[str, Value]
@@ -258,4 +258,4 @@ def found(root: Path, wanted: Sequence[str] = ()) -> list[Experiment]:
 
 
 def written(value: Value) -> str:
-    return value if isinstance(value, str) else canonical(value)
+    return value if isinstance(value, str) else dump_canonical(value)

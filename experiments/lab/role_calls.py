@@ -13,7 +13,7 @@ from fathom.agents.reader.citations import ReaderReply, locate_quote
 from fathom.evaluation.datasets import Question
 from fathom.jsonable import Json
 from fathom.runs.trace import Event, Step, Trace
-from fathom.text.answer_scores import is_right, unmarked
+from fathom.text.answer_scores import is_right, strip_markers
 from fathom.types import Answer, Document, Hit
 
 NUMBERS = ("evidence", "quotes", "sentence")
@@ -167,7 +167,7 @@ def same(one: Answer, other: Answer) -> bool:
 def _right(answer: Answer, question: Question) -> bool:
     if answer.status != "answered":
         return answer.status == "abstained" and not question.answerable
-    said = answer.short_answer or unmarked(answer.answer)
+    said = answer.short_answer or strip_markers(answer.answer)
     return question.answerable and is_right(said, question.answers, question.wrong or ())
 
 

@@ -5,7 +5,7 @@ from itertools import chain, zip_longest
 
 from fathom.errors import UsageError
 from fathom.evaluation.datasets import Dataset, Question
-from fathom.jsonable import digest
+from fathom.jsonable import hash_text
 
 QUESTIONS = 150
 """A cut asks so many questions at most."""
@@ -28,7 +28,7 @@ def cut(dataset: Dataset, count: int) -> Dataset:
     asked = dataset.sample(QUESTIONS, judged=True)
     needed = {question.id: _needed(dataset, question) for question in asked}
     first = dict.fromkeys(chain.from_iterable(needed.values()))
-    others = sorted(dataset.documents - first.keys(), key=lambda each: (digest(each), each))
+    others = sorted(dataset.documents - first.keys(), key=lambda each: (hash_text(each), each))
     turns = chain.from_iterable(zip_longest(first, others))
     order = [document for document in turns if document is not None]
     shared = frozenset(order[: min(count, SMALLEST)])

@@ -74,7 +74,7 @@ __all__ = [
     "load_settings",
 ]
 # The imports above are for type checkers only; this map imports the same names on first use.
-_HOMES = {
+_MODULES = {
     "runs.concurrency": (
         "FinalEvent",
         "StepEvent",
@@ -122,7 +122,7 @@ _HOMES = {
 
 
 def __getattr__(name: str) -> Any:  # noqa: ANN401 - a class or a function
-    for module, exported in _HOMES.items():
+    for module, exported in _MODULES.items():
         if name in exported:
             return getattr(import_module(f"fathom.{module}"), name)
     raise AttributeError(f"module 'fathom' has no attribute {name!r}")

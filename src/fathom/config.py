@@ -1,4 +1,6 @@
-"""The settings: one frozen tree, and the origin of each value.
+"""The sources of the settings.
+
+Each value keeps its origin.
 
 Later layers win: defaults < user file < project file < environment < command line. The user file is
 `fathom.toml` in `$XDG_CONFIG_HOME/fathom` (default `~/.config/fathom`), the project file
@@ -19,7 +21,7 @@ from typing import Any, NamedTuple, Self
 from pydantic import ValidationError
 
 from fathom.errors import SettingsError
-from fathom.extensions import names
+from fathom.extensions import list_names
 from fathom.settings import IndexSettings, Settings
 from fathom.settings.section import find_first_fault, iterate_keys
 
@@ -29,13 +31,13 @@ __all__ = [
     "SettingValue",
     "Settings",
     "load_settings",
+    "parse_settings",
     "save_settings",
-    "settings_of",
 ]
 
-PREFIX = "FATHOM_"
-_TRACE = "trace"
-RENAMED: Mapping[str, str] = {
+VARIABLE_PREFIX = "FATHOM_"
+_TRACE_ORIGIN = "trace"
+RENAMED_SETTINGS: Mapping[str, str] = {
     "anchor.look": "anchor.first_k",
     "anchor.each": "anchor.hop_k",
     "anchor.further": "anchor.second_hop_bridges",
@@ -53,8 +55,8 @@ RENAMED: Mapping[str, str] = {
     "mao.covered": "mao.coverage_threshold",
 }
 """The current names of settings, by their former names."""
-EFFORT = "budget.effort"
-INDEX = "index.url"
+EFFORT_KEY = "budget.effort"
+INDEX_KEY = "index.url"
 
 
 class SettingValue(NamedTuple):
@@ -107,15 +109,15 @@ class Layers:
         for file in (Path(home).expanduser() / "fathom" / "fathom.toml", cwd / "fathom.toml"):
             layers.add(_flatten(_read_toml(file)), origin=str(file))
         for name, text in sorted(environment.items()):
-            if name.startswith(PREFIX):
-                key = name.removeprefix(PREFIX).lower().replace("__", ".")
-                layers.add([(key, _parse(text))], origin=name)
+            if name.startswith(VARIABLE_PREFIX):
+                key = name.removeprefix(VARIABLE_PREFIX).lower().replace("__", ".")
+                layers.add([(key, _parse_value(text))], origin=name)
         layers.add([(k, v) for k, v in (flags or {}).items() if v is not None], origin="flag")
         layers.assign(assignments)
         return layers
 
     @classmethod
-    def over(cls, settings: Settings, recorded: Mapping[str, Any]) -> Self:
+    def from_trace(cls, settings: Settings, recorded: Mapping[str, Any]) -> Self:
         """Return the settings with those that a trace recorded on top.
 
         Raises:
@@ -127,8 +129,8 @@ class Layers:
             mode="json", exclude={"extensions"}
         )  # the trace records all of them
         layers.add(_flatten(current), origin="settings")
-        renamed = ((RENAMED.get(key, key), value) for key, value in _flatten(recorded))
-        layers.add(renamed, origin=_TRACE)
+        renamed = ((RENAMED_SETTINGS.get(key, key), value) for key, value in _flatten(recorded))
+        layers.add(renamed, origin=_TRACE_ORIGIN)
         return layers
 
     def assign(self, assignments: Sequence[str]) -> None:
@@ -141,7 +143,7 @@ class Layers:
             key, sign, text = assignment.partition("=")
             if not sign:
                 raise SettingsError(f"--set {assignment!r}: write it as --set section.key=value")
-            self.add([(key.strip(), _parse(text))], origin="--set")
+            self.add([(key.strip(), _parse_value(text))], origin="--set")
 
     def add(self, values: "Iterator[tuple[str, Any]] | list[tuple[str, Any]]", origin: str) -> None:
         """Put a layer on top; an effort in it hides what lower layers say of the budget.
@@ -151,7 +153,7 @@ class Layers:
         """
         values = list(values)
         # An effort names a whole budget, so no limit of a lower layer counts.
-        if any(key == EFFORT for key, _ in values):
+        if any(key == EFFORT_KEY for key, _ in values):
             for limit in [key for key in self._given if key.startswith("budget.")]:
                 del self._given[limit]
         for key, value in values:
@@ -168,8 +170,8 @@ class Layers:
         Raises:
             SettingsError: If it cannot.
         """
-        if key not in self._refusals and not _is_extended(key, origin):
-            raise SettingsError(f"unknown setting {key!r} in {origin}; {self._hint(key)}")
+        if key not in self._refusals and not _belongs_to_extension(key, origin):
+            raise SettingsError(f"unknown setting {key!r} in {origin}; {self._make_hint(key)}")
         refusal = self._refusals.get(key)
         if refusal and not self._constants:
             raise SettingsError(f"{key} in {origin} is {refusal}")
@@ -183,11 +185,13 @@ class Layers:
                 "holds the key in llm.key_env"
             )
 
-    def _hint(self, key: str) -> str:
+    def _make_hint(self, key: str) -> str:
         """Return the next step for an unknown key."""
-        if key in RENAMED:
-            refusal = self._refusals[RENAMED[key]]
-            return f"it is called {RENAMED[key]!r} now" + (f", {refusal}" if refusal else "")
+        if key in RENAMED_SETTINGS:
+            refusal = self._refusals[RENAMED_SETTINGS[key]]
+            return f"it is called {RENAMED_SETTINGS[key]!r} now" + (
+                f", {refusal}" if refusal else ""
+            )
         if key.startswith("extensions."):
             return f"no strategy or retriever of another package is called {key.split('.')[1]!r}"
         settable = [
@@ -196,7 +200,7 @@ class Layers:
         close = difflib.get_close_matches(key, settable, n=1)
         return f"did you mean {close[0]!r}?" if close else "see `fathom config show`"
 
-    def settings(self) -> Settings:
+    def build_settings(self) -> Settings:
         """Return the settings of all layers, checked.
 
         Raises:
@@ -216,17 +220,17 @@ class Layers:
             origin = self._given[key].origin if key in self._given else "settings"
             raise SettingsError(f"{key} = {value!r} in {origin}: {expected}") from None
 
-    def values(self, *, constants: bool = False) -> list[SettingValue]:
+    def list_values(self, *, constants: bool = False) -> list[SettingValue]:
         """Return every setting with its value and origin, in the order of the tree.
 
         Args:
             constants: If true, return the constants too.
         """
-        flat = dict(_flatten(self.settings().model_dump(mode="json")))
-        from fathom.index.engines import shown  # imports numpy, which takes a while
+        flat = dict(_flatten(self.build_settings().model_dump(mode="json")))
+        from fathom.index.engines import redact_url  # imports numpy, which takes a while
 
         # The URL may hold a password, which nobody should see on a screen.
-        flat[INDEX] = shown(flat[INDEX])
+        flat[INDEX_KEY] = redact_url(flat[INDEX_KEY])
         keys = [key for key, refusal in self._refusals.items() if constants or not refusal]
         extended = [key for key in flat if key not in self._refusals]
         return [self._get_value(key, flat) for key in [*keys, *extended]]
@@ -238,7 +242,7 @@ class Layers:
         return given._replace(value=flat.get(key, given.value))
 
 
-def _is_extended(key: str, origin: str) -> bool:
+def _belongs_to_extension(key: str, origin: str) -> bool:
     """Return whether a key belongs to an extension, which checks its settings itself.
 
     A trace may hold settings of an extension that is not installed any more and not needed.
@@ -247,10 +251,12 @@ def _is_extended(key: str, origin: str) -> bool:
     name, dot, setting = qualified.partition(".")
     if table != "extensions" or not (dot and setting):
         return False
-    return origin == _TRACE or any(name in names(kind) for kind in ("strategy", "retriever"))
+    return origin == _TRACE_ORIGIN or any(
+        name in list_names(kind) for kind in ("strategy", "retriever")
+    )
 
 
-def settings_of(given: Mapping[str, Any], *, constants: bool = False) -> Settings:
+def parse_settings(given: Mapping[str, Any], *, constants: bool = False) -> Settings:
     """Return the defaults with these values on top, as `{"a.b": c}` or `{"a": {"b": c}}`.
 
     Args:
@@ -262,7 +268,7 @@ def settings_of(given: Mapping[str, Any], *, constants: bool = False) -> Setting
     """
     layers = Layers(constants=constants)
     layers.add(_flatten(given), origin="settings")
-    return layers.settings()
+    return layers.build_settings()
 
 
 def load_settings(path: str | Path = ".") -> Settings:
@@ -271,7 +277,7 @@ def load_settings(path: str | Path = ".") -> Settings:
     Raises:
         SettingsError: If a file or variable holds an unknown or illegal setting.
     """
-    return Layers.load(cwd=Path(path)).settings()
+    return Layers.load(cwd=Path(path)).build_settings()
 
 
 def save_settings(file: Path, assignments: Mapping[str, str]) -> None:
@@ -288,8 +294,8 @@ def save_settings(file: Path, assignments: Mapping[str, str]) -> None:
     before = dict(_flatten(_read_toml(file)))
     text = file.read_text(encoding="utf-8") if file.exists() else ""
     for key, value in assignments.items():
-        text = _with_setting(text, key, value)
-    expected = {**before, **{key: _parse(value) for key, value in assignments.items()}}
+        text = _insert_setting(text, key, value)
+    expected = {**before, **{key: _parse_value(value) for key, value in assignments.items()}}
     try:
         after = dict(_flatten(tomllib.loads(text)))
     except tomllib.TOMLDecodeError:
@@ -307,10 +313,10 @@ def save_settings(file: Path, assignments: Mapping[str, str]) -> None:
         raise SettingsError(f"{file} cannot be written: {error.strerror}") from None
 
 
-def _with_setting(text: str, key: str, value: str) -> str:
+def _insert_setting(text: str, key: str, value: str) -> str:
     """Return a TOML text with a setting added or replaced, in its table if that exists."""
     table, _, name = key.rpartition(".")
-    line = f"{name} = {_as_toml(value)}\n"
+    line = f"{name} = {_format_toml(value)}\n"
     head = re.search(rf"^\[{re.escape(table)}\][ \t]*(?:#.*)?$\n?", text, re.MULTILINE)
     if head is None:
         blank = "\n" if text.strip() else ""
@@ -327,9 +333,9 @@ def _with_setting(text: str, key: str, value: str) -> str:
     return text[: head.end()] + separator + line + text[head.end() :]
 
 
-def _as_toml(value: str) -> str:
+def _format_toml(value: str) -> str:
     """Return a text as a TOML value: unchanged if it is one, else quoted."""
-    return value if not isinstance(_parse(value), str) else json.dumps(_parse(value))
+    return value if not isinstance(_parse_value(value), str) else json.dumps(_parse_value(value))
 
 
 def _flatten(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -349,7 +355,7 @@ def _read_toml(file: Path) -> dict[str, Any]:
         raise SettingsError(f"{file} cannot be read: {error}") from None
 
 
-def _parse(text: str) -> Any:  # noqa: ANN401 - a TOML value of any type
+def _parse_value(text: str) -> Any:  # noqa: ANN401 - a TOML value of any type
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:

@@ -1,4 +1,4 @@
-"""The errors Fathom raises.
+"""The errors of Fathom, with their exit codes.
 
 FathomError
 ├── UsageError            the caller is wrong: a bad argument, path or setting      exit 2
@@ -81,7 +81,7 @@ class MalformedReply(RunError):
     """A language model's reply that cannot be used, also after one repair."""
 
 
-def culprit(error: BaseException) -> str:
+def locate_error(error: BaseException) -> str:
     """Return the class of an unforeseen error, and the last line outside of libraries.
 
     The message is left out: it may quote a document or a key.

@@ -1,4 +1,4 @@
-"""The strategies, retrievers and file formats that can be chosen by name.
+"""Strategies, retrievers and formats by name.
 
 Packages add to Fathom's own by entry points in the groups below; docs/extending.md tells how.
 Entry points are read when a name that is not Fathom's own is used, or when names are listed, and
@@ -22,7 +22,7 @@ if TYPE_CHECKING:  # takes a while to import
 
 Kind = Literal["strategy", "retriever", "format"]
 
-GROUPS: Mapping[Kind, str] = {
+ENTRY_POINT_GROUPS: Mapping[Kind, str] = {
     "strategy": "fathom.strategies",
     "retriever": "fathom.retrievers",
     "format": "fathom.formats",
@@ -55,7 +55,7 @@ FORMATS = frozenset(
     }
 )  # fmt: skip
 """The endings of files that Fathom itself reads."""
-_OWN: Mapping[Kind, frozenset[str]] = {
+_BUILT_IN: Mapping[Kind, frozenset[str]] = {
     "strategy": frozenset(STRATEGIES),
     "retriever": frozenset(RETRIEVERS),
     "format": FORMATS,
@@ -99,7 +99,7 @@ class Extension:
     @property
     def is_refused(self) -> bool:
         """True if the name is one of Fathom's own, which an extension cannot replace."""
-        return self.name in _OWN[self.kind]
+        return self.name in _BUILT_IN[self.kind]
 
     def load(self) -> Any:  # noqa: ANN401 - a class or a function
         """Import the target.
@@ -113,7 +113,7 @@ class Extension:
             for attribute in attributes.split(".") if attributes else ():
                 loaded = getattr(loaded, attribute)
         except Exception as error:
-            raise self.broken(error) from error
+            raise self.make_error(error) from error
         return loaded
 
     def make(self, *parts: object) -> Any:  # noqa: ANN401 - a strategy or a retriever
@@ -130,12 +130,12 @@ class Extension:
         except FathomError:
             raise
         except Exception as error:
-            raise self.broken(error) from error
+            raise self.make_error(error) from error
         if own_name != self.name:
             raise UsageError(f"{self} calls itself {own_name!r}; both names must be the same")
         return instance
 
-    def broken(self, error: Exception) -> UsageError:
+    def make_error(self, error: Exception) -> UsageError:
         """Return the error that the extension cannot be used, with the cause in one line."""
         words = " ".join(str(error).split())[:200]
         return UsageError(
@@ -143,32 +143,32 @@ class Extension:
         )
 
 
-def find(kind: Kind, name: str) -> Extension | None:
+def find_extension(kind: Kind, name: str) -> Extension | None:
     """Return the extension of this name; `None` if there is none or the name is Fathom's own.
 
     Raises:
         UsageError: If two packages bring it.
     """
-    if name in _OWN[kind]:
+    if name in _BUILT_IN[kind]:
         return None
-    matches = _registered(tuple(sys.path)).get((kind, name), ())
+    matches = _read_entry_points(tuple(sys.path)).get((kind, name), ())
     if len(matches) > 1:
         packages = " and ".join(f"{match.package} {match.version}" for match in matches)
         raise UsageError(f"{kind} {name!r} is brought by {packages}; uninstall one of them")
     return matches[0] if matches else None
 
 
-def format_of(path: PurePath) -> Extension | None:
+def find_format(path: PurePath) -> Extension | None:
     """Return the extension for files of this ending; `None` if there is none.
 
     Raises:
         UsageError: If two packages bring it.
     """
     ending = path.suffix[1:].lower()
-    return find("format", ending) if ending else None
+    return find_extension("format", ending) if ending else None
 
 
-def names(kind: Kind) -> list[str]:
+def list_names(kind: Kind) -> list[str]:
     """Return all names of a kind, Fathom's own first."""
     built_in = {
         "strategy": list(STRATEGIES),
@@ -177,15 +177,15 @@ def names(kind: Kind) -> list[str]:
     }
     added = {
         extension.name
-        for extension in registered()
+        for extension in iterate_extensions()
         if extension.kind == kind and not extension.is_refused
     }
     return [*built_in[kind], *sorted(added)]
 
 
-def registered() -> Iterator[Extension]:
+def iterate_extensions() -> Iterator[Extension]:
     """Yield all extensions, also refused ones, without importing them."""
-    for extensions in _registered(tuple(sys.path)).values():
+    for extensions in _read_entry_points(tuple(sys.path)).values():
         yield from extensions
 
 
@@ -195,27 +195,27 @@ def check_name(kind: Kind, name: str) -> None:
     Raises:
         UsageError: If it does not exist, with the names that do.
     """
-    if name not in _OWN[kind] and find(kind, name) is None:
-        raise UsageError(f"{kind} {name!r}: choose one of {', '.join(names(kind))}")
+    if name not in _BUILT_IN[kind] and find_extension(kind, name) is None:
+        raise UsageError(f"{kind} {name!r}: choose one of {', '.join(list_names(kind))}")
 
 
 @cache
-def _registered(path: tuple[str, ...]) -> Mapping[tuple[Kind, str], tuple[Extension, ...]]:
+def _read_entry_points(path: tuple[str, ...]) -> Mapping[tuple[Kind, str], tuple[Extension, ...]]:
     """Return the extensions by kind and name, read once for each state of `sys.path`."""
     from importlib.metadata import entry_points
 
     del path  # only the key of the cache: a new folder in sys.path may bring more extensions
     extensions: dict[tuple[Kind, str], tuple[Extension, ...]] = {}
-    for kind, group in GROUPS.items():
+    for kind, group in ENTRY_POINT_GROUPS.items():
         for entry in sorted(entry_points(group=group)):
-            extension = _extension(kind, entry)
+            extension = _parse_entry_point(kind, entry)
             key = (kind, extension.name)
             if extension not in extensions.get(key, ()):  # a folder can occur twice in sys.path
                 extensions[key] = (*extensions.get(key, ()), extension)
     return extensions
 
 
-def _extension(kind: Kind, entry: "EntryPoint") -> Extension:
+def _parse_entry_point(kind: Kind, entry: "EntryPoint") -> Extension:
     distribution = entry.dist
     return Extension(
         kind=kind,

@@ -1,4 +1,7 @@
-"""Any value as plain JSON: without secrets or unprintable parts, and cut to a size if asked."""
+"""Any value as plain JSON.
+
+Without secrets or unprintable parts, and cut to a size if asked.
+"""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -15,7 +18,7 @@ MAX_DEPTH = 32
 """The levels of nesting that are kept; values may refer to themselves."""
 
 
-def canonical(value: Json) -> str:
+def dump_canonical(value: Json) -> str:
     """Return the one JSON text of a value: sorted keys, no spaces, UTF-8 unescaped.
 
     Raises:
@@ -26,7 +29,7 @@ def canonical(value: Json) -> str:
     )
 
 
-def digest(text: str) -> str:
+def hash_text(text: str) -> str:
     """Return the sha256 of a text as 64 hexadecimal digits."""
     return sha256(text.encode()).hexdigest()
 
@@ -60,7 +63,7 @@ class Cleaner:
         """Return the value as plain JSON."""
         return self._clean(value, 0)
 
-    def text(self, value: str) -> str:
+    def clean_text(self, value: str) -> str:
         """Return a string without secrets and lone surrogates, cut if it is too long."""
         for secret in self.secrets:
             if secret in value:
@@ -74,31 +77,33 @@ class Cleaner:
     def _clean(self, value: object, depth: int) -> Json:
         kind = type(value)
         if kind is str:  # most values are, and a trace has thousands
-            return self.text(value)  # type: ignore[arg-type]
+            return self.clean_text(value)  # type: ignore[arg-type]
         if value is None or kind is bool:
             return value
         if isinstance(value, str):
-            return self.text(str(value))
+            return self.clean_text(str(value))
         if isinstance(value, int | float):
-            return _number(value)
+            return _clean_number(value)
         if depth == MAX_DEPTH:
             return "(too deep)"
-        return self._compound(value, depth + 1)
+        return self._clean_compound(value, depth + 1)
 
-    def _compound(self, value: object, depth: int) -> Json:
+    def _clean_compound(self, value: object, depth: int) -> Json:
         if is_dataclass(value) and not isinstance(value, type):
-            return self._object({f.name: getattr(value, f.name) for f in fields(value)}, depth)
+            return self._clean_object(
+                {f.name: getattr(value, f.name) for f in fields(value)}, depth
+            )
         if isinstance(value, Mapping):
-            return self._object(value, depth)
+            return self._clean_object(value, depth)
         if isinstance(value, list | tuple):
-            return self._list(value, depth)
+            return self._clean_list(value, depth)
         if isinstance(value, set | frozenset):
-            return self._list(sorted(value, key=repr), depth)
+            return self._clean_list(sorted(value, key=repr), depth)
         if isinstance(value, bytes | bytearray):
             return f"({len(value)} bytes)"
-        return self._foreign(value, depth)
+        return self._clean_foreign(value, depth)
 
-    def _foreign(self, value: object, depth: int) -> Json:
+    def _clean_foreign(self, value: object, depth: int) -> Json:
         # Arrays and numbers of numpy and models of pydantic are recognised by their methods, so
         # that neither library has to be imported.
         for name in ("tolist", "model_dump"):
@@ -107,14 +112,14 @@ class Cleaner:
                 return self._clean(convert(), depth)
         return f"({type(value).__name__})"
 
-    def _object(self, value: Mapping[Any, Any], depth: int) -> dict[str, Json]:
+    def _clean_object(self, value: Mapping[Any, Any], depth: int) -> dict[str, Json]:
         entries = list(value.items())[: self._items]
-        plain = {self.text(str(key)): self._clean(item, depth) for key, item in entries}
+        plain = {self.clean_text(str(key)): self._clean(item, depth) for key, item in entries}
         if len(entries) < len(value):
             plain["…"] = f"[{len(value) - len(entries)} more]"
         return plain
 
-    def _list(self, value: list[Any] | tuple[Any, ...], depth: int) -> list[Json]:
+    def _clean_list(self, value: list[Any] | tuple[Any, ...], depth: int) -> list[Json]:
         entries = value[: self._items]
         plain = [self._clean(item, depth) for item in entries]
         if len(entries) < len(value):
@@ -122,7 +127,7 @@ class Cleaner:
         return plain
 
 
-def _number(value: float) -> Json:
+def _clean_number(value: float) -> Json:
     if isinstance(value, int):
         # Python refuses to print integers of thousands of digits, and nobody could read them.
         return int(value) if value.bit_length() <= 1024 else "(a huge number)"

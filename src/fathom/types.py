@@ -1,4 +1,4 @@
-"""The nouns of Fathom: frozen values that every room understands."""
+"""The nouns of Fathom, as frozen values."""
 
 import re
 from bisect import bisect_right
@@ -42,7 +42,7 @@ class Span:
         """Return the part of `text` that the span covers."""
         return text[self.start : self.end]
 
-    def shifted(self, by: int) -> "Span":
+    def shift(self, by: int) -> "Span":
         """Return a span of the same length, `by` characters further on."""
         return Span(self.start + by, self.end + by)
 
@@ -100,7 +100,7 @@ class Document:
         return Place(
             path=self.path,
             title=self.title,
-            section=section_of(self.title, block.headings if block else ()),
+            section=join_headings(self.title, block.headings if block else ()),
             page=block.page if block else None,
             line=self.line_at(offset),
             recognised=block.recognised if block else None,
@@ -131,7 +131,7 @@ class Document:
         line.
         """
         starts = self.lines or tuple(
-            (start, number) for number, start in enumerate(_line_starts(self.text), start=1)
+            (start, number) for number, start in enumerate(_find_line_starts(self.text), start=1)
         )
         # Lines without text have no entry, so the last entry up to `line` counts.
         after = max(bisect_right(starts, line, key=lambda entry: entry[1]), 1)
@@ -140,7 +140,7 @@ class Document:
         return Span(start, max(start, start + len(self.text[start:end].rstrip())))
 
 
-def _line_starts(text: str) -> list[int]:
+def _find_line_starts(text: str) -> list[int]:
     return [0, *(match.end() for match in re.finditer("\n", text))]
 
 
@@ -166,7 +166,7 @@ class Place:
     recognised: float | None = None
 
 
-def section_of(title: str, headings: tuple[str, ...]) -> str:
+def join_headings(title: str, headings: tuple[str, ...]) -> str:
     """Return a heading path in one line, without the document's title at its head."""
     inner = headings[1:] if headings[:1] == (title,) else headings
     return " > ".join(inner)
@@ -221,19 +221,21 @@ class Chunk:
 
         Records of a corpus file have their title only.
         """
-        return " > ".join(filter(None, (self._names(), self.title)))
+        return " > ".join(filter(None, (self._list_path_words(), self.title)))
 
     @property
     def breadcrumb(self) -> str:
         """The label and the section path, each part once; empty where there is neither."""
-        return " > ".join(dict.fromkeys(filter(None, (self._names(), self.title, *self.headings))))
+        return " > ".join(
+            dict.fromkeys(filter(None, (self._list_path_words(), self.title, *self.headings)))
+        )
 
     @property
     def context(self) -> str:
         """The text for embedder and BM25: the breadcrumb, a line break, the chunk's text."""
         return f"{self.breadcrumb}\n{self.text}" if self.breadcrumb else self.text
 
-    def _names(self) -> str:
+    def _list_path_words(self) -> str:
         """Return the words of the names of folder and file that the title lacks, each once."""
         # Records of a corpus file share its name, so the name says nothing of any one of them.
         if not self.path or self.path.endswith(f"#{self.document_id}"):

@@ -1,4 +1,4 @@
-"""The resources that a run has spent and may spend, and the price of a token."""
+"""Budget, usage and prices of a run."""
 
 from dataclasses import asdict, dataclass
 from math import isfinite

@@ -20,7 +20,7 @@ HITS = [hit_of(text, document=str(n), rank=n) for n, text in enumerate(TEXTS, st
 
 def made(floor: float = 0.2, **domain: object) -> KeywordFilter:
     known = Domain(name="test", **domain)  # type: ignore[arg-type]
-    return KeywordFilter(count_words=Analyzer().query_terms, domain=known, floor=floor)
+    return KeywordFilter(count_words=Analyzer().count_query_terms, domain=known, floor=floor)
 
 
 def kept(filter_: KeywordFilter, question: str, strictness: float = 1.0) -> list[str]:

@@ -18,7 +18,7 @@ from benchmarks.false_alarms import (
 )
 from tests.evaluation.making import record
 
-from fathom.jsonable import canonical
+from fathom.jsonable import dump_canonical
 
 ROUNDS = 300
 
@@ -66,7 +66,7 @@ def test_one_command_gives_the_table(
     files = []
     for name in ("naive", "maf"):
         files.append(tmp_path / f"{name}.jsonl")
-        lines = [canonical(asdict(record(f"q{n}", strategy=name))) for n in range(5)]
+        lines = [dump_canonical(asdict(record(f"q{n}", strategy=name))) for n in range(5)]
         files[-1].write_text("\n".join(lines) + "\n")
     asked = ["false_alarms.py", "--rounds", "5", "--records", *map(str, files)]
     monkeypatch.setattr(sys, "argv", asked)

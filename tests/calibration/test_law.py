@@ -8,7 +8,7 @@ import pytest
 
 from fathom.calibration.certificate import Certificate
 from fathom.calibration.drift import Drift
-from fathom.calibration.law import Calibration, GradedAnswer, Weigher, learn_law
+from fathom.calibration.law import Calibration, LabelledAnswer, Weigher, learn_law
 from fathom.calibration.sureness import CorrectnessLaw
 
 LAW = CorrectnessLaw(weights={"sure": 1.0}, offset=0.0)
@@ -28,11 +28,11 @@ MADE = Calibration(
 )
 
 
-def answers(count: int, seed: int = 0) -> list[GradedAnswer]:
+def answers(count: int, seed: int = 0) -> list[LabelledAnswer]:
     dice = np.random.default_rng(seed)
     sure = dice.normal(2.5, 1.5, size=count)
     return [
-        GradedAnswer(
+        LabelledAnswer(
             {"sure": float(s), "noise": float(dice.normal())},
             bool(dice.random() < 1 / (1 + np.exp(-s))),
         )
@@ -130,9 +130,9 @@ def test_a_few_questions_keep_what_the_reader_said_of_itself() -> None:
 
 @pytest.mark.parametrize(
     "asked",
-    [answers(10), [None] * 100, [GradedAnswer({"sure": 1.0}, right=True)] * 100],
+    [answers(10), [None] * 100, [LabelledAnswer({"sure": 1.0}, right=True)] * 100],
     ids=["few", "silent", "all right"],
 )
-def test_from_too_little_nothing_is_learned(asked: list[GradedAnswer | None]) -> None:
+def test_from_too_little_nothing_is_learned(asked: list[LabelledAnswer | None]) -> None:
     with pytest.raises(ValueError, match="too few"):
         learn_law(asked)

@@ -31,7 +31,7 @@ class TestPostgres(IndexConformance):
         self.url = postgres.shared
 
     def _acquire_address(self, place: Path) -> Address:
-        return Address.of(self.url).of_workspace(f"w{zlib.crc32(str(place).encode())}")
+        return Address.from_url(self.url).switch_workspace(f"w{zlib.crc32(str(place).encode())}")
 
     def open_writer(self, place: Path, identity: Mapping[str, str] | None) -> IndexWriter:
         return open_writer(self._acquire_address(place), identity)

@@ -19,8 +19,8 @@ pytest.importorskip("psycopg", reason="needs the extra qdrant")
 from tests.postgres_server import Server
 from tests.qdrant_server import KEY_ENV, QUICK
 
-from fathom.index.engines import Index, in_workspace, index_at
-from fathom.index.qdrant.address import qdrant_address
+from fathom.index.engines import Index, locate_index, switch_workspace
+from fathom.index.qdrant.address import parse_qdrant_address
 from fathom.index.qdrant.client import QdrantClient
 
 
@@ -29,7 +29,7 @@ def collections(cluster_url: str) -> Iterator[str]:
     """The address of collections that go with the tests."""
     name = f"test-{uuid.uuid4().hex[:12]}"
     yield f"{cluster_url}/{name}"
-    with QdrantClient(qdrant_address(cluster_url, key_env=KEY_ENV), policy=QUICK) as client:
+    with QdrantClient(parse_qdrant_address(cluster_url, key_env=KEY_ENV), policy=QUICK) as client:
         for suffix in ("words", "4"):
             with suppress(Exception):  # that of the wheel removes none
                 client.request("DELETE", f"/collections/{name}-{suffix}")
@@ -43,8 +43,8 @@ class TestQdrant(IndexConformance):
         self.url = f"{postgres.shared}+qdrant:{collections}"
 
     def _index(self, place: Path) -> Index:
-        url = in_workspace(self.url, f"q{zlib.crc32(str(place).encode())}")
-        return index_at(url, place, qdrant_key_env=KEY_ENV)
+        url = switch_workspace(self.url, f"q{zlib.crc32(str(place).encode())}")
+        return locate_index(url, place, qdrant_key_env=KEY_ENV)
 
     def open_writer(self, place: Path, identity: Mapping[str, str] | None) -> IndexWriter:
         return self._index(place).open_writer(identity)

@@ -17,7 +17,7 @@ from tests.scripted_server import Extractive, served
 
 from fathom.engine import Engine
 from fathom.engine.request import AskRequest
-from fathom.jsonable import canonical
+from fathom.jsonable import dump_canonical
 from fathom.llm.role_models import ROLES
 from fathom.runs.recorder import format_answer
 from fathom.strategies.base import STRATEGIES
@@ -71,7 +71,9 @@ def test_quotes_are_verified_and_the_run_replays_with_the_server_gone(
         for answer in answers:
             done = engine.replay(str(answer.trace_id))
             assert done.same, done.difference
-            assert canonical(format_answer(done.answer)) == canonical(format_answer(answer))
+            assert dump_canonical(format_answer(done.answer)) == dump_canonical(
+                format_answer(answer)
+            )
 
 
 @pytest.mark.parametrize("calls", [0, 2])
@@ -122,4 +124,4 @@ def test_on_a_real_model_whatever_it_says_is_bounded_true_and_replayed(
     with engine_at(tmp_path, **given) as engine:  # which would start a model of its own
         done = engine.replay(str(answer.trace_id))
         assert done.same, done.difference
-        assert canonical(format_answer(done.answer)) == canonical(format_answer(answer))
+        assert dump_canonical(format_answer(done.answer)) == dump_canonical(format_answer(answer))

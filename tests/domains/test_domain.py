@@ -7,7 +7,7 @@ import pytest
 from fathom.domains.domain import SHIPPED, load_domain
 from fathom.errors import SettingsError, UsageError
 from fathom.settings.maf import PHASES
-from fathom.text.language import stop_words
+from fathom.text.language import load_stop_words
 
 SMALL = """
 name = "library"
@@ -44,7 +44,7 @@ def test_shipped_domains_are_sound(name: str) -> None:
     assert domain.terms
     # Capitals are not told apart: "IT" would be found in every "it".
     assert domain.synonyms
-    assert not set(domain.synonyms) & (stop_words("en") | stop_words("id"))
+    assert not set(domain.synonyms) & (load_stop_words("en") | load_stop_words("id"))
 
 
 def test_the_licensing_domain_has_the_classes_of_the_paper() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.evaluation.making import abstained, cited, failed, record
 
-from fathom.config import settings_of
+from fathom.config import parse_settings
 from fathom.errors import ModelError, SettingsError
 from fathom.evaluation.judges import (
     JUDGES,
@@ -76,7 +76,7 @@ def test_the_model_is_part_of_the_pin() -> None:
 def test_a_file_replaces_a_prompt_and_changes_its_pin(tmp_path: Path) -> None:
     file = tmp_path / "correctness.txt"
     file.write_text("1: it is right. 0: it is wrong.\n")
-    mine = load_grading_prompts(settings_of({"grading.prompts": str(tmp_path)}))
+    mine = load_grading_prompts(parse_settings({"grading.prompts": str(tmp_path)}))
     assert mine["conciseness"] == PROMPTS["conciseness"]
     judge = replace(language(opinion(1)), prompt=mine["correctness"])
     grade(judge)
@@ -84,7 +84,7 @@ def test_a_file_replaces_a_prompt_and_changes_its_pin(tmp_path: Path) -> None:
     assert isinstance(chat, ScriptedChat)
     assert chat.calls[0].messages[0].text.startswith("1: it is right. 0: it is wrong.\nThe parts")
     assert judge.pin != language().pin
-    absent = settings_of({"grading.prompts.no_hallucination": "none.txt"}, constants=True)
+    absent = parse_settings({"grading.prompts.no_hallucination": "none.txt"}, constants=True)
     with pytest.raises(SettingsError, match=r"grading\.prompts: 'none.txt' cannot be read"):
         load_grading_prompts(absent)
 

@@ -4,17 +4,17 @@ import random
 
 from experiments.synthetic import carried, learned
 
-from fathom.calibration.law import GradedAnswer
+from fathom.calibration.law import LabelledAnswer
 
 
-def outcomes(count: int, seed: int) -> list[GradedAnswer | None]:
+def outcomes(count: int, seed: int) -> list[LabelledAnswer | None]:
     """Answers whose first signal says how likely they are right; some questions without."""
     draw = random.Random(seed)
-    made: list[GradedAnswer | None] = []
+    made: list[LabelledAnswer | None] = []
     for _ in range(count):
         sure = draw.random()
         signals = {"confidence": 8 * sure - 4}
-        made.append(GradedAnswer(signals, draw.random() < sure) if draw.random() < 0.9 else None)
+        made.append(LabelledAnswer(signals, draw.random() < sure) if draw.random() < 0.9 else None)
     return made
 
 

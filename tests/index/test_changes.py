@@ -24,10 +24,10 @@ from fathom.documents.parse import parse_bytes
 from fathom.engine import Engine
 from fathom.index import ingest as _ingest  # noqa: F401 - imported before anybody is nobody
 from fathom.index.embedded.opening import open_writer
-from fathom.index.embedded.rebuild import rebuilding
+from fathom.index.embedded.rebuild import rebuild_index
 from fathom.index.places import is_gone
 from fathom.testing.doubles import HashingEmbedder
-from fathom.text.language import detect
+from fathom.text.language import detect_language
 
 FOLDERS = ("px", "px2", "px/in", "px/in/deep")
 NAMES = ("a.md", "b.md", "c#1.md", "d.txt")
@@ -172,8 +172,8 @@ def killed_after(steps: int, patch: pytest.MonkeyPatch) -> None:
 
     patch.setattr("fathom.index.embedded.opening.open_writer", writer)
     patch.setattr(
-        "fathom.index.embedded.rebuild.rebuilding",
-        lambda directory, roots, open_new: rebuilding(directory, roots, open_new, step),
+        "fathom.index.embedded.rebuild.rebuild_index",
+        lambda directory, roots, open_new: rebuild_index(directory, roots, open_new, step),
     )
 
 
@@ -199,7 +199,7 @@ class RoundEvidence:
 
 def seen(engine: Engine, files: Sequence[str], before: Sequence[str]) -> RoundEvidence:
     index = engine.reader()
-    sources = list(index.sources())
+    sources = list(index.list_sources())
     documents = {one.path: one.document_id for one in sources if one.document_id}
     paths = {one.id: one.path for one in engine.documents.list()}
     assert set(documents.values()) == set(paths), "a document without place, or without document"
@@ -240,7 +240,7 @@ def ingest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ingest:
         list(parse_bytes(b"Some words.", name))
     with pytest.raises(ParseRefusal):
         list(parse_bytes(BROKEN, "a.md"))
-    detect("Some words.")
+    detect_language("Some words.")
     HashingEmbedder(64).embed(["Some words."])
 
     def run(

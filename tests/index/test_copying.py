@@ -10,7 +10,7 @@ from tests.making import engine_at, ingested
 from fathom.errors import UsageError
 from fathom.index import copying
 from fathom.index.base import Entry, SourceRecord
-from fathom.index.copying import copy
+from fathom.index.copying import copy_index
 from fathom.index.embedded.opening import open_writer
 from fathom.index.embedded.writer import EmbeddedWriter
 from fathom.testing.index_entries import CATS, IDENTITY, SHIPS, WORDLESS, get_vectors, put
@@ -30,7 +30,7 @@ def test_a_copy_that_broke_off_is_finished(
             raise Killed
         real(writer, entries, places)
 
-    monkeypatch.setattr(copying, "AT_ONCE", 1)
+    monkeypatch.setattr(copying, "BATCH_SIZE", 1)
     real = EmbeddedWriter.put
     with open_writer(tmp_path / "one", IDENTITY) as one:
         put(one, CATS, SHIPS, WORDLESS)
@@ -38,13 +38,16 @@ def test_a_copy_that_broke_off_is_finished(
         with open_writer(tmp_path / "other", IDENTITY) as other:
             monkeypatch.setattr(EmbeddedWriter, "put", killed)
             with pytest.raises(Killed):
-                copy(one, other)
+                copy_index(one, other)
             monkeypatch.setattr(EmbeddedWriter, "put", real)
             assert other.status().documents == whole
             asked: list[int] = []
-            assert copy(one, other, lambda: asked.append(1)).content == one.status().content
+            assert copy_index(one, other, lambda: asked.append(1)).content == one.status().content
             assert asked == [1]
-            assert (other.roots(), list(other.sources())) == (["/c"], list(one.sources()))
+            assert (other.get_roots(), list(other.list_sources())) == (
+                ["/c"],
+                list(one.list_sources()),
+            )
 
 
 def test_a_copy_gets_what_came_since_and_keeps_its_own(tmp_path: Path) -> None:
@@ -55,18 +58,18 @@ def test_a_copy_gets_what_came_since_and_keeps_its_own(tmp_path: Path) -> None:
     ):
         put(one, late)
         one.keep_calibration("naive", "{}")
-        copy(one, other)
-        assert other.lacking_vectors() == 1
+        copy_index(one, other)
+        assert other.count_missing_vectors() == 1
         other.keep_calibration("naive", '{"own": 1}')
         other.set_roots(["/own"])
         put(one, CATS)
         one.fill("", {SHIPS.chunks[0].id: get_vectors(SHIPS)[0]})
         one.keep_calibration("hybrid", "{}")
         one.set_roots(["/c"])
-        assert copy(one, other).content == one.status().content
-        assert other.lacking_vectors() == 0
-        assert other.calibrations() == {"naive": '{"own": 1}', "hybrid": "{}"}
-        assert other.roots() == ["/own", "/c"]
+        assert copy_index(one, other).content == one.status().content
+        assert other.count_missing_vectors() == 0
+        assert other.get_calibrations() == {"naive": '{"own": 1}', "hybrid": "{}"}
+        assert other.get_roots() == ["/own", "/c"]
 
 
 @pytest.mark.parametrize("changes", ["other", "text", "place"])
@@ -86,7 +89,7 @@ def test_an_index_that_holds_anything_else_stays_as_it_is(tmp_path: Path, change
         before = other.status()
         asked: list[int] = []
         with pytest.raises(UsageError, match="choose another one") as refused:
-            copy(one, other, lambda: asked.append(1))
+            copy_index(one, other, lambda: asked.append(1))
         assert f"({changed.document.path})" in str(refused.value)
         assert (other.status(), asked) == (before, [])
 
@@ -102,5 +105,5 @@ def test_feedback_that_was_given_at_the_copy_stays(tmp_path: Path) -> None:
         other.calibration.add_feedback(first, answer="there")
         one.calibration.add_feedback(second, answer="away")
         one.copy_to(other)
-        said = {each.trace_id: each.answer for each in other.traces.store.feedback()}
+        said = {each.trace_id: each.answer for each in other.traces.store.list_feedback()}
         assert said == {first: "there", second: "away"}

@@ -7,8 +7,8 @@ from tests.making import engine_at
 
 from fathom.documents.base import RecordFailure
 from fathom.index.base import SourceRecord
-from fathom.index.corpus_places import CorpusPlaces, find_file, place_of
-from fathom.index.workers.work import line_place, record_place
+from fathom.index.corpus_places import CorpusPlaces, build_place, find_file
+from fathom.index.workers.work import build_line_place, build_record_place
 
 
 def empty(line: int, record: str | None) -> RecordFailure:
@@ -30,9 +30,9 @@ def test_a_record_has_a_place_once() -> None:
 def test_of_lines_without_a_record_the_first_has_the_place_unless_a_record_has_it() -> None:
     with CorpusPlaces() as places:
         for line, name in enumerate(("b", "a", "c", "a"), start=8):
-            places.put_off(f"/f#{name}", empty(line, name))
+            places.defer(f"/f#{name}", empty(line, name))
         places.add_record("/f#c")
-        assert list(places.unread()) == [
+        assert list(places.iterate_unread()) == [
             ("/f#a", empty(9, "a"), True),
             ("/f#a", empty(11, "a"), False),
             ("/f#b", empty(8, "b"), True),
@@ -42,11 +42,11 @@ def test_of_lines_without_a_record_the_first_has_the_place_unless_a_record_has_i
 
 
 def test_no_record_has_the_place_of_a_line() -> None:
-    assert place_of(empty(7, None), "/f") == line_place("/f", 7) == "/f#(line 7)"
+    assert build_place(empty(7, None), "/f") == build_line_place("/f", 7) == "/f#(line 7)"
     names = ["7", "(line 7)", "_(line 7)", "__(line 7)", "(record 7)", "_(record 7)", "(line x)"]
-    places = {record_place("/f", name) for name in names}
+    places = {build_record_place("/f", name) for name in names}
     assert len(places) == len(names)
-    assert not places & {line_place("/f", 7), line_place("/f", 7, "record")}
+    assert not places & {build_line_place("/f", 7), build_line_place("/f", 7, "record")}
     assert places > {"/f#7", "/f#(line x)"}
 
 

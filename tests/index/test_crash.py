@@ -58,7 +58,7 @@ def test_killed_at_a_step(tmp_path: Path, make: Make, step: str) -> None:
     assert verify(tmp_path) == []
     # A reader comes first: it must find one whole state, and no writer to wait for.
     with open_reader(tmp_path) as reader:
-        document = reader.document("kept")
+        document = reader.get_document("kept")
         assert document is not None
         assert document.text in {"an old text\nsecond", "a new text"}
         words = reader.keyword_search("old new", k=5)

@@ -11,9 +11,17 @@ import pytest
 from tests.index.test_workers import engine_at
 
 from fathom.documents.base import ParsedDocument, ParseRefusal, RecordFailure
-from fathom.index.cut_ahead import MOST_CHARS, MOST_RECORDS, Found, Part, cut_ahead
+from fathom.index.cut_ahead import MAX_CHARS, MAX_RECORDS, CorpusItem, CutOutcome, cut_ahead
 from fathom.index.ingest_report import IngestReport
-from fathom.index.workers.base import AHEAD, Cut, CutRecords, Ended, Lost, Pool, Task
+from fathom.index.workers.base import (
+    MAX_AHEAD,
+    ChunkedText,
+    CutRecordsTask,
+    EndedTask,
+    LostTask,
+    Task,
+    WorkerPool,
+)
 from fathom.testing.doubles import HashingEmbedder
 
 
@@ -29,13 +37,13 @@ class Cutters:
         assert len(self.busy) < self.size
         self.busy[ticket] = task
 
-    def ended(self) -> list[Ended]:
+    def wait_for_results(self) -> list[EndedTask]:
         ticket, task = self.busy.popitem()
-        assert isinstance(task, CutRecords)
+        assert isinstance(task, CutRecordsTask)
         self.sizes.append(len(task.records))
         if any("deadly" in record.text for record in task.records):
-            return [(ticket, Lost("it died"))]
-        return [(ticket, tuple(Cut(record.text, ()) for record in task.records))]
+            return [(ticket, LostTask("it died"))]
+        return [(ticket, tuple(ChunkedText(record.text, ()) for record in task.records))]
 
     def close(self) -> None:
         self.busy.clear()
@@ -45,16 +53,16 @@ def record(n: int, text: str = "") -> ParsedDocument:
     return ParsedDocument(text=text or f"text {n}", record=str(n))
 
 
-def told(part: Part, found: Found) -> str:
+def told(part: CorpusItem, found: CutOutcome) -> str:
     if isinstance(part, RecordFailure):
         return f"line {part.line}"
-    return found.language if isinstance(found, Cut) else f"{part.record}: {found}"
+    return found.language if isinstance(found, ChunkedText) else f"{part.record}: {found}"
 
 
 def test_each_part_comes_in_its_order_with_what_was_made_of_it() -> None:
     bad = RecordFailure(line=7, outcome="failed", reason="is no JSON")
-    parts: list[Part] = [*map(record, range(200)), bad, *map(record, range(200, 300))]
-    cuts = cut_ahead(parts, "/f", Pool(Cutters()), lambda one: one.record != "3")
+    parts: list[CorpusItem] = [*map(record, range(200)), bad, *map(record, range(200, 300))]
+    cuts = cut_ahead(parts, "/f", WorkerPool(Cutters()), lambda one: one.record != "3")
     expected = [f"text {n}" if n != 3 else "3: None" for n in range(300)]
     assert [told(*each) for each in cuts] == [*expected[:200], "line 7", *expected[200:]]
 
@@ -65,44 +73,44 @@ def test_nobody_is_asked_without_workers() -> None:
 
 def test_the_one_that_no_worker_survives_is_named_and_the_others_are_cut() -> None:
     parts = [record(n, "deadly" if n == 70 else "") for n in range(100)]
-    found = [told(*each) for each in cut_ahead(parts, "/f", Pool(Cutters()), lambda _: True)]
+    found = [told(*each) for each in cut_ahead(parts, "/f", WorkerPool(Cutters()), lambda _: True)]
     expected = [f"text {n}" for n in range(100)]
     expected[70] = "70: it died, 3 times"
     assert found == expected
 
 
 def test_what_came_before_the_end_of_a_broken_file_is_taken_first() -> None:
-    def broken() -> Iterator[Part]:
-        yield from map(record, range(MOST_RECORDS + 5))
+    def broken() -> Iterator[CorpusItem]:
+        yield from map(record, range(MAX_RECORDS + 5))
         raise ParseRefusal("failed", "breaks off")
 
-    cuts = cut_ahead(broken(), "/f", Pool(Cutters()), lambda _: True)
-    found = [told(*next(cuts)) for _ in range(MOST_RECORDS + 5)]
+    cuts = cut_ahead(broken(), "/f", WorkerPool(Cutters()), lambda _: True)
+    found = [told(*next(cuts)) for _ in range(MAX_RECORDS + 5)]
     with pytest.raises(ParseRefusal, match="breaks off"):
         next(cuts)
-    assert found == [f"text {n}" for n in range(MOST_RECORDS + 5)]
+    assert found == [f"text {n}" for n in range(MAX_RECORDS + 5)]
 
 
 @pytest.mark.parametrize("wanted", [True, False])
 def test_few_are_read_before_their_turn_whether_they_are_cut_or_not(wanted: bool) -> None:
     read = []
 
-    def many() -> Iterator[Part]:
+    def many() -> Iterator[CorpusItem]:
         for n in range(10_000):
             read.append(n)
             yield record(n)
 
-    cuts = cut_ahead(many(), "/f", Pool(Cutters(2)), lambda _: wanted)
+    cuts = cut_ahead(many(), "/f", WorkerPool(Cutters(2)), lambda _: wanted)
     for taken, _ in enumerate(cuts):
-        assert len(read) <= taken + 1 + (AHEAD * 2 + 1) * MOST_RECORDS
+        assert len(read) <= taken + 1 + (MAX_AHEAD * 2 + 1) * MAX_RECORDS
         if taken == 2000:
             break
 
 
 def test_a_worker_gets_no_more_text_than_it_should_at_a_time() -> None:
     workers = Cutters(1)
-    long = "x" * (MOST_CHARS // 2)
-    list(cut_ahead((record(n, long) for n in range(6)), "/f", Pool(workers), lambda _: True))
+    long = "x" * (MAX_CHARS // 2)
+    list(cut_ahead((record(n, long) for n in range(6)), "/f", WorkerPool(workers), lambda _: True))
     assert workers.sizes == [2, 2, 2, 0]
 
 
@@ -110,14 +118,14 @@ def test_a_worker_gets_no_more_text_than_it_should_at_a_time() -> None:
 def test_little_text_is_held_whether_it_is_cut_or_not(wanted: bool) -> None:
     read = []
 
-    def long() -> Iterator[Part]:
+    def long() -> Iterator[CorpusItem]:
         for n in range(100):
             read.append(n)
-            yield record(n, "x" * (MOST_CHARS // 2))
+            yield record(n, "x" * (MAX_CHARS // 2))
 
-    cuts = cut_ahead(long(), "/f", Pool(Cutters(2)), lambda _: wanted)
+    cuts = cut_ahead(long(), "/f", WorkerPool(Cutters(2)), lambda _: wanted)
     for taken, _ in enumerate(cuts):
-        assert len(read) <= taken + 1 + (AHEAD * 2 + 1) * 2
+        assert len(read) <= taken + 1 + (MAX_AHEAD * 2 + 1) * 2
 
 
 def corpus(count: int, *, poison: int = -1) -> bytes:

@@ -16,20 +16,20 @@ from fathom.documents.sandbox.parent import Sandbox
 from fathom.engine import Engine
 from fathom.errors import ModelError
 from fathom.index.batch import Batch
-from fathom.index.cut_apart import NEAR_CHARS, CutApart
+from fathom.index.cut_apart import MAX_INLINE_CHARS, IsolatedChunker
 from fathom.index.embedded.opening import open_writer
 from fathom.index.ingest import Ingester
 from fathom.index.ingest_report import IngestReport
 from fathom.index.workers import cutting
-from fathom.index.workers.base import Pool, ReadFile, Workers
-from fathom.index.workers.local import Processes
+from fathom.index.workers.base import ReadFileTask, WorkerPool, Workers
+from fathom.index.workers.local import LocalWorkers
 from fathom.settings import Settings
 from fathom.testing.doubles import HashingEmbedder
 from fathom.types import Chunk, Document
 
 _NEVER_ENDS = re.compile(r"(?:!+)+x")
-LONG = "A word. " * NEAR_CHARS
-ENDLESS = "!" * 2 * NEAR_CHARS
+LONG = "A word. " * MAX_INLINE_CHARS
+ENDLESS = "!" * 2 * MAX_INLINE_CHARS
 
 
 class Endless:
@@ -58,7 +58,7 @@ def broken_tools() -> WorkerTools:
 
 def started(tools: object = hurried_tools) -> Workers:
     """One process."""
-    return Processes(1, pickle.dumps(tools))
+    return LocalWorkers(1, pickle.dumps(tools))
 
 
 def document(text: str, name: str = "d") -> Document:
@@ -86,7 +86,7 @@ def starts() -> Iterator[Starts]:
 
 
 def test_a_document_that_takes_too_long_is_refused_and_the_next_one_is_cut(starts: Starts) -> None:
-    apart = CutApart(Endless(), starts)
+    apart = IsolatedChunker(Endless(), starts)
     with pytest.raises(
         ParseRefusal, match="took longer to cut than its length allows: 30 s"
     ) as refused:
@@ -101,9 +101,9 @@ def test_a_document_that_takes_too_long_is_refused_and_the_next_one_is_cut(start
 
 
 def test_short_documents_start_no_process(starts: Starts) -> None:
-    apart = CutApart(Endless(), starts)
+    apart = IsolatedChunker(Endless(), starts)
     assert apart.identity == Endless.identity
-    short = document(LONG[:NEAR_CHARS])
+    short = document(LONG[:MAX_INLINE_CHARS])
     assert apart.split(short) == Endless().split(short)
     assert starts.started == []
     apart.close()
@@ -112,26 +112,26 @@ def test_short_documents_start_no_process(starts: Starts) -> None:
 def test_who_cuts_is_started_at_once_where_a_long_file_is_to_be_read(
     tmp_path: Path, starts: Starts
 ) -> None:
-    apart = CutApart(Endless(), starts)
+    apart = IsolatedChunker(Endless(), starts)
     (tmp_path / "short.txt").write_text("A word.")
-    apart.expect([tmp_path, tmp_path / "short.txt", tmp_path / "gone.txt"])
+    apart.prepare_for([tmp_path, tmp_path / "short.txt", tmp_path / "gone.txt"])
     assert starts.started == []
     (tmp_path / "long.txt").write_text(LONG)
-    apart.expect([tmp_path / "long.txt"])
+    apart.prepare_for([tmp_path / "long.txt"])
     assert apart.split(document(LONG))
     assert len(starts.started) == 1
     apart.close()
 
 
-@pytest.mark.parametrize("length", [5, 2 * NEAR_CHARS])
+@pytest.mark.parametrize("length", [5, 2 * MAX_INLINE_CHARS])
 def test_what_breaks_a_chunker_is_the_fault_of_the_document(starts: Starts, length: int) -> None:
     with pytest.raises(ParseRefusal, match=r"cannot be cut: ValueError: what is this\?"):
-        CutApart(Endless(), starts).split(document("?" * length))
+        IsolatedChunker(Endless(), starts).split(document("?" * length))
 
 
 def test_where_nobody_can_cut_the_reason_is_told() -> None:
     starts = Starts(broken_tools)
-    apart = CutApart(Endless(), starts)
+    apart = IsolatedChunker(Endless(), starts)
     with pytest.raises(ModelError, match="there is no tokenizer"):
         apart.split(document(LONG))
     apart.close()
@@ -141,7 +141,7 @@ def test_a_worker_that_reads_and_cuts_has_the_same_limit(tmp_path: Path) -> None
     file = tmp_path / "a.txt"
     file.write_text(ENDLESS)
     workers = started()
-    ((_, found),) = Pool(workers).in_order([ReadFile(str(file), str(file))])
+    ((_, found),) = WorkerPool(workers).run_in_order([ReadFileTask(str(file), str(file))])
     workers.close()
     assert getattr(found, "told", "") == cutting.TOO_LONG
 
@@ -151,7 +151,7 @@ def ingested(index: Path, folder: Path, chunker: Chunker) -> IngestReport:
     with open_writer(index, {"a": "1"}) as writer, Sandbox() as sandbox:
         batch = Batch(writer=writer, embedders={"": embedder}, chunker=chunker, most_documents=256)
         report = Ingester(batch, sandbox).run([folder])
-        assert (source := writer.source(str(folder / "b.txt"))) is not None
+        assert (source := writer.get_source(str(folder / "b.txt"))) is not None
         assert source.document_id is None
     return report
 
@@ -167,7 +167,7 @@ def test_the_documents_beside_one_that_never_ends_go_in(tmp_path: Path, starts: 
         "e": LONG + "e",
     }.items():
         (folder / f"{name}.txt").write_text(text)
-    apart = CutApart(Endless(), starts)
+    apart = IsolatedChunker(Endless(), starts)
     for _ in range(2):  # a failed file is tried again with every run
         report = ingested(tmp_path / "index", folder, apart)
         found = {Path(each.path).name: (each.outcome, each.reason) for each in report.files}
@@ -182,7 +182,7 @@ def test_the_documents_beside_one_that_never_ends_go_in(tmp_path: Path, starts: 
 def test_what_a_file_gave_before_stays_when_it_cannot_be_cut_any_more(
     tmp_path: Path, starts: Starts
 ) -> None:
-    apart = CutApart(Endless(), starts)
+    apart = IsolatedChunker(Endless(), starts)
     file = tmp_path / "files" / "a.txt"
     file.parent.mkdir()
     with open_writer(tmp_path / "index", {"a": "1"}) as writer, Sandbox() as sandbox:
@@ -195,7 +195,7 @@ def test_what_a_file_gave_before_stays_when_it_cannot_be_cut_any_more(
                 most_documents=256,
             )
             report = Ingester(batch, sandbox).run([file])
-        assert (kept := writer.source(str(file))) is not None
+        assert (kept := writer.get_source(str(file))) is not None
         assert (kept.outcome, kept.reason) == ("stale", cutting.TOO_LONG)
         assert kept.document_id is not None
         assert report.stale == 1
@@ -214,7 +214,7 @@ def test_an_engine_cuts_long_documents_apart_where_its_embedder_can_be_sent(tmp_
     for embedder, is_apart in ((None, True), (HashingEmbedder(), True), (Unsendable(), False)):
         engine = Engine(Settings(offline=True), embedder=embedder)
         with open_chunker(engine.assembly, embedder, []) as chunker:
-            assert isinstance(chunker, CutApart) is is_apart
+            assert isinstance(chunker, IsolatedChunker) is is_apart
             here = engine.assembly.chunker.split(document(LONG))
             assert chunker.split(document(LONG)) == here
         engine.close()

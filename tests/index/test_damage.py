@@ -17,7 +17,7 @@ PAGE = 4096
 
 def read_all(directory: Path, stored: set[str]) -> None:
     with open_reader(directory, {"a": "1"}, mend=False) as reader:
-        found = [reader.document(each.id) for each in reader.documents()]
+        found = [reader.get_document(each.id) for each in reader.list_documents()]
         reader.chunks([match.chunk_id for match in reader.keyword_search("salt", k=99)])
         reader.status()
         # Damage of what nobody reads is no harm, but no other text is given.
@@ -26,7 +26,7 @@ def read_all(directory: Path, stored: set[str]) -> None:
 
 def forget(directory: Path, _stored: set[str]) -> None:
     with open_writer(directory, {"a": "1"}) as writer:
-        writer.forget([each.path for each in writer.sources()][:1])
+        writer.forget([each.path for each in writer.list_sources()][:1])
 
 
 def harmed(sound: bytes, rng: random.Random) -> Iterator[bytes]:

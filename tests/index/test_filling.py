@@ -10,10 +10,10 @@ from tests.making import FEES, QUESTION, uncaged
 from fathom.engine import Engine
 from fathom.errors import ModelError
 from fathom.index.embedded.opening import open_reader
-from fathom.index.ingest_progress import Advance
+from fathom.index.ingest_progress import IngestState
 from fathom.index.ingest_report import IngestReport
 from fathom.models.base import Matrix
-from fathom.serving.cli.output import ingest_text
+from fathom.serving.cli.output import format_ingest_report
 from fathom.settings import Settings
 from fathom.testing.doubles import OVERLAP, HashingEmbedder
 
@@ -65,7 +65,7 @@ def test_the_first_of_a_thousand_files_is_found_before_the_third_is_read(tmp_pat
     docs, opened = corpus(tmp_path, 1000), list[tuple[int, int]]()
     embedder = Watched()
 
-    def look(report: IngestReport, advance: Advance) -> None:
+    def look(report: IngestReport, advance: IngestState) -> None:
         read = len({advance.place, *seen})
         if advance.place and advance.place not in seen:
             seen.add(advance.place)
@@ -86,7 +86,7 @@ def test_all_documents_are_found_by_words_before_the_first_vector_is_made(tmp_pa
         with open_reader(tmp_path / "index") as reader:
             words = len(reader.keyword_search("berth", k=99))
             near = len(reader.vector_search(embedder.under.embed(["berth"])[0], k=99))
-            found.append((words, near, reader.lacking_vectors()))
+            found.append((words, near, reader.count_missing_vectors()))
 
     embedder = Watched(look)
     with engine_over(tmp_path, embedder) as engine:
@@ -102,7 +102,7 @@ def test_who_waits_for_vectors_finds_documents_with_theirs_only(tmp_path: Path) 
 
     def look(made: int) -> None:
         with open_reader(tmp_path / "index") as reader:
-            found.append(reader.lacking_vectors() + len(reader.keyword_search("berth", k=99)))
+            found.append(reader.count_missing_vectors() + len(reader.keyword_search("berth", k=99)))
 
     with engine_over(tmp_path, Watched(look), ingest={"wait_vectors": True}) as engine:
         assert engine.ingest([docs]).filled == 0
@@ -183,7 +183,7 @@ def test_texts_that_cannot_be_embedded_are_named_and_the_others_get_their_vector
         assert "broke off: ValueError" in named[0].reason
         assert named[0].reason.endswith("found by its words only")
         assert len(engine.search("word21", retriever="keyword")) == 1
-        assert "no_vectors" in ingest_text(report)
+        assert "no_vectors" in format_ingest_report(report)
         embedder.words = ()
         assert (engine.ingest().filled, engine.status().lacking) == (2, 0)
         content = engine.status().content

@@ -68,7 +68,7 @@ def texts(engine: Engine) -> dict[str, str]:
 
 
 def outcomes(engine: Engine) -> dict[str, str]:
-    return {Path(each.path).name: each.outcome for each in engine.reader().sources()}
+    return {Path(each.path).name: each.outcome for each in engine.reader().list_sources()}
 
 
 @pytest.mark.parametrize("order", ["record first", "file first", "together"])

@@ -9,11 +9,11 @@ from tests.making import engine_at, open_folder, uncaged, unprivileged
 
 from fathom.engine import Engine
 from fathom.index.base import Entry, SourceRecord
-from fathom.index.embedded.keyword import Entered, KeywordLeg
+from fathom.index.embedded.keyword import KeywordEntry, KeywordIndex
 from fathom.index.embedded.reader import EmbeddedReader
 from fathom.index.embedded.writer import EmbeddedWriter
 from fathom.index.ingest_report import IngestReport
-from fathom.serving.cli.output import ingest_text
+from fathom.serving.cli.output import format_ingest_report
 
 Write = Callable[[str, str], Path]
 Ask = Callable[..., object]
@@ -49,7 +49,7 @@ def paths(engine: Engine, folder: Path) -> list[str]:
 
 
 def source(engine: Engine, file: Path) -> SourceRecord:
-    found = engine.reader(checked=False).source(str(file))
+    found = engine.reader(checked=False).get_source(str(file))
     assert found is not None
     return found
 
@@ -79,10 +79,10 @@ def test_prune_keeps_links_and_hidden_files_that_are_there(
     (tmp_path / "px" / "folder").symlink_to(tmp_path / "another")
     named = [tmp_path / "px" / name for name in (".hidden.md", "link.md", "folder", "a.md")]
     engine.ingest(named)
-    before = {one.path for one in engine.reader().sources()}
+    before = {one.path for one in engine.reader().list_sources()}
     assert len(before) == 4
     assert engine.ingest([tmp_path / "px"], prune=True).removed == 0
-    assert {one.path for one in engine.reader().sources()} == before
+    assert {one.path for one in engine.reader().list_sources()} == before
     (tmp_path / "elsewhere" / "real.md").unlink()
     assert engine.ingest([tmp_path / "px"], prune=True).removed == 1
 
@@ -198,7 +198,7 @@ def test_a_renamed_file_has_its_new_path(
     assert report.files[0].reason == f"moved from {file}"
     (found,) = engine.documents.list()
     assert (Path(found.path).name, found.title) == ("new.md", "new")
-    assert engine.reader().source(str(file)) is None
+    assert engine.reader().get_source(str(file)) is None
     assert engine.search("text")[0].chunk.title == "new"
     assert engine.verify() == []
 
@@ -213,7 +213,7 @@ def test_a_file_moved_out_of_the_folder_has_its_new_path(
     file.rename(tmp_path / "py" / "a.md")
     engine.ingest([tmp_path / "py"])
     assert paths(engine, tmp_path) == ["px/b.md", "py/a.md"]
-    assert [Path(one.path).name for one in engine.reader().sources()] == ["b.md", "a.md"]
+    assert [Path(one.path).name for one in engine.reader().list_sources()] == ["b.md", "a.md"]
 
 
 @pytest.mark.parametrize("how", ["removed", "changed"])
@@ -252,7 +252,7 @@ def records(*numbers: int) -> str:
 
 
 def outcomes(engine: Engine) -> dict[str, str]:
-    return {Path(one.path).name: one.outcome for one in engine.reader().sources()}
+    return {Path(one.path).name: one.outcome for one in engine.reader().list_sources()}
 
 
 def test_records_of_a_corpus_that_cannot_be_read_are_stale(engine: Engine, write: Write) -> None:
@@ -286,7 +286,7 @@ def test_a_corpus_that_is_gone(engine: Engine, write: Write, tmp_path: Path) -> 
     write("moved/corpus.jsonl", records(0, 1))
     assert engine.ingest([tmp_path / "moved"]).failed == 0
     assert outcomes(engine).keys() == {"corpus.jsonl", "corpus.jsonl#d0", "corpus.jsonl#d1"}
-    assert {Path(one.path).parent.name for one in engine.reader().sources()} == {"moved"}
+    assert {Path(one.path).parent.name for one in engine.reader().list_sources()} == {"moved"}
 
 
 @pytest.mark.parametrize("between", [0, 5])
@@ -334,13 +334,13 @@ def test_the_id_of_a_record_belongs_to_who_had_it_first(
         report = engine.ingest([second.parent])
         assert report.failed == 1
         assert report.new + report.unchanged == 1
-    told = engine.reader().source(f"{second}#d1")
+    told = engine.reader().get_source(f"{second}#d1")
     assert told is not None
     assert told.reason == f"the id 'd1' belongs to {first}#d1 already; use another --index"
     assert "noon" in engine.documents.get("d1").text
     # Both in one batch.
     engine.ingest([first.parent, second.parent], rebuild=True)
-    assert engine.reader().source(f"{second}#d1") == told
+    assert engine.reader().get_source(f"{second}#d1") == told
     assert [each.id for each in engine.documents.list()] == ["d0", "d1", "d2"]
 
 
@@ -353,7 +353,7 @@ def test_a_record_that_is_carried_over_takes_no_id_of_another(
     first = write("one/corpus.jsonl", records(1).replace("noon", "dawn"))
     engine.ingest([first.parent, second.parent], rebuild=True)
     assert "dawn" in engine.documents.get("d1").text
-    told = engine.reader().source(f"{second}#d1")
+    told = engine.reader().get_source(f"{second}#d1")
     assert told is not None
     assert (told.outcome, told.document_id) == ("empty", None)
 
@@ -383,7 +383,7 @@ def test_what_is_known_of_documents_is_asked_once_a_batch(
 def test_what_is_gone_is_let_go_of_a_page_at_a_time(
     engine: Engine, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prune: bool
 ) -> None:
-    monkeypatch.setattr("fathom.index.places.AT_ONCE", 3)
+    monkeypatch.setattr("fathom.index.places.BATCH_SIZE", 3)
     forgotten: list[Sequence[str]] = []
     forget = EmbeddedWriter.forget
 
@@ -419,25 +419,25 @@ def test_what_is_gone_is_let_go_of_a_page_at_a_time(
 def test_words_of_what_is_gone_are_purged_once_however_many_pages_there_are(
     engine: Engine, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prune: bool
 ) -> None:
-    monkeypatch.setattr("fathom.index.places.AT_ONCE", 3)
+    monkeypatch.setattr("fathom.index.places.BATCH_SIZE", 3)
     for number in range(10):
         write(f"px/{number}.md", f"Ferry {number} sails at night.")
     engine.ingest([tmp_path / "px"])
     filled: list[str] = []
-    refill = KeywordLeg.refill
+    refill = KeywordIndex.refill
 
-    def noted(leg: KeywordLeg, entered: Iterable[Entered], marker: str) -> None:
+    def noted(leg: KeywordIndex, entered: Iterable[KeywordEntry], marker: str) -> None:
         filled.append(marker)
         refill(leg, entered, marker)
 
-    monkeypatch.setattr(KeywordLeg, "refill", noted)
+    monkeypatch.setattr(KeywordIndex, "refill", noted)
     for number in range(8):
         (tmp_path / "px" / f"{number}.md").unlink()
     assert engine.ingest([tmp_path / "px"], prune=prune).removed == (8 if prune else 0)
     assert len(filled) == prune
-    revision = engine.reader().revision()
+    revision = engine.reader().get_revision()
     engine.ingest([tmp_path / "px"], prune=prune)
-    assert engine.reader().revision() == revision
+    assert engine.reader().get_revision() == revision
     assert engine.verify() == []
 
 
@@ -448,7 +448,7 @@ def test_records_that_are_there_again_are_noted_a_page_at_a_time(
     engine.ingest([file])
     file.write_bytes(b"\xff\xfe\x00")
     assert engine.ingest([file]).stale == 10
-    monkeypatch.setattr("fathom.index.ingest.AT_ONCE", 4, raising=False)
+    monkeypatch.setattr("fathom.index.ingest.BATCH_SIZE", 4, raising=False)
     noted: list[int] = []
     put = EmbeddedWriter.put
 
@@ -466,16 +466,16 @@ def test_records_that_are_there_again_are_noted_a_page_at_a_time(
 
 
 def test_more_files_than_are_told_of_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("fathom.index.ingest_report.MOST_TOLD", 3)
+    monkeypatch.setattr("fathom.index.ingest_report.MAX_LISTED", 3)
     report = IngestReport()
     for number in range(5):
-        report.tell(f"/{number}.md", "ok", "")
+        report.add_file(f"/{number}.md", "ok", "")
     for number in range(5):
-        report.tell(f"/{number}.pdf", "failed", "is broken")
+        report.add_file(f"/{number}.pdf", "failed", "is broken")
     names = [one.path for one in report.files]
     assert names == ["/0.md", "/1.md", "/2.md", "/0.pdf", "/1.pdf", "/2.pdf"]
     assert report.untold == 2
-    assert ingest_text(report).endswith("/2.pdf: is broken\n  and 2 more of this kind")
+    assert format_ingest_report(report).endswith("/2.pdf: is broken\n  and 2 more of this kind")
 
 
 def test_a_name_with_a_number_sign_is_no_record(

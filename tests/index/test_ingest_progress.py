@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.making import engine_at
 
-from fathom.index.ingest_progress import Advance, Course
+from fathom.index.ingest_progress import IngestState, ProgressCounter
 from fathom.index.ingest_report import IngestReport
 
 
@@ -16,11 +16,11 @@ def docs(tmp_path: Path) -> Path:
     return tmp_path / "docs"
 
 
-def told(docs: Path, batch: int = 256, *, wait: bool = False) -> list[tuple[Advance, int]]:
+def told(docs: Path, batch: int = 256, *, wait: bool = False) -> list[tuple[IngestState, int]]:
     """All that an ingestion tells, with how many files it has reported by then."""
-    seen: list[tuple[Advance, int]] = []
+    seen: list[tuple[IngestState, int]] = []
 
-    def note(report: IngestReport, advance: Advance) -> None:
+    def note(report: IngestReport, advance: IngestState) -> None:
         seen.append((advance, len(report.files)))
 
     with engine_at(docs.parent, ingest={"batch_documents": batch, "wait_vectors": wait}) as engine:
@@ -84,11 +84,11 @@ def test_the_records_of_a_corpus_file_are_told_as_they_are_stored(docs: Path) ->
 
 
 def test_records_are_never_larger_than_their_file() -> None:
-    news: list[Advance] = []
-    course = Course(news.append)
+    news: list[IngestState] = []
+    course = ProgressCounter(news.append)
     course.begin([100])
-    course.open("packed.jsonl.gz", 100)
+    course.open_file("packed.jsonl.gz", 100)
     for size in (60, 60, 60):
-        course.read(size)
-    course.close(stored=True)
+        course.count_read(size)
+    course.close_file(stored=True)
     assert news[-1].done == pytest.approx(100)

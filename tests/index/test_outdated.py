@@ -10,7 +10,7 @@ import pytest
 from tests.making import engine_at, open_folder, unprivileged
 
 from fathom.engine import Engine
-from fathom.index.outdated import CHANGED, VANISHED, Digests, Outdated, outdated
+from fathom.index.outdated import CHANGED, VANISHED, FileDigests, OutdatedFile, find_outdated_files
 
 
 @pytest.fixture
@@ -35,9 +35,9 @@ def engine(tmp_path: Path, docs: Path) -> Iterator[Engine]:
         yield engine
 
 
-def told(engine: Engine, digests: Digests | None = None) -> dict[str, str]:
+def told(engine: Engine, digests: FileDigests | None = None) -> dict[str, str]:
     index = engine.reader(checked=False)
-    found = outdated(index, index.sources(), digests)
+    found = find_outdated_files(index, index.list_sources(), digests)
     return {Path(each.path).name: each.reason for each in found}
 
 
@@ -78,7 +78,7 @@ def test_a_file_that_did_not_change_is_read_once(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     later(monkeypatch, 60)
-    digests = Digests()
+    digests = FileDigests()
     assert told(engine, digests) == {}
     unread(monkeypatch)
     assert told(engine, digests) == {}
@@ -90,7 +90,7 @@ def test_a_file_that_did_not_change_is_read_once(
 def test_a_change_is_seen_in_a_file_that_is_remembered(
     engine: Engine, docs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    digests = Digests()
+    digests = FileDigests()
     with monkeypatch.context() as ahead:
         later(ahead, 60)
         assert told(engine, digests) == {}
@@ -103,7 +103,7 @@ def test_a_change_is_seen_in_a_file_that_is_remembered(
 def test_a_file_that_changed_just_now_is_not_remembered(
     engine: Engine, docs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    digests = Digests()
+    digests = FileDigests()
     (docs / "a.md").touch()
     assert told(engine, digests) == {}
     unread(monkeypatch)
@@ -136,6 +136,6 @@ def test_a_corpus_file_is_told_once(tmp_path: Path) -> None:
         assert [each.path for each in _of(engine, "r1")] == [str(corpus)]
 
 
-def _of(engine: Engine, document: str) -> list[Outdated]:
+def _of(engine: Engine, document: str) -> list[OutdatedFile]:
     index = engine.reader(checked=False)
-    return list(outdated(index, index.places(document)))
+    return list(find_outdated_files(index, index.list_places(document)))

@@ -14,7 +14,7 @@ from fathom.documents.sandbox.parent import Sandbox
 from fathom.index.batch import Batch
 from fathom.index.embedded.opening import open_writer
 from fathom.index.ingest import Ingester
-from fathom.index.resumable_embedding import PatientEmbedder
+from fathom.index.resumable_embedding import ResumableEmbedder
 from fathom.models.base import Matrix
 from fathom.testing.doubles import HashingEmbedder
 
@@ -116,7 +116,7 @@ def test_vectors_are_those_of_the_embedder(tmp_path: Path) -> None:
     texts = ["one", "two", "one", "three"]
     work = Work(1e9)
     with open_writer(tmp_path, {"a": "1"}) as writer:
-        patient = PatientEmbedder(work, writer, clock=lambda: work.now)
+        patient = ResumableEmbedder(work, writer, clock=lambda: work.now)
         np.testing.assert_array_equal(patient.embed(texts), work.embedder.embed(texts))
         assert patient.embed([]).shape == (0, 16)
         writer.keep_vectors({"two": np.ones(16, dtype=np.float32)})

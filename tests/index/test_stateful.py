@@ -103,11 +103,11 @@ class IndexMachine(RuleBasedStateMachine):
     @invariant()
     def agrees(self) -> None:
         chunks = {c.id: c for one in self.documents.values() for c in one.chunks}
-        paths = {s.id: s.path for s in self.reader.documents()}
+        paths = {s.id: s.path for s in self.reader.list_documents()}
         assert paths.keys() == set(self.documents)
         placed = {one: replace(c, path=paths[c.document_id]) for one, c in chunks.items()}
         assert self.reader.chunks(sorted(chunks)) == [placed[one] for one in sorted(chunks)]
-        held = {s.path: s.document_id for s in self.reader.sources()}
+        held = {s.path: s.document_id for s in self.reader.list_sources()}
         assert held == self.held
         for word in ("red", "blue"):
             found = {m.chunk_id for m in self.reader.keyword_search(word, k=99)}

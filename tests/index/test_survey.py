@@ -11,9 +11,9 @@ from tests.making import engine_at, open_folder, uncaged
 from fathom.documents.discover import FileFilter
 from fathom.index.base import SourceRecord
 from fathom.index.embedded.opening import open_writer
-from fathom.index.ingest_progress import Advance
-from fathom.index.places import AT_ONCE, REMEMBERED, Files
-from fathom.index.survey import Survey, merged
+from fathom.index.ingest_progress import IngestState
+from fathom.index.places import BATCH_SIZE, MAX_CACHED_FILES, CorpusFiles
+from fathom.index.survey import Survey, merge_places
 
 NAMES = st.sets(st.text("ab/.#$-0é", min_size=1, max_size=6).map(lambda name: f"/r/{name}"))
 
@@ -28,7 +28,7 @@ def test_each_place_comes_once_with_its_file_and_what_is_known(
 ) -> None:
     files = [Path(each) for each in sorted({str(Path(name)) for name in there})]
     rows = [(place, record(place)) for place in sorted(known)]
-    found = list(merged(files, rows))
+    found = list(merge_places(files, rows))
     assert [place for place, _, _ in found] == sorted({*map(str, files), *known})
     assert [file for _, file, _ in found if file] == files
     assert [one.path for _, _, one in found if one] == sorted(known)
@@ -44,7 +44,7 @@ def test_of_ten_million_places_one_is_held() -> None:
 
     files = (Path(f"/r/{number:08}") for number in counted("found"))
     rows = ((f"/r/{number:08}", record(f"/r/{number:08}")) for number in counted("known"))
-    for number, (place, _, _) in enumerate(merged(files, rows)):
+    for number, (place, _, _) in enumerate(merge_places(files, rows)):
         assert place == f"/r/{number:08}"
         assert max(taken.values()) <= number + 2
         if number == 2_000:
@@ -58,31 +58,31 @@ class Counting:
         self.places = places
         self.most = 0
 
-    def sources(self, below: str, *, after: str, most: int) -> Iterator[SourceRecord]:
+    def list_sources(self, below: str, *, after: str, most: int) -> Iterator[SourceRecord]:
         page = [place for place in self.places if place > after][:most]
         self.most = max(self.most, len(page))
         return map(record, page)
 
-    def source(self, _place: str) -> None:
+    def get_source(self, _place: str) -> None:
         return None
 
 
 def test_known_places_are_asked_for_in_pages(tmp_path: Path) -> None:
-    places = [f"{tmp_path}/gone{number:06}" for number in range(3 * AT_ONCE)]
+    places = [f"{tmp_path}/gone{number:06}" for number in range(3 * BATCH_SIZE)]
     index = Counting(places)
-    files = Files(index)  # type: ignore[arg-type]
+    files = CorpusFiles(index)  # type: ignore[arg-type]
     survey = Survey([tmp_path], FileFilter(), index, None, files)  # type: ignore[arg-type]
-    assert [one.place for one in survey.places() if one.file is None] == places
-    assert index.most == AT_ONCE
-    assert [one.place for one in survey.places()] == places  # it can be asked again
+    assert [one.place for one in survey.iterate_places() if one.file is None] == places
+    assert index.most == BATCH_SIZE
+    assert [one.place for one in survey.iterate_places()] == places  # it can be asked again
 
 
 def test_what_is_remembered_of_files_does_not_grow(tmp_path: Path) -> None:
-    files = Files(Counting([]))  # type: ignore[arg-type]
-    for number in range(REMEMBERED + 10):
+    files = CorpusFiles(Counting([]))  # type: ignore[arg-type]
+    for number in range(MAX_CACHED_FILES + 10):
         files.is_gone(f"/nowhere/{number}#")
-    assert len(files._gone) <= REMEMBERED
-    assert len(files._corpora) <= REMEMBERED
+    assert len(files._gone) <= MAX_CACHED_FILES
+    assert len(files._corpora) <= MAX_CACHED_FILES
 
 
 class Stop:
@@ -91,7 +91,7 @@ class Stop:
     def __init__(self, files: int) -> None:
         self.files, self.seen = files, set[str]()
 
-    def __call__(self, _report: object, advance: Advance) -> None:
+    def __call__(self, _report: object, advance: IngestState) -> None:
         self.seen.add(advance.place)
         if len(self.seen) > self.files:
             raise KeyboardInterrupt
@@ -117,7 +117,7 @@ def test_broken_off_at_any_file_the_next_run_ends_with_what_is_there(
         engine.ingest([docs], prune=True)
         there = sorted(str(path) for path in docs.rglob("*.md"))
         assert [one.path for one in engine.documents.list()] == there
-        assert [one.path for one in engine.reader().sources(str(docs))] == there
+        assert [one.path for one in engine.reader().list_sources(str(docs))] == there
         assert engine.verify() == []
         assert engine.ingest([docs], prune=True).unchanged == 9
 
@@ -128,10 +128,10 @@ def test_the_pages_of_an_index_are_one_list(tmp_path: Path) -> None:
         places += ["/r", "/r#1", "/r-old", "/r/007#x", "/ra", "/r0"]
         writer.put([], [SourceRecord(path=one, digest="", outcome="empty") for one in places])
         for below in ("/r", "/r/", "/", "/r/007", "/none"):
-            whole = [one.path for one in writer.sources(below)]
+            whole = [one.path for one in writer.list_sources(below)]
             for most in (1, 7):
                 pages, after = list[str](), ""
-                while page := list(writer.sources(below, after=after, most=most)):
+                while page := list(writer.list_sources(below, after=after, most=most)):
                     assert len(page) <= most
                     pages += [one.path for one in page]
                     after = page[-1].path

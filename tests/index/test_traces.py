@@ -12,15 +12,15 @@ import pytest
 from fathom.index.embedded.traces import EmbeddedTraces
 from fathom.index.feedback import Feedback
 from fathom.index.postgres.address import Address
-from fathom.index.trace_retention import Held
+from fathom.index.trace_retention import QuotedText
 from fathom.index.traces import (
     MAX_BYTES,
-    KeptFeedback,
-    KeptTrace,
-    Outranked,
-    TraceMissing,
+    MissingTraceError,
+    OutrankedFeedbackError,
+    StoredFeedback,
+    StoredTrace,
     TraceStore,
-    kept_of,
+    pack_trace,
 )
 from fathom.runs.chain import TamperedTraceError
 from fathom.runs.recorder import Recorder
@@ -37,7 +37,7 @@ def new_workspace(server: "Server") -> Address:
     """One of its own, with the tables there and nothing in it."""
     from fathom.index.postgres.opening import open_writer
 
-    address = Address.of(server.shared).of_workspace(f"w{os.urandom(6).hex()}")
+    address = Address.from_url(server.shared).switch_workspace(f"w{os.urandom(6).hex()}")
     open_writer(address, {"made": "by hand"}).close()
     return address
 
@@ -83,10 +83,10 @@ class OnServer:
 
     def spoil(self, data: bytes) -> None:
         from fathom.index.postgres.connections import Connections
-        from fathom.index.postgres.room import open_room
+        from fathom.index.postgres.room import open_tables
 
         connections = Connections(self.address)
-        with open_room(connections, self.address, since=2).entered() as connection:
+        with open_tables(connections, self.address, min_layout=2).begin() as connection:
             connection.execute("UPDATE fathom.traces SET data = %s", (data,))
         connections.close()
 
@@ -94,7 +94,7 @@ class OnServer:
 def opened(address: Address, max_bytes: int = MAX_BYTES) -> "PostgresTraces":
     """The traces of a workspace, with connections of their own, which end with them."""
     from fathom.index.postgres.connections import Connections
-    from fathom.index.postgres.room import open_room
+    from fathom.index.postgres.room import open_tables
     from fathom.index.postgres.traces import PostgresTraces
 
     connections = Connections(address)
@@ -103,7 +103,7 @@ def opened(address: Address, max_bytes: int = MAX_BYTES) -> "PostgresTraces":
         def close(self) -> None:
             connections.close()
 
-    return Own(open_room(connections, address, since=2), max_bytes=max_bytes)
+    return Own(open_tables(connections, address, min_layout=2), max_bytes=max_bytes)
 
 
 @pytest.fixture(params=["embedded", "postgres"])
@@ -133,10 +133,10 @@ def test_what_an_answer_was_given_with_comes_back_and_goes_with_its_trace(place:
     with place.open() as store:
         store.put(first, warnings=("a.md is not what was read",))
         store.put(second)
-        assert store.warnings(first.id) == ("a.md is not what was read",)
-        assert store.warnings(second.id) == ()
+        assert store.get_warnings(first.id) == ("a.md is not what was read",)
+        assert store.get_warnings(second.id) == ()
         store.delete(first.id)
-        assert store.warnings(first.id) == ()
+        assert store.get_warnings(first.id) == ()
 
 
 def test_the_newest_come_first(place: Place) -> None:
@@ -152,7 +152,7 @@ def test_an_id_that_is_not_there_is_said(place: Place, wanted: str) -> None:
     with place.open() as store:
         store.put(trace(1))
 
-        with pytest.raises(TraceMissing, match="no trace begins"):
+        with pytest.raises(MissingTraceError, match="no trace begins"):
             store.get(wanted)
 
 
@@ -163,7 +163,7 @@ def test_a_beginning_of_two_ids_is_refused(place: Place) -> None:
         firsts = [summary.id[0] for summary in store.list()]
         twice = next(first for first in firsts if firsts.count(first) > 1)
 
-        with pytest.raises(TraceMissing, match="more than one"):
+        with pytest.raises(MissingTraceError, match="more than one"):
             store.get(twice)
 
 
@@ -223,10 +223,10 @@ class Index:
     state: str = "1"
     asked: list[str] = field(default_factory=list)
 
-    def revision(self) -> str:
+    def get_revision(self) -> str:
         return self.state
 
-    def document(self, name: str) -> Document | None:
+    def get_document(self, name: str) -> Document | None:
         self.asked.append(name)
         return self.documents.get(name)
 
@@ -236,9 +236,9 @@ def nothing() -> Any:
     return Index({}, state="gone")
 
 
-def held(document: Document, start: int, end: int) -> Held:
+def held(document: Document, start: int, end: int) -> QuotedText:
     span = Span(start, end)
-    return Held.of(document.id, document.title, span, span.cut(document.text))
+    return QuotedText.of(document.id, document.title, span, span.cut(document.text))
 
 
 A, B, C = of("a", "some words"), of("b", "other words here"), of("c", "third")
@@ -326,13 +326,13 @@ def test_what_was_said_last_of_an_answer_is_kept(place: Place) -> None:
         store.put_feedback(said(1))
         store.put_feedback(said(2))
         store.put_feedback(replace(said(1), said="wrong", right=False))
-        assert [(one.trace_id, one.said) for one in store.feedback()] == [
+        assert [(one.trace_id, one.said) for one in store.list_feedback()] == [
             ("trace 2", "right"),
             ("trace 1", "wrong"),
         ]
-        assert [one.trace_id for one in store.feedback(key="key 2")] == ["trace 2"]
-        assert store.feedback(strategy="mao") == ()
-        assert len(store.feedback(strategy="naive", key="key 1")) == 1
+        assert [one.trace_id for one in store.list_feedback(key="key 2")] == ["trace 2"]
+        assert store.list_feedback(strategy="mao") == ()
+        assert len(store.list_feedback(strategy="naive", key="key 1")) == 1
 
 
 def test_no_opinion_takes_the_place_of_what_counts(place: Place) -> None:
@@ -340,11 +340,11 @@ def test_no_opinion_takes_the_place_of_what_counts(place: Place) -> None:
         store.put_feedback(replace(said(1), counts=False))
         store.put_feedback(replace(said(1), said="wrong", right=False, counts=False))
         store.put_feedback(said(1), held=[held(A, 0, 4)])
-        with pytest.raises(Outranked, match="their word stays"):
+        with pytest.raises(OutrankedFeedbackError, match="their word stays"):
             store.put_feedback(replace(said(1), said="wrong", right=False, counts=False))
-        assert store.feedback() == (said(1),)
+        assert store.list_feedback() == (said(1),)
         store.put_feedback(replace(said(1), said="wrong", right=False))
-        assert [one.said for one in store.feedback()] == ["wrong"]
+        assert [one.said for one in store.list_feedback()] == ["wrong"]
 
 
 def test_what_was_said_goes_with_the_documents_it_cites(place: Place) -> None:
@@ -355,7 +355,7 @@ def test_what_was_said_goes_with_the_documents_it_cites(place: Place) -> None:
         assert store.sweep(index) == 0
         index.documents, index.state = {"a": A}, "2"
         assert store.sweep(index) == 0
-        assert [one.trace_id for one in store.feedback()] == ["trace 1"]
+        assert [one.trace_id for one in store.list_feedback()] == ["trace 1"]
 
 
 def test_what_was_said_goes_with_a_trace_that_is_deleted(place: Place) -> None:
@@ -365,16 +365,16 @@ def test_what_was_said_goes_with_a_trace_that_is_deleted(place: Place) -> None:
         store.put_feedback(said(1, stored.id))
         store.put_feedback(said(2))
         store.delete(stored.id)
-        assert [one.trace_id for one in store.feedback()] == ["trace 2"]
+        assert [one.trace_id for one in store.list_feedback()] == ["trace 2"]
 
 
 def test_the_signals_of_the_newest_answers_of_a_strategy_come_first(place: Place) -> None:
     with place.open() as store:
         for number in range(4):
-            made = kept_of(trace(number, strategy="mao" if number == 2 else "naive"), (), ())
-            store.take([replace(made, signals=f'{{"x":{number}}}')])
-        assert store.signals("naive", 2) == ({"x": 3}, {"x": 1})
-        assert store.signals("maf", 2) == ()
+            made = pack_trace(trace(number, strategy="mao" if number == 2 else "naive"), (), ())
+            store.import_records([replace(made, signals=f'{{"x":{number}}}')])
+        assert store.list_signals("naive", 2) == ({"x": 3}, {"x": 1})
+        assert store.list_signals("maf", 2) == ()
 
 
 def test_a_store_takes_all_that_another_one_keeps(place: Place, tmp_path: Path) -> None:
@@ -383,20 +383,20 @@ def test_a_store_takes_all_that_another_one_keeps(place: Place, tmp_path: Path) 
         store.put(first, held=[held(A, 0, 4)], warnings=("a.md has changed",))
         store.put(second)
         store.put_feedback(said(1, first.id), held=[held(A, 0, 4)])
-        kept = list(store.records())
-        other.take(store.records())
+        kept = list(store.export_records())
+        other.import_records(store.export_records())
         assert other.list() == store.list()
         assert [other.get(each.id).data for each in (first, second)] == [first.data, second.data]
-        assert other.warnings(first.id) == ("a.md has changed",)
+        assert other.get_warnings(first.id) == ("a.md has changed",)
         store.delete(first.id)
-        store.take(other.records())  # and back: what is there already stays once
-        assert sorted(map(_plain, store.records())) == sorted(map(_plain, kept))
+        store.import_records(other.export_records())  # and back: what is there already stays once
+        assert sorted(map(_plain, store.export_records())) == sorted(map(_plain, kept))
         assert store.sweep(nothing()) == 1
-        assert store.feedback() == ()
+        assert store.list_feedback() == ()
 
 
-def _plain(kept: KeptTrace | KeptFeedback) -> str:
-    return repr(replace(kept, revision="") if isinstance(kept, KeptTrace) else kept)
+def _plain(kept: StoredTrace | StoredFeedback) -> str:
+    return repr(replace(kept, revision="") if isinstance(kept, StoredTrace) else kept)
 
 
 def test_what_is_put_while_traces_are_swept_is_not_overlooked(place: Place) -> None:
@@ -405,10 +405,10 @@ def test_what_is_put_while_traces_are_swept_is_not_overlooked(place: Place) -> N
     with place.open() as store, place.open() as other:
 
         class Changing(Index):
-            def document(self, name: str) -> Document | None:
+            def get_document(self, name: str) -> Document | None:
                 if not other.list() or late.id not in {each.id for each in other.list()}:
                     other.put(late, held=[held(C, 0, 5)])
-                return super().document(name)
+                return super().get_document(name)
 
         index: Any = Changing({"a": A}, state="2")
         store.put(trace(1), held=[held(A, 0, 4)])

@@ -21,19 +21,19 @@ from fathom.assembly.worker import make_worker_tools, pack_worker_tools
 from fathom.engine import Engine
 from fathom.errors import FathomError, IndexMismatch, ModelError, RunError, UsageError
 from fathom.index.workers.base import (
-    AHEAD,
+    MAX_AHEAD,
     TRIES,
-    Done,
-    Embed,
-    Ended,
-    FileRead,
-    Lost,
-    Pool,
-    ReadFile,
+    EmbedTask,
+    EndedTask,
+    FileContent,
+    LostTask,
+    ReadFileTask,
     Task,
+    TaskResult,
+    WorkerPool,
 )
-from fathom.index.workers.local import Processes
-from fathom.index.workers.opening import opened_workers
+from fathom.index.workers.local import LocalWorkers
+from fathom.index.workers.opening import open_workers
 from fathom.models.base import Matrix
 from fathom.settings import Settings
 from fathom.testing.doubles import OVERLAP, HashingEmbedder
@@ -49,42 +49,44 @@ class Scripted:
         self.started: list[str] = []
 
     def start(self, ticket: int, task: Task) -> None:
-        assert isinstance(task, ReadFile)
+        assert isinstance(task, ReadFileTask)
         assert len(self.busy) < self.size
         self.busy[ticket] = task
         self.started.append(task.path)
 
-    def ended(self) -> list[Ended]:
+    def wait_for_results(self) -> list[EndedTask]:
         ticket, task = self.busy.popitem()
-        assert isinstance(task, ReadFile)
+        assert isinstance(task, ReadFileTask)
         if self.dies.get(task.path, 0):
             self.dies[task.path] -= 1
-            return [(ticket, Lost("it died"))]
-        return [(ticket, FileRead(digest=task.path))]
+            return [(ticket, LostTask("it died"))]
+        return [(ticket, FileContent(digest=task.path))]
 
     def close(self) -> None:
         self.busy.clear()
 
 
-def tasks(number: int) -> list[ReadFile]:
-    return [ReadFile(str(n), str(n)) for n in range(number)]
+def tasks(number: int) -> list[ReadFileTask]:
+    return [ReadFileTask(str(n), str(n)) for n in range(number)]
 
 
-def digest(found: Done | Lost) -> str:
-    return found.digest if isinstance(found, FileRead) else "lost"
+def digest(found: TaskResult | LostTask) -> str:
+    return found.digest if isinstance(found, FileContent) else "lost"
 
 
 @pytest.mark.parametrize("size", [1, 2, 7])
 def test_results_come_in_the_order_of_the_tasks_each_once(size: int) -> None:
     workers = Scripted(size, dies={"3": TRIES - 1, "5": 1})
-    found = [(task.path, digest(each)) for task, each in Pool(workers).in_order(tasks(40))]
+    found = [
+        (task.path, digest(each)) for task, each in WorkerPool(workers).run_in_order(tasks(40))
+    ]
     assert found == [(str(n), str(n)) for n in range(40)]
     assert len(workers.started) == 40 + TRIES
 
 
 def test_a_task_that_kills_every_worker_is_given_up_and_the_others_go_on() -> None:
     workers = Scripted(2, dies={"3": 99})
-    found = [digest(each) for _, each in Pool(workers).in_order(tasks(6))]
+    found = [digest(each) for _, each in WorkerPool(workers).run_in_order(tasks(6))]
     assert found == ["0", "1", "2", "lost", "4", "5"]
     assert workers.started.count("3") == TRIES
 
@@ -92,57 +94,57 @@ def test_a_task_that_kills_every_worker_is_given_up_and_the_others_go_on() -> No
 def test_tasks_are_taken_as_they_are_needed() -> None:
     taken = []
 
-    def many() -> Iterator[ReadFile]:
+    def many() -> Iterator[ReadFileTask]:
         for task in tasks(10_000):
             taken.append(task)
             yield task
 
-    run = Pool(Scripted(3)).in_order(many())
+    run = WorkerPool(Scripted(3)).run_in_order(many())
     for number in range(50):
         next(run)
-        assert len(taken) <= number + 1 + AHEAD * 3
+        assert len(taken) <= number + 1 + MAX_AHEAD * 3
 
 
 @pytest.mark.parametrize("size", [1, 2, 5])
 def test_a_run_goes_on_inside_another_and_both_keep_their_order(size: int) -> None:
     workers = Scripted(size, dies={"7": 1, "3.1": TRIES - 1, "5.2": 99})
-    pool, found, inner = Pool(workers), [], []
-    for task, each in pool.in_order(tasks(12)):
+    pool, found, inner = WorkerPool(workers), [], []
+    for task, each in pool.run_in_order(tasks(12)):
         found.append((task.path, digest(each)))
         if task.path in {"0", "3", "5"}:
-            named = [ReadFile(f"{task.path}.{n}", "") for n in range(20)]
-            inner += [digest(one) for _, one in pool.in_order(named)]
+            named = [ReadFileTask(f"{task.path}.{n}", "") for n in range(20)]
+            inner += [digest(one) for _, one in pool.run_in_order(named)]
     assert found == [(str(n), str(n)) for n in range(12)]
     expected = [f"{outer}.{n}" for outer in "035" for n in range(20)]
     assert inner == ["lost" if name == "5.2" else name for name in expected]
 
 
 def test_a_run_that_is_given_up_leaves_nothing_behind() -> None:
-    pool, found = Pool(Scripted(2)), []
-    for task, _ in pool.in_order(tasks(10)):
+    pool, found = WorkerPool(Scripted(2)), []
+    for task, _ in pool.run_in_order(tasks(10)):
         found.append(task.path)
-        for inner, _ in pool.in_order([ReadFile(f"{task.path}.{n}", "") for n in range(9)]):
+        for inner, _ in pool.run_in_order([ReadFileTask(f"{task.path}.{n}", "") for n in range(9)]):
             if inner.path.endswith(".1"):
                 break
     assert found == [str(n) for n in range(10)]
-    assert list(pool.in_order([])) == []
+    assert list(pool.run_in_order([])) == []
 
 
 @pytest.mark.parametrize(
     "name", ["", "0", "-1", "x", "ray?workers=0", "ray://", "rays", "2?workers=2"]
 )
 def test_names_that_are_no_workers_are_refused(name: str) -> None:
-    with pytest.raises(UsageError, match="workers = "), opened_workers(name, lambda _: b""):
+    with pytest.raises(UsageError, match="workers = "), open_workers(name, lambda _: b""):
         pass
 
 
 def test_offline_no_ray() -> None:
-    with pytest.raises(UsageError, match="--offline"), opened_workers("ray", bytes, offline=True):
+    with pytest.raises(UsageError, match="--offline"), open_workers("ray", bytes, offline=True):
         pass
 
 
 def test_one_is_this_process() -> None:
-    with opened_workers("1", lambda _: b"") as workers:
+    with open_workers("1", lambda _: b"") as workers:
         assert workers is None
 
 
@@ -229,14 +231,14 @@ class Wrong(HashingEmbedder):
         return 3 * super().embed(texts)
 
 
-def embeds(*texts: str) -> list[Embed]:
-    return [Embed("", (text,)) for text in texts]
+def embeds(*texts: str) -> list[EmbedTask]:
+    return [EmbedTask("", (text,)) for text in texts]
 
 
 def test_who_is_killed_is_replaced_and_nothing_is_lost(tmp_path: Path) -> None:
-    workers = Processes(2, packed(tmp_path, Slow(64)))
+    workers = LocalWorkers(2, packed(tmp_path, Slow(64)))
     try:
-        work = list(Pool(workers).in_order(embeds("first")))  # they are up
+        work = list(WorkerPool(workers).run_in_order(embeds("first")))  # they are up
         first = workers.pids
 
         def kill() -> None:
@@ -245,7 +247,7 @@ def test_who_is_killed_is_replaced_and_nothing_is_lost(tmp_path: Path) -> None:
 
         killer = Thread(target=kill)
         killer.start()
-        work = list(Pool(workers).in_order(embeds(*(f"text {n}" for n in range(40)))))
+        work = list(WorkerPool(workers).run_in_order(embeds(*(f"text {n}" for n in range(40)))))
         killer.join()
     finally:
         workers.close()
@@ -257,16 +259,16 @@ def test_who_is_killed_is_replaced_and_nothing_is_lost(tmp_path: Path) -> None:
 
 
 def test_a_text_that_kills_is_given_up_and_a_fault_is_told(tmp_path: Path) -> None:
-    workers = Processes(2, packed(tmp_path, Deadly(64)))
+    workers = LocalWorkers(2, packed(tmp_path, Deadly(64)))
     try:
-        found = [each for _, each in Pool(workers).in_order(embeds("a", "poison", "b"))]
-        assert [isinstance(each, Lost) for each in found] == [False, True, False]
+        found = [each for _, each in WorkerPool(workers).run_in_order(embeds("a", "poison", "b"))]
+        assert [isinstance(each, LostTask) for each in found] == [False, True, False]
     finally:
         workers.close()
-    workers = Processes(1, packed(tmp_path, Wrong(64)))
+    workers = LocalWorkers(1, packed(tmp_path, Wrong(64)))
     try:
-        ((_, failed),) = Pool(workers).in_order(embeds("a"))
-        assert isinstance(failed, Lost)
+        ((_, failed),) = WorkerPool(workers).run_in_order(embeds("a"))
+        assert isinstance(failed, LostTask)
         assert "unit length" in failed.reason
     finally:
         workers.close()
@@ -309,15 +311,15 @@ class Hanging(HashingEmbedder):
 
 
 def test_a_worker_that_hangs_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    workers = Processes(2, packed(tmp_path, Hanging(64)))
+    workers = LocalWorkers(2, packed(tmp_path, Hanging(64)))
     try:
-        list(Pool(workers).in_order(embeds("a", "b")))  # they are up
+        list(WorkerPool(workers).run_in_order(embeds("a", "b")))  # they are up
         monkeypatch.setattr("fathom.index.workers.base.EMBED_SECONDS", 3.0)
         monkeypatch.setattr("fathom.index.workers.base.EMBED_TEXT_SECONDS", 0.0)
-        batch = [Embed("", ("c", "hang")), *embeds("d", "e")]
-        found = [each for _, each in Pool(workers).in_order(batch)]
-        assert found[0] == Lost("its worker took 3 s")
-        assert not any(isinstance(each, Lost) for each in found[1:])
+        batch = [EmbedTask("", ("c", "hang")), *embeds("d", "e")]
+        found = [each for _, each in WorkerPool(workers).run_in_order(batch)]
+        assert found[0] == LostTask("its worker took 3 s")
+        assert not any(isinstance(each, LostTask) for each in found[1:])
     finally:
         workers.close()
 
@@ -327,10 +329,10 @@ def test_a_worker_with_another_model_is_refused(tmp_path: Path) -> None:
         identity = {**engine.assembly.identity, "embedder.model": "another"}
         made = partial(make_worker_tools, engine.settings, HashingEmbedder(64), identity)
     tools = pickle.dumps(made)
-    workers = Processes(1, tools)
+    workers = LocalWorkers(1, tools)
     try:
         with pytest.raises(IndexMismatch, match=r"another embedder\.model"):
-            list(Pool(workers).in_order(embeds("a")))
+            list(WorkerPool(workers).run_in_order(embeds("a")))
     finally:
         workers.close()
 
@@ -348,8 +350,8 @@ def test_an_embedder_that_cannot_be_sent_is_refused_by_name(tmp_path: Path) -> N
 
 
 def test_workers_end_with_who_started_them(tmp_path: Path) -> None:
-    workers = Processes(2, packed(tmp_path, HashingEmbedder(64)))
-    list(Pool(workers).in_order(embeds("a", "b")))
+    workers = LocalWorkers(2, packed(tmp_path, HashingEmbedder(64)))
+    list(WorkerPool(workers).run_in_order(embeds("a", "b")))
     pids = workers.pids
     workers.close()
     for pid in pids:

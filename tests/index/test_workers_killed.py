@@ -165,9 +165,9 @@ class Cluster:
     def actors(self, _driver: int) -> set[int]:
         """The processes of its actors."""
         running = [int(one.name) for one in Path("/proc").iterdir() if one.name.isdigit()]
-        return {pid for pid in running if self._has(pid)}
+        return {pid for pid in running if self._has_table(pid)}
 
-    def _has(self, pid: int) -> bool:
+    def _has_table(self, pid: int) -> bool:
         try:
             command = Path(f"/proc/{pid}/cmdline").read_bytes()
             return command.startswith(b"ray::_Actor") and (

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from fathom.config import settings_of
+from fathom.config import parse_settings
 from fathom.engine import Engine
 from fathom.errors import IndexMissing, UsageError
 from fathom.evaluation.datasets import Dataset, load_questions
@@ -158,7 +158,7 @@ def test_a_language_model_asks_in_words_of_its_own_and_passes_the_same_round_tri
     false = {"question": "Which tickets are for the Orrin ferry?", "answer": "Tickets"}
     chat = ScriptedChat(json.dumps({"questions": [good, false]}))
     settings = {"llm.model": "openai:gpt-test", "index.directory": str(tmp_path / "index")}
-    with Engine(settings_of(settings), connect=lambda _: chat) as engine:
+    with Engine(parse_settings(settings), connect=lambda _: chat) as engine:
         engine.ingest(folder)
         (made,) = engine.make_questions(3, kinds=["numeric"]).questions
     assert (made.text, made.answers) == (good["question"], ("12 crowns",))

@@ -11,5 +11,5 @@ def test_a_word_stands_where_it_stands_as_it_is(tmp_path: Path) -> None:
         assert has_exact_word("mooring", index)
         assert has_exact_word("Permit", index)
         assert not has_exact_word("permits", index)  # its stem does
-        assert index.word_counts(["permits"]) != [0]
+        assert index.count_chunks_per_word(["permits"]) != [0]
         assert not has_exact_word("lighthouse", index)

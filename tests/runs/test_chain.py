@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathom.jsonable import canonical, digest
+from fathom.jsonable import dump_canonical, hash_text
 from fathom.runs.chain import TamperedTraceError, decode_trace
 from fathom.runs.recorder import Recorder
 from fathom.runs.trace import Origin, Trace
@@ -57,10 +57,10 @@ def test_a_trace_reads_back_as_it_was() -> None:
 def test_each_line_is_canonical_and_carries_the_hash_of_the_line_before() -> None:
     lines = TRACE.data.decode().split("\n")
 
-    assert all(canonical(json.loads(line)) == line for line in lines)
+    assert all(dump_canonical(json.loads(line)) == line for line in lines)
     for before, line in pairwise(lines):
-        assert json.loads(line)["previous"] == digest(before)
-    assert digest(lines[-1]).startswith(TRACE.id)
+        assert json.loads(line)["previous"] == hash_text(before)
+    assert hash_text(lines[-1]).startswith(TRACE.id)
     assert len(TRACE.id) == 32
 
 
@@ -96,8 +96,8 @@ def test_a_trace_rewritten_to_its_end_has_another_id() -> None:
     rewritten, head = [], ""
     for line in lines:
         content = json.loads(line) | {"previous": head}
-        rewritten.append(canonical(content))
-        head = digest(rewritten[-1])
+        rewritten.append(dump_canonical(content))
+        head = hash_text(rewritten[-1])
     forged = "\n".join(rewritten).encode()
 
     assert decode_trace(forged).id != TRACE.id
@@ -110,8 +110,8 @@ def chained(*contents: object) -> bytes:
     head = ""
     for content in contents:
         plain = content | {"previous": head} if isinstance(content, dict) else content
-        lines.append(canonical(plain))
-        head = digest(lines[-1])
+        lines.append(dump_canonical(plain))
+        head = hash_text(lines[-1])
     return "\n".join(lines).encode()
 
 

@@ -1,6 +1,6 @@
 """What who asks over a network may spend."""
 
-from fathom.serving.budgets import Effort, budget_of
+from fathom.serving.budgets import Effort, limit_budget
 from fathom.settings import Settings
 from fathom.usage import Budget
 
@@ -10,16 +10,16 @@ def settings(**budget: object) -> Settings:
 
 
 def test_an_effort_names_its_own_limits() -> None:
-    assert budget_of(Settings()).tokens == 60_000
-    assert budget_of(Settings(), "low").tokens == 10_000
-    assert budget_of(Settings(), "high").tokens == 240_000
-    assert budget_of(settings(effort="low")).tokens == 10_000
+    assert limit_budget(Settings()).tokens == 60_000
+    assert limit_budget(Settings(), "low").tokens == 10_000
+    assert limit_budget(Settings(), "high").tokens == 240_000
+    assert limit_budget(settings(effort="low")).tokens == 10_000
 
 
 def test_who_asks_can_lower_a_limit_but_not_raise_it() -> None:
-    lower = budget_of(Settings(), asked=Budget(tokens=10, seconds=1.5, cost_usd=0.01))
+    lower = limit_budget(Settings(), asked=Budget(tokens=10, seconds=1.5, cost_usd=0.01))
     assert (lower.tokens, lower.seconds, lower.cost_usd, lower.calls) == (10, 1.5, 0.01, 30)
-    higher = budget_of(Settings(), "low", Budget(tokens=10**9, retrievals=10**9))
+    higher = limit_budget(Settings(), "low", Budget(tokens=10**9, retrievals=10**9))
     assert (higher.tokens, higher.retrievals) == (10_000, 6)
 
 
@@ -27,8 +27,8 @@ def test_what_the_operator_set_lower_holds_for_every_effort() -> None:
     tight = settings(tokens=500, cost_usd=0.1)
     efforts: tuple[Effort | None, ...] = ("low", "medium", "high", None)
     for effort in efforts:
-        assert budget_of(tight, effort).tokens == 500
-        assert budget_of(tight, effort).cost_usd == 0.1
-    assert budget_of(tight, "high").calls == 120
-    assert budget_of(settings(tokens=90_000)).tokens == 90_000
-    assert budget_of(settings(tokens=90_000), "high").tokens == 240_000
+        assert limit_budget(tight, effort).tokens == 500
+        assert limit_budget(tight, effort).cost_usd == 0.1
+    assert limit_budget(tight, "high").calls == 120
+    assert limit_budget(settings(tokens=90_000)).tokens == 90_000
+    assert limit_budget(settings(tokens=90_000), "high").tokens == 240_000

@@ -5,13 +5,13 @@ import socket
 import pytest
 
 from fathom.errors import UsageError
-from fathom.serving.listening import listening
+from fathom.serving.listening import listen
 
 
 def test_at_all_addresses_of_ipv6_those_of_ipv4_are_answered_too() -> None:
     if not socket.has_dualstack_ipv6():
         pytest.skip("needs a machine with IPv6")
-    with listening("::", 0) as opened:
+    with listen("::", 0) as opened:
         port = opened.getsockname()[1]
         for host in ("127.0.0.1", "::1"):
             with socket.create_connection((host, port), timeout=10):
@@ -19,10 +19,10 @@ def test_at_all_addresses_of_ipv6_those_of_ipv4_are_answered_too() -> None:
 
 
 def test_what_is_taken_is_refused_and_named_once() -> None:
-    with listening("127.0.0.1", 0) as opened:
+    with listen("127.0.0.1", 0) as opened:
         port = opened.getsockname()[1]
         with pytest.raises(UsageError) as refused:
-            listening("127.0.0.1", port)
+            listen("127.0.0.1", port)
     assert str(refused.value) == (
         f"cannot listen at 127.0.0.1:{port}: Address already in use; "
         "choose another with --host and --port"

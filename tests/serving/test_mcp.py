@@ -25,7 +25,7 @@ from mcp.types import CallToolResult
 from tests.making import QUESTION, engine_at
 
 from fathom.engine import Engine
-from fathom.serving.mcp import MOST_CHARS, PATIENCE_S, OwnDesk, mcp_server
+from fathom.serving.mcp import MOST_CHARS, PATIENCE_S, SingleDesk, make_mcp_server
 from fathom.types import Answer
 
 FATHOM = (sys.executable, "-m", "fathom.serving.cli")
@@ -375,7 +375,7 @@ def using(tmp_path: Path) -> Callable[..., None]:
             with engine_at(tmp_path, **sections) as engine:
                 if files:
                     engine.ingest([corpus])
-                async with Client(mcp_server(OwnDesk(engine))) as client:
+                async with Client(make_mcp_server(SingleDesk(engine))) as client:
                     await body(client)
 
         asyncio.run(run())
@@ -485,7 +485,7 @@ def test_each_error_is_one_line_with_the_culprit_and_the_next_step(
     using(body, {"fees.md": "A permit costs 40 crowns.\n"})
 
 
-class Broken(OwnDesk):
+class Broken(SingleDesk):
     async def answer(self, question: str, **_: Any) -> Answer:
         raise KeyError(f"a secret of {question}")
 
@@ -495,7 +495,7 @@ def test_a_bug_is_told_without_what_it_holds(
 ) -> None:
     async def run() -> None:
         with engine_at(tmp_path) as engine:
-            async with Client(mcp_server(Broken(engine))) as client:
+            async with Client(make_mcp_server(Broken(engine))) as client:
                 wrong = await client.call_tool("ask", {"question": "Q?"})
         assert wrong.is_error
         assert text_of(wrong).startswith("a bug: KeyError in serving/test_mcp.py, line ")

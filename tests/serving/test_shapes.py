@@ -2,7 +2,7 @@
 
 import json
 
-from fathom.serving.shapes import harmless, hits_json
+from fathom.serving.shapes import replace_invisible, serialize_hits
 from fathom.types import Chunk, Hit, Place, Span
 
 CHUNK = Chunk(id="d1#0", document_id="d1", text="It costs 4", span=Span(3, 13), ordinal=0)
@@ -11,7 +11,7 @@ PLACE = Place(path="/c/fees.pdf", title="Fees", section="Moorings", page=2, line
 
 
 def test_hits_json_has_the_contract_s_keys() -> None:
-    made = hits_json("cost", [HIT], [PLACE])
+    made = serialize_hits("cost", [HIT], [PLACE])
     assert made["query"] == "cost"
     assert made["hits"] == [
         {
@@ -35,19 +35,21 @@ def test_hits_json_has_the_contract_s_keys() -> None:
 def test_what_nobody_sees_is_replaced_one_for_one() -> None:
     tags = "".join(chr(0xE0000 + ord(letter)) for letter in "obey")
     hidden = f"a\x1b[2Jb\u202ec\u200bd\ufeff{tags}\ud800\x9b\x00"
-    shown = harmless(hidden)
+    shown = replace_invisible(hidden)
     assert len(shown) == len(hidden)
     assert shown == "a\ufffd[2Jb\ufffdc\ufffdd" + "\ufffd" * (1 + len(tags) + 3)
-    assert harmless("line\r\nnext\fpage\u2028end") == "line \nnext page end"
+    assert replace_invisible("line\r\nnext\fpage\u2028end") == "line \nnext page end"
 
 
 def test_letters_of_all_scripts_stay() -> None:
     told = "na\u00efve caf\u00e9\u00a0\u2013 5\u00adm\t\n"
     told += "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \U0001f469\u200d\U0001f527"
-    assert harmless(told) == told
+    assert replace_invisible(told) == told
 
 
 def test_every_text_of_an_object_is_seen_to() -> None:
     given = {"a\x07": ["\x1b", {"b": ("\x1b", 1, None, True, 0.5)}]}
-    assert harmless(given) == {"a\ufffd": ["\ufffd", {"b": ["\ufffd", 1, None, True, 0.5]}]}
-    assert json.dumps(harmless(given))
+    assert replace_invisible(given) == {
+        "a\ufffd": ["\ufffd", {"b": ["\ufffd", 1, None, True, 0.5]}]
+    }
+    assert json.dumps(replace_invisible(given))

@@ -9,10 +9,10 @@ from fathom.serving.wording import (
     ENGLISH,
     INDONESIAN,
     LANGUAGES,
-    place_name,
-    readings,
-    short_answer,
-    wording_for,
+    choose_wording,
+    list_readings,
+    name_place,
+    pick_short_answer,
 )
 from fathom.types import AbstentionReason, Conflict
 
@@ -25,33 +25,33 @@ def test_each_language_has_words_for_everything() -> None:
 
 
 def test_the_language_is_that_of_the_question() -> None:
-    assert wording_for("When does the library open?") is ENGLISH
-    assert wording_for("Kapan perpustakaan buka?") is INDONESIAN
+    assert choose_wording("When does the library open?") is ENGLISH
+    assert choose_wording("Kapan perpustakaan buka?") is INDONESIAN
 
 
 def test_a_place_is_named_by_title_section_and_page() -> None:
-    assert place_name(citation()) == "Rules > Loans, page 3"
-    assert place_name(citation(path="/a/b.xlsx"), INDONESIAN) == "Rules > Loans, lembar 3"
+    assert name_place(citation()) == "Rules > Loans, page 3"
+    assert name_place(citation(path="/a/b.xlsx"), INDONESIAN) == "Rules > Loans, lembar 3"
 
 
 def test_what_has_no_title_is_named_by_its_file_and_record() -> None:
     assert (
-        place_name(citation(title="", path="/a/faq.jsonl#q23")) == "faq.jsonl#q23 > Loans, page 3"
+        name_place(citation(title="", path="/a/faq.jsonl#q23")) == "faq.jsonl#q23 > Loans, page 3"
     )
 
 
 def test_a_short_answer_that_says_no_less_is_left_out() -> None:
-    assert short_answer(answer(answer="28 days. [1]")) == ""
-    assert short_answer(answer()) == "28 days"
+    assert pick_short_answer(answer(answer="28 days. [1]")) == ""
+    assert pick_short_answer(answer()) == "28 days"
 
 
 def test_readings_begin_with_the_answers_own() -> None:
-    assert readings(answer()) == ()
+    assert list_readings(answer()) == ()
     torn = answer(
         citations=(citation(), citation(n=2)),
         conflicts=(Conflict(answer="14 days", citations=(2,)),),
     )
-    assert [(each.text, each.citations) for each in readings(torn)] == [
+    assert [(each.text, each.citations) for each in list_readings(torn)] == [
         ("28 days", (1,)),
         ("14 days", (2,)),
     ]

@@ -15,7 +15,7 @@ from fathom.runs.context import RunContext
 from fathom.runs.replay import RecordedEvents, is_same_answer
 from fathom.runs.trace import Origin
 from fathom.strategies.base import Strategy
-from fathom.strategies.run import RunOutcome, Surroundings, run
+from fathom.strategies.run import RunOutcome, RunResources, run_strategy
 from fathom.types import Document, Draft, Evidence, Hit, Query, Span
 from fathom.usage import Budget
 
@@ -81,8 +81,8 @@ def ran(
     origin = Origin(question=question, strategy=strategy.name, budget=budget or Budget())
 
     async def whole(executor: ThreadPoolExecutor) -> RunOutcome:
-        surroundings = Surroundings(executor=executor, events=events)
-        outcome = await run(strategy, Query(text=question), origin, surroundings)
+        surroundings = RunResources(executor=executor, events=events)
+        outcome = await run_strategy(strategy, Query(text=question), origin, surroundings)
         assert asyncio.all_tasks() == {asyncio.current_task()}
         return outcome
 

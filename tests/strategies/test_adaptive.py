@@ -15,9 +15,9 @@ from fathom.models.reading import Reading
 from fathom.planner.actions import Action, iterate_sequences
 from fathom.runs.trace import Trace
 from fathom.settings import Settings
-from fathom.strategies.adaptive import EXECUTORS, Adaptive
+from fathom.strategies.adaptive import EXECUTOR_ACTIONS, Adaptive
 from fathom.strategies.base import make_strategy
-from fathom.strategies.outcomes import ActionOutcome, outcomes
+from fathom.strategies.outcomes import ActionOutcome, iterate_outcomes
 from fathom.testing.doubles import HashingEmbedder, ScriptedCrossReader, reading
 from fathom.types import Answer, Chunk, Query
 from fathom.usage import Budget
@@ -136,7 +136,7 @@ def test_decisions_and_their_probabilities_are_in_the_trace_and_replayed(tmp_pat
         assert engine.replay(str(answer.trace_id)).same
 
 
-@pytest.mark.parametrize("executor", [each for each in EXECUTORS if each != "model"])
+@pytest.mark.parametrize("executor", [each for each in EXECUTOR_ACTIONS if each != "model"])
 def test_a_replay_of_any_executor_gives_the_same_bytes(tmp_path: Path, executor: str) -> None:
     own: Tree = {"adaptive": {"forced": [executor]}}
     with harbour(tmp_path, ("It costs 40 crowns.", "It costs 55 crowns."), **own) as engine:
@@ -252,7 +252,7 @@ def test_a_model_is_asked_for_what_the_local_reader_is_not_certain_of(
 
 def test_outcomes_are_those_of_forced_runs(tmp_path: Path) -> None:
     async def all_of(strategy: Adaptive, executor: Any) -> list[ActionOutcome]:
-        found = outcomes(strategy, Query(text=QUESTION), executor, most=2)
+        found = iterate_outcomes(strategy, Query(text=QUESTION), executor, most=2)
         return [each async for each in found]
 
     folder = ingested(tmp_path)
@@ -270,7 +270,7 @@ def test_outcomes_are_those_of_forced_runs(tmp_path: Path) -> None:
 
 def test_retrievers_that_agree_are_a_signal(tmp_path: Path) -> None:
     async def first(strategy: Adaptive, executor: Any) -> ActionOutcome:
-        return await anext(outcomes(strategy, Query(text=QUESTION), executor, most=0))
+        return await anext(iterate_outcomes(strategy, Query(text=QUESTION), executor, most=0))
 
     texts = ("A permit costs 40 crowns.", "Ferries sail at noon.")
     shares = {}

@@ -25,7 +25,7 @@ from fathom.runs.replay import RecordedEvents, is_same_answer
 from fathom.runs.reservation import ReportedUsage
 from fathom.runs.trace import Origin
 from fathom.strategies.naive import NaiveState
-from fathom.strategies.run import RunOutcome, Surroundings, run
+from fathom.strategies.run import RunOutcome, RunResources, run_strategy
 from fathom.types import Answer, Draft, Hit, Query
 from fathom.usage import Budget, Price, Usage
 
@@ -139,8 +139,8 @@ def ran(panel: Panel, budget: Budget, events: RecordedEvents | None = None) -> R
     origin = Origin(question=QUESTION, strategy="panel", budget=budget)
 
     async def whole(executor: ThreadPoolExecutor) -> RunOutcome:
-        surroundings = Surroundings(executor=executor, events=events)
-        outcome = await run(panel, Query(text=QUESTION), origin, surroundings)
+        surroundings = RunResources(executor=executor, events=events)
+        outcome = await run_strategy(panel, Query(text=QUESTION), origin, surroundings)
         assert asyncio.all_tasks() == {asyncio.current_task()}
         return outcome
 

@@ -23,7 +23,7 @@ from fathom.llm.base import Call, Completion
 from fathom.runs.context import RunContext
 from fathom.settings import Settings
 from fathom.settings.hybrid import HybridSettings
-from fathom.strategies.hybrid import Branch, Hybrid, Weighing
+from fathom.strategies.hybrid import Branch, BranchWeighing, Hybrid
 from fathom.testing.doubles import OVERLAP, HashingEmbedder, run_context
 from fathom.types import Hit
 from fathom.usage import Budget, Usage
@@ -67,7 +67,7 @@ def hybrid(reader: Reads, keyword: Any, semantic: Any, **other: Any) -> Hybrid:
     preset = other.pop("settings", HybridSettings(weights="50/50"))
     filters = other.pop("filters", (None, None))
     made = Hybrid(
-        weighing=Weighing(analyser=ComplexityAnalyser(), settings=preset),
+        weighing=BranchWeighing(analyser=ComplexityAnalyser(), settings=preset),
         branches=(
             Branch(name="keyword", search=keyword, filter=filters[0]),
             Branch(name="semantic", search=semantic, filter=filters[1]),
@@ -329,7 +329,7 @@ def test_whatever_the_branches_do_one_with_hits_is_enough(
     ],
 )
 def test_the_question_weighs_the_branches(question: str, expected: tuple[float, float]) -> None:
-    weighing = Weighing(analyser=ComplexityAnalyser(), settings=HybridSettings())
+    weighing = BranchWeighing(analyser=ComplexityAnalyser(), settings=HybridSettings())
     with run_context() as context:
         weights = asyncio.run(weighing(question, context))
     assert tuple(weights.values()) == expected

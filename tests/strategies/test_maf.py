@@ -23,7 +23,7 @@ from fathom.retrieval.expansion import EnhancedScore
 from fathom.runs.context import RunContext
 from fathom.settings import Settings
 from fathom.settings.maf import MafSettings
-from fathom.strategies.maf import Maf, spoken_for
+from fathom.strategies.maf import Maf, select_best_per_document
 from fathom.testing.doubles import OVERLAP, HashingEmbedder
 from fathom.types import Draft, Evidence, Hit, Span
 from fathom.usage import Budget
@@ -207,8 +207,8 @@ def test_the_baselines_of_table_ii_have_no_debate() -> None:
 
 def test_one_agent_speaks_for_each_of_the_first_documents() -> None:
     hits = hits_of("d1", "d2", "d1", "d3")
-    assert [hit.rank for hit in spoken_for(hits, 2)] == [1, 2]
-    assert [hit.rank for hit in spoken_for(hits, 9)] == [1, 2, 4]
+    assert [hit.rank for hit in select_best_per_document(hits, 2)] == [1, 2]
+    assert [hit.rank for hit in select_best_per_document(hits, 9)] == [1, 2, 4]
 
 
 def test_a_debate_that_never_ends_does_not_take_the_answer_with_it() -> None:

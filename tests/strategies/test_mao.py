@@ -99,7 +99,7 @@ class Whims:
 def mao(**other: Any) -> Mao:
     made = Mao(
         search=Looks(),  # type: ignore[arg-type]
-        following=None,
+        follow_anchors=None,
         observer=QuestionObserver(extract_terms=ContentTerms(), decomposer=LocalDecomposer()),
         planner=LocalPlanner(policy=WorkflowRules()),
         rewriter=LocalRewriter(),

@@ -22,7 +22,7 @@ from fathom.runs.context import RunContext
 from fathom.runs.replay import RecordedEvents, is_same_answer
 from fathom.runs.trace import Origin
 from fathom.strategies.naive import Naive, NaiveState
-from fathom.strategies.run import RunOutcome, Surroundings, run
+from fathom.strategies.run import RunOutcome, RunResources, run_strategy
 from fathom.types import Document, Draft, Evidence, Hit, Query, Span
 from fathom.usage import Budget, Usage
 
@@ -75,8 +75,8 @@ def ran(strategy: Naive, budget: Budget | None = None, events: Any = None) -> Ru
     origin = Origin(question=QUESTION, strategy="naive", budget=budget or Budget())
 
     async def whole(executor: ThreadPoolExecutor) -> RunOutcome:
-        surroundings = Surroundings(executor=executor, events=events)
-        outcome = await run(strategy, Query(text=QUESTION), origin, surroundings)
+        surroundings = RunResources(executor=executor, events=events)
+        outcome = await run_strategy(strategy, Query(text=QUESTION), origin, surroundings)
         left = asyncio.all_tasks() - {asyncio.current_task()}
         assert not left, f"tasks left behind: {left}"
         return outcome

@@ -1,6 +1,6 @@
 from tests.making import hit_of
 
-from fathom.strategies.mao import Turn, gathered
+from fathom.strategies.mao import Turn, gather_hits
 from fathom.types import Draft, Hit
 
 
@@ -19,10 +19,10 @@ def test_the_best_of_each_turn_come_first_and_what_several_found_before_them() -
         Turn(number=1, question="?", look=hits("a", "c")),
         Turn(number=2, question="?", look=hits("d", "e")),
     )
-    found = gathered(turns)
+    found = gather_hits(turns)
     assert [hit.chunk.document_id for hit in found] == ["a", "d", "x", "e", "c", "b"]
     assert [hit.rank for hit in found] == [1, 2, 3, 4, 5, 6]
-    assert gathered(turns) == found
+    assert gather_hits(turns) == found
 
 
 def test_a_turn_answers_with_its_draft_or_a_title() -> None:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathom.text.analyzer import LONGEST_TERM, Analyzer
+from fathom.text.analyzer import MAX_TERM_CHARS, Analyzer
 
 
 @pytest.fixture(scope="module")
@@ -35,36 +35,36 @@ def analyzer() -> Analyzer:
 def test_terms_of_documents(
     analyzer: Analyzer, text: str, language: str, expected: list[str]
 ) -> None:
-    assert analyzer.document_terms(text, language) == expected
+    assert analyzer.list_document_terms(text, language) == expected
 
 
 def test_a_query_is_stemmed_in_both_languages(analyzer: Analyzer) -> None:
-    assert {"buku", "bukunya"} <= analyzer.query_terms("bukunya").keys()
-    assert analyzer.query_terms("cats cats") == {"cat": 2, "cats": 2}
+    assert {"buku", "bukunya"} <= analyzer.count_query_terms("bukunya").keys()
+    assert analyzer.count_query_terms("cats cats") == {"cat": 2, "cats": 2}
 
 
 def test_stop_words_leave_queries_but_not_their_negations(analyzer: Analyzer) -> None:
-    assert analyzer.query_terms("what is the gate") == {"gate": 1}
-    assert "not" in analyzer.query_terms("when not to open the gate")
-    assert "tidak" in analyzer.query_terms("gerbang yang tidak dibuka")
-    assert "who" in analyzer.query_terms("advice of the WHO")
-    assert analyzer.query_terms("to be or to have").keys() >= {"be", "have"}
+    assert analyzer.count_query_terms("what is the gate") == {"gate": 1}
+    assert "not" in analyzer.count_query_terms("when not to open the gate")
+    assert "tidak" in analyzer.count_query_terms("gerbang yang tidak dibuka")
+    assert "who" in analyzer.count_query_terms("advice of the WHO")
+    assert analyzer.count_query_terms("to be or to have").keys() >= {"be", "have"}
 
 
 @given(text=st.text(max_size=200), language=st.sampled_from(["en", "id", "und"]))
 def test_a_query_finds_the_words_it_was_taken_from(text: str, language: str) -> None:
     analyzer = Analyzer()
-    document = set(analyzer.document_terms(text, language))
-    assert bool(document) == bool(analyzer.query_terms(text))
-    assert all(0 < len(term) <= LONGEST_TERM and not term.isspace() for term in document)
+    document = set(analyzer.list_document_terms(text, language))
+    assert bool(document) == bool(analyzer.count_query_terms(text))
+    assert all(0 < len(term) <= MAX_TERM_CHARS and not term.isspace() for term in document)
     assert not any(" " in term or "\n" in term for term in document)
-    assert analyzer.query_terms(text).keys() & document or not document
+    assert analyzer.count_query_terms(text).keys() & document or not document
 
 
 def test_threads_share_one(analyzer: Analyzer) -> None:
     texts = [f"word{number} running bukunya" for number in range(400)]
-    alone = [analyzer.document_terms(text, "en") for text in texts]
+    alone = [analyzer.list_document_terms(text, "en") for text in texts]
     with ThreadPoolExecutor(4) as pool:
-        together = list(pool.map(lambda text: Analyzer().document_terms(text, "en"), texts))
-        shared = list(pool.map(lambda text: analyzer.document_terms(text, "en"), texts))
+        together = list(pool.map(lambda text: Analyzer().list_document_terms(text, "en"), texts))
+        shared = list(pool.map(lambda text: analyzer.list_document_terms(text, "en"), texts))
     assert alone == together == shared

@@ -1,13 +1,13 @@
 import pytest
 
 from fathom.text.answer_match import (
-    agree,
-    amount_of,
-    amounts_of,
+    amounts_agree,
     answers_match,
     cluster_answers,
     contains_answer,
+    list_amounts,
     normalize_answer,
+    parse_amount,
 )
 
 WHEN, WHO = "When was it built?", "Who built it?"
@@ -57,7 +57,7 @@ def test_groups_leave_out_the_unknown() -> None:
     ],
 )
 def test_dates_before_numbers(text: str, amount: tuple[float, ...] | None) -> None:
-    assert amount_of(text) == amount
+    assert parse_amount(text) == amount
 
 
 @pytest.mark.parametrize(
@@ -69,7 +69,7 @@ def test_dates_before_numbers(text: str, amount: tuple[float, ...] | None) -> No
     ],
 )
 def test_all_amounts_of_a_text(text: str, amounts: list[tuple[float, ...]]) -> None:
-    assert amounts_of(text) == amounts
+    assert list_amounts(text) == amounts
 
 
 @pytest.mark.parametrize(
@@ -86,8 +86,8 @@ def test_all_amounts_of_a_text(text: str, amounts: list[tuple[float, ...]]) -> N
 def test_amounts_agree_but_for_what_is_left_open(
     one: tuple[float, ...], other: tuple[float, ...], same: bool
 ) -> None:
-    assert agree(one, other) is same
-    assert agree(other, one) is same
+    assert amounts_agree(one, other) is same
+    assert amounts_agree(other, one) is same
 
 
 @pytest.mark.parametrize(

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 
 from fathom.text.answer_scores import (
     ARTICLES,
-    all_and_only,
-    exact_match,
-    f1,
-    holds,
+    holds_answer,
     is_right,
-    unmarked,
+    score_all_and_only,
+    score_exact_match,
+    score_f1,
+    strip_markers,
 )
 
 WORDS = st.sampled_from(
@@ -51,35 +51,37 @@ def squad_f1(gold: str, said: str) -> float:
 @given(TEXTS | ANY_TEXT, st.lists(TEXTS | ANY_TEXT, min_size=1, max_size=3))
 def test_exact_match_and_f1_are_those_of_the_squad_script(said: str, gold: list[str]) -> None:
     expected = float(any(squad_normal(said) == squad_normal(each) for each in gold))
-    assert exact_match(said, gold) == expected
-    assert f1(said, gold) == pytest.approx(max(squad_f1(each, said) for each in gold), abs=1e-6)
+    assert score_exact_match(said, gold) == expected
+    assert score_f1(said, gold) == pytest.approx(
+        max(squad_f1(each, said) for each in gold), abs=1e-6
+    )
 
 
 @given(TEXTS, TEXTS)
 def test_f1_is_symmetric_and_bounded_and_an_exact_match_is_1(one: str, other: str) -> None:
-    assert f1(one, [other]) == f1(other, [one])
-    assert 0 <= f1(one, [other]) <= 1
-    assert f1(one, [one]) == exact_match(one, [one]) == 1
+    assert score_f1(one, [other]) == score_f1(other, [one])
+    assert 0 <= score_f1(one, [other]) <= 1
+    assert score_f1(one, [one]) == score_exact_match(one, [one]) == 1
 
 
 @given(TEXTS, TEXTS, TEXTS)
 def test_what_is_held_is_found_between_other_words(before: str, answer: str, after: str) -> None:
     if squad_normal(answer):
-        assert holds(f"{before} {answer} {after}", answer)
+        assert holds_answer(f"{before} {answer} {after}", answer)
 
 
 def test_indonesian_articles_do_not_count() -> None:
-    assert exact_match("Sebuah perahu", ["perahu"])
-    assert exact_match("sang raja", ["Raja"])
+    assert score_exact_match("Sebuah perahu", ["perahu"])
+    assert score_exact_match("sang raja", ["Raja"])
 
 
 def test_nothing_matches_where_there_is_no_gold_answer() -> None:
-    assert (exact_match("x", []), f1("x", []), is_right("x", [])) == (0, 0, False)
-    assert not holds("x", "the")
+    assert (score_exact_match("x", []), score_f1("x", []), is_right("x", [])) == (0, 0, False)
+    assert not holds_answer("x", "the")
 
 
 def test_markers_are_no_words() -> None:
-    assert unmarked("It costs 40 [1][2]. Twice [3]") == "It costs 40. Twice"
+    assert strip_markers("It costs 40 [1][2]. Twice [3]") == "It costs 40. Twice"
 
 
 @pytest.mark.parametrize(
@@ -120,9 +122,11 @@ def test_nearer_to_a_wrong_answer_is_wrong() -> None:
 def test_ramdocs_wants_all_gold_answers_and_no_wrong_one(
     readings: tuple[str, ...], expected: float
 ) -> None:
-    assert all_and_only(readings, ["3,559 people", "AFL"], ["NBA", "10,000 people"]) == expected
+    assert (
+        score_all_and_only(readings, ["3,559 people", "AFL"], ["NBA", "10,000 people"]) == expected
+    )
 
 
 def test_a_wrong_answer_inside_of_a_gold_one_is_not_given() -> None:
-    assert all_and_only(["New York City"], ["New York City"], ["York"]) == 1.0
-    assert all_and_only(["New York City", "York"], ["New York City"], ["York"]) == 0.0
+    assert score_all_and_only(["New York City"], ["New York City"], ["York"]) == 1.0
+    assert score_all_and_only(["New York City", "York"], ["New York City"], ["York"]) == 0.0

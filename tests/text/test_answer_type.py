@@ -1,6 +1,6 @@
 import pytest
 
-from fathom.text.answer_type import AnswerType, answer_type, fits, spans_of
+from fathom.text.answer_type import AnswerType, can_answer, detect_answer_type, find_spans
 from fathom.types import Span
 
 
@@ -31,7 +31,7 @@ from fathom.types import Span
     ],
 )
 def test_the_words_of_a_question_tell_what_it_asks_for(question: str, kind: AnswerType) -> None:
-    assert answer_type(question) == kind
+    assert detect_answer_type(question) == kind
 
 
 @pytest.mark.parametrize(
@@ -52,26 +52,26 @@ def test_the_words_of_a_question_tell_what_it_asks_for(question: str, kind: Answ
     ],
 )
 def test_things_of_a_kind_are_seen(kind: AnswerType, text: str, found: list[str]) -> None:
-    spans = spans_of(kind, text, "?")
+    spans = find_spans(kind, text, "?")
     assert spans is not None
     assert [span.cut(text) for span in spans] == found
 
 
 def test_days_of_the_week_are_times_where_a_day_is_asked_for() -> None:
     text = "Glass is collected on Monday at 7:30."
-    spans = spans_of("time", text, "Which day is glass collected?")
+    spans = find_spans("time", text, "Which day is glass collected?")
     assert [span.cut(text) for span in spans or ()] == ["Monday", "7:30"]
 
 
 def test_people_are_not_counted_in_kilometres() -> None:
     text = "On 12 km live 40 people, 3.3% of them alone."
-    spans = spans_of("number", text, "What is the population?")
+    spans = find_spans("number", text, "What is the population?")
     assert [span.cut(text) for span in spans or ()] == ["40 people"]
 
 
 def test_rules_do_not_see_everything_and_the_question_answers_nothing() -> None:
-    assert spans_of("any", "Text.", "?") is None
-    assert spans_of("name", "by Ada Vale", "Who knew Ada Vale?") == []
+    assert find_spans("any", "Text.", "?") is None
+    assert find_spans("name", "by Ada Vale", "Who knew Ada Vale?") == []
 
 
 @pytest.mark.parametrize(
@@ -87,4 +87,4 @@ def test_rules_do_not_see_everything_and_the_question_answers_nothing() -> None:
 )
 def test_a_place_is_nobody(question: str, text: str, answer: str, can_be: bool) -> None:
     start = text.index(answer)
-    assert fits(question, text, Span(start, start + len(answer))) is can_be
+    assert can_answer(question, text, Span(start, start + len(answer))) is can_be

@@ -2,7 +2,7 @@
 
 import pytest
 
-from fathom.text.dates import date_of, dates_of, month_of
+from fathom.text.dates import extract_dates, parse_date, parse_month
 
 
 @pytest.mark.parametrize(
@@ -22,14 +22,19 @@ from fathom.text.dates import date_of, dates_of, month_of
     ],
 )
 def test_a_date_in_either_language(text: str, date: tuple[int, ...] | None) -> None:
-    assert date_of(text) == date
+    assert parse_date(text) == date
 
 
 def test_what_is_a_date_is_taken_from_the_text() -> None:
-    dates, rest = dates_of("Opened 3 Mei 1990, closed in 2001 with 12 rooms")
+    dates, rest = extract_dates("Opened 3 Mei 1990, closed in 2001 with 12 rooms")
     assert dates == [(1990, 5, 3), (2001, 0, 0)]
     assert rest.split() == ["opened", ",", "closed", "in", "with", "12", "rooms"]
 
 
 def test_months_have_names_and_abbreviations() -> None:
-    assert [month_of(each) for each in ("Sept.", "DES", "nopember", "Mayor")] == [9, 12, 11, None]
+    assert [parse_month(each) for each in ("Sept.", "DES", "nopember", "Mayor")] == [
+        9,
+        12,
+        11,
+        None,
+    ]

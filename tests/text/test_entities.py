@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.growth import assert_linear
 
-from fathom.text.entities import names, texts
+from fathom.text.entities import find_names, list_names
 
 
 @pytest.mark.parametrize(
@@ -40,12 +40,12 @@ from fathom.text.entities import names, texts
     ],
 )
 def test_names_of_sentences(text: str, expected: list[str]) -> None:
-    assert list(texts(text)) == expected
+    assert list(list_names(text)) == expected
 
 
 @given(st.text(max_size=80))
 def test_names_stand_in_order_and_do_not_overlap(text: str) -> None:
-    found = names(text)
+    found = find_names(text)
     assert all(one.end <= other.start for one, other in pairwise(found))
     assert all(span.cut(text)[0].isupper() for span in found)
 
@@ -54,8 +54,8 @@ def test_names_stand_in_order_and_do_not_overlap(text: str) -> None:
     "unit", ["A. ", "A & ", "A and ", "Ministry and A ", "A ", "a ", "(", " ", "A (", "A-", "A\n"]
 )
 def test_four_times_the_words_are_four_times_the_work(unit: str) -> None:
-    assert_linear(names, unit)
-    assert_linear(lambda text: names(f"{'A ' * 2_000}Ministry {text}"), unit)
+    assert_linear(find_names, unit)
+    assert_linear(lambda text: find_names(f"{'A ' * 2_000}Ministry {text}"), unit)
 
 
 @pytest.mark.parametrize(
@@ -67,4 +67,4 @@ def test_four_times_the_words_are_four_times_the_work(unit: str) -> None:
     ],
 )  # fmt: skip
 def test_a_common_word_is_no_name_where_a_sentence_begins(before: str, opens: bool) -> None:
-    assert ([*texts(f"{before}The y")] == []) is opens
+    assert ([*list_names(f"{before}The y")] == []) is opens

@@ -1,6 +1,6 @@
 import pytest
 
-from fathom.text.language import detect, question_language
+from fathom.text.language import detect_language, detect_question_language
 
 
 @pytest.mark.parametrize(
@@ -17,7 +17,7 @@ from fathom.text.language import detect, question_language
     ],
 )
 def test_tells_english_from_indonesian(text: str, expected: str) -> None:
-    assert detect(text) == expected
+    assert detect_language(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -34,4 +34,4 @@ def test_tells_english_from_indonesian(text: str, expected: str) -> None:
     ],
 )
 def test_the_language_of_a_question_is_told_by_few_words(question: str, language: str) -> None:
-    assert question_language(question) == language
+    assert detect_question_language(question) == language

@@ -5,7 +5,7 @@ Covers fathom.text.english, fathom.text.indonesian.
 
 import pytest
 
-from fathom.text.numbers import numbers, quantities
+from fathom.text.numbers import parse_numbers, parse_quantities
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ from fathom.text.numbers import numbers, quantities
     ],
 )
 def test_groups_decimals_scales_and_words(text: str, found: list[float]) -> None:
-    assert numbers(text) == found
+    assert parse_numbers(text) == found
 
 
 @pytest.mark.parametrize(
@@ -43,16 +43,16 @@ def test_groups_decimals_scales_and_words(text: str, found: list[float]) -> None
     ],
 )
 def test_units_are_brought_to_one(one: str, other: str) -> None:
-    assert quantities(one) == quantities(other)
-    assert quantities(one)[0].kind
+    assert parse_quantities(one) == parse_quantities(other)
+    assert parse_quantities(one)[0].kind
 
 
 def test_a_number_without_a_known_unit_is_a_number() -> None:
-    assert quantities("5 crowns") == [(5, "")]
+    assert parse_quantities("5 crowns") == [(5, "")]
 
 
 def test_both_ends_of_a_range_have_its_unit() -> None:
-    assert quantities("5 to 7 days, 3 km") == [
+    assert parse_quantities("5 to 7 days, 3 km") == [
         (432_000, "time"),
         (604_800, "time"),
         (3_000, "length"),

@@ -4,7 +4,7 @@ import pytest
 from tests.making import chunk_of
 
 from fathom.documents.base import Builder
-from fathom.text.quotable import around, units
+from fathom.text.quotable import extend_to_units, list_units
 from fathom.types import Chunk, Span
 
 
@@ -23,7 +23,7 @@ def chunk() -> Chunk:
 
 def test_units_are_the_least_that_is_quoted() -> None:
     one = chunk()
-    assert [each.span.cut(one.text) for each in units(one)] == [
+    assert [each.span.cut(one.text) for each in list_units(one)] == [
         "One is.",
         "Two are.",
         "Brush the sides.",
@@ -50,7 +50,7 @@ def test_units_are_the_least_that_is_quoted() -> None:
 def test_around_a_span_stand_the_units_of_one_block(found: str, quoted: str) -> None:
     one = chunk()
     start = one.text.index(found)
-    span = around(one, Span(start, start + len(found)))
+    span = extend_to_units(one, Span(start, start + len(found)))
     assert span is not None
     assert span.cut(one.text) == quoted
 
@@ -59,19 +59,19 @@ def test_around_a_span_stand_the_units_of_one_block(found: str, quoted: str) -> 
 def test_headings_and_names_of_columns_are_not_quoted(found: str) -> None:
     one = chunk()
     start = one.text.index(found)
-    assert around(one, Span(start, start + len(found))) is None
+    assert extend_to_units(one, Span(start, start + len(found))) is None
 
 
 def test_where_no_structure_is_known_there_are_sentences() -> None:
     bare = Chunk(id="d#0", document_id="d", text="One is. Two are.", span=Span(0, 16), ordinal=0)
-    assert [each.span.cut(bare.text) for each in units(bare)] == ["One is.", "Two are."]
+    assert [each.span.cut(bare.text) for each in list_units(bare)] == ["One is.", "Two are."]
 
 
 def test_bullets_in_a_paragraph_are_no_part_of_their_sentences() -> None:
     builder = Builder()
     builder.add_paragraph("Bring:\n- a pen\n* a book - or two.")
     one = chunk_of(builder.build())
-    assert [each.span.cut(one.text) for each in units(one)] == [
+    assert [each.span.cut(one.text) for each in list_units(one)] == [
         "Bring:",
         "a pen",
         "a book - or two.",

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathom.text.quote_match import find, words_of
+from fathom.text.quote_match import find_quote, split_words
 
 TEXT = (
     "Harbour rules\n"
@@ -23,7 +23,7 @@ PLAIN = st.lists(st.sampled_from(WORDS), min_size=3, max_size=30)
 
 
 def shown(quote: str, text: str = TEXT) -> str | None:
-    found = find(quote, text)
+    found = find_quote(quote, text)
     return found.span.cut(text) if found else None
 
 
@@ -86,13 +86,13 @@ def test_what_the_document_does_not_say_is_not_found(quote: str) -> None:
 
 def test_the_first_place_counts_and_one_behind_a_negation_is_passed_over() -> None:
     text = "No visitor moors free of charge. A member moors free of charge. A boat moors free."
-    found = find("moors free of charge", text)
+    found = find_quote("moors free of charge", text)
     assert found is not None
     assert found.span.start == text.index("moors", text.index("member"))
     assert shown("visitor moors free", text) is None
     text = "It is not moored free. It is moored free."
     assert shown("moored free", text) == "moored free"
-    assert find("moored free", text).span.start == text.rindex("moored")  # type: ignore[union-attr]
+    assert find_quote("moored free", text).span.start == text.rindex("moored")  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
@@ -110,8 +110,8 @@ def test_words_that_are_alike_and_mean_something_else_are_not_the_same(
 
 def test_whether_a_quote_is_exact_is_told() -> None:
     exact, near = (
-        find("A mooring permit costs", TEXT),
-        find("The dogs are not allowed in park", TEXT),
+        find_quote("A mooring permit costs", TEXT),
+        find_quote("The dogs are not allowed in park", TEXT),
     )
     assert exact is not None
     assert exact.exact
@@ -152,7 +152,7 @@ def test_the_words_of_any_stretch_are_found_however_they_are_written(
     start = data.draw(st.integers(0, len(tokens) - 1))
     end = data.draw(st.integers(start + 1, len(tokens)))
     quote = " ".join(tokens[start:end])
-    found = find(written(quote), text)
+    found = find_quote(written(quote), text)
     assert found is not None
     assert found.exact
     assert found.span.cut(text) == quote
@@ -164,7 +164,7 @@ def test_exact_places_are_those_of_the_oracle(words: list[str], quote: list[str]
     """The oracle: lists of words compared place by place, ours with marks between the words."""
     places = [at for at in range(len(words)) if words[at : at + len(quote)] == quote]
     text = "; ".join(words)
-    found = find(" ".join(quote), text)
+    found = find_quote(" ".join(quote), text)
     assert (found is not None and found.exact) == bool(places)
     if places:
         assert found is not None
@@ -178,20 +178,20 @@ def test_a_word_that_turns_the_meaning_is_never_added_or_lost(
 ) -> None:
     at = random.Random(seed).randrange(1, len(words))
     turned = " ".join([*words[:at], turn, *words[at:]])
-    assert find(turned, " ".join(words)) is None
-    assert find(" ".join(words), turned) is None
+    assert find_quote(turned, " ".join(words)) is None
+    assert find_quote(" ".join(words), turned) is None
 
 
 @given(st.text(max_size=200), st.text(max_size=300))
 def test_what_is_found_has_the_words_of_the_quote(quote: str, text: str) -> None:
-    found = find(quote, text)
+    found = find_quote(quote, text)
     if found is not None:
         assert 0 <= found.span.start < found.span.end <= len(text)
-        own = {word.key for word in words_of(found.span.cut(text))}
-        assert own & {word.key for word in words_of(quote)}
+        own = {word.key for word in split_words(found.span.cut(text))}
+        assert own & {word.key for word in split_words(quote)}
 
 
 @given(st.text(min_size=1, max_size=200))
 def test_a_text_with_words_is_found_in_itself(text: str) -> None:
-    telling = any(not word.optional for word in words_of(text))
-    assert (find(text, text) is not None) or not telling or "..." in text or "\u2026" in text
+    telling = any(not word.optional for word in split_words(text))
+    assert (find_quote(text, text) is not None) or not telling or "..." in text or "\u2026" in text

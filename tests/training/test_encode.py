@@ -136,6 +136,6 @@ def test_a_remembered_question_is_read_as_a_new_one(tmp_path: Path) -> None:
 
 
 def test_a_batch_moves_whole(encoder: Encoder) -> None:
-    moved = batch_of(encoder, [row("two")]).to("meta")
+    moved = batch_of(encoder, [row("two")]).get_connections("meta")
 
     assert moved.ids.device.type == moved.support.device.type == "meta"

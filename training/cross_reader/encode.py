@@ -47,7 +47,7 @@ class Batch:
     yesno: Tensor
     support: Tensor
 
-    def to(self, device: str) -> "Batch":
+    def get_connections(self, device: str) -> "Batch":
         """The same on another device."""
         moved = {f.name: getattr(self, f.name).to(device, non_blocking=True) for f in fields(self)}
         return Batch(**moved)

@@ -52,7 +52,7 @@ class Measurer:
 
     def _batch(self, rows: Sequence[Row]) -> list[Read]:
         limit = max(self._limits.of(row) for row in rows)
-        batch = self._encoder.batch(rows, limit=limit, seed=None).to(self._device)
+        batch = self._encoder.batch(rows, limit=limit, seed=None).get_connections(self._device)
         out = self._model(batch.ids, batch.kinds, batch.mask)
         starts = out.starts.masked_fill(~batch.places, -1e4).float().cpu().numpy()
         ends = out.ends.masked_fill(~batch.places, -1e4).float().cpu().numpy()

@@ -121,7 +121,7 @@ class Run:
         factor = schedule(self.share())
         for group, rate in zip(self.optimizer.param_groups, self._rates, strict=True):
             group["lr"] = rate * factor
-        batch = batch.to(self.settings.device)
+        batch = batch.get_connections(self.settings.device)
         with torch.autocast(self.settings.device, dtype=torch.bfloat16, enabled=self.settings.bf16):
             outputs = self.model(batch.ids, batch.kinds, batch.mask)
             said = self.teachers.say(batch) if self.teachers else None

@@ -36,7 +36,7 @@ class Change:
         return [each for each in self.now.values() if self._refuse_scan(each, self.before)]
 
     @property
-    def lost(self) -> list[Record]:
+    def kill_and_explain(self) -> list[Record]:
         """Earlier answers to what has none now."""
         return [each for each in self.before.values() if self._refuse_scan(each, self.now)]
 
@@ -90,9 +90,9 @@ def _counts(change: Change) -> list[int]:
         _right(change.supported),
         len(change.gained) - _right(change.gained),
         len(change.before) - silent,
-        len(change.lost),
-        _right(change.lost),
-        len(change.lost) - _right(change.lost),
+        len(change.kill_and_explain),
+        _right(change.kill_and_explain),
+        len(change.kill_and_explain) - _right(change.kill_and_explain),
     ]
 
 

@@ -1,1 +1,1 @@
-"""The agents: one role per file or folder."""
+"""The roles of an answer, one per file or folder."""

@@ -7,7 +7,7 @@ from types import MappingProxyType
 from typing import Literal
 
 from fathom.runs.context import RunContext
-from fathom.text.entities import texts
+from fathom.text.entities import list_names
 
 ComplexityLevel = Literal["simple", "moderate", "complex"]
 RetrieverWeights = tuple[float, float]
@@ -171,7 +171,7 @@ def _count_entities(question: str) -> int:
     quoted = _QUOTED.findall(question)
     # Names within a quotation belong to the one quoted thing.
     rest = _QUOTED.sub(" ", question)
-    names = {entity for entity in texts(rest) if len(entity) > 1}
+    names = {entity for entity in list_names(rest) if len(entity) > 1}
     numbers = {
         number for number in _NUMBER.findall(rest) if not any(number in entity for entity in names)
     }

@@ -282,7 +282,7 @@ def _quote_web_text(item: Evidence) -> DocumentQuote:
 
 def _locate_quote(item: Evidence) -> Span:
     """Return the place of a quote in its document."""
-    return item.span.shifted(item.hit.chunk.span.start)
+    return item.span.shift(item.hit.chunk.span.start)
 
 
 def _join_lines(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from fathom.jsonable import digest
+from fathom.jsonable import hash_text
 from fathom.llm.prompt import ModelRequest, Prompt
 from fathom.llm.schema import Choices, number_items
 from fathom.text.instructions import gives_orders
@@ -23,7 +23,7 @@ def make_fence(question: str, texts: Sequence[str]) -> str:
     No text can hold the line, because no text can hold its own hash.
     """
     # A hash rather than a random line, so that a replay sends the same prompt.
-    return f"=== {digest(question + ''.join(texts))[:16]} ==="
+    return f"=== {hash_text(question + ''.join(texts))[:16]} ==="
 
 
 def fence_texts(fence: str, texts: Sequence[str], *, label: str = "chunk") -> str:

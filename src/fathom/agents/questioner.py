@@ -16,7 +16,7 @@ from fathom.llm.call import RoleModel, ask_model
 from fathom.llm.prompt import Prompt
 from fathom.llm.schema import AtMost
 from fathom.runs.context import RunContext
-from fathom.text.quote_match import find
+from fathom.text.quote_match import find_quote
 from fathom.types import Chunk, Span
 
 MOST_QUESTIONS = 3
@@ -98,7 +98,7 @@ def _select_grounded(
     questions: list[GroundedQuestion] = []
     for pair in replied[:MOST_QUESTIONS]:  # a server may not enforce the bound of the schema
         question = " ".join(pair.question.split())
-        match = find(pair.answer, chunk.text) if pair.answer.strip() else None
+        match = find_quote(pair.answer, chunk.text) if pair.answer.strip() else None
         gives_away = pair.answer.strip().casefold() in question.casefold()
         if match and match.exact and not gives_away and len(question.split()) >= _SHORTEST:
             questions.append(

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from fathom.text.answer_type import answer_type
+from fathom.text.answer_type import detect_answer_type
 from fathom.text.dates import FULL_MONTHS
-from fathom.text.entities import texts
+from fathom.text.entities import list_names
 from fathom.types import Draft
 
 Aggregate = Literal["average", "total", "estimate"]
@@ -69,7 +69,7 @@ def fill_short_answer(question: str, draft: Draft) -> Draft:
 
 def detect_aggregate(question: str) -> Aggregate | None:
     """Return the aggregate of numbers that a question asks for; `None` if it asks for none."""
-    if answer_type(question) != "number":
+    if detect_answer_type(question) != "number":
         return None
     return next((name for name, cue in _CUES.items() if cue.search(question)), None)
 
@@ -116,12 +116,12 @@ def _find_only_candidate(question: str, sentence: str) -> str:
 
 def _iterate_candidates(question: str, sentence: str) -> Iterator[str]:
     """Yield the things in a sentence that are of the kind that the question asks for."""
-    kind = answer_type(question)
+    kind = detect_answer_type(question)
     if kind == "time":
         yield from (match.group() for match in _DATE.finditer(sentence))
     elif kind == "number":
         yield from (match.group().strip() for match in _NUMBER.finditer(sentence))
     elif kind in {"name", "place"}:
-        yield from texts(sentence)
+        yield from list_names(sentence)
     elif _ASKS_TITLE.search(question):
         yield from (match.group(1) for match in _TITLE.finditer(sentence))

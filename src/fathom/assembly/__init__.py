@@ -1,7 +1,8 @@
-"""The composition root: makes every part from the settings, when it is first used.
+"""The composition root of all parts.
 
-The implementations behind the protocols are named here and nowhere else, on three floors: models,
-retrieval, agents. Modules are imported on use, as no question needs all of them.
+Makes every part from the settings, when it is first used. The implementations behind the protocols
+are named here and nowhere else, on three floors: models, retrieval, agents. Modules are imported on
+use, as no question needs all of them.
 """
 
 from fathom.assembly.agents import Assembly

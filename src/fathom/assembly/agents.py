@@ -52,7 +52,7 @@ class Assembly(RetrievalParts):
         from fathom.retrieval.quotes import QuoteLookup
 
         # The index is looked up at each call: another one may have taken its place since.
-        return QuoteLookup(lambda document: self._index().document(document))
+        return QuoteLookup(lambda document: self._index().get_document(document))
 
     @cached_property
     def question_cleaner(self) -> "QuestionCleaner":
@@ -63,7 +63,7 @@ class Assembly(RetrievalParts):
 
         return QuestionCleaner(
             Speller(
-                count_chunks=lambda words: self._index().word_counts(words),
+                count_chunks=lambda words: self._index().count_chunks_per_word(words),
                 count_pieces=self.count_pieces,
                 is_word=lambda word: has_exact_word(word, self._index()),
             )
@@ -201,9 +201,9 @@ class Assembly(RetrievalParts):
     @cached_property
     def aggregator(self) -> "Aggregator":
         """The aggregator: concludes a debate."""
-        return self._aggregator(self.settings.maf.min_share)
+        return self._make_aggregator(self.settings.maf.min_share)
 
-    def _aggregator(self, min_share: float) -> "Aggregator":
+    def _make_aggregator(self, min_share: float) -> "Aggregator":
         from fathom.agents.debate.aggregator import PROMPT, LLMAggregator, LocalAggregator
 
         model = self.models.language_models.get_model("aggregator")
@@ -224,7 +224,7 @@ class Assembly(RetrievalParts):
         section = self.settings.maf
         return Debate(
             debaters=self.debaters,
-            aggregator=self._aggregator(min_share),
+            aggregator=self._make_aggregator(min_share),
             # The scout tells for each question whether there is anything to debate, at no call of a
             # model.
             scout=self.local_debater,
@@ -282,7 +282,7 @@ class Assembly(RetrievalParts):
 
         section = self.settings.hybrid
         return KeywordFilter(
-            count_words=Analyzer().query_terms,
+            count_words=Analyzer().count_query_terms,
             domain=self.domain,
             floor=section.tfidf_floor,
             domain_weight=section.domain_weight,

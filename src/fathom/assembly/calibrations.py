@@ -14,13 +14,13 @@ from fathom.calibration.law import (
     READER,
     Calibration,
     CalibrationFit,
-    GradedAnswer,
+    LabelledAnswer,
     Weigher,
     learn_law,
 )
 from fathom.errors import UsageError
-from fathom.extensions import STRATEGIES, find
-from fathom.jsonable import Json, canonical, digest
+from fathom.extensions import STRATEGIES, find_extension
+from fathom.jsonable import Json, dump_canonical, hash_text
 from fathom.models.shipped import read_card
 from fathom.runs.trace import Trace
 from fathom.settings import AskSettings, Settings, drop_later_settings
@@ -115,7 +115,7 @@ def _refuse_rate(known: Calibration, strategy: str, max_error: float) -> str:
 def learn_calibration(
     assembly: Assembly,
     strategy: str,
-    asked: Sequence[GradedAnswer | None],
+    asked: Sequence[LabelledAnswer | None],
     *,
     max_error: float | None,
     delta: float,
@@ -171,12 +171,12 @@ def describe_identity(assembly: Assembly, strategy: str) -> dict[str, Json]:
 def hash_identity(assembly: Assembly, trace: Trace) -> str:
     """Return the hash of what a run's strategy depends on; empty where that has changed."""
     strategy = trace.origin.strategy
-    if strategy not in STRATEGIES and find("strategy", strategy) is None:
+    if strategy not in STRATEGIES and find_extension("strategy", strategy) is None:
         return ""
     identity = describe_identity(assembly, strategy)
     if identity["settings"] != _select_settings(trace.origin.settings, strategy):
         return ""
-    return digest(canonical(identity))
+    return hash_text(dump_canonical(identity))
 
 
 def name_reader(assembly: Assembly) -> str:

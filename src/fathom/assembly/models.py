@@ -15,7 +15,7 @@ from fathom.documents.chunking.structure import StructureChunker
 from fathom.documents.parse import VERSION as PARSERS_VERSION
 from fathom.domains.domain import Domain, load_domain
 from fathom.errors import ModelError, UsageError
-from fathom.extensions import Extension, Kind, check_name, find
+from fathom.extensions import Extension, Kind, check_name, find_extension
 from fathom.index.base import IndexReader as Index
 from fathom.index.base import Space
 from fathom.llm.retry import RetryPolicy
@@ -361,7 +361,7 @@ class ModelParts:
             UsageError: If there is none, it cannot be used, or its settings are not as it says.
         """
         check_name(kind, name)
-        part = cast("Extension", find(kind, name)).make(self, *given)
+        part = cast("Extension", find_extension(kind, name)).make(self, *given)
         # Only now is it known which keys of the extension's table its class has read.
         self._extended.check_use(name)
         return part

@@ -22,7 +22,7 @@ from fathom.retrieval.vector import (
 )
 from fathom.settings.retrievers import split_retriever
 from fathom.settings.tree import RetrievalSettings
-from fathom.text.language import detect
+from fathom.text.language import detect_language
 from fathom.types import Hit
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class RetrievalParts(ModelParts):
             return weights[settings.embedders.index(space)]
         # The embedder was made for English; in other languages its vectors are little more than
         # noise.
-        foreign = detect(text) not in {"en", "und"}
+        foreign = detect_language(text) not in {"en", "und"}
         return settings.foreign_vector_weight if foreign else settings.vector_weight
 
     def search(self, name: str) -> Search:

@@ -13,8 +13,8 @@ from fathom.assembly.models import Models
 from fathom.documents.base import ParseLimits
 from fathom.documents.chunking.base import Chunker
 from fathom.errors import IndexMismatch, UsageError
-from fathom.index.cut_apart import CutApart
-from fathom.index.workers.local import Processes
+from fathom.index.cut_apart import IsolatedChunker
+from fathom.index.workers.local import LocalWorkers
 from fathom.models.base import Embedder
 from fathom.models.runtime import count_cores
 from fathom.settings import Settings
@@ -73,8 +73,8 @@ def open_chunker(
     except _UNPACKABLE:
         yield assembly.chunker
         return
-    with closing(CutApart(assembly.chunker, partial(Processes, 1, tools))) as apart:
-        apart.expect(paths)
+    with closing(IsolatedChunker(assembly.chunker, partial(LocalWorkers, 1, tools))) as apart:
+        apart.prepare_for(paths)
         yield apart
 
 

@@ -1,1 +1,1 @@
-"""The probability that an answer is right, and the certificate of an error rate."""
+"""Probabilities of right answers, and certified error rates."""

@@ -19,7 +19,7 @@ READER = CorrectnessLaw(weights={"sure": 1.0}, offset=0.0)
 Source = Literal["own questions", "public questions"]
 
 
-class GradedAnswer(NamedTuple):
+class LabelledAnswer(NamedTuple):
     """A recorded answer: its signals, and whether it was right."""
 
     signals: Signals
@@ -195,7 +195,7 @@ class CalibrationFit(NamedTuple):
 
 
 def learn_law(
-    outcomes: Sequence[GradedAnswer | None],
+    outcomes: Sequence[LabelledAnswer | None],
     *,
     rates: Sequence[float] = RATES,
     delta: float = DELTA,

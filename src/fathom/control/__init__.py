@@ -1,1 +1,4 @@
-"""Decisions from numbers: no model call, no text, no input or output."""
+"""Decisions from numbers.
+
+No model call, no text, no input or output.
+"""

@@ -1,1 +1,1 @@
-"""Documents: from files to text with structure, and from text to chunks."""
+"""Parsed and chunked files."""

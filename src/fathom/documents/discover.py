@@ -11,7 +11,7 @@ from pathlib import Path, PurePath
 
 from fathom.documents.disk_set import DiskSet
 from fathom.errors import UsageError
-from fathom.extensions import format_of
+from fathom.extensions import find_format
 
 _CORPORA = ("corpus.jsonl", "corpus.jsonl.gz")
 
@@ -252,7 +252,7 @@ def digest_content(file: Path) -> str:
     """
     with file.open("rb") as stream:
         digest = hashlib.file_digest(stream, "sha256")
-    extension = format_of(file)
+    extension = find_format(file)
     if extension is not None:
         digest.update(f"\0{extension}".encode())
     return digest.hexdigest()

@@ -1,1 +1,4 @@
-"""Knowledge about the subject of the documents: data files, never code."""
+"""Words of a subject.
+
+They are data files, never code.
+"""

@@ -1,4 +1,7 @@
-"""The facade: ingest, search and ask, with the documents, traces and calibrations of an index."""
+"""The facade of an index: ingestion, search and answers.
+
+With the documents, traces and calibrations of the index.
+"""
 
 from fathom.engine.engine import Engine
 from fathom.engine.request import AskOptions, AskRequest

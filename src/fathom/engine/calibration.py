@@ -11,14 +11,14 @@ from fathom.engine.opened_index import OpenedIndex
 from fathom.engine.traces import Traces
 from fathom.errors import RunError, UsageError
 from fathom.extensions import check_name
-from fathom.index.feedback import Feedback, key_of
-from fathom.jsonable import canonical, digest
+from fathom.index.feedback import Feedback, compute_question_key
+from fathom.jsonable import dump_canonical, hash_text
 from fathom.types import Query
 
 if TYPE_CHECKING:  # imported when a question is asked
     from fathom.assembly import Assembly
     from fathom.assembly.calibrations import CalibrationInForce
-    from fathom.calibration.law import Calibration, CalibrationFit, GradedAnswer
+    from fathom.calibration.law import Calibration, CalibrationFit, LabelledAnswer
 
 LATEST = 200
 """The latest answers that are compared with the calibration for drift."""
@@ -41,7 +41,7 @@ class Calibrations:
         self._assembly = assembly
         self._current: dict[tuple[str, str], CalibrationInForce] = {}
 
-    def current(self, strategy: str | None = None) -> "CalibrationInForce":
+    def get_current(self, strategy: str | None = None) -> "CalibrationInForce":
         """Return the calibration in force for a strategy, by default for `ask.strategy`.
 
         Raises:
@@ -50,8 +50,8 @@ class Calibrations:
         """
         from fathom.assembly.calibrations import choose_calibration
 
-        name = self._name(strategy)
-        stored = self._index.reader().calibrations()
+        name = self._resolve_name(strategy)
+        stored = self._index.reader().get_calibrations()
         # The stored text is part of the key, so a calibration that another process stores is
         # noticed.
         key = name, stored.get(name, "")
@@ -63,12 +63,12 @@ class Calibrations:
         """Return the calibrations stored with the index by strategy, whether in force or not."""
         from fathom.assembly.calibrations import parse_calibration
 
-        stored = self._index.reader(checked=False).calibrations()
+        stored = self._index.reader(checked=False).get_calibrations()
         return {name: parse_calibration(data, name) for name, data in stored.items()}
 
     def learn(
         self,
-        answers: "Sequence[GradedAnswer | None]",
+        answers: "Sequence[LabelledAnswer | None]",
         *,
         strategy: str | None = None,
         max_error: float | None = None,
@@ -92,7 +92,7 @@ class Calibrations:
         """
         from fathom.assembly.calibrations import learn_calibration
 
-        name = self._name(strategy)
+        name = self._resolve_name(strategy)
         check_strategy(name)
         learned = learn_calibration(
             self._assembly(), name, answers, max_error=max_error, delta=delta, made_of=made_of or {}
@@ -106,24 +106,24 @@ class Calibrations:
         with self._index.place.open_writer(None) as writer:
             writer.keep_calibration(strategy, data)
 
-    def drift(self, strategy: str | None = None) -> tuple[str, ...]:
+    def find_drift(self, strategy: str | None = None) -> tuple[str, ...]:
         """Return the signals that spread differently in the latest answers than when calibrated.
 
         Only the index's own calibration is checked, while it is in force; the result is empty
         where too few questions were asked since.
         """
-        name = self._name(strategy)
-        calibration = self.current(name).calibration
+        name = self._resolve_name(strategy)
+        calibration = self.get_current(name).calibration
         if calibration is None or not calibration.drift.spreads or not self._traces.exist():
             return ()
-        return calibration.drift.find_moved_signals(self._traces.store.signals(name, LATEST))
+        return calibration.drift.find_moved_signals(self._traces.store.list_signals(name, LATEST))
 
-    def cautions(self, strategy: str, current: "CalibrationInForce") -> tuple[str, ...]:
+    def list_cautions(self, strategy: str, current: "CalibrationInForce") -> tuple[str, ...]:
         """Return the reasons not to rely on the calibration of a strategy, a line each."""
         if current.stale or current.calibration is None:
             return (current.stale,) if current.stale else ()
         try:
-            moved = self.drift(strategy)
+            moved = self.find_drift(strategy)
         except RunError:
             return ()  # the traces cannot be read; storing the next trace reports that
         if not moved:
@@ -161,12 +161,12 @@ class Calibrations:
             UsageError: If neither or both of `right` and `answer` are given, or there is no
                 answer to call right or wrong, or a source is no document, or it holds the answer
                 where that does not answer the question, or an answer is given that does not count.
-            Outranked: If it does not count, and earlier feedback on the answer does.
-            TraceMissing: If there is no such trace.
+            OutrankedFeedbackError: If it does not count, and earlier feedback on the answer does.
+            MissingTraceError: If there is no such trace.
             TraceTampered: If the trace is not what was stored.
         """
         from fathom.assembly.calibrations import hash_identity
-        from fathom.strategies.verified import feedback_on
+        from fathom.strategies.verified import build_feedback
 
         if answer and not counts:
             raise UsageError(
@@ -176,26 +176,28 @@ class Calibrations:
         documents = [self._documents.get(source) for source in sources]
         index = self._index.reader(checked=False)
         fits = self._assembly().answer_fit.answers_question
-        feedback, held = feedback_on(trace, right, answer.strip(), documents, index.document, fits)
+        feedback, held = build_feedback(
+            trace, right, answer.strip(), documents, index.get_document, fits
+        )
         feedback = replace(feedback, made_for=hash_identity(self._assembly(), trace), note=note)
         if not counts:
             feedback = replace(feedback, counts=False, again=None)
         self._traces.store.put_feedback(feedback, held=held)
         return feedback
 
-    def label_answers(self, strategy: str | None = None) -> "Sequence[GradedAnswer | None]":
+    def label_answers(self, strategy: str | None = None) -> "Sequence[LabelledAnswer | None]":
         """Return the answers of a strategy that people judged, given with these settings.
 
         An entry is `None` where an answer was to be given and none was.
         """
         from fathom.assembly.calibrations import describe_identity
-        from fathom.calibration.law import GradedAnswer
+        from fathom.calibration.law import LabelledAnswer
 
-        name = self._name(strategy)
-        identity = digest(canonical(describe_identity(self._assembly(), name)))
+        name = self._resolve_name(strategy)
+        identity = hash_text(dump_canonical(describe_identity(self._assembly(), name)))
         return [
-            None if feedback.right is None else GradedAnswer(feedback.signals, feedback.right)
-            for feedback in self._traces.store.feedback(strategy=name)
+            None if feedback.right is None else LabelledAnswer(feedback.signals, feedback.right)
+            for feedback in self._traces.store.list_feedback(strategy=name)
             if feedback.made_for == identity and feedback.signals and feedback.counts
         ]
 
@@ -204,7 +206,9 @@ class Calibrations:
         if not self._traces.exist():
             return {}
         try:
-            feedback = self._traces.store.feedback(key=key_of(query.text, query.filters))
+            feedback = self._traces.store.list_feedback(
+                key=compute_question_key(query.text, query.filters)
+            )
         except RunError as error:
             logging.getLogger("fathom").warning("the feedback cannot be read: %s", error)
             return {}
@@ -214,7 +218,7 @@ class Calibrations:
         refused = counted and counted[-1].said == "wrong"
         return {} if refused or not verified else {"verified": verified[-1]}
 
-    def _name(self, strategy: str | None) -> str:
+    def _resolve_name(self, strategy: str | None) -> str:
         return strategy or self._assembly().settings.ask.strategy
 
 

@@ -12,18 +12,25 @@ from fathom.engine.opened_index import OpenedIndex
 from fathom.engine.traces import Traces
 from fathom.errors import FathomError, UsageError
 from fathom.index.base import DocumentSummary, IndexReader, IndexWriter, SourceRecord
-from fathom.index.places import display, is_below, outermost, outside, places_named, roots_of
+from fathom.index.places import (
+    display,
+    find_places,
+    is_below,
+    list_places_outside,
+    list_roots,
+    select_outermost,
+)
 from fathom.settings import Settings
-from fathom.types import Chunk, Document, Hit, Place, section_of
+from fathom.types import Chunk, Document, Hit, Place, join_headings
 
 if TYPE_CHECKING:  # a process that only asks questions imports none of these
     from fathom.assembly import Assembly
     from fathom.index.ingest_report import IngestProgress, IngestReport
-    from fathom.index.outdated import Outdated
+    from fathom.index.outdated import OutdatedFile
     from fathom.index.workers.base import Workers
 
 Paths = Sequence[str | Path] | str | Path
-MOST_NAMED = 5
+MAX_NAMED_FOLDERS = 5
 """The folders that an error message names, at most."""
 
 
@@ -52,7 +59,7 @@ class Documents:
 
     def list(self) -> Iterator[DocumentSummary]:
         """Yield all documents, ordered by path."""
-        return self._index.reader(checked=False).documents()
+        return self._index.reader(checked=False).list_documents()
 
     def get(self, name: str) -> Document:
         """Return the document with this id or path.
@@ -62,8 +69,8 @@ class Documents:
         """
         index = self._index.reader(checked=False)
         name = os.fsencode(name).decode("utf-8", "backslashreplace")  # as paths are stored
-        source = index.source(name) or index.source(str(make_absolute(name)))
-        document = index.document(source.document_id if source and source.document_id else name)
+        source = index.get_source(name) or index.get_source(str(make_absolute(name)))
+        document = index.get_document(source.document_id if source and source.document_id else name)
         if document is None:
             raise UsageError(f"no document {name!r}; `fathom docs list` shows ids and paths")
         return document
@@ -72,36 +79,36 @@ class Documents:
         """Return the places of the hits' chunks in their documents, in the order of the hits."""
         index = self._index.reader(checked=False)
         ids = {hit.chunk.document_id for hit in hits}
-        documents = {id_: document for id_ in ids if (document := index.document(id_))}
+        documents = {id_: document for id_ in ids if (document := index.get_document(id_))}
         return [_locate_chunk(hit.chunk, documents.get(hit.chunk.document_id)) for hit in hits]
 
-    def roots(self) -> Sequence[Path]:
+    def list_roots(self) -> Sequence[Path]:
         """Return the files and folders that the index was asked to hold.
 
         Raises:
             IndexMissing: If nothing has been ingested.
         """
-        return roots_of(self._index.reader(checked=False))
+        return list_roots(self._index.reader(checked=False))
 
-    def stale(self) -> Sequence[SourceRecord]:
+    def list_stale(self) -> Sequence[SourceRecord]:
         """Return the places whose document is kept although it cannot be read there any more."""
-        sources = self._index.reader(checked=False).sources()
+        sources = self._index.reader(checked=False).list_sources()
         return [
             source
             for source in sources
             if source.outcome == "stale" and source.document_id is not None
         ]
 
-    def outdated(self) -> "Sequence[Outdated]":
+    def list_outdated(self) -> "Sequence[OutdatedFile]":
         """Return the files that differ from what was read; every file is read again for it."""
-        from fathom.index.outdated import outdated
+        from fathom.index.outdated import find_outdated_files
 
         index = self._index.reader(checked=False)
-        return list(outdated(index, index.sources()))
+        return list(find_outdated_files(index, index.list_sources()))
 
-    def fingerprint(self, paths: Paths = ()) -> Mapping[str, object]:
+    def take_fingerprint(self, paths: Paths = ()) -> Mapping[str, object]:
         """Return a value that changes with the files at `paths`, by default at all roots."""
-        return take_snapshot(_as_paths(paths) or self.roots(), self._wanted)
+        return take_snapshot(_to_paths(paths) or self.list_roots(), self._file_filter)
 
     def ingest(
         self,
@@ -128,11 +135,11 @@ class Documents:
             IndexMismatch: If the index was made with other settings, unless `rebuild`.
             IndexLocked: If another process is writing.
         """
-        named_paths = _as_paths(paths)
-        roots = [make_absolute(path) for path in named_paths] or self.roots()
+        named_paths = _to_paths(paths)
+        roots = [make_absolute(path) for path in named_paths] or self.list_roots()
         if not roots:
             raise UsageError("the index was asked to hold nothing; name a file or folder to ingest")
-        check_paths(named_paths or roots, self._wanted, self._is_known)
+        check_paths(named_paths or roots, self._file_filter, self._is_known)
         if rebuild and not lose:
             self._check_none_lost(roots)
         from fathom.assembly.worker import open_chunker
@@ -142,13 +149,13 @@ class Documents:
 
         assembly = self._assembly()
         with (
-            nullcontext() if named_paths else self._index.place.sent_on_disk(),
+            nullcontext() if named_paths else self._index.place.fetch_uploads(),
             self._open_workers(assembly) as workers,
             self._open_writer(assembly, roots, anew=rebuild) as (writer, before),
             Sandbox(assembly.parse_limits) as sandbox,
             open_chunker(assembly, assembly.models.given_embedder, roots) as chunker,
         ):
-            writer.lay_out(assembly.spaces)
+            writer.create_spaces(assembly.spaces)
             batch = Batch(
                 writer=writer,
                 embedders={"": assembly.embedder, **assembly.models.further},
@@ -159,7 +166,7 @@ class Documents:
             ingester = Ingester(
                 batch, sandbox, before=before, workers=workers, on_progress=on_progress
             )
-            report = ingester.run(roots, wanted=self._wanted, prune=prune or rebuild)
+            report = ingester.run(roots, file_filter=self._file_filter, prune=prune or rebuild)
         self._traces.sweep()
         return report
 
@@ -176,10 +183,12 @@ class Documents:
         """
         names = [names] if isinstance(names, str) else names
         index = self._index.reader(checked=False)
-        places = {place for name in names for place in places_named(index, name)}
-        folders = [str(make_absolute(name)) for name in names if not index.places(name)]
+        places = {place for name in names for place in find_places(index, name)}
+        folders = [str(make_absolute(name)) for name in names if not index.list_places(name)]
         roots = [
-            root for root in index.roots() if not any(is_below(root, folder) for folder in folders)
+            root
+            for root in index.get_roots()
+            if not any(is_below(root, folder) for folder in folders)
         ]
         with self._index.place.open_writer(None) as writer:
             removed = writer.forget(sorted(places))
@@ -188,16 +197,16 @@ class Documents:
         return removed
 
     @property
-    def _wanted(self) -> FileFilter:
+    def _file_filter(self) -> FileFilter:
         return FileFilter(self._settings.ingest.include, self._settings.ingest.exclude)
 
     def _open_workers(self, assembly: "Assembly") -> "AbstractContextManager[Workers | None]":
         from fathom.assembly.worker import pack_worker_tools
-        from fathom.index.workers.opening import opened_workers
+        from fathom.index.workers.opening import open_workers
 
         tools = partial(pack_worker_tools, assembly, assembly.models.given_embedder)
         name = str(self._settings.ingest.workers)
-        return opened_workers(name, tools, offline=self._settings.offline)
+        return open_workers(name, tools, offline=self._settings.offline)
 
     @contextmanager
     def _open_writer(
@@ -206,11 +215,11 @@ class Documents:
         """Open a writer, and with `anew` the index that the new one replaces."""
         identity, names = assembly.identity, [str(root) for root in roots]
         if anew:
-            with self._index.place.rebuilding(identity, outermost(names)) as pair:
+            with self._index.place.rebuild(identity, select_outermost(names)) as pair:
                 yield pair
         else:
             with self._index.place.open_writer(identity) as writer:
-                writer.set_roots(outermost([*writer.roots(), *names]))
+                writer.set_roots(select_outermost([*writer.get_roots(), *names]))
                 yield writer, None
 
     def _check_none_lost(self, roots: Sequence[Path]) -> None:
@@ -223,18 +232,20 @@ class Documents:
             index = self._index.reader(checked=False)
         except FathomError:
             return  # there is no index, or a damaged one: what it held is unknown
-        lost_places = outside(index, roots)
+        lost_places = list_places_outside(index, roots)
         if not lost_places:
             return
         places = [
             root
-            for root in map(display, roots_of(index))
+            for root in map(display, list_roots(index))
             if any(is_below(place, root) for place in lost_places)
         ]
-        remainder = f" and {len(places) - MOST_NAMED} more" if places[MOST_NAMED:] else ""
+        remainder = (
+            f" and {len(places) - MAX_NAMED_FOLDERS} more" if places[MAX_NAMED_FOLDERS:] else ""
+        )
         raise UsageError(
             f"--rebuild would lose {len(lost_places)} documents of "
-            f"{', '.join(places[:MOST_NAMED])}{remainder}; "
+            f"{', '.join(places[:MAX_NAMED_FOLDERS])}{remainder}; "
             "name these too, name nothing to rebuild all, or add --yes"
         )
 
@@ -243,7 +254,7 @@ class Documents:
             index = self._index.reader(checked=False)
         except FathomError:
             return False  # there is no index, or a damaged one
-        return any(True for _ in index.sources(display(make_absolute(path))))
+        return any(True for _ in index.list_sources(display(make_absolute(path))))
 
 
 def _locate_chunk(chunk: Chunk, document: Document | None) -> Place:
@@ -253,9 +264,9 @@ def _locate_chunk(chunk: Chunk, document: Document | None) -> Place:
     """
     if document is not None:
         return document.place_at(chunk.span.start)
-    section = section_of(chunk.title, chunk.headings)
+    section = join_headings(chunk.title, chunk.headings)
     return Place(path=chunk.path, title=chunk.title, section=section, page=chunk.page)
 
 
-def _as_paths(paths: Paths) -> list[Path]:
+def _to_paths(paths: Paths) -> list[Path]:
     return [Path(paths)] if isinstance(paths, str | Path) else [Path(path) for path in paths]

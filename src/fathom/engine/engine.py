@@ -9,18 +9,22 @@ from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack
 
-from fathom.config import Layers, settings_of
+from fathom.config import Layers, parse_settings
 from fathom.engine.calibration import Calibrations, check_strategy
 from fathom.engine.documents import Documents, Paths
-from fathom.engine.opened_index import Connections, OpenedIndex
+from fathom.engine.opened_index import EngineConnections, OpenedIndex
 from fathom.engine.request import AskOptions, AskRequest
 from fathom.engine.traces import Traces
 from fathom.errors import UsageError
 from fathom.index.base import IndexReader, IndexStatus
-from fathom.index.engines import SERVERS, Index, in_workspace, place_of
-from fathom.index.filling import still_filled
-from fathom.index.filters import unmet_filters
-from fathom.index.outdated import Digests, doubts_of, warnings_of
+from fathom.index.engines import SERVER_SCHEMES, Index, make_index_settings, switch_workspace
+from fathom.index.filling import describe_missing_vectors
+from fathom.index.filters import describe_unmet_filters
+from fathom.index.outdated import (
+    FileDigests,
+    describe_outdated_citations,
+    describe_uncertain_quotes,
+)
 from fathom.runs.concurrency import (
     StreamEvent,
     run_in_loop,
@@ -69,7 +73,7 @@ class Engine:
         cross_reader: "CrossReader | None" = None,
         connect: "Connect | None" = None,
         models: "Models | None" = None,
-        connections: Connections | None = None,
+        connections: EngineConnections | None = None,
     ) -> None:
         """Create the engine. Models and index are opened on first use.
 
@@ -91,12 +95,12 @@ class Engine:
         )
         self._lock = RLock()
         self._models, self._owns_models = models, models is None
-        self._connections = connections or Connections()
+        self._connections = connections or EngineConnections()
         self._owns_connections = connections is None
         self._assembly: Assembly | None = None
         self._executor: ThreadPoolExecutor | None = None
         self._strategies: dict[str, tuple[Strategy, CompiledGraph]] = {}
-        self._digests = Digests()
+        self._digests = FileDigests()
         self._opened = OpenedIndex(
             self.settings,
             query_identity=lambda: self.assembly.query_identity,
@@ -125,8 +129,8 @@ class Engine:
         Raises:
             SettingsError: If a setting is unknown or illegal.
         """
-        chosen = settings if isinstance(settings, Settings) else settings_of(settings or {})
-        index = chosen.index.model_copy(update=place_of(str(path)))
+        chosen = settings if isinstance(settings, Settings) else parse_settings(settings or {})
+        index = chosen.index.model_copy(update=make_index_settings(str(path)))
         return cls(chosen.model_copy(update={"index": index}))
 
     def __enter__(self) -> Self:
@@ -157,28 +161,28 @@ class Engine:
 
     # Other engines with the same models.
 
-    def at(self, directory: Path) -> "Engine":
+    def open_at(self, directory: Path) -> "Engine":
         """Return another engine, with the same settings and models, over another index.
 
         Both engines share the loaded models; close this engine last.
         """
         place = {"directory": directory, "url": ""}
-        return Engine(self._with_index(place), models=self.models)
+        return Engine(self._replace_index(place), models=self.models)
 
-    def workspace(self, name: str) -> "Engine":
+    def open_workspace(self, name: str) -> "Engine":
         """Return another engine over what belongs to a tenant; it shares the models."""
         index = self.settings.index
-        if not index.url.startswith(SERVERS):
-            return self.at(self.directory / "workspaces" / name)
-        place = {"url": in_workspace(index.url, name)}
-        return Engine(self._with_index(place), models=self.models, connections=self._connections)
+        if not index.url.startswith(SERVER_SCHEMES):
+            return self.open_at(self.directory / "workspaces" / name)
+        place = {"url": switch_workspace(index.url, name)}
+        return Engine(self._replace_index(place), models=self.models, connections=self._connections)
 
-    def unbounded(self) -> "Engine":
+    def open_unbounded(self) -> "Engine":
         """Return another engine over the same index that gives every answer, however unsure."""
         ask = self.settings.ask.model_copy(update={"max_error": None, "min_probability": 0.0})
         return Engine(self.settings.model_copy(update={"ask": ask}), models=self.models)
 
-    def _with_index(self, place: Mapping[str, Any]) -> Settings:
+    def _replace_index(self, place: Mapping[str, Any]) -> Settings:
         index = self.settings.index.model_copy(update=place)
         return self.settings.model_copy(update={"index": index})
 
@@ -200,7 +204,7 @@ class Engine:
                 from fathom.assembly import Assembly  # models and retrievers take a while to import
 
                 self._assembly = Assembly(
-                    self.settings, index=self._opened.filled_reader, models=self.models
+                    self.settings, index=self._opened.get_filled_reader, models=self.models
                 )
             return self._assembly
 
@@ -263,7 +267,7 @@ class Engine:
             UsageError: If there is none of this name.
         """
         name = name or self.settings.retrieval.retriever
-        index = self._opened.filled_reader(checked=name != "keyword")
+        index = self._opened.get_filled_reader(checked=name != "keyword")
         return self.assembly.retriever(name, index)
 
     # Ingestion.
@@ -335,7 +339,7 @@ class Engine:
         """Return a line for each condition that no document can meet, as none has such a key."""
         from fathom.retrieval.query import parse_filters
 
-        return unmet_filters(parse_filters(filters), lambda: self.reader(checked=False))
+        return describe_unmet_filters(parse_filters(filters), lambda: self.reader(checked=False))
 
     def ask(self, question: str, **options: Unpack[AskOptions]) -> Answer:
         """Answer from the documents, or say that they do not hold an answer.
@@ -395,7 +399,7 @@ class Engine:
         if not self.models.is_warm:  # in the background, as importing LangGraph takes just as long
             self.executor.submit(self.models.warm_up)
         from fathom.assembly.calibrations import make_weigher
-        from fathom.strategies.run import Surroundings, run
+        from fathom.strategies.run import RunResources, run_strategy
 
         name = request.strategy or self.settings.ask.strategy
         check_strategy(name)
@@ -404,9 +408,9 @@ class Engine:
             await run_in_thread(self.executor, self.models.warm_up)
         query, turns = request.query, request.turns
         with self.open_snapshot() as index:
-            lacking = index.lacking_vectors()
-            calibration = self.calibration.current(name)
-            strategy, graph = self._strategy(name)
+            lacking = index.count_missing_vectors()
+            calibration = self.calibration.get_current(name)
+            strategy, graph = self._get_strategy(name)
             verified = (
                 self.calibration.find_verified(query)
                 if request.reuse_verified and not turns
@@ -416,7 +420,7 @@ class Engine:
                 question=query.text,
                 strategy=name,
                 settings=assembly.list_recorded_settings(name),
-                index_revision=index.revision(),
+                index_revision=index.get_revision(),
                 seed=self.settings.ask.seed,
                 budget=request.budget or assembly.budget,
                 arguments={
@@ -427,7 +431,7 @@ class Engine:
                     **verified,
                 },
             )
-            surroundings = Surroundings(
+            surroundings = RunResources(
                 executor=self.executor,
                 secrets=assembly.secrets,
                 cleaner=assembly.question_cleaner,
@@ -437,8 +441,11 @@ class Engine:
                 graph=graph,
                 account=request.account,
             )
-            outcome = await run(strategy, query, origin, surroundings)
-            cautions = (*still_filled(lacking), *self.calibration.cautions(name, calibration))
+            outcome = await run_strategy(strategy, query, origin, surroundings)
+            cautions = (
+                *describe_missing_vectors(lacking),
+                *self.calibration.list_cautions(name, calibration),
+            )
             if query.filters and outcome.answer.status == "abstained":
                 cautions += await run_in_thread(
                     self.executor, lambda: self.check_filters(query.filters)
@@ -446,7 +453,7 @@ class Engine:
             outcome = self._add_warnings(outcome, index, cautions)
         return self.traces.save(outcome)
 
-    def _strategy(self, name: str) -> "tuple[Strategy, CompiledGraph]":
+    def _get_strategy(self, name: str) -> "tuple[Strategy, CompiledGraph]":
         """Return a strategy with its compiled graph, made once: it keeps nothing of a question."""
         from fathom.strategies.base import make_strategy
 
@@ -461,8 +468,10 @@ class Engine:
     ) -> "RunOutcome":
         """Add to the answer a line for each cited document, or calibration, that has changed."""
         cited = outcome.answer.citations
-        changed = warnings_of(cited, index, self._digests, shared=self.index.is_shared)
-        warnings = (*changed, *doubts_of(cited), *cautions)
+        changed = describe_outdated_citations(
+            cited, index, self._digests, shared=self.index.is_shared
+        )
+        warnings = (*changed, *describe_uncertain_quotes(cited), *cautions)
         # The record's answer holds no secrets, and the user can look up the very same answer later.
         answer = restore_answer(outcome.trace.answer)
         return replace(outcome, answer=replace(answer, warnings=warnings))
@@ -476,7 +485,7 @@ class Engine:
             trace_id: The id, or its beginning.
 
         Raises:
-            TraceMissing: If there is no such trace.
+            MissingTraceError: If there is no such trace.
             TraceTampered: If the trace is not what was stored.
         """
         return self.traces.get(trace_id)
@@ -489,7 +498,7 @@ class Engine:
             assignments: Settings that are to differ from the recorded ones, as `a.b=c`.
 
         Raises:
-            TraceMissing: If there is no such trace.
+            MissingTraceError: If there is no such trace.
             TraceTampered: If the trace is not what was stored.
             SettingsError: If a setting is unknown or illegal.
         """
@@ -497,25 +506,25 @@ class Engine:
         from fathom.assembly.prompts import list_changed_prompts
         from fathom.llm.call import AbsentModel
         from fathom.strategies.base import make_strategy
-        from fathom.strategies.run import Surroundings, replay
+        from fathom.strategies.run import RunResources, replay_run
 
         trace = self.traces.get(trace_id)
-        layers = Layers.over(self.settings, trace.origin.settings)
+        layers = Layers.from_trace(self.settings, trace.origin.settings)
         # A replay reads its record only, so nothing may open a socket.
         layers.assign([*assignments, "offline=true"])
-        settings = layers.settings()
+        settings = layers.build_settings()
         name = trace.origin.strategy
         # The record must hold every reply; a call that it lacks is reported instead of sent.
         models = self.models.with_connect(settings, AbsentModel)
         assembly = Assembly(settings, index=_refuse_index, models=models)
-        surroundings = Surroundings(
+        surroundings = RunResources(
             executor=self.executor,
             cleaner=assembly.question_cleaner,
             rewriter=assembly.rewriter,
             quotes=assembly.quotes,
         )
         strategy = make_strategy(name, assembly)
-        work = replay(trace, strategy, assembly.list_recorded_settings(name), surroundings)
+        work = replay_run(trace, strategy, assembly.list_recorded_settings(name), surroundings)
         return replace(run_in_loop(work), prompts=list_changed_prompts(trace, settings))
 
     # The index.
@@ -541,11 +550,11 @@ class Engine:
         Raises:
             UsageError: If there is an index with other documents.
         """
-        from fathom.index.copying import copy, copy_traces
+        from fathom.index.copying import copy_index, copy_traces
 
         index = self.reader(checked=False)
         with other.index.open_writer(index.status().identity) as writer:
-            status = copy(index, writer, copy_more)
+            status = copy_index(index, writer, copy_more)
         if self.traces.exist():
             # Traces come last: one whose texts are not in the index yet would be deleted.
             copy_traces(self.traces.store, other.traces.store)
@@ -595,7 +604,7 @@ class Engine:
         from fathom.question_maker.written import write_facts
 
         choice = check_selection(number, kinds, languages)
-        assembly, index = self.assembly, self._opened.filled_reader()
+        assembly, index = self.assembly, self._opened.get_filled_reader()
         trip = RoundTrip(
             retriever=assembly.retriever("hybrid", index),
             reader=assembly.local_reader,

@@ -8,25 +8,31 @@ from typing import TYPE_CHECKING
 
 from fathom.errors import IndexMissing
 from fathom.index.base import IndexReader
-from fathom.index.engines import EmbeddedIndex, Index, index_at, new_shared, side_directory
-from fathom.index.held import Held
+from fathom.index.engines import (
+    EmbeddedIndex,
+    Index,
+    create_shared_connections,
+    locate_index,
+    locate_side_directory,
+)
+from fathom.index.held import ContextSlot
 from fathom.settings import Settings
 
 if TYPE_CHECKING:
-    from fathom.index.postgres.room import Shared
+    from fathom.index.postgres.room import SharedConnections
 
 
-class Connections:
+class EngineConnections:
     """The connections to database servers that the engines of all workspaces share."""
 
     def __init__(self) -> None:
         """Create the holder; a connection is opened on first use."""
-        self._shared: Shared | None = None
+        self._shared: SharedConnections | None = None
 
-    def get(self) -> "Shared":
+    def get(self) -> "SharedConnections":
         """Return the shared connections, and create them on first use."""
         if self._shared is None:
-            self._shared = new_shared()
+            self._shared = create_shared_connections()
         return self._shared
 
     def close(self) -> None:
@@ -44,7 +50,7 @@ class OpenedIndex:
         settings: Settings,
         *,
         query_identity: Callable[[], Mapping[str, str]],
-        connections: Connections,
+        connections: EngineConnections,
         on_replaced: Callable[[], None],
     ) -> None:
         """Create the holder without opening the index.
@@ -60,7 +66,7 @@ class OpenedIndex:
         self._connections = connections
         self._lock = RLock()
         self._opened: IndexReader | None = None
-        self._snapshot = Held[IndexReader]()
+        self._snapshot = ContextSlot[IndexReader]()
         self._is_checked = False
         self._stamp: Hashable = None
         self._retired: list[IndexReader] = []
@@ -69,7 +75,7 @@ class OpenedIndex:
     @property
     def directory(self) -> Path:
         """The folder of an embedded index; for one on a server, the folder of local files."""
-        return side_directory(self._settings.index.url, self._settings.index.directory)
+        return locate_side_directory(self._settings.index.url, self._settings.index.directory)
 
     @property
     def place(self) -> Index:
@@ -79,15 +85,15 @@ class OpenedIndex:
             UsageError: If the URL is malformed, or cannot be used on this machine.
         """
         index = self._settings.index
-        return index_at(
+        return locate_index(
             index.url,
             index.directory,
-            embedded=lambda directory: EmbeddedIndex(
+            make_embedded=lambda directory: EmbeddedIndex(
                 directory, index.durability, index.ann_from_chunks
             ),
             qdrant_key_env=index.qdrant_key_env,
             offline=self._settings.offline,
-            shared=self._connections.get,
+            get_shared=self._connections.get,
         )
 
     def reader(self, *, checked: bool = True) -> IndexReader:
@@ -104,9 +110,9 @@ class OpenedIndex:
         if (snapshot := self._snapshot.get()) is not None:
             return snapshot
         with self._lock:
-            stamp = self.place.stamp()
+            stamp = self.place.get_stamp()
             if self._opened is None or stamp != self._stamp:
-                opened = self.place.open_reader(self._expected_identity(checked))
+                opened = self.place.open_reader(self._get_expected_identity(checked))
                 if self._opened is not None:
                     # The index was rebuilt. Questions may still read the old one, so it is closed
                     # with the engine only.
@@ -115,11 +121,11 @@ class OpenedIndex:
                 self._opened, self._stamp, self._is_checked = opened, stamp, checked
             elif checked and not self._is_checked:
                 # Opening compares the identity; the reader that is open already stays in use.
-                self.place.open_reader(self._expected_identity(checked)).close()
+                self.place.open_reader(self._get_expected_identity(checked)).close()
                 self._is_checked = True
             return self._opened
 
-    def filled_reader(self, *, checked: bool = True) -> IndexReader:
+    def get_filled_reader(self, *, checked: bool = True) -> IndexReader:
         """Return the open index, which must hold documents.
 
         Args:
@@ -132,7 +138,7 @@ class OpenedIndex:
         index = self.reader(checked=checked)
         if not index.is_empty():
             return index
-        writer = self.place.writer()
+        writer = self.place.describe_writer()
         todo = f"{writer} fills it, ask again later" if writer else "run `fathom ingest PATH`"
         raise IndexMissing(f"the index at {self.place} holds no documents yet: {todo}")
 
@@ -152,9 +158,9 @@ class OpenedIndex:
                 # `reader` asks the open index whether it is still the current one; inside its
                 # snapshot that costs one look at the database for the whole question.
                 stack.enter_context(self._opened.snapshot())
-            index = self.filled_reader(checked=checked)
+            index = self.get_filled_reader(checked=checked)
             stack.enter_context(index.snapshot())
-            stack.enter_context(self._snapshot.holding(index))
+            stack.enter_context(self._snapshot.hold(index))
             yield index
 
     def close(self) -> None:
@@ -166,5 +172,5 @@ class OpenedIndex:
             self._opened = None
             self._retired.clear()
 
-    def _expected_identity(self, checked: bool) -> Mapping[str, str] | None:
+    def _get_expected_identity(self, checked: bool) -> Mapping[str, str] | None:
         return self._query_identity() if checked else None

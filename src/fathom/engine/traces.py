@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from fathom.engine.opened_index import OpenedIndex
 from fathom.errors import RunError
-from fathom.index.traces import TraceStore, TraceSummary, swept
+from fathom.index.traces import TraceStore, TraceSummary, sweep_store
 from fathom.runs.outline import format_tree
 from fathom.runs.recorder import restore_answer
 from fathom.runs.trace import Step, Trace
@@ -41,7 +41,7 @@ class Traces:
             if self._store is None:
                 index = self._index.reader(checked=False)
                 max_bytes = self._settings.trace.max_mb << 20
-                self._store = swept(self._index.place.open_traces(max_bytes=max_bytes), index)
+                self._store = sweep_store(self._index.place.open_traces(max_bytes=max_bytes), index)
             return self._store
 
     def exist(self) -> bool:
@@ -55,7 +55,7 @@ class Traces:
             trace_id: The id, or its beginning.
 
         Raises:
-            TraceMissing: If there is no such trace.
+            MissingTraceError: If there is no such trace.
             TraceTampered: If the trace is not what was stored.
         """
         return self.store.get(trace_id)
@@ -68,7 +68,7 @@ class Traces:
         """Delete a trace and return its whole id.
 
         Raises:
-            TraceMissing: If there is no such trace.
+            MissingTraceError: If there is no such trace.
         """
         return self.store.delete(trace_id)
 
@@ -79,11 +79,11 @@ class Traces:
             trace_id: The id, or its beginning.
 
         Raises:
-            TraceMissing: If there is no such trace.
+            MissingTraceError: If there is no such trace.
             TraceTampered: If the trace is not what was stored.
         """
         trace = self.get(trace_id)
-        warnings = self.store.warnings(trace.id)
+        warnings = self.store.get_warnings(trace.id)
         return replace(restore_answer(trace.answer), trace_id=trace.id, warnings=warnings)
 
     def steps(self, answer: Answer) -> tuple[Step, ...] | None:

@@ -1,4 +1,4 @@
-"""Evaluation: data sets, the harness that measures on them, and reports."""
+"""Data sets, measures, judges, statistics and reports."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fathom.calibration.certificate import DELTA, Certificate
-from fathom.calibration.law import Calibration, CalibrationFit, GradedAnswer
+from fathom.calibration.law import Calibration, CalibrationFit, LabelledAnswer
 from fathom.errors import UsageError
 from fathom.evaluation.calibration_metrics import aurc, calibration_error, risk_coverage
 from fathom.evaluation.datasets import Dataset
@@ -26,7 +26,7 @@ COVERAGES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 class CalibrationCase(NamedTuple):
     """The outcome of one question, and the confidence of its answer before the calibration."""
 
-    outcome: GradedAnswer | None
+    outcome: LabelledAnswer | None
     before: float | None
 
 
@@ -130,7 +130,7 @@ def calibrate(
             questions if isinstance(questions, Dataset) else open_dataset(Path(questions), engine)
         )
         # A bound on errors turns unsure answers into abstentions, from which nothing is learned.
-        with engine.unbounded() as unlimited:
+        with engine.open_unbounded() as unlimited:
             session = Session(
                 engine=unlimited,
                 dataset=dataset,
@@ -159,11 +159,11 @@ def is_gradable(record: Record) -> bool:
     return bool(record.gold) or not record.answerable
 
 
-def extract_outcome(record: Record) -> GradedAnswer | None:
+def extract_outcome(record: Record) -> LabelledAnswer | None:
     """Return the signals and rightness of the record's answer; `None` for an abstention."""
     if not record.is_answered or not record.signals:
         return None
-    return GradedAnswer(record.signals, is_correct(record))
+    return LabelledAnswer(record.signals, is_correct(record))
 
 
 def build_report(

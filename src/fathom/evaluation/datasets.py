@@ -14,7 +14,7 @@ from fathom.documents.formats.corpus import is_corpus
 from fathom.documents.record_ids import name_record, restore_name
 from fathom.errors import UsageError
 from fathom.index.base import DocumentSummary
-from fathom.jsonable import digest
+from fathom.jsonable import hash_text
 from fathom.question.conversation import Dialogue, parse_dialogue
 
 CORPUS_FOLDERS = ("corpus", "documents", "pdfs")
@@ -90,7 +90,7 @@ class Dataset:
         among = self.judged_questions if judged else self.questions
         # Hashes order the questions the same way whatever else the file holds.
         shuffled = sorted(
-            among, key=lambda question: (digest(f"{seed} {question.id}"), question.id)
+            among, key=lambda question: (hash_text(f"{seed} {question.id}"), question.id)
         )
         return tuple(shuffled[:count])
 

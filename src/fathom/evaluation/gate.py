@@ -10,7 +10,7 @@ from fathom.errors import UsageError
 from fathom.evaluation.comparison import SIGNIFICANT, PairedTest, contrast, correct_for_all
 from fathom.evaluation.records import Record
 from fathom.evaluation.rows import score_questions
-from fathom.jsonable import canonical, digest
+from fathom.jsonable import dump_canonical, hash_text
 
 GATED_MEASURES = ("F1", "RAMDocs-EM", "CRAG-truthfulness", "R@10")
 """The measures that must not fall, where the data set has them; higher is better in all."""
@@ -91,7 +91,9 @@ class Baseline:
         ]
         file.parent.mkdir(parents=True, exist_ok=True)
         fresh = file.with_name(f"{file.name}.new")
-        fresh.write_text(canonical({"fathom_baseline": FORMAT, "systems": rows}) + "\n", "utf-8")
+        fresh.write_text(
+            dump_canonical({"fathom_baseline": FORMAT, "systems": rows}) + "\n", "utf-8"
+        )
         # A run that is killed before this line leaves the old baseline whole.
         fresh.replace(file)
 
@@ -162,7 +164,7 @@ def _identify_system(records: Sequence[Record]) -> SystemKey:
 
 def _hash_question(record: Record) -> str:
     identity = [record.text, record.gold, record.wrong, record.answerable, record.relevant]
-    return digest(canonical(identity))[:16]
+    return hash_text(dump_canonical(identity))[:16]
 
 
 def _to_plain(values: SystemBaseline) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from fathom.evaluation.records import Group, Record
 from fathom.evaluation.rows import SystemScores
 from fathom.evaluation.runner import OnProgress, build_file_name
 from fathom.evaluation.statistics import bca_interval
-from fathom.jsonable import canonical, digest
+from fathom.jsonable import dump_canonical, hash_text
 from fathom.llm.call import RoleModel
 from fathom.runs.concurrency import run_in_loop
 from fathom.runs.context import open_run
@@ -159,7 +159,9 @@ def _grade_record(judge: AnswerJudge, record: Record, key: str, budget: Budget) 
 def _compute_key(judge: AnswerJudge, record: Record) -> str:
     cited = [citation.quote for citation in record.citations]
     seen = [record.text, record.status, record.plain_text, record.compared_text, record.gold, cited]
-    return digest(canonical([judge.name, judge.pin, record.question, record.answerable, seen]))[:16]
+    return hash_text(
+        dump_canonical([judge.name, judge.pin, record.question, record.answerable, seen])
+    )[:16]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -211,7 +211,7 @@ def prepare_engine(
     if dataset.ingested:
         raise UsageError(f"{dataset.name}: the index has changed since its documents were listed")
     # The user's own index must not be filled with the documents of a data set.
-    with engine.at(engine.directory / "eval" / dataset.name) as separate:
+    with engine.open_at(engine.directory / "eval" / dataset.name) as separate:
         with ingesting or nullcontext(lambda _report, _advance: None) as on_progress:
             separate.ingest([dataset.corpus], on_progress=on_progress)
         yield separate

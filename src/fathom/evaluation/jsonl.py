@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from fathom.jsonable import Json, canonical
+from fathom.jsonable import Json, dump_canonical
 
 
 def read_whole_lines(file: Path | None) -> list[bytes]:
@@ -28,4 +28,4 @@ def append_line(file: Path | None, value: Json) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     with file.open("a", encoding="utf-8") as lines:
         # One write for line and end, so that a killed process leaves at most half a line.
-        lines.write(canonical(value) + "\n")
+        lines.write(dump_canonical(value) + "\n")

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from fathom.agents.prompt_delimiters import make_fence
 from fathom.errors import ModelError
 from fathom.evaluation.records import Record
-from fathom.jsonable import canonical, digest
+from fathom.jsonable import dump_canonical, hash_text
 from fathom.llm.call import RoleModel, ask_model
 from fathom.llm.faults import ModelDeclined, ReplyGarbled
 from fathom.llm.prompt import ModelRequest, Prompt
@@ -232,7 +232,7 @@ def hash_prompt(judge: str, prompt: Prompt) -> str:
 
 
 def _hash_value(value: object) -> str:
-    return digest(canonical(value))[:16]
+    return hash_text(dump_canonical(value))[:16]
 
 
 def _classify_fault(error: Exception) -> Fault:

@@ -14,7 +14,13 @@ from typing import Self
 from fathom.evaluation.calibration_metrics import aurc, auroc, calibration_error
 from fathom.evaluation.ir_metrics import DEPTH, MEASURES, Measure
 from fathom.evaluation.records import Record
-from fathom.text.answer_scores import all_and_only, exact_match, f1, holds, is_right
+from fathom.text.answer_scores import (
+    holds_answer,
+    is_right,
+    score_all_and_only,
+    score_exact_match,
+    score_f1,
+)
 
 RecordScore = Callable[[Record], float | None]
 GroupScore = Callable[[Sequence["GradedAnswer"]], float | None]
@@ -51,11 +57,12 @@ def is_correct(record: Record) -> bool:
 
 def _is_completed_by_text(record: Record) -> bool:
     # A fragment can be nearer to a known wrong answer than to a right one.
-    near_wrong = f1(record.compared_text, record.wrong or ()) > f1(
+    near_wrong = score_f1(record.compared_text, record.wrong or ()) > score_f1(
         record.compared_text, record.gold
     )
     return not near_wrong and any(
-        holds(gold, record.compared_text) and holds(record.plain_text, gold) for gold in record.gold
+        holds_answer(gold, record.compared_text) and holds_answer(record.plain_text, gold)
+        for gold in record.gold
     )
 
 
@@ -121,7 +128,7 @@ def _score_conflicts(record: Record) -> float | None:
         return None
     # Sources conflict here, so every right reading must be shown, and none of the wrong ones.
     readings = (record.compared_text, *record.conflicts) if record.is_answered else ()
-    return all_and_only(readings, record.gold, record.wrong)
+    return score_all_and_only(readings, record.gold, record.wrong)
 
 
 def _has_citations(record: Record) -> bool:
@@ -136,7 +143,11 @@ def _score_quoted_gold(record: Record) -> float | None:
     if not record.gold:
         return None
     return float(
-        any(holds(citation.quote, gold) for citation in record.citations for gold in record.gold)
+        any(
+            holds_answer(citation.quote, gold)
+            for citation in record.citations
+            for gold in record.gold
+        )
     )
 
 
@@ -171,15 +182,15 @@ def _is_deep(record: Record) -> bool:
 
 
 _em, _f1 = (
-    _make_gold_score(_get_compared_text, exact_match),
-    _make_gold_score(_get_compared_text, f1),
+    _make_gold_score(_get_compared_text, score_exact_match),
+    _make_gold_score(_get_compared_text, score_f1),
 )
 
 SCORES: Mapping[str, RecordScore] = {
     "EM": _em,
     "F1": _f1,
-    "short-F1": _make_gold_score(lambda record: record.short_answer, f1),
-    "text-F1": _make_gold_score(lambda record: record.plain_text, f1),
+    "short-F1": _make_gold_score(lambda record: record.short_answer, score_f1),
+    "text-F1": _make_gold_score(lambda record: record.plain_text, score_f1),
     "has-answer-EM": _restrict_score(_has_gold, _em),
     "has-answer-F1": _restrict_score(_has_gold, _f1),
     "no-answer-F1": _restrict_score(_is_unanswerable, _f1),

@@ -152,7 +152,7 @@ def _make_outcome_lister(
 ) -> "Callable[[Question], list[ActionOutcome]]":
     """Return the function that lists all outcomes of a question."""
     from fathom.strategies.adaptive import Adaptive
-    from fathom.strategies.outcomes import outcomes
+    from fathom.strategies.outcomes import iterate_outcomes
 
     assembly = engine.assembly
     # Models load before the first question, whose recorded seconds would else include it.
@@ -168,7 +168,7 @@ def _make_outcome_lister(
     async def list_outcomes(question: Question) -> "list[ActionOutcome]":
         cache.forget()
         query = Query(text=question.text, filters=build_filters(question))
-        tree = outcomes(strategy, query, engine.executor, most=most)
+        tree = iterate_outcomes(strategy, query, engine.executor, most=most)
         return [outcome async for outcome in tree]
 
     return lambda question: run_in_loop(list_outcomes(question))

@@ -25,7 +25,7 @@ from fathom.evaluation.report.blocks import (
 from fathom.evaluation.report.render import render_text
 from fathom.evaluation.runner import OnProgress
 from fathom.evaluation.statistics import bca_interval, holm, randomisation_p
-from fathom.jsonable import digest
+from fathom.jsonable import hash_text
 from fathom.planner.actions import Action, iterate_sequences
 from fathom.planner.environment import (
     Environment,
@@ -228,7 +228,7 @@ def _deal_folds(questions: Sequence[RecordedQuestion]) -> list[list[RecordedQues
     The order is that of the hashes of their ids.
     """
     # Dealing in this order, like cards, gives each fold the same share of each data set.
-    order = sorted(questions, key=lambda question: (question.dataset, digest(question.question)))
+    order = sorted(questions, key=lambda question: (question.dataset, hash_text(question.question)))
     return [order[at::FOLDS] for at in range(FOLDS)]
 
 

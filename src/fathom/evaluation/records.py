@@ -10,7 +10,7 @@ from typing import Literal, Self
 
 from fathom.errors import UsageError
 from fathom.evaluation.jsonl import append_line, read_whole_lines
-from fathom.text.answer_scores import unmarked
+from fathom.text.answer_scores import strip_markers
 from fathom.types import AnswerStatus
 
 Status = AnswerStatus | Literal["ranked"]
@@ -111,7 +111,7 @@ class Record:
     @property
     def plain_text(self) -> str:
         """The answer's text without markers."""
-        return unmarked(self.answer)
+        return strip_markers(self.answer)
 
     @property
     def compared_text(self) -> str:

@@ -14,8 +14,8 @@ from fathom.evaluation.datasets import Dataset, Question
 from fathom.evaluation.evidence import collect_evidence, collect_workflows
 from fathom.evaluation.ir_metrics import DEPTH
 from fathom.evaluation.records import Record, Records
-from fathom.extensions import Kind, find
-from fathom.jsonable import Json, canonical, digest
+from fathom.extensions import Kind, find_extension
+from fathom.jsonable import Json, dump_canonical, hash_text
 from fathom.models.shipped import read_card
 from fathom.retrieval.base import Retriever
 from fathom.runs.concurrency import run_in_loop
@@ -139,7 +139,7 @@ def build_file_name(system: str, varied: Mapping[str, str]) -> str:
     choice = "".join(f"@{key}={value}" for key, value in varied.items())
     # A setting may contain a slash, which would name a folder.
     name = quote(f"{system}{choice}", safe="@=")
-    return name if len(name) <= LONGEST else f"{name[:SHORTENED]}-{digest(name)[:16]}"
+    return name if len(name) <= LONGEST else f"{name[:SHORTENED]}-{hash_text(name)[:16]}"
 
 
 def hash_setup(engine: "Engine", system: str = "") -> str:
@@ -154,14 +154,14 @@ def hash_setup(engine: "Engine", system: str = "") -> str:
     """
     facts = {
         "version": __version__,
-        "index": engine.reader().revision(),
+        "index": engine.reader().get_revision(),
         "identity": engine.assembly.identity,
         "cross_reader": read_card(engine.settings.models.cross_reader),
         "settings": drop_later_settings(engine.settings.to_record()),
         "budget": engine.settings.budget.model_dump(mode="json"),
         **_describe_extensions(engine.settings, system),
     }
-    return digest(canonical(facts))[:16]
+    return hash_text(dump_canonical(facts))[:16]
 
 
 def _describe_extensions(settings: Settings, system: str) -> dict[str, Json]:
@@ -170,7 +170,10 @@ def _describe_extensions(settings: Settings, system: str) -> dict[str, Json]:
     names = {system, settings.retrieval.retriever, *retrievers}
     kinds: tuple[Kind, ...] = ("strategy", "retriever")
     versions = {
-        str(extension) for name in names for kind in kinds if (extension := find(kind, name))
+        str(extension)
+        for name in names
+        for kind in kinds
+        if (extension := find_extension(kind, name))
     }
     tables = {name: dict(table) for name, table in settings.extensions.items()}
     # Without extensions the key is absent, so that records from before it keep their setup.

@@ -1,1 +1,4 @@
-"""Where chunks live: one truth, and what is derived from it."""
+"""The stored chunks, and the ingestion of documents.
+
+There is one truth, the database; the other files of an index are derived from it.
+"""

@@ -156,19 +156,19 @@ def check_k(k: int) -> None:
         raise UsageError(f"k = {k}: ask for at least 1 hit")
 
 
-MOST_ASKED = 1_000_000
+MAX_K = 1_000_000
 """The largest number of hits. Engines allocate memory for as many hits as they search."""
 
 
-def bounded(k: int) -> int:
-    """Return a number of hits, limited to `MOST_ASKED`.
+def limit_k(k: int) -> int:
+    """Return a number of hits, limited to `MAX_K`.
 
     Raises:
         UsageError: If the number is below 1.
     """
     check_k(k)
     # Every engine sets memory aside for k hits, so a huge k would exhaust it.
-    return min(k, MOST_ASKED)
+    return min(k, MAX_K)
 
 
 def check_dimension(vector: Vector, dimension: int) -> None:
@@ -212,7 +212,7 @@ class IndexReader(Protocol):
     ) -> list[Match]:
         """Return the `k` chunks with the highest cosine to the unit vector, ties by chunk id.
 
-        Chunks without a vector in the space are skipped; `lacking_vectors` counts them.
+        Chunks without a vector in the space are skipped; `count_missing_vectors` counts them.
 
         Args:
             vector: A vector of unit length.
@@ -229,14 +229,14 @@ class IndexReader(Protocol):
         """Return the `k` chunks with the highest BM25 score for any word, ties by chunk id."""
         ...
 
-    def lacking_vectors(self) -> int:
+    def count_missing_vectors(self) -> int:
         """Return the number of chunks without a vector, in the space that lacks most.
 
         The call is quick.
         """
         ...
 
-    def word_counts(self, words: Sequence[str]) -> list[int]:
+    def count_chunks_per_word(self, words: Sequence[str]) -> list[int]:
         """Return for each word the number of chunks that contain it.
 
         Every form that keyword search accepts for a word counts. Numbers up to a thousand are
@@ -248,25 +248,25 @@ class IndexReader(Protocol):
         """Return the chunks with these ids, in this order; missing ids are left out."""
         ...
 
-    def document(self, document_id: str) -> Document | None:
+    def get_document(self, document_id: str) -> Document | None:
         """Return the document with this id, or `None`."""
         ...
 
-    def paths(self, ids: Sequence[str]) -> dict[str, str]:
+    def get_paths(self, ids: Sequence[str]) -> dict[str, str]:
         """Return the paths of the existing documents among these, by id.
 
         This is quicker than reading the documents.
         """
         ...
 
-    def entry(self, document_id: str) -> Entry | None:
+    def get_entry(self, document_id: str) -> Entry | None:
         """Return the document with this id and its vectors, ready to be stored elsewhere.
 
         The vectors of a space are left out if any chunk lacks one.
         """
         ...
 
-    def documents(self) -> Iterator[DocumentSummary]:
+    def list_documents(self) -> Iterator[DocumentSummary]:
         """Return the summaries of all documents, ordered by path."""
         ...
 
@@ -274,11 +274,11 @@ class IndexReader(Protocol):
         """Return whether the index has no document."""
         ...
 
-    def source(self, path: str) -> SourceRecord | None:
+    def get_source(self, path: str) -> SourceRecord | None:
         """Return the record of this place, or `None`."""
         ...
 
-    def sources(
+    def list_sources(
         self, below: str = "/", *, after: str = "", most: int | None = None
     ) -> Iterator[SourceRecord]:
         """Return the records of a place, of all places in it and of its records, by path.
@@ -290,26 +290,26 @@ class IndexReader(Protocol):
         """
         ...
 
-    def places(self, document_id: str) -> list[SourceRecord]:
+    def list_places(self, document_id: str) -> list[SourceRecord]:
         """Return the records of all places that hold this document, ordered by path."""
         ...
 
-    def roots(self) -> list[str]:
+    def get_roots(self) -> list[str]:
         """Return the files and folders that the index shall hold, as the user named them."""
         ...
 
-    def calibrations(self) -> dict[str, str]:
+    def get_calibrations(self) -> dict[str, str]:
         """Return the stored calibrations, as JSON by strategy.
 
         They contain no document.
         """
         ...
 
-    def revision(self) -> str:
+    def get_revision(self) -> str:
         """Return the name of the index's state; every published change gives another one."""
         ...
 
-    def keys(self) -> Mapping[str, MetadataKey]:
+    def list_keys(self) -> Mapping[str, MetadataKey]:
         """Return `IndexStatus.keys`, quicker than `status` does."""
         ...
 
@@ -380,18 +380,18 @@ class IndexWriter(IndexReader, Protocol):
         """Keep vectors by their texts, until a chunk with the text is stored."""
         ...
 
-    def kept_vectors(self, texts: Sequence[str], *, space: str = "") -> dict[str, Vector]:
+    def get_kept_vectors(self, texts: Sequence[str], *, space: str = "") -> dict[str, Vector]:
         """Return the vectors that are kept of these texts, by text."""
         ...
 
-    def lay_out(self, spaces: Sequence[Space]) -> None:
+    def create_spaces(self, spaces: Sequence[Space]) -> None:
         """Create these further spaces, empty, if they are missing or were made otherwise.
 
         Documents that are put from then on have their vectors in all of them.
         """
         ...
 
-    def lacking(self, space: str, *, most: int, after: str = "") -> list[Chunk]:
+    def list_unembedded_chunks(self, space: str, *, most: int, after: str = "") -> list[Chunk]:
         """Return the first chunks that have no vector in a space, in the order of their arrival.
 
         Args:

@@ -10,21 +10,21 @@ from fathom.errors import FathomError
 from fathom.index.base import Entry, IndexWriter, Matrix, SourceRecord
 from fathom.index.corpus_places import has_file_id
 from fathom.index.filling import raise_if_broken
-from fathom.index.places import Files
-from fathom.index.resumable_embedding import PatientEmbedder
+from fathom.index.places import CorpusFiles
+from fathom.index.resumable_embedding import ResumableEmbedder
 from fathom.models.base import Embedder
 from fathom.types import Chunk, Document
 
 BATCH_SECONDS = 2.0
 """The time that storing a batch is to take, and the age at which a batch is stored."""
-MOST_CHARS = 400_000
+MAX_CHARS = 400_000
 """The largest number of characters in a batch."""
 _FIRST_CHARS = 50_000
-_LEAST_CHARS = 10_000
+_MIN_CHARS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Pending:
+class PendingDocument:
     """A document on its way into the index, with the earlier record of its place.
 
     Attributes:
@@ -37,14 +37,14 @@ class Pending:
 
     document: Document
     source: SourceRecord
-    known: SourceRecord | None
+    earlier: SourceRecord | None
     is_record: bool = False
     moves: bool = False
     chunks: tuple[Chunk, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stored:
+class StoredBatch:
     """The outcome of storing a batch.
 
     Attributes:
@@ -54,8 +54,8 @@ class Stored:
         chunks: The number of stored chunks.
     """
 
-    documents: Sequence[tuple[Pending, str]] = ()
-    refused: Sequence[tuple[Pending, str]] = ()
+    documents: Sequence[tuple[PendingDocument, str]] = ()
+    refused: Sequence[tuple[PendingDocument, str]] = ()
     uncut: Sequence[tuple[SourceRecord, ParseRefusal]] = ()
     chunks: int = 0
 
@@ -94,17 +94,17 @@ class Batch:
             clock: Returns seconds.
         """
         self.writer = writer
-        self.files = Files(writer)
+        self.files = CorpusFiles(writer)
         self.clock = clock
         self.embedders = embedders
-        self._patient = {
-            name: PatientEmbedder(embedder, writer, clock, space=name)
+        self._resumable_embedders = {
+            name: ResumableEmbedder(embedder, writer, clock, space=name)
             for name, embedder in embedders.items()
         }
         self.wait_vectors = wait_vectors
         self._chunker = chunker
         self._most_documents = most_documents
-        self._pending: list[Pending] = []
+        self._pending: list[PendingDocument] = []
         self._owners: dict[str, str] = {}
         self._chars = 0
         # Without vectors the first document is stored at once, so that searches find it early.
@@ -116,7 +116,7 @@ class Batch:
         """True if no document waits to be stored."""
         return not self._pending
 
-    def add(self, pending: Pending) -> bool:
+    def add(self, pending: PendingDocument) -> bool:
         """Add a document; return whether it is time to store the batch."""
         if not self._pending:
             self._since = self.clock()
@@ -126,37 +126,41 @@ class Batch:
         is_full = self._chars > self._room or len(self._pending) >= self._most_documents
         return is_full or self.clock() - self._since > BATCH_SECONDS
 
-    def pending_at(self, document_id: str) -> str | None:
+    def find_pending_place(self, document_id: str) -> str | None:
         """Return the place that a waiting document is about to get."""
         return self._owners.get(document_id)
 
-    def owner(self, document_id: str) -> str | None:
+    def find_place(self, document_id: str) -> str | None:
         """Return the place that a document has, or is about to get."""
-        return self.pending_at(document_id) or self.writer.paths([document_id]).get(document_id)
+        return self.find_pending_place(document_id) or self.writer.get_paths([document_id]).get(
+            document_id
+        )
 
-    def store(self, told: Callable[[int, int], None] = lambda _chunks, _of: None) -> Stored:
+    def store(
+        self, report_embedded: Callable[[int, int], None] = lambda _chunks, _of: None
+    ) -> StoredBatch:
         """Store the waiting documents in one step.
 
         Args:
             told: Called meanwhile with the number of embedded chunks, and of all.
         """
         if not self._pending:
-            return Stored()
+            return StoredBatch()
         started = self.clock()
         # One query for all: on a server each query costs a round trip.
-        stored_paths = self.writer.paths(list(self._owners))
+        stored_paths = self.writer.get_paths(list(self._owners))
         # A record of an earlier version may have a file's id, but it is not that file.
         paths = {key: path for key, path in stored_paths.items() if not has_file_id(path, key)}
-        foreign = [pending for pending in self._pending if self._is_taken(pending, paths)]
-        free = [pending for pending in self._pending if not self._is_taken(pending, paths)]
-        cut, uncut = self._cut(free, paths)
+        foreign = [pending for pending in self._pending if self._has_foreign_id(pending, paths)]
+        free = [pending for pending in self._pending if not self._has_foreign_id(pending, paths)]
+        cut, uncut = self._cut_documents(free, paths)
         accepted = [pending for pending in free if pending.document.id not in uncut]
-        entries = list(self._entries(cut, told))
+        entries = list(self._build_entries(cut, report_embedded))
         self.writer.put(entries, [pending.source for pending in accepted])
-        self._adapt(self.clock() - started)
+        self._adapt_size(self.clock() - started)
         owners = self._owners | paths
         self._pending, self._owners, self._chars = [], {}, 0
-        return Stored(
+        return StoredBatch(
             documents=[(pending, owners[pending.document.id]) for pending in accepted],
             refused=[(pending, paths[pending.document.id]) for pending in foreign],
             uncut=[
@@ -167,32 +171,32 @@ class Batch:
             chunks=sum(len(entry.chunks) for entry in entries),
         )
 
-    def _is_taken(self, pending: Pending, paths: Mapping[str, str]) -> bool:
+    def _has_foreign_id(self, pending: PendingDocument, paths: Mapping[str, str]) -> bool:
         """Return whether a record's id is that of a document which still exists elsewhere."""
         path = paths.get(pending.document.id, pending.source.path)
         elsewhere = pending.is_record and path != pending.source.path
         return elsewhere and not self.files.is_gone(path)
 
-    def _adapt(self, seconds: float) -> None:
+    def _adapt_size(self, seconds: float) -> None:
         """Adapt the size of a batch so that storing it takes about `BATCH_SECONDS`."""
         room = self._chars * BATCH_SECONDS / max(seconds, 1e-3)
-        self._room = int(min(MOST_CHARS, max(_LEAST_CHARS, room)))
+        self._room = int(min(MAX_CHARS, max(_MIN_CHARS, room)))
 
-    def _cut(
-        self, candidates: Sequence[Pending], paths: Mapping[str, str]
-    ) -> tuple[list[tuple[Pending, tuple[Chunk, ...]]], dict[str, ParseRefusal]]:
+    def _cut_documents(
+        self, candidates: Sequence[PendingDocument], paths: Mapping[str, str]
+    ) -> tuple[list[tuple[PendingDocument, tuple[Chunk, ...]]], dict[str, ParseRefusal]]:
         """Cut those documents that are not stored yet, equal ones once.
 
         Returns:
             The documents with their chunks; and by id the reasons why others cannot be cut.
         """
-        fresh: dict[str, Pending] = {}
+        fresh: dict[str, PendingDocument] = {}
         for pending in candidates:
             key = pending.document.id
             is_stored = key in paths and not pending.is_record
-            if not is_stored or pending.moves or self._lets_go(key, paths[key]):
+            if not is_stored or pending.moves or self._is_released(key, paths[key]):
                 fresh.setdefault(key, pending)
-        cut: list[tuple[Pending, tuple[Chunk, ...]]] = []
+        cut: list[tuple[PendingDocument, tuple[Chunk, ...]]] = []
         uncut: dict[str, ParseRefusal] = {}
         for key, pending in fresh.items():
             chunks = pending.chunks
@@ -203,13 +207,15 @@ class Batch:
                 uncut[key] = refusal
         return cut, uncut
 
-    def _entries(
+    def _build_entries(
         self,
-        cut: Sequence[tuple[Pending, tuple[Chunk, ...]]],
-        told: Callable[[int, int], None],
+        cut: Sequence[tuple[PendingDocument, tuple[Chunk, ...]]],
+        report_embedded: Callable[[int, int], None],
     ) -> Iterator[Entry]:
         """Yield the entries to store, with their vectors unless these follow later."""
-        vectors = self._vectors([chunk.context for _, chunks in cut for chunk in chunks], told)
+        vectors = self._embed(
+            [chunk.context for _, chunks in cut for chunk in chunks], report_embedded
+        )
         start = 0
         for pending, chunks in cut:
             end = start + len(chunks)
@@ -223,7 +229,9 @@ class Batch:
             )
             start = end
 
-    def _vectors(self, texts: Sequence[str], told: Callable[[int, int], None]) -> dict[str, Matrix]:
+    def _embed(
+        self, texts: Sequence[str], report_embedded: Callable[[int, int], None]
+    ) -> dict[str, Matrix]:
         """Return the vectors of a batch of chunks by space; none if they follow later.
 
         If an embedder fails at some text, its vectors follow later too, because finding that text
@@ -235,14 +243,16 @@ class Batch:
         if not self.wait_vectors:
             return {}
         vectors: dict[str, Matrix] = {}
-        for name, embedder in self._patient.items():
+        for name, embedder in self._resumable_embedders.items():
             try:
-                vectors[name] = embedder.embed(texts, told=lambda done: told(done, len(texts)))
+                vectors[name] = embedder.embed(
+                    texts, on_progress=lambda done: report_embedded(done, len(texts))
+                )
             except FathomError as error:
                 raise_if_broken(self.embedders[name], error)
         return vectors
 
-    def _lets_go(self, document_id: str, path: str) -> bool:
+    def _is_released(self, document_id: str, path: str) -> bool:
         """Return whether a place has lost a document, or is about to lose it."""
         new_ids = {pending.source.path: pending.document.id for pending in self._pending}
         elsewhere = new_ids.get(path, document_id) != document_id

@@ -37,12 +37,12 @@ class Statistics:
     frequencies: Mapping[str, int]
 
     @property
-    def average(self) -> float:
+    def mean_length(self) -> float:
         """The mean number of terms in a chunk."""
         return max(self.tokens, 1) / max(self.chunks, 1)
 
 
-def quantised(lengths: Numbers) -> Numbers:
+def quantise_lengths(lengths: Numbers) -> Numbers:
     """Round lengths as tantivy stores them in a byte.
 
     Lengths are exact below 40; above, the first bit and the 3 bits after it are kept.
@@ -54,12 +54,12 @@ def quantised(lengths: Numbers) -> Numbers:
     return np.where(lengths < _EXACT, lengths, coarse)
 
 
-def norms(lengths: Numbers, average: float) -> Floats:
+def compute_norms(lengths: Numbers, average: float) -> Floats:
     """Compute the term that each quantised length adds to the denominator of the score."""
     return np.asarray(K1 * (1 - B + B * lengths / average), dtype=np.float64)
 
 
-def query_weights(terms: Mapping[str, int], statistics: Statistics) -> dict[str, float]:
+def compute_query_weights(terms: Mapping[str, int], statistics: Statistics) -> dict[str, float]:
     """Compute the largest share that each occurring term can give to a score; all are positive.
 
     Args:
@@ -67,13 +67,13 @@ def query_weights(terms: Mapping[str, int], statistics: Statistics) -> dict[str,
         statistics: The statistics of the whole index, whatever part of it is searched.
     """
     return {
-        term: terms[term] * (K1 + 1) * _inverse_frequency(statistics, count)
+        term: terms[term] * (K1 + 1) * _compute_inverse_frequency(statistics, count)
         for term in terms
         if (count := statistics.frequencies.get(term, 0))
     }
 
 
-def _inverse_frequency(statistics: Statistics, count: int) -> float:
+def _compute_inverse_frequency(statistics: Statistics, count: int) -> float:
     rarity = (statistics.chunks - count + 0.5) / (count + 0.5)
     # Tantivy adds in single precision, which changes the sum for terms that are nearly everywhere.
     return float(np.log(np.float32(1) + np.float32(rarity)))

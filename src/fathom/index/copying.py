@@ -7,13 +7,13 @@ import numpy as np
 
 from fathom.errors import RunError, UsageError
 from fathom.index.base import Entry, IndexReader, IndexStatus, IndexWriter, Matrix, Space
-from fathom.index.traces import KeptTrace, TraceStore
+from fathom.index.traces import StoredTrace, TraceStore
 
-AT_ONCE = 256
+BATCH_SIZE = 256
 
 
-def copy(
-    source: IndexReader, target: IndexWriter, beside: Callable[[], None] = lambda: None
+def copy_index(
+    source: IndexReader, target: IndexWriter, before_copy: Callable[[], None] = lambda: None
 ) -> IndexStatus:
     """Copy all content of one index to another and return the status of the copy.
 
@@ -32,16 +32,16 @@ def copy(
     """
     # Checked before anything is written, so that a refused copy changes nothing.
     _check_is_part(target, source)
-    beside()
+    before_copy()
     state = source.status()
-    target.lay_out([Space(name=item.name, identity=item.identity) for item in state.spaces])
-    ids = (summary.id for summary in source.documents())
-    while batch := list(islice(ids, AT_ONCE)):
-        places = [place for item in batch for place in source.places(item)]
-        target.put(list(_lacking(source, target, batch)), places)
+    target.create_spaces([Space(name=item.name, identity=item.identity) for item in state.spaces])
+    ids = (summary.id for summary in source.list_documents())
+    while batch := list(islice(ids, BATCH_SIZE)):
+        places = [place for item in batch for place in source.list_places(item)]
+        target.put(list(_find_missing_entries(source, target, batch)), places)
     # Places without a document (failures, files of corpora) belong to no batch.
-    target.put([], [place for place in source.sources("/") if place.document_id is None])
-    _rest(source, target)
+    target.put([], [place for place in source.list_sources("/") if place.document_id is None])
+    _copy_rest(source, target)
     copied = target.status()
     if copied.content != state.content:
         raise RunError(
@@ -52,50 +52,54 @@ def copy(
 
 def copy_traces(source: TraceStore, target: TraceStore) -> None:
     """Copy traces and feedback that the target does not hold yet."""
-    judged = {feedback.trace_id for feedback in target.feedback()}
-    target.take(
+    judged = {feedback.trace_id for feedback in target.list_feedback()}
+    target.import_records(
         record
-        for record in source.records()
-        if isinstance(record, KeptTrace) or record.feedback.trace_id not in judged
+        for record in source.export_records()
+        if isinstance(record, StoredTrace) or record.feedback.trace_id not in judged
     )
 
 
 def _check_is_part(target: IndexReader, source: IndexReader) -> None:
-    for summary in target.documents():
-        copied, original = target.entry(summary.id), source.entry(summary.id)
-        if copied is not None and (original is None or _text(copied) != _text(original)):
+    for summary in target.list_documents():
+        copied, original = target.get_entry(summary.id), source.get_entry(summary.id)
+        if copied is not None and (
+            original is None or _get_content(copied) != _get_content(original)
+        ):
             raise UsageError(
                 "the index to copy to already holds documents that the other one does not hold, or "
                 f"not just so ({summary.path}); choose another one"
             )
 
 
-def _text(entry: Entry) -> tuple[object, ...]:
+def _get_content(entry: Entry) -> tuple[object, ...]:
     return entry.document, entry.chunks, entry.digest
 
 
-def _lacking(source: IndexReader, target: IndexReader, ids: list[str]) -> Iterator[Entry]:
+def _find_missing_entries(
+    source: IndexReader, target: IndexReader, ids: list[str]
+) -> Iterator[Entry]:
     """Yield the entries of these documents that the target lacks, with all their vectors."""
     for document_id in ids:
-        original, copied = source.entry(document_id), target.entry(document_id)
+        original, copied = source.get_entry(document_id), target.get_entry(document_id)
         if original is not None and (copied is None or not _has_vectors(copied, original)):
             yield original
 
 
 def _has_vectors(copied: Entry, original: Entry) -> bool:
-    needed, present = _vectors(original), _vectors(copied)
+    needed, present = _collect_vectors(original), _collect_vectors(copied)
     return all(name in present and np.array_equal(present[name], needed[name]) for name in needed)
 
 
-def _vectors(entry: Entry) -> Mapping[str, Matrix]:
+def _collect_vectors(entry: Entry) -> Mapping[str, Matrix]:
     main = {} if entry.vectors is None else {"": entry.vectors}
     return {**main, **entry.more}
 
 
-def _rest(source: IndexReader, target: IndexWriter) -> None:
-    target.set_roots(list(dict.fromkeys([*target.roots(), *source.roots()])))
-    existing = target.calibrations()
-    for strategy, data in source.calibrations().items():
+def _copy_rest(source: IndexReader, target: IndexWriter) -> None:
+    target.set_roots(list(dict.fromkeys([*target.get_roots(), *source.get_roots()])))
+    existing = target.get_calibrations()
+    for strategy, data in source.get_calibrations().items():
         if strategy not in existing:
             target.keep_calibration(strategy, data)
     target.optimize()

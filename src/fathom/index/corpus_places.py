@@ -10,17 +10,17 @@ from fathom.documents.base import ParsedDocument, ParseRefusal, RecordFailure
 from fathom.documents.disk_set import DiskSet
 from fathom.documents.record_ids import is_file_id, name_record
 from fathom.index.base import IndexReader, SourceRecord
-from fathom.index.places import paged
-from fathom.index.workers.work import line_place, record_place
+from fathom.index.places import iterate_sources
+from fathom.index.workers.work import build_line_place, build_record_place
 
-AGAIN = "its _id occurs before in the file; the first one counts"
+DUPLICATE_ID = "its _id occurs before in the file; the first one counts"
 
 
-def place_of(part: ParsedDocument | RecordFailure, file: str) -> str:
+def build_place(part: ParsedDocument | RecordFailure, file: str) -> str:
     """Return the place of an item of a corpus file: that of its `_id`, if one was read."""
     if isinstance(part, RecordFailure) and part.record is None:
-        return line_place(file, part.line)
-    return record_place(file, part.record)
+        return build_line_place(file, part.line)
+    return build_record_place(file, part.record)
 
 
 def find_file(index: IndexReader, place: str, document_id: str) -> str:
@@ -34,8 +34,8 @@ def find_file(index: IndexReader, place: str, document_id: str) -> str:
         document_id: The document's id.
     """
     # Searching for `#` would fail, because file names and ids may both contain it.
-    file = place.removesuffix(record_place("", document_id))
-    source = index.source(file) if file != place else None
+    file = place.removesuffix(build_record_place("", document_id))
+    source = index.get_source(file) if file != place else None
     return file if source is not None and source.is_corpus else place
 
 
@@ -45,7 +45,7 @@ def check_record_places(index: IndexReader, file: str) -> None:
     Raises:
         ParseRefusal: Naming the other file.
     """
-    for source in paged(index, file):
+    for source in iterate_sources(index, file):
         if source.path.startswith(f"{file}#") and _is_file(source, file):
             raise ParseRefusal(
                 "failed", f"{source.path} has the name of a record of it; rename one"
@@ -56,7 +56,7 @@ def _is_file(source: SourceRecord, file: str) -> bool:
     """Return whether a place is a file of its own, not a record of this file."""
     if source.document_id is None:
         return source.is_corpus
-    return source.path != record_place(file, source.document_id)
+    return source.path != build_record_place(file, source.document_id)
 
 
 def has_file_id(place: str, document_id: str) -> bool:
@@ -64,22 +64,22 @@ def has_file_id(place: str, document_id: str) -> bool:
 
     Earlier versions stored records so, as `record_ids` says.
     """
-    return is_file_id(document_id) and place.endswith(record_place("", document_id))
+    return is_file_id(document_id) and place.endswith(build_record_place("", document_id))
 
 
 def rename_record(record: SourceRecord) -> SourceRecord:
     """Return a record with the id and the place that this version gives it."""
     if record.document_id is None or not has_file_id(record.path, record.document_id):
         return record
-    file = record.path.removesuffix(record_place("", record.document_id))
+    file = record.path.removesuffix(build_record_place("", record.document_id))
     name = name_record(record.document_id)
-    return replace(record, path=record_place(file, name), document_id=name)
+    return replace(record, path=build_record_place(file, name), document_id=name)
 
 
 def is_renamed(index: IndexReader, record: SourceRecord) -> bool:
     """Return whether a record of an earlier version is stored under its present name, too."""
     renamed = rename_record(record)
-    source = index.source(renamed.path) if renamed != record else None
+    source = index.get_source(renamed.path) if renamed != record else None
     return source is not None and source.document_id is not None
 
 
@@ -103,14 +103,14 @@ class CorpusPlaces:
         self._others.add(place)
         return place
 
-    def put_off(self, place: str, failure: RecordFailure) -> None:
+    def defer(self, place: str, failure: RecordFailure) -> None:
         """Add the place of a line with an `_id`, and the reason why it gives no record."""
         self.add(place)
         line = f"{failure.line:015}"  # leading zeros make the texts sort by number
         fields = [place, line, failure.record, failure.outcome, failure.reason]
         self._unread.add(json.dumps(fields))
 
-    def unread(self) -> Iterator[tuple[str, RecordFailure, bool]]:
+    def iterate_unread(self) -> Iterator[tuple[str, RecordFailure, bool]]:
         """Yield the deferred lines: place, reason, and whether only this line has the place.
 
         Otherwise a record has the place, or another line with this `_id`.

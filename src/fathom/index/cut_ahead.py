@@ -5,23 +5,23 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from fathom.documents.base import ParsedDocument, ParseRefusal, RecordFailure
-from fathom.index.workers.base import Cut, CutRecords, Done, Lost, Pool
+from fathom.index.workers.base import ChunkedText, CutRecordsTask, LostTask, TaskResult, WorkerPool
 
-MOST_RECORDS = 64
-MOST_CHARS = 100_000
+MAX_RECORDS = 64
+MAX_CHARS = 100_000
 """The largest number of characters in a worker's task."""
 
-Part = ParsedDocument | RecordFailure
-Found = Cut | ParseRefusal | None
+CorpusItem = ParsedDocument | RecordFailure
+CutOutcome = ChunkedText | ParseRefusal | None
 """The chunks of a record, or why it cannot be cut; `None` if no worker got it."""
 
 
 def cut_ahead(
-    parts: Iterable[Part],
+    items: Iterable[CorpusItem],
     place: str,
-    pool: Pool | None,
+    pool: WorkerPool | None,
     is_wanted: Callable[[ParsedDocument], bool],
-) -> Iterator[tuple[Part, Found]]:
+) -> Iterator[tuple[CorpusItem, CutOutcome]]:
     """Yield the items in their order, each with what a worker made of it.
 
     Args:
@@ -34,12 +34,14 @@ def cut_ahead(
         ParseRefusal: If reading `parts` raises it; the items before it come first.
     """
     if pool is None:
-        yield from ((item, None) for item in parts)
+        yield from ((item, None) for item in items)
         return
     ahead: deque[_Block] = deque()
-    for task, result in pool.in_order(_tasks(_blocks(parts, is_wanted), place, ahead)):
+    for task, result in pool.run_in_order(
+        _build_tasks(_build_blocks(items, is_wanted), place, ahead)
+    ):
         block = ahead.popleft()
-        yield from block.with_cuts(_cuts(pool, task, result))
+        yield from block.pair_with_outcomes(_collect_outcomes(pool, task, result))
         if block.refused is not None:
             raise block.refused
 
@@ -48,35 +50,39 @@ def cut_ahead(
 class _Block:
     """Successive items, the records among them to cut, and the refusal that ended the file."""
 
-    parts: list[Part] = field(default_factory=list)
-    wanted: list[ParsedDocument] = field(default_factory=list)
+    items: list[CorpusItem] = field(default_factory=list)
+    to_cut: list[ParsedDocument] = field(default_factory=list)
     chars: int = 0
     refused: ParseRefusal | None = None
 
     @property
     def is_full(self) -> bool:
-        return len(self.parts) >= MOST_RECORDS or self.chars >= MOST_CHARS
+        return len(self.items) >= MAX_RECORDS or self.chars >= MAX_CHARS
 
-    def add(self, item: Part, *, is_wanted: bool) -> None:
-        self.parts.append(item)
+    def add(self, item: CorpusItem, *, is_wanted: bool) -> None:
+        self.items.append(item)
         if isinstance(item, ParsedDocument):
             self.chars += len(item.text)
         if isinstance(item, ParsedDocument) and is_wanted:
-            self.wanted.append(item)
+            self.to_cut.append(item)
 
-    def with_cuts(self, cuts: Iterable[Cut | ParseRefusal]) -> Iterator[tuple[Part, Found]]:
+    def pair_with_outcomes(
+        self, cuts: Iterable[ChunkedText | ParseRefusal]
+    ) -> Iterator[tuple[CorpusItem, CutOutcome]]:
         """Yield the items, with the outcome of those that were to be cut."""
         # By identity: equal records are different items, and each has its own outcome.
-        outcomes, ids = iter(cuts), set(map(id, self.wanted))
-        for item in self.parts:
+        outcomes, ids = iter(cuts), set(map(id, self.to_cut))
+        for item in self.items:
             yield item, next(outcomes) if id(item) in ids else None
 
 
-def _blocks(parts: Iterable[Part], is_wanted: Callable[[ParsedDocument], bool]) -> Iterator[_Block]:
+def _build_blocks(
+    items: Iterable[CorpusItem], is_wanted: Callable[[ParsedDocument], bool]
+) -> Iterator[_Block]:
     """Yield all items in blocks; a refusal ends the last block."""
     block = _Block()
     try:
-        for item in parts:
+        for item in items:
             block.add(item, is_wanted=isinstance(item, ParsedDocument) and is_wanted(item))
             if block.is_full:
                 yield block
@@ -86,22 +92,28 @@ def _blocks(parts: Iterable[Part], is_wanted: Callable[[ParsedDocument], bool]) 
     yield block
 
 
-def _tasks(blocks: Iterable[_Block], place: str, ahead: deque[_Block]) -> Iterator[CutRecords]:
+def _build_tasks(
+    blocks: Iterable[_Block], place: str, ahead: deque[_Block]
+) -> Iterator[CutRecordsTask]:
     """Yield a task for each block, also if it has no record to cut: so few are in `ahead`."""
     for block in blocks:
         ahead.append(block)
-        yield CutRecords(place, tuple(block.wanted))
+        yield CutRecordsTask(place, tuple(block.to_cut))
 
 
-def _cuts(pool: Pool, task: CutRecords, result: Done) -> Iterator[Cut | ParseRefusal]:
+def _collect_outcomes(
+    pool: WorkerPool, task: CutRecordsTask, result: TaskResult
+) -> Iterator[ChunkedText | ParseRefusal]:
     """Yield the outcome of each record; if no worker survives them, cut them one by one."""
     if isinstance(result, tuple):
         yield from result
     elif len(task.records) != 1:
-        for single_task, single_result in pool.in_order(
-            CutRecords(task.place, (record,)) for record in task.records
+        for single_task, single_result in pool.run_in_order(
+            CutRecordsTask(task.place, (record,)) for record in task.records
         ):
-            yield from _cuts(pool, single_task, single_result)
+            yield from _collect_outcomes(pool, single_task, single_result)
     else:
-        reason = result.told if isinstance(result, Lost) else "its worker returned nothing"
+        reason = (
+            result.final_reason if isinstance(result, LostTask) else "its worker returned nothing"
+        )
         yield ParseRefusal("failed", reason)

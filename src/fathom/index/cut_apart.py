@@ -5,21 +5,28 @@ from pathlib import Path
 
 from fathom.documents.base import ParseRefusal
 from fathom.documents.chunking.base import Chunker
-from fathom.index.workers.base import Cut, CutDocument, Done, Lost, Pool, Workers
+from fathom.index.workers.base import (
+    ChunkedText,
+    CutDocumentTask,
+    LostTask,
+    TaskResult,
+    WorkerPool,
+    Workers,
+)
 from fathom.index.workers.cutting import cut_document
 from fathom.types import Chunk, Document
 
-NEAR_CHARS = 10_000
+MAX_INLINE_CHARS = 10_000
 """Up to this length cutting a document here takes less time than starting a process."""
 
 
-class CutApart:
+class IsolatedChunker:
     """A `Chunker` that refuses a document which takes too long to cut.
 
     Use it from one thread, and close it in the end.
     """
 
-    def __init__(self, chunker: Chunker, start: Callable[[], Workers]) -> None:
+    def __init__(self, chunker: Chunker, start_workers: Callable[[], Workers]) -> None:
         """Create the chunker; a process is started for the first long document.
 
         Args:
@@ -27,7 +34,7 @@ class CutApart:
             start: Starts a worker that cuts long ones in the same way.
         """
         self._chunker = chunker
-        self._start = start
+        self._start_workers = start_workers
         self._workers: Workers | None = None
 
     @property
@@ -42,21 +49,23 @@ class CutApart:
             ParseRefusal: If the document cannot be cut, or not in the time that its length allows.
             FathomError: If no worker can cut it.
         """
-        if len(document.text) <= NEAR_CHARS:
+        if len(document.text) <= MAX_INLINE_CHARS:
             return cut_document(self._chunker, document)
-        ((_, result),) = Pool(self._start_once()).in_order([CutDocument(document)])
+        ((_, result),) = WorkerPool(self._ensure_workers()).run_in_order(
+            [CutDocumentTask(document)]
+        )
         return _take_chunks(result)
 
-    def expect(self, paths: Iterable[Path]) -> None:
+    def prepare_for(self, paths: Iterable[Path]) -> None:
         """Start the worker now if one of these files may be a long document."""
         # The process starts while the file is still read and parsed.
-        if any(path.is_file() and path.stat().st_size > NEAR_CHARS for path in paths):
-            self._start_once()
+        if any(path.is_file() and path.stat().st_size > MAX_INLINE_CHARS for path in paths):
+            self._ensure_workers()
 
-    def _start_once(self) -> Workers:
+    def _ensure_workers(self) -> Workers:
         """Return the worker, and start it first if needed."""
         if self._workers is None:
-            self._workers = self._start()
+            self._workers = self._start_workers()
         return self._workers
 
     def close(self) -> None:
@@ -66,16 +75,17 @@ class CutApart:
             self._workers = None
 
 
-def _take_chunks(result: Done) -> tuple[Chunk, ...]:
+def _take_chunks(result: TaskResult) -> tuple[Chunk, ...]:
     """Return the chunks in a result.
 
     Raises:
         ParseRefusal: If there are none.
     """
-    if isinstance(result, Cut):
+    if isinstance(result, ChunkedText):
         return result.chunks
     if isinstance(result, ParseRefusal):
         raise result
     raise ParseRefusal(
-        "failed", result.told if isinstance(result, Lost) else "its worker returned nothing"
+        "failed",
+        result.final_reason if isinstance(result, LostTask) else "its worker returned nothing",
     )

@@ -26,7 +26,7 @@ class Database(Protocol):
         """Return whether the database may already hold anything."""
         ...
 
-    def ask(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+    def execute(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Run one statement and return its rows.
 
         Raises:

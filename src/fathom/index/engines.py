@@ -13,21 +13,21 @@ from fathom.errors import UsageError
 from fathom.index.base import IndexReader, IndexWriter
 from fathom.index.database import Database
 from fathom.index.embedded.database import FileDatabase
-from fathom.index.embedded.traces import FILE, move_traces, open_traces, trace_findings
+from fathom.index.embedded.traces import FILE, move_traces, open_traces, verify_trace_file
 from fathom.index.traces import MAX_BYTES, TraceStore
 
 if TYPE_CHECKING:  # users of the embedded index need no other engine's libraries
     from fathom.index.postgres.address import Address
-    from fathom.index.postgres.legs import Legs
-    from fathom.index.postgres.room import Shared
+    from fathom.index.postgres.legs import SearchBackend
+    from fathom.index.postgres.room import SharedConnections
     from fathom.index.postgres.traces import PostgresTraces
     from fathom.index.postgres.uploads import Uploads
     from fathom.index.qdrant.address import QdrantAddress
 
-EMBEDDED = "embedded:"
-SERVERS = ("postgresql://", "postgres://")
-LEGS = "+qdrant:"
-Rebuilding = AbstractContextManager[tuple[IndexWriter, IndexReader | None]]
+EMBEDDED_SCHEME = "embedded:"
+SERVER_SCHEMES = ("postgresql://", "postgres://")
+QDRANT_MARK = "+qdrant:"
+RebuildContext = AbstractContextManager[tuple[IndexWriter, IndexReader | None]]
 
 
 class Index(Protocol):
@@ -41,7 +41,7 @@ class Index(Protocol):
         """Open the index for writing, as `testing.IndexConformance.open_writer` tells."""
         ...
 
-    def rebuilding(self, identity: Mapping[str, str], roots: Sequence[str]) -> Rebuilding:
+    def rebuild(self, identity: Mapping[str, str], roots: Sequence[str]) -> RebuildContext:
         """Open a writer of a new index, which replaces the old one at the end of the block.
 
         Args:
@@ -53,11 +53,11 @@ class Index(Protocol):
         """
         ...
 
-    def stamp(self) -> Hashable:
+    def get_stamp(self) -> Hashable:
         """Return a value that changes when another index takes this place; quick."""
         ...
 
-    def writer(self) -> str:
+    def describe_writer(self) -> str:
         """Return a description of the process that holds the write lock; `""` for none."""
         ...
 
@@ -80,7 +80,7 @@ class Index(Protocol):
         """
         ...
 
-    def trace_findings(self) -> list[str]:
+    def verify_traces(self) -> list[str]:
         """Return a line for each fault of the traces; empty when they are sound."""
         ...
 
@@ -89,7 +89,7 @@ class Index(Protocol):
         """The place of the traces, without secrets."""
         ...
 
-    def database(self, file: str, tables: Sequence[str]) -> Database:
+    def open_database(self, file: str, tables: Sequence[str]) -> Database:
         """Open the tables of a server beside the index.
 
         Args:
@@ -103,11 +103,11 @@ class Index(Protocol):
         """Return whether several machines may fill and search the index."""
         ...
 
-    def uploads(self) -> "Uploads | None":
+    def open_uploads(self) -> "Uploads | None":
         """Return the store of uploaded files; `None` if they lie in a folder of this machine."""
         ...
 
-    def sent_on_disk(self) -> AbstractContextManager[None]:
+    def fetch_uploads(self) -> AbstractContextManager[None]:
         """Keep the uploaded files on this disk while the block reads the sources again.
 
         Raises:
@@ -142,12 +142,12 @@ class EmbeddedIndex:
         )
 
     @contextmanager
-    def rebuilding(
+    def rebuild(
         self, identity: Mapping[str, str], roots: Sequence[str]
     ) -> Iterator[tuple[IndexWriter, IndexReader | None]]:
         """Open a writer of a new index, which replaces the old one at the end of the block."""
         from fathom.index.embedded.opening import open_writer
-        from fathom.index.embedded.rebuild import rebuilding
+        from fathom.index.embedded.rebuild import rebuild_index
         from fathom.index.embedded.writer import EmbeddedWriter
 
         def open_at(directory: Path) -> EmbeddedWriter:
@@ -158,20 +158,20 @@ class EmbeddedIndex:
                 ann_from_chunks=self.ann_from_chunks,
             )
 
-        with rebuilding(self.directory, roots, open_at) as session:
+        with rebuild_index(self.directory, roots, open_at) as session:
             yield session.writer, session.before
 
-    def stamp(self) -> Hashable:
+    def get_stamp(self) -> Hashable:
         """Return a value that changes when another index takes this place."""
-        from fathom.index.embedded.opening import stamp_of
+        from fathom.index.embedded.opening import read_stamp
 
-        return stamp_of(self.directory)
+        return read_stamp(self.directory)
 
-    def writer(self) -> str:
+    def describe_writer(self) -> str:
         """Return a description of the process that holds the write lock; `""` for none."""
-        from fathom.index.embedded.opening import writer_at
+        from fathom.index.embedded.opening import describe_writer
 
-        return writer_at(self.directory)
+        return describe_writer(self.directory)
 
     def verify(self, *, fix: bool = False) -> list[str]:
         """Return a line for each fault; with `fix` make all derived data anew first."""
@@ -187,11 +187,11 @@ class EmbeddedIndex:
         """Open the store of traces and of feedback on them."""
         return open_traces(self.directory, max_bytes=max_bytes)
 
-    def trace_findings(self) -> list[str]:
+    def verify_traces(self) -> list[str]:
         """Return a line for each fault of the traces."""
-        return trace_findings(self.directory / FILE)
+        return verify_trace_file(self.directory / FILE)
 
-    def database(self, file: str, tables: Sequence[str]) -> Database:
+    def open_database(self, file: str, tables: Sequence[str]) -> Database:
         """Open a SQLite file of tables in the directory."""
         return FileDatabase(self.directory / file, tables)
 
@@ -200,11 +200,11 @@ class EmbeddedIndex:
         """Return False: an embedded index belongs to one machine."""
         return False
 
-    def uploads(self) -> "Uploads | None":
+    def open_uploads(self) -> "Uploads | None":
         """Return `None`: uploaded files lie in a folder of this machine."""
         return None
 
-    def sent_on_disk(self) -> AbstractContextManager[None]:
+    def fetch_uploads(self) -> AbstractContextManager[None]:
         """Do nothing: uploaded files lie on this disk already."""
         return nullcontext()
 
@@ -229,43 +229,43 @@ class PostgresIndex:
     """
 
     address: "Address"
-    shared: "Shared"
-    beside: Path | None = None
+    shared: "SharedConnections"
+    old_traces: Path | None = None
     qdrant: "QdrantAddress | None" = None
 
     def open_reader(self, expected_identity: Mapping[str, str] | None = None) -> IndexReader:
         """Open the index on the server for reading."""
         from fathom.index.postgres.opening import open_reader
 
-        return open_reader(self.address, expected_identity, self._legs())
+        return open_reader(self.address, expected_identity, self._open_backend())
 
     def open_writer(self, identity: Mapping[str, str] | None) -> IndexWriter:
         """Open the index on the server for writing."""
         from fathom.index.postgres.opening import open_writer
 
-        return open_writer(self.address, identity, self._legs())
+        return open_writer(self.address, identity, self._open_backend())
 
-    def rebuilding(self, identity: Mapping[str, str], roots: Sequence[str]) -> Rebuilding:
+    def rebuild(self, identity: Mapping[str, str], roots: Sequence[str]) -> RebuildContext:
         """Open a writer of a new index, which replaces the old one at the end of the block."""
-        from fathom.index.postgres.opening import rebuilding
+        from fathom.index.postgres.opening import rebuild
 
-        return rebuilding(self.address, identity, roots, self._legs())
+        return rebuild(self.address, identity, roots, self._open_backend())
 
-    def _legs(self) -> "Legs | None":
+    def _open_backend(self) -> "SearchBackend | None":
         if self.qdrant is None:
             return None
         from fathom.index.qdrant.client import QdrantClient
-        from fathom.index.qdrant.legs import QdrantLegs
+        from fathom.index.qdrant.legs import QdrantBackend
 
-        return QdrantLegs(QdrantClient(self.qdrant))
+        return QdrantBackend(QdrantClient(self.qdrant))
 
-    def stamp(self) -> Hashable:
+    def get_stamp(self) -> Hashable:
         """Return a value that changes when another index takes this place."""
-        from fathom.index.postgres.opening import stamp_of
+        from fathom.index.postgres.opening import read_stamp
 
-        return stamp_of(self.shared.to(self.address), self.address.workspace)
+        return read_stamp(self.shared.get_connections(self.address), self.address.workspace)
 
-    def writer(self) -> str:
+    def describe_writer(self) -> str:
         """Return `""`: several processes may write at once."""
         return ""
 
@@ -274,61 +274,65 @@ class PostgresIndex:
         from fathom.index.postgres.opening import open_reader, open_writer
 
         if fix:
-            with open_writer(self.address, None, self._legs()) as writer:
-                writer.remake_legs()
-        with open_reader(self.address, None, self._legs()) as reader:
-            return reader.findings()
+            with open_writer(self.address, None, self._open_backend()) as writer:
+                writer.rebuild_backend()
+        with open_reader(self.address, None, self._open_backend()) as reader:
+            return reader.list_findings()
 
     def has_traces(self) -> bool:
         """Return whether the server has tables of traces."""
         from fathom.index.postgres.traces import has_traces
 
-        return has_traces(self.shared.to(self.address))
+        return has_traces(self.shared.get_connections(self.address))
 
     def open_traces(self, *, max_bytes: int) -> TraceStore:
         """Open the store of traces and of feedback on them.
 
         Traces that an older version kept on this machine move to the server.
         """
-        store = self._traces(max_bytes)
-        if self.beside is not None:
-            move_traces(self.beside, store)
+        store = self._open_traces(max_bytes)
+        if self.old_traces is not None:
+            move_traces(self.old_traces, store)
         return store
 
-    def _traces(self, max_bytes: int = MAX_BYTES) -> "PostgresTraces":
-        from fathom.index.postgres.room import open_room
-        from fathom.index.postgres.traces import SINCE, PostgresTraces
+    def _open_traces(self, max_bytes: int = MAX_BYTES) -> "PostgresTraces":
+        from fathom.index.postgres.room import open_tables
+        from fathom.index.postgres.traces import MIN_LAYOUT, PostgresTraces
 
-        room = open_room(self.shared.to(self.address), self.address, since=SINCE)
+        room = open_tables(
+            self.shared.get_connections(self.address), self.address, min_layout=MIN_LAYOUT
+        )
         return PostgresTraces(room, max_bytes=max_bytes)
 
-    def trace_findings(self) -> list[str]:
+    def verify_traces(self) -> list[str]:
         """Return a line for each fault of the traces."""
-        return list(self._traces().findings())
+        return list(self._open_traces().list_findings())
 
-    def database(self, file: str, tables: Sequence[str]) -> Database:  # noqa: ARG002 - the server has the tables
+    def open_database(self, file: str, tables: Sequence[str]) -> Database:  # noqa: ARG002 - the server has the tables
         """Open the server's tables of the workspace."""
         from fathom.index.postgres.database import ServerDatabase
 
-        return ServerDatabase(self.shared.to(self.address), self.address)
+        return ServerDatabase(self.shared.get_connections(self.address), self.address)
 
     @property
     def is_shared(self) -> bool:
         """Return True: several machines may use a server."""
         return True
 
-    def uploads(self) -> "Uploads":
+    def open_uploads(self) -> "Uploads":
         """Return the uploaded files of the workspace."""
         from fathom.index.postgres.database import ServerDatabase
         from fathom.index.postgres.uploads import Uploads
 
-        return Uploads(ServerDatabase(self.shared.to(self.address), self.address))
+        return Uploads(ServerDatabase(self.shared.get_connections(self.address), self.address))
 
     @contextmanager
-    def sent_on_disk(self) -> Iterator[None]:
+    def fetch_uploads(self) -> Iterator[None]:
         """Keep the uploaded files on this disk while the block lasts."""
-        uploads = self.uploads()
-        with uploads.on_disk({upload.name: Path(upload.path) for upload in uploads.all()}):
+        uploads = self.open_uploads()
+        with uploads.fetch_files(
+            {upload.name: Path(upload.path) for upload in uploads.list_uploads()}
+        ):
             yield
 
     @property
@@ -340,14 +344,14 @@ class PostgresIndex:
         return str(self.address)
 
 
-def index_at(
+def locate_index(
     url: str,
     directory: Path,
     *,
-    embedded: Callable[[Path], Index] = EmbeddedIndex,
+    make_embedded: Callable[[Path], Index] = EmbeddedIndex,
     qdrant_key_env: str = "",
     offline: bool = False,
-    shared: "Callable[[], Shared] | None" = None,
+    get_shared: "Callable[[], SharedConnections] | None" = None,
 ) -> Index:
     """Return the index that a URL names.
 
@@ -364,57 +368,60 @@ def index_at(
         UsageError: If the URL is malformed, needs a package that is not installed, or needs a
             connection that must not be opened.
     """
-    if not url.startswith(SERVERS):
-        return embedded(Path(url.removeprefix(EMBEDDED)) if url else directory)
+    if not url.startswith(SERVER_SCHEMES):
+        return make_embedded(Path(url.removeprefix(EMBEDDED_SCHEME)) if url else directory)
     # Imported here, so that embedded indexes load nothing of PostgreSQL.
     from fathom.index.postgres.address import Address
 
-    address = Address.of(url)
+    address = Address.from_url(url)
     if offline and not address.is_near:
         raise UsageError(f"offline: {address} would need a connection; choose another --index")
     # Checked before the import, so that the message can name the command that installs the driver.
     if find_spec("psycopg") is None:
-        extra = "qdrant" if address.legs else "postgres"
+        extra = "qdrant" if address.backend_url else "postgres"
         raise UsageError(f"{address} needs more: pip install 'fathom-qa[{extra}]'")
-    old_traces, connections = side_directory(url, directory), shared() if shared else new_shared()
-    if not address.legs:
+    old_traces, connections = (
+        locate_side_directory(url, directory),
+        get_shared() if get_shared else create_shared_connections(),
+    )
+    if not address.backend_url:
         return PostgresIndex(address, connections, old_traces)
-    from fathom.index.qdrant.address import qdrant_address
+    from fathom.index.qdrant.address import parse_qdrant_address
 
-    qdrant = qdrant_address(address.legs, key_env=qdrant_key_env, offline=offline)
+    qdrant = parse_qdrant_address(address.backend_url, key_env=qdrant_key_env, offline=offline)
     return PostgresIndex(address, connections, old_traces, qdrant)
 
 
-def new_shared() -> "Shared":
+def create_shared_connections() -> "SharedConnections":
     """Return an empty set of connections for the workspaces of a server to share."""
-    from fathom.index.postgres.room import Shared
+    from fathom.index.postgres.room import SharedConnections
 
-    return Shared()
+    return SharedConnections()
 
 
-def place_of(name: str) -> dict[str, object]:
+def make_index_settings(name: str) -> dict[str, object]:
     """Return the settings of an index that is named by its URL or its folder."""
-    if name.startswith(SERVERS):
+    if name.startswith(SERVER_SCHEMES):
         return {"url": name}
-    return {"url": "", "directory": Path(name.removeprefix(EMBEDDED))}
+    return {"url": "", "directory": Path(name.removeprefix(EMBEDDED_SCHEME))}
 
 
-def side_directory(url: str, directory: Path) -> Path:
+def locate_side_directory(url: str, directory: Path) -> Path:
     """Return the folder for an index's files on this machine.
 
     For an embedded index that is its own folder. An index on a server has one below `directory`.
     """
-    if not url.startswith(SERVERS):
-        return Path(url.removeprefix(EMBEDDED)) if url else directory
-    server_url, _, _ = url.partition(LEGS)
+    if not url.startswith(SERVER_SCHEMES):
+        return Path(url.removeprefix(EMBEDDED_SCHEME)) if url else directory
+    server_url, _, _ = url.partition(QDRANT_MARK)
     # The hash leaves out the password, so that a new password keeps the folder, and it leaves out
     # Qdrant, which traces and tables do not depend on.
-    return directory / "servers" / sha256(shown(server_url).encode()).hexdigest()[:16]
+    return directory / "servers" / sha256(redact_url(server_url).encode()).hexdigest()[:16]
 
 
-def in_workspace(url: str, name: str) -> str:
+def switch_workspace(url: str, name: str) -> str:
     """Return the URL of another workspace of the same server."""
-    server_url, mark, legs = url.partition(LEGS)
+    server_url, mark, legs = url.partition(QDRANT_MARK)
     split_url = urlsplit(server_url)
     query = [(key, value) for key, value in parse_qsl(split_url.query) if key != "workspace"]
     return (
@@ -422,8 +429,8 @@ def in_workspace(url: str, name: str) -> str:
     )
 
 
-def shown(url: str) -> str:
+def redact_url(url: str) -> str:
     """Return a URL without its password."""
-    from fathom.index.postgres.address import shown as redact_server_url
+    from fathom.index.postgres.address import redact_url as redact_server_url
 
     return redact_server_url(url)

@@ -4,10 +4,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Literal, Self
 
-from fathom.jsonable import Json, canonical, digest
+from fathom.jsonable import Json, dump_canonical, hash_text
 from fathom.types import Filter
 
-Said = Literal["right", "wrong", "answer"]
+FeedbackKind = Literal["right", "wrong", "answer"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,7 +16,7 @@ class Feedback:
 
     Attributes:
         trace_id: The id of the run's trace.
-        key: The key of the question, from `key_of`.
+        key: The key of the question, from `compute_question_key`.
         said: The kind of feedback: the answer was right, it was wrong, or another answer is right.
         answer: The right answer, if the person gave it.
         right: Whether the run's answer was right; `None` if the run gave none.
@@ -35,7 +35,7 @@ class Feedback:
     key: str
     question: str
     strategy: str
-    said: Said
+    said: FeedbackKind
     answer: str = ""
     right: bool | None = None
     signals: Mapping[str, float] = field(default_factory=dict)
@@ -54,9 +54,11 @@ class Feedback:
         return cls(**fields)
 
 
-def key_of(question: str, filters: Sequence[Filter] = ()) -> str:
+def compute_question_key(question: str, filters: Sequence[Filter] = ()) -> str:
     """Compute the key of a question, which ignores capitals, spaces and the last mark."""
     # Casefolded, since people type the same question with and without capitals.
     words = " ".join(question.casefold().split()).rstrip(" ?.!")
-    conditions = sorted(canonical([filter_.key, filter_.op, filter_.value]) for filter_ in filters)
-    return digest(canonical([words, conditions]))[:32]
+    conditions = sorted(
+        dump_canonical([filter_.key, filter_.op, filter_.value]) for filter_ in filters
+    )
+    return hash_text(dump_canonical([words, conditions]))[:32]

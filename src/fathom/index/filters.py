@@ -23,14 +23,14 @@ KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,63}", re.ASCII)
 _DATE = re.compile(r"\d{4}-\d\d(-\d\d)?", re.ASCII)
 
 Kind = Literal["text", "number", "bool"]
-Bound = str | int | float
-Part = tuple[str, list[Bound]]
+BoundValue = str | int | float
+SqlCondition = tuple[str, list[BoundValue]]
 """A condition in SQL and the values that it binds."""
 Numbers = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
-class Allowed:
+class SearchScope:
     """The numbers of the chunks and documents that filters let through, ascending."""
 
     chunks: Numbers
@@ -40,11 +40,11 @@ class Allowed:
 class Dialect(Protocol):
     """The SQL conditions of an engine over its table `documents`; keys are checked before."""
 
-    def compared(self, key: str, kind: Kind, op: str, value: Bound) -> Part:
+    def compare(self, key: str, kind: Kind, op: str, value: BoundValue) -> SqlCondition:
         """Write the condition that the stored value is of this kind and compares so."""
         ...
 
-    def dated(self, key: str, op: str, value: str, *, or_text: bool) -> Part:
+    def compare_date(self, key: str, op: str, value: str, *, or_text: bool) -> SqlCondition:
         """Write the condition that the stored date, cut to the value's length, compares so.
 
         Args:
@@ -55,12 +55,12 @@ class Dialect(Protocol):
         """
         ...
 
-    def prefixed(self, key: str, value: str) -> Part:
+    def match_prefix(self, key: str, value: str) -> SqlCondition:
         """Write the condition that the stored value is a text that begins so."""
         ...
 
 
-def compile_filters(filters: Sequence[Filter], dialect: Dialect) -> tuple[str, list[Bound]]:
+def compile_filters(filters: Sequence[Filter], dialect: Dialect) -> tuple[str, list[BoundValue]]:
     """Compile filters to a condition over the table `documents` and its bound values.
 
     Texts compare by code point, numbers by value whatever their kind, `False < True`. A stored date
@@ -76,23 +76,23 @@ def compile_filters(filters: Sequence[Filter], dialect: Dialect) -> tuple[str, l
     return condition, [value for _, values in conditions for value in values]
 
 
-def _compile(condition: Filter, dialect: Dialect) -> Part:
+def _compile(condition: Filter, dialect: Dialect) -> SqlCondition:
     if not KEY.fullmatch(condition.key):
         raise UsageError(
             f"filter key {condition.key!r}: use letters, digits, underscores and hyphens, at "
             "most 64; `fathom status` lists the keys"
         )
     if condition.op == "in":
-        return _any_of(condition, dialect)
+        return _compile_any(condition, dialect)
     if condition.op == "prefix":
-        return _prefix(condition, dialect)
+        return _compile_prefix(condition, dialect)
     if condition.op not in COMPARISONS:
         raise UsageError(f"filter operator {condition.op!r}: use = != < <= > >= in prefix")
-    value = _scalar(condition)
+    value = _require_scalar(condition)
     return _compare(condition.key, condition.op, value, dialect)
 
 
-def _any_of(condition: Filter, dialect: Dialect) -> Part:
+def _compile_any(condition: Filter, dialect: Dialect) -> SqlCondition:
     if not isinstance(condition.value, tuple):
         raise UsageError(f"filter {condition.key} in {condition.value!r}: give several values")
     conditions = [_compare(condition.key, "=", value, dialect) for value in condition.value]
@@ -100,36 +100,36 @@ def _any_of(condition: Filter, dialect: Dialect) -> Part:
     return f"({joined})", [value for _, values in conditions for value in values]
 
 
-def _prefix(condition: Filter, dialect: Dialect) -> Part:
-    value = _scalar(condition)
+def _compile_prefix(condition: Filter, dialect: Dialect) -> SqlCondition:
+    value = _require_scalar(condition)
     if not isinstance(value, str):
         raise UsageError(f"filter {condition.key} prefix {value!r}: the prefix must be a text")
-    return dialect.prefixed(condition.key, value)
+    return dialect.match_prefix(condition.key, value)
 
 
-def _compare(key: str, op: str, value: Scalar, dialect: Dialect) -> Part:
+def _compare(key: str, op: str, value: Scalar, dialect: Dialect) -> SqlCondition:
     if isinstance(value, bool):
-        return dialect.compared(key, "bool", op, int(value))
+        return dialect.compare(key, "bool", op, int(value))
     if isinstance(value, str):
         # A value in the form of a date compares with stored dates of any precision.
         if _DATE.fullmatch(value):
-            return dialect.dated(key, op, value, or_text=True)
-        return dialect.compared(key, "text", op, value)
-    plain, bound = dialect.compared(key, "number", op, value)
+            return dialect.compare_date(key, op, value, or_text=True)
+        return dialect.compare(key, "text", op, value)
+    plain, bound = dialect.compare(key, "number", op, value)
     # A number of four digits may be a year, so that it also compares with stored dates.
     if not (isinstance(value, int) and 1000 <= value <= 9999):
         return plain, bound
-    dated, years = dialect.dated(key, op, str(value), or_text=False)
+    dated, years = dialect.compare_date(key, op, str(value), or_text=False)
     return f"({plain} OR {dated})", [*bound, *years]
 
 
-def _scalar(condition: Filter) -> Scalar:
+def _require_scalar(condition: Filter) -> Scalar:
     if isinstance(condition.value, tuple):
         raise UsageError(f"filter {condition.key} {condition.op}: give one value, not several")
     return condition.value
 
 
-def unmet_filters(
+def describe_unmet_filters(
     filters: Iterable[Filter], open_reader: Callable[[], "IndexReader"]
 ) -> tuple[str, ...]:
     """Return a line for each condition whose key no document has, so that none can meet it.
@@ -140,7 +140,7 @@ def unmet_filters(
     """
     keys = {condition.key for condition in filters}.difference(COLUMNS)
     try:
-        missing = sorted(keys and keys.difference(open_reader().keys()))
+        missing = sorted(keys and keys.difference(open_reader().list_keys()))
     except RunError as error:
         logging.getLogger("fathom").warning("the filter keys were not checked: %s", error)
         return ()

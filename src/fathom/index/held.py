@@ -11,22 +11,22 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
-_HELD: ContextVar[Mapping[object, object]] = ContextVar("held", default={})  # noqa: B039 - the mapping is never mutated
+_VALUES: ContextVar[Mapping[object, object]] = ContextVar("held", default={})  # noqa: B039 - the mapping is never mutated
 
 
-class Held(Generic[T]):
+class ContextSlot(Generic[T]):
     """A slot of one owner, with at most one value in each context."""
 
     def get(self) -> T | None:
         """Return the value of this context, if there is one."""
-        return _HELD.get().get(self)  # type: ignore[return-value]
+        return _VALUES.get().get(self)  # type: ignore[return-value]
 
     @contextmanager
-    def holding(self, value: T | None) -> Iterator[None]:
+    def hold(self, value: T | None) -> Iterator[None]:
         """Set the value while the `with` block lasts."""
         # A new mapping each time: other contexts still hold the old one.
-        token = _HELD.set({**_HELD.get(), self: value})
+        token = _VALUES.set({**_VALUES.get(), self: value})
         try:
             yield
         finally:
-            _HELD.reset(token)
+            _VALUES.reset(token)

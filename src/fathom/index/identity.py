@@ -6,12 +6,12 @@ from fathom.errors import IndexMismatch, IndexMissing
 from fathom.index.base import Space
 
 
-def missing(place: object) -> IndexMissing:
+def build_missing_error(place: object) -> IndexMissing:
     """Return the error for a place that has no index."""
     return IndexMissing(f"no index at {place}; run `fathom ingest PATH` first")
 
 
-def named(stored: Mapping[str, str], expected: Mapping[str, str]) -> dict[str, str]:
+def select_expected(stored: Mapping[str, str], expected: Mapping[str, str]) -> dict[str, str]:
     """Return the entries of the stored identity that the expected identity names."""
     return {name: stored[name] for name in expected if name in stored}
 

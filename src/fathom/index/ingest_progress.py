@@ -9,7 +9,7 @@ Stage = Literal["reading", "embedding", "finishing"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Advance:
+class IngestState:
     """The progress of an ingestion.
 
     Attributes:
@@ -37,23 +37,23 @@ class Advance:
     pages: int = 0
 
 
-class Course:
+class ProgressCounter:
     """A count of the progress; a file counts once it is read, embedded and stored.
 
     Bytes that were read wait until their chunks are embedded. The records of a corpus file wait one
     by one, up to the size of the file.
     """
 
-    def __init__(self, tell: Callable[[Advance], None]) -> None:
+    def __init__(self, report_state: Callable[[IngestState], None]) -> None:
         """Create the count, at zero.
 
         Args:
             tell: Called whenever something has changed.
         """
-        self._tell = tell
+        self._report_state = report_state
         self._files = self._total = 0
         self._place = ""
-        self._left = 0
+        self._unread = 0
         self._waiting = 0
         self._done = 0
         self._chunks = 0
@@ -66,57 +66,57 @@ class Course:
             self._files += 1
             self._total += size
 
-    def open(self, place: str, size: int) -> None:
+    def open_file(self, place: str, size: int) -> None:
         """Note that a file of so many bytes is read now."""
-        self._place, self._left = place, size
+        self._place, self._unread = place, size
         self._page = self._pages = 0
-        self._told("reading")
+        self._report("reading")
 
-    def page(self, page: int, pages: int) -> None:
+    def count_page(self, page: int, pages: int) -> None:
         """Note that so many pages of the file, of so many, are recognised."""
         self._page, self._pages = page, pages
-        self._told("reading")
+        self._report("reading")
 
-    def read(self, size: int | None = None) -> None:
+    def count_read(self, size: int | None = None) -> None:
         """Note that about so many bytes of the file wait for embedding; by default all the rest."""
         # Sizes of records are estimates, so their sum may exceed the file's size.
-        size = self._left if size is None else min(size, self._left)
-        self._left -= size
+        size = self._unread if size is None else min(size, self._unread)
+        self._unread -= size
         # Read bytes are not done yet: after an interruption they are read again.
         self._waiting += size
 
-    def close(self, *, stored: bool) -> None:
+    def close_file(self, *, stored: bool) -> None:
         """Note that the file was read; with `stored` none of it waits any more."""
-        self.read()
+        self.count_read()
         if stored:
-            self.settle()
+            self.count_stored()
 
-    def embedded(self, chunks: int, of: int) -> None:
+    def count_embedded(self, chunks: int, of: int) -> None:
         """Note that so many of the waiting chunks are embedded."""
         share = chunks / of if of else 1.0
-        self._told("embedding", self._waiting * share, chunks)
+        self._report("embedding", self._waiting * share, chunks)
 
-    def settle(self, chunks: int = 0) -> None:
+    def count_stored(self, chunks: int = 0) -> None:
         """Note that all that waited is stored, with so many chunks."""
         self._done += self._waiting
         self._waiting = 0
         self._chunks += chunks
-        self._told("reading")
+        self._report("reading")
 
-    def filled(self, vectors: int, of: int) -> None:
+    def count_filled(self, vectors: int, of: int) -> None:
         """Note that so many vectors of stored chunks are made."""
         self._place, self._vectors, self._lacking = "", vectors, of - vectors
-        self._told("embedding")
+        self._report("embedding")
 
     def finish(self) -> None:
         """Note that all is stored and the index is put in order."""
         self._place = ""
-        self._told("finishing")
+        self._report("finishing")
 
-    def _told(self, stage: Stage, more: float = 0.0, chunks: int = 0) -> None:
+    def _report(self, stage: Stage, more: float = 0.0, chunks: int = 0) -> None:
         """Report the progress."""
-        self._tell(
-            Advance(
+        self._report_state(
+            IngestState(
                 stage=stage,
                 place=self._place,
                 files=self._files,
@@ -131,7 +131,7 @@ class Course:
         )
 
 
-def size_of(file: Path) -> int:
+def measure_file(file: Path) -> int:
     """Return the bytes of a file; 0 if it cannot be examined, as reading it reports why."""
     try:
         return file.stat().st_size

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from fathom.index.ingest_progress import Advance
+from fathom.index.ingest_progress import IngestState
 
-MOST_TOLD = 100_000
+MAX_LISTED = 100_000
 """From so many listed files on good ones are only counted; from twice as many on all are."""
 
 
@@ -58,15 +58,15 @@ class IngestReport:
         """The documents that are in the index now, of those examined."""
         return self.new + self.changed + self.unchanged
 
-    def tell(self, path: str, outcome: str, reason: str) -> None:
+    def add_file(self, path: str, outcome: str, reason: str) -> None:
         """Add the outcome of a file, if there is room."""
         report = FileReport(path, outcome, reason)
         # Good files stop at half of the list, so they never crowd out the bad ones.
-        if len(self.files) < (2 * MOST_TOLD if report.is_bad else MOST_TOLD):
+        if len(self.files) < (2 * MAX_LISTED if report.is_bad else MAX_LISTED):
             self.files.append(report)
         else:
             self.untold += report.is_bad
 
 
-IngestProgress = Callable[[IngestReport, Advance], None]
+IngestProgress = Callable[[IngestReport, IngestState], None]
 """Called with the counts so far and the progress."""

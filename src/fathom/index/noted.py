@@ -9,24 +9,24 @@ from fathom.index.base import SourceRecord
 from fathom.types import Document
 
 
-def record_digest(record: ParsedDocument) -> str:
+def digest_record(record: ParsedDocument) -> str:
     """Return the digest of a record of a corpus file."""
     # Sorted, because the order of keys in a JSON line does not change the record.
     content = [record.title, record.text, sorted(record.metadata.items())]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
-def holds(source: SourceRecord | None, digest: str) -> bool:
+def has_digest(source: SourceRecord | None, digest: str) -> bool:
     """Return whether the index holds a record as a document with this digest."""
     return source is not None and source.digest == digest and source.document_id is not None
 
 
-def ok(source: SourceRecord) -> SourceRecord:
+def mark_readable(source: SourceRecord) -> SourceRecord:
     """Return the record of a place that can be read again."""
     return replace(source, outcome="ok", reason="")
 
 
-def noted(document: Document, digest: str, reason: str = "") -> SourceRecord:
+def build_source_record(document: Document, digest: str, reason: str = "") -> SourceRecord:
     """Return the record of a place at which a document was read."""
     path, key = document.path, document.id
     return SourceRecord(path=path, digest=digest, outcome="ok", reason=reason, document_id=key)

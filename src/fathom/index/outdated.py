@@ -7,26 +7,26 @@ from pathlib import Path
 
 from fathom.documents.discover import digest_content
 from fathom.index.base import IndexReader, SourceRecord
-from fathom.index.places import Files, path_at
+from fathom.index.places import CorpusFiles, locate_path
 from fathom.types import Citation
 
 CHANGED = "changed since it was read"
 VANISHED = "gone since it was read"
-SURELY_READ = 0.9
+MIN_CONFIDENCE = 0.9
 """A quote that was recognised with less confidence than this comes with a warning."""
 _SETTLED_NS = 2_000_000_000  # the coarsest clock of a file system, FAT's, ticks every two seconds
-_MOST_DIGESTS = 10_000
+_MAX_DIGESTS = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Outdated:
+class OutdatedFile:
     """A file that has changed since it was read, with the reason in one line."""
 
     path: str
     reason: str
 
 
-class Digests:
+class FileDigests:
     """The digests of files, each computed again only if the file may have changed.
 
     Every write sets the time of change (ctime), which no program can set, unlike the date. A file
@@ -35,9 +35,9 @@ class Digests:
     """
 
     def __init__(self) -> None:
-        self._known: dict[tuple[int, ...], str] = {}
+        self._digests: dict[tuple[int, ...], str] = {}
 
-    def of(self, file: Path) -> str:
+    def compute(self, file: Path) -> str:
         """Return the digest of a file's content.
 
         Raises:
@@ -47,18 +47,18 @@ class Digests:
         key = (state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
         # Taken before the file is read: a change during the reading must not look settled.
         settled = time.time_ns() - max(state.st_mtime_ns, state.st_ctime_ns) > _SETTLED_NS
-        digest = self._known.get(key) or digest_content(file)
+        digest = self._digests.get(key) or digest_content(file)
         if settled:
             # Emptying the cache is simpler than aging it, and a full cache is rare.
-            if len(self._known) >= _MOST_DIGESTS:
-                self._known.clear()
-            self._known[key] = digest
+            if len(self._digests) >= _MAX_DIGESTS:
+                self._digests.clear()
+            self._digests[key] = digest
         return digest
 
 
-def outdated(
-    index: IndexReader, sources: Iterable[SourceRecord], digests: Digests | None = None
-) -> Iterator[Outdated]:
+def find_outdated_files(
+    index: IndexReader, sources: Iterable[SourceRecord], digests: FileDigests | None = None
+) -> Iterator[OutdatedFile]:
     """Yield the files of these places that have changed since they were read, each once.
 
     The files are read, because their dates can be wrong. A record of a corpus file is outdated as
@@ -69,25 +69,25 @@ def outdated(
         sources: The places, in the order of the files; those without a document are left out.
         digests: The digests computed earlier; by default all files are read.
     """
-    digests = digests or Digests()
-    files, seen = Files(index), set()
+    digests = digests or FileDigests()
+    files, seen = CorpusFiles(index), set()
     for source in sources:
         if source.document_id is None and not source.is_corpus:
             continue
         if source.outcome == "stale":
-            yield Outdated(source.path, source.reason)
+            yield OutdatedFile(source.path, source.reason)
             continue
-        place = files.file_of(source.path)
+        place = files.locate_file(source.path)
         if place in seen:
             continue
         seen.add(place)
-        reason = _why(index.source(place) or source, files, digests)
+        reason = _explain_change(index.get_source(place) or source, files, digests)
         if reason:
-            yield Outdated(place, reason)
+            yield OutdatedFile(place, reason)
 
 
-def warnings_of(
-    citations: Iterable[Citation], index: IndexReader, digests: Digests, *, shared: bool = False
+def describe_outdated_citations(
+    citations: Iterable[Citation], index: IndexReader, digests: FileDigests, *, shared: bool = False
 ) -> tuple[str, ...]:
     """Return a line for each document of an answer that has changed since it was read.
 
@@ -105,35 +105,37 @@ def warnings_of(
     return tuple(
         f"{''.join(numbers)} {file.path}: {file.reason}; quoted as it was read before"
         for document, numbers in cited.items()
-        if (file := _of_document(index, document, digests)) is not None
+        if (file := _find_outdated_file(index, document, digests)) is not None
         and not (shared and file.reason == VANISHED)
     )
 
 
-def doubts_of(citations: Iterable[Citation]) -> tuple[str, ...]:
+def describe_uncertain_quotes(citations: Iterable[Citation]) -> tuple[str, ...]:
     """Return a line for each quote that was recognised from a picture with low confidence."""
     return tuple(
         f"[{citation.n}] {citation.path}{f', page {citation.page}' if citation.page else ''}: "
         f"the text was recognised with confidence {citation.recognised:.2f} only; "
         "compare the quote with the picture"
         for citation in citations
-        if citation.recognised is not None and citation.recognised < SURELY_READ
+        if citation.recognised is not None and citation.recognised < MIN_CONFIDENCE
     )
 
 
-def _of_document(index: IndexReader, document: str, digests: Digests) -> Outdated | None:
+def _find_outdated_file(
+    index: IndexReader, document: str, digests: FileDigests
+) -> OutdatedFile | None:
     """Return why a document is outdated; `None` if one of its places still holds it."""
-    places = index.places(document)
-    files = list(outdated(index, places, digests))
+    places = index.list_places(document)
+    files = list(find_outdated_files(index, places, digests))
     return files[0] if files and len(files) == len(places) else None
 
 
-def _why(source: SourceRecord, files: Files, digests: Digests) -> str:
+def _explain_change(source: SourceRecord, files: CorpusFiles, digests: FileDigests) -> str:
     """Return why a file differs from what was read; empty if it does not."""
     if files.is_gone(source.path):
         return VANISHED
     try:
-        same = digests.of(path_at(source.path)) == source.digest
+        same = digests.compute(locate_path(source.path)) == source.digest
     except OSError as error:
         return f"cannot be read any more: {error.strerror}"
     return "" if same else CHANGED

@@ -16,9 +16,9 @@ from fathom.index.base import IndexReader, SourceRecord
 
 T = TypeVar("T")
 
-AT_ONCE = 512
+BATCH_SIZE = 512
 """The number of places held in memory at a time."""
-REMEMBERED = 10_000
+MAX_CACHED_FILES = 10_000
 """The largest number of files in each cache."""
 GONE = "the file is gone; `fathom ingest --prune` removes what it gave"
 RECORD_GONE = "the record is gone from its file; `fathom ingest --prune` removes it"
@@ -28,14 +28,14 @@ display = format_path
 """Returns the name that the index uses for a file."""
 
 
-def path_at(place: str) -> Path:
+def locate_path(place: str) -> Path:
     """Return the path that is displayed as this place."""
-    return next((path for path in _meant(place) if os.path.lexists(path)), Path(place))
+    return next((path for path in _iterate_spellings(place) if os.path.lexists(path)), Path(place))
 
 
 def is_gone(place: str) -> bool:
     """Return whether the file is proved to be missing; an error of access proves nothing."""
-    for path in _meant(place):
+    for path in _iterate_spellings(place):
         try:
             if stat.S_ISREG(path.stat().st_mode):
                 return False
@@ -51,7 +51,7 @@ def is_below(place: str, folder: str) -> bool:
     return place == folder or place.startswith(f"{folder.rstrip('/')}/")
 
 
-def outermost(places: Iterable[str]) -> list[str]:
+def select_outermost(places: Iterable[str]) -> list[str]:
     """Return the places that are not below another one, in order."""
     outer: list[str] = []
     # Shallow places come first, so a place is only compared with those that may contain it.
@@ -61,7 +61,7 @@ def outermost(places: Iterable[str]) -> list[str]:
     return sorted(outer)
 
 
-def _meant(place: str) -> Iterator[Path]:
+def _iterate_spellings(place: str) -> Iterator[Path]:
     """Yield the paths that are displayed as this place.
 
     Bytes of a name that is not UTF-8 are displayed as escapes, so an escape may also be one.
@@ -72,7 +72,7 @@ def _meant(place: str) -> Iterator[Path]:
         yield Path(os.fsdecode(raw))
 
 
-class Files:
+class CorpusFiles:
     """The files to which places belong, as far as an index knows.
 
     Recent answers are cached.
@@ -83,7 +83,7 @@ class Files:
         self._corpora: dict[str, bool] = {}
         self._gone: dict[str, bool] = {}
 
-    def file_of(self, place: str) -> str:
+    def locate_file(self, place: str) -> str:
         """Return the corpus file of a record, and for other places the place itself.
 
         A file's name may contain a `#` too, so the index decides.
@@ -98,8 +98,8 @@ class Files:
             file: The file's place.
             index: Another index to read them from.
         """
-        for source in paged(index or self._index, file):
-            if source.path != file and self.file_of(source.path) == file:
+        for source in iterate_sources(index or self._index, file):
+            if source.path != file and self.locate_file(source.path) == file:
                 yield source
 
     def add_corpus(self, file: str) -> None:
@@ -112,81 +112,81 @@ class Files:
         Raises:
             ParseRefusal: Naming the other file.
         """
-        file = self.file_of(place)
+        file = self.locate_file(place)
         if file != place:
             raise ParseRefusal("failed", f"its name is that of a record of {file}; rename it")
 
     def list_twins(self, source: SourceRecord, document_id: str) -> list[SourceRecord]:
         """Return the other places at which a document was read last and may still be."""
-        places = self._index.places(document_id)
+        places = self._index.list_places(document_id)
         others = [other for other in places if other.path != source.path and other.outcome == "ok"]
         return [other for other in others if not self.is_gone(other.path)]
 
     def is_gone(self, place: str) -> bool:
         """Return whether the place's file is proved to be missing."""
-        file = self.file_of(place)
+        file = self.locate_file(place)
         # Many records share one file, so the file system is asked once per file.
         if file not in self._gone:
-            _make_room(self._gone)
+            _limit_cache(self._gone)
             self._gone[file] = is_gone(file)
         return self._gone[file]
 
     def is_corpus(self, file: str) -> bool:
         """Return whether the index knows that a file holds records."""
         if file not in self._corpora:
-            _make_room(self._corpora)
-            source = self._index.source(file)
+            _limit_cache(self._corpora)
+            source = self._index.get_source(file)
             self._corpora[file] = source is not None and source.is_corpus
         return self._corpora[file]
 
 
-def _make_room(remembered: dict[str, bool]) -> None:
+def _limit_cache(remembered: dict[str, bool]) -> None:
     """Empty a cache that is full."""
-    if len(remembered) >= REMEMBERED:
+    if len(remembered) >= MAX_CACHED_FILES:
         remembered.clear()
 
 
-def paged(index: IndexReader, below: str = "/") -> Iterator[SourceRecord]:
+def iterate_sources(index: IndexReader, below: str = "/") -> Iterator[SourceRecord]:
     """Yield the sources at and below a place, with few in memory; the caller may change each."""
     after = ""
     # A page is read whole, so a change of its rows cannot disturb the query.
-    while page := list(index.sources(below, after=after, most=AT_ONCE)):
+    while page := list(index.list_sources(below, after=after, most=BATCH_SIZE)):
         after = page[-1].path
         yield from page
 
 
-def pages(items: Iterable[T]) -> Iterator[list[T]]:
+def iterate_batches(items: Iterable[T]) -> Iterator[list[T]]:
     """Yield the items in lists of at most `BATCH_SIZE`."""
     more = iter(items)
-    while page := list(islice(more, AT_ONCE)):
+    while page := list(islice(more, BATCH_SIZE)):
         yield page
 
 
-def roots_of(index: IndexReader) -> list[Path]:
+def list_roots(index: IndexReader) -> list[Path]:
     """Return the files and folders that an index was asked to hold.
 
     Files that are older than the list of roots are added.
     """
-    roots = [Path(root) for root in index.roots()]
+    roots = [Path(root) for root in index.get_roots()]
     names = [display(root) for root in roots]
-    files = Files(index)
-    others = {files.file_of(source.path) for source in index.sources()}
+    files = CorpusFiles(index)
+    others = {files.locate_file(source.path) for source in index.list_sources()}
     others = {file for file in others if not any(is_below(file, root) for root in names)}
-    return [*roots, *(path_at(file) for file in sorted(others))]
+    return [*roots, *(locate_path(file) for file in sorted(others))]
 
 
-def outside(index: IndexReader, roots: Iterable[Path]) -> list[str]:
+def list_places_outside(index: IndexReader, roots: Iterable[Path]) -> list[str]:
     """Return the places of documents that lie below none of the roots."""
-    files, names = Files(index), [display(root) for root in roots]
+    files, names = CorpusFiles(index), [display(root) for root in roots]
     return [
         source.path
-        for source in index.sources()
+        for source in index.list_sources()
         if source.document_id is not None
-        and not any(is_below(files.file_of(source.path), root) for root in names)
+        and not any(is_below(files.locate_file(source.path), root) for root in names)
     ]
 
 
-def places_named(index: IndexReader, name: str) -> list[str]:
+def find_places(index: IndexReader, name: str) -> list[str]:
     """Return the places that a name stands for.
 
     Args:
@@ -197,18 +197,20 @@ def places_named(index: IndexReader, name: str) -> list[str]:
     Raises:
         UsageError: If there is none.
     """
-    places = [source.path for source in index.places(name)]
+    places = [source.path for source in index.list_places(name)]
     absolute = display(make_absolute(name))
     if not places:
-        files = Files(index)
+        files = CorpusFiles(index)
         places = [
             source.path
             for path in {name, absolute}
-            for source in index.sources(path)
-            if source.path == path or is_below(files.file_of(source.path), path)
+            for source in index.list_sources(path)
+            if source.path == path or is_below(files.locate_file(source.path), path)
         ]
     if not places and any(mark in name for mark in "*?["):
-        places = [source.path for source in index.sources() if fnmatchcase(source.path, absolute)]
+        places = [
+            source.path for source in index.list_sources() if fnmatchcase(source.path, absolute)
+        ]
     if not places:
         raise UsageError(f"no document {name!r}; `fathom docs list` shows ids and paths")
     return places

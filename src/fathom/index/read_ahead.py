@@ -9,16 +9,16 @@ from fathom.documents.base import ParsedDocument, ParseRefusal, RecordFailure
 from fathom.documents.discover import digest_content
 from fathom.documents.sandbox.parent import Sandbox, begin_file
 from fathom.index.base import SourceRecord
-from fathom.index.survey import There
-from fathom.index.workers.base import Done, FileRead, Lost, Pool, ReadFile
+from fathom.index.survey import ReadablePlace
+from fathom.index.workers.base import FileContent, LostTask, ReadFileTask, TaskResult, WorkerPool
 
-BEGUN = 16
+MAX_STARTED = 16
 """The largest number of files that are examined before their turn."""
 
 
 def read_ahead(
-    places: Iterable[There], pool: Pool | None, sandbox: Sandbox
-) -> Iterator[tuple[There, FileRead]]:
+    places: Iterable[ReadablePlace], pool: WorkerPool | None, sandbox: Sandbox
+) -> Iterator[tuple[ReadablePlace, FileContent]]:
     """Yield the places in their order, each with what is known of its content.
 
     Args:
@@ -28,35 +28,39 @@ def read_ahead(
             meanwhile.
     """
     if pool is None:
-        yield from _begun(places, sandbox)
+        yield from _read_in_sandbox(places, sandbox)
         return
-    ahead: deque[There] = deque()
-    for _, result in pool.in_order(_tasks(places, ahead)):
+    ahead: deque[ReadablePlace] = deque()
+    for _, result in pool.run_in_order(_build_tasks(places, ahead)):
         place = ahead.popleft()
-        yield place, _outcome(place.file, result)
+        yield place, _build_file_content(place.file, result)
 
 
-def _tasks(places: Iterable[There], ahead: deque[There]) -> Iterator[ReadFile]:
+def _build_tasks(
+    places: Iterable[ReadablePlace], ahead: deque[ReadablePlace]
+) -> Iterator[ReadFileTask]:
     """Yield a task for each place."""
     for place in places:
         ahead.append(place)
-        yield ReadFile(str(place.file), place.place, _same(place.known))
+        yield ReadFileTask(str(place.file), place.place, _get_known_digest(place.record))
 
 
-def _begun(places: Iterable[There], sandbox: Sandbox) -> Iterator[tuple[There, FileRead]]:
+def _read_in_sandbox(
+    places: Iterable[ReadablePlace], sandbox: Sandbox
+) -> Iterator[tuple[ReadablePlace, FileContent]]:
     """Yield the places with their digests, while the sandbox reads the next files."""
-    ahead: deque[tuple[There, FileRead]] = deque()
+    ahead: deque[tuple[ReadablePlace, FileContent]] = deque()
     for place in places:
-        file_read = _looked_at(place.file)
+        file_read = _digest_file(place.file)
         ahead.append((place, file_read))
-        if file_read.error is None and file_read.digest != _same(place.known):
+        if file_read.error is None and file_read.digest != _get_known_digest(place.record):
             begin_file(place.file, sandbox)
-        if len(ahead) > BEGUN:
+        if len(ahead) > MAX_STARTED:
             yield ahead.popleft()
     yield from ahead
 
 
-def _same(source: SourceRecord | None) -> str:
+def _get_known_digest(source: SourceRecord | None) -> str:
     """Return the digest with which a file is not read again.
 
     A file that failed is always read again, because the failure may have been passing.
@@ -64,15 +68,15 @@ def _same(source: SourceRecord | None) -> str:
     return source.digest if source is not None and source.outcome != "failed" else ""
 
 
-def _looked_at(file: Path) -> FileRead:
+def _digest_file(file: Path) -> FileContent:
     """Return the digest of a file, or the error that prevented it."""
     try:
-        return FileRead(digest=digest_content(file))
+        return FileContent(digest=digest_content(file))
     except OSError as error:
-        return FileRead(error=error)
+        return FileContent(error=error)
 
 
-def digest_of(file_read: FileRead) -> str:
+def get_digest(file_read: FileContent) -> str:
     """Return the digest of the bytes that a worker read.
 
     Raises:
@@ -83,24 +87,24 @@ def digest_of(file_read: FileRead) -> str:
     return file_read.digest
 
 
-def found_parts(file_read: FileRead) -> Iterable[ParsedDocument | RecordFailure]:
+def get_contents(file_read: FileContent) -> Iterable[ParsedDocument | RecordFailure]:
     """Return the contents that a worker found in a file; none if the writer reads it.
 
     Raises:
         ParseRefusal: If the file gives no text.
     """
-    if file_read.refused is not None:
-        raise file_read.refused
-    return file_read.parts
+    if file_read.refusal is not None:
+        raise file_read.refusal
+    return file_read.contents
 
 
-def _outcome(file: Path, result: Done | Lost) -> FileRead:
+def _build_file_content(file: Path, result: TaskResult | LostTask) -> FileContent:
     """Return what a worker found, or that no worker survives the file."""
-    if isinstance(result, FileRead):
+    if isinstance(result, FileContent):
         return result
     # An unreadable file explains the loss better than a dead worker does.
-    file_read = _looked_at(file)
+    file_read = _digest_file(file)
     if file_read.error is not None:
         return file_read
-    reason = result.told if isinstance(result, Lost) else "its worker returned nothing"
-    return replace(file_read, refused=ParseRefusal("failed", reason))
+    reason = result.final_reason if isinstance(result, LostTask) else "its worker returned nothing"
+    return replace(file_read, refusal=ParseRefusal("failed", reason))

@@ -11,11 +11,11 @@ from fathom.models.base import Embedder, embed_many
 KEEP_SECONDS = 2.0
 """The largest amount of work in seconds that an interruption loses."""
 SLICE_SECONDS = 0.5
-_FIRST = 1
-_MOST = 4096
+_FIRST_SLICE_TEXTS = 1
+_MAX_SLICE_TEXTS = 4096
 
 
-class PatientEmbedder:
+class ResumableEmbedder:
     """An embedder that works in slices of about half a second and continues interrupted work."""
 
     def __init__(
@@ -30,10 +30,10 @@ class PatientEmbedder:
         self._writer = writer
         self._space = space
         self._clock = clock
-        self._size = _FIRST
+        self._size = _FIRST_SLICE_TEXTS
 
     def embed(
-        self, texts: Sequence[str], *, told: Callable[[int], None] = lambda _texts: None
+        self, texts: Sequence[str], *, on_progress: Callable[[int], None] = lambda _texts: None
     ) -> Matrix:
         """Return one unit vector per text, (texts, dimension) float32.
 
@@ -41,7 +41,7 @@ class PatientEmbedder:
             texts: The texts to embed.
             told: Called after each slice with the number of finished texts.
         """
-        kept = self._writer.kept_vectors(texts, space=self._space)
+        kept = self._writer.get_kept_vectors(texts, space=self._space)
         remaining = [text for text in dict.fromkeys(texts) if text not in kept]
         vectors, since = dict(kept), self._clock()
         fresh: list[str] = []
@@ -51,7 +51,7 @@ class PatientEmbedder:
             vectors.update(zip(slice_texts, embed_many(self._embedder, slice_texts), strict=True))
             fresh += slice_texts
             self._adapt(self._clock() - started)
-            told(len(texts) - len(remaining))
+            on_progress(len(texts) - len(remaining))
             # The next slice is counted too: vectors are kept before the limit, not after it.
             if remaining and self._clock() - since + SLICE_SECONDS > KEEP_SECONDS:
                 self._writer.keep_vectors(
@@ -65,4 +65,4 @@ class PatientEmbedder:
     def _adapt(self, seconds: float) -> None:
         """Adapt the number of texts in a slice to the time that the last one took."""
         factor = min(2.0, SLICE_SECONDS / max(seconds, 1e-3))
-        self._size = max(1, min(_MOST, int(self._size * factor)))
+        self._size = max(1, min(_MAX_SLICE_TEXTS, int(self._size * factor)))

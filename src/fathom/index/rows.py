@@ -19,15 +19,15 @@ from fathom.documents.blocks import select_blocks
 from fathom.types import Block, BlockKind, Chunk, ChunkBlock, Document, Scalar, Span
 
 HalfMatrix = NDArray[np.float16]
-LARGEST = 127
+MAX_CODE = 127
 """The largest absolute value of the bytes that stand for a vector's numbers."""
 
 
-class Damaged(Exception):
+class DamagedRowError(Exception):
     """Stored data differs from the data that was written."""
 
 
-class Row(Protocol):
+class StoredRow(Protocol):
     """A row of a table; its columns have names."""
 
     def __getitem__(self, column: str, /) -> Any: ...  # noqa: ANN401 - columns have many types
@@ -65,14 +65,14 @@ class Structure(Sequence[Block]):
         lines: The lines of the `Document`; older rows hold blocks only.
 
     Raises:
-        Damaged: If the data cannot be unpacked.
+        DamagedRowError: If the data cannot be unpacked.
     """
 
     def __init__(self, packed: bytes) -> None:
         try:
             paths, self._flat, *rest = json.loads(zlib.decompress(packed))
         except (zlib.error, ValueError) as error:
-            raise Damaged(f"the structure of a document cannot be read: {error}") from error
+            raise DamagedRowError(f"the structure of a document cannot be read: {error}") from error
         self._paths = [tuple(path) for path in paths]
         numbers = rest[0] if rest else []
         self.lines = tuple(zip(numbers[::2], numbers[1::2], strict=True))
@@ -96,13 +96,13 @@ class Structure(Sequence[Block]):
             recognised=confidence[0] if confidence else None,
         )
 
-    def within(self, span: Span) -> tuple[ChunkBlock, ...]:
+    def find_blocks(self, span: Span) -> tuple[ChunkBlock, ...]:
         """Return the blocks of a span, relative to its start.
 
         The method builds no `Block`, because every hit calls it.
         """
         # The last block that starts at or before the start of the span may reach into it.
-        first = bisect_right(self._flat, span.start, key=_start) - 1
+        first = bisect_right(self._flat, span.start, key=_get_start) - 1
         blocks = []
         for kind, start, length, *_ in islice(self._flat, max(first, 0), None):
             if start >= span.end:
@@ -113,7 +113,7 @@ class Structure(Sequence[Block]):
         return tuple(blocks)
 
 
-_start = itemgetter(1)
+_get_start = itemgetter(1)
 
 
 def pack_metadata(metadata: Mapping[str, Scalar]) -> str:
@@ -137,7 +137,7 @@ def pack_headings(headings: Sequence[str]) -> str:
     return json.dumps(headings, ensure_ascii=False) if headings else "[]"
 
 
-def checksum(*parts: bytes) -> int:
+def compute_checksum(*parts: bytes) -> int:
     """Compute CRC-32 over the parts; the sum reveals flipped bits, not forgery."""
     value = 0
     for part in parts:
@@ -145,7 +145,7 @@ def checksum(*parts: bytes) -> int:
     return value
 
 
-def file_checksum(file: Path, size: int = sys.maxsize) -> int:
+def compute_file_checksum(file: Path, size: int = sys.maxsize) -> int:
     """Compute CRC-32 over the first `size` bytes of a file, or over all if it is shorter."""
     value = 0
     with file.open("rb") as stream:
@@ -155,7 +155,7 @@ def file_checksum(file: Path, size: int = sys.maxsize) -> int:
     return value
 
 
-def fingerprint(
+def compute_fingerprint(
     document: Sequence[str], chunks: Sequence[tuple[str, int, int]], vectors: bytes
 ) -> bytes:
     """Compute sha256 over a document, the places of its chunks and their stored vectors.
@@ -169,14 +169,14 @@ def fingerprint(
     return hashlib.sha256(json.dumps(content).encode() + vectors).digest()
 
 
-def to_document(row: Row) -> Document:
+def build_document(row: StoredRow) -> Document:
     """Build a document from a row of documents joined with contents.
 
     Raises:
-        Damaged: If the content differs from the content that was stored.
+        DamagedRowError: If the content differs from the content that was stored.
     """
-    if checksum(row["text"].encode(), row["blocks"]) != row["checksum"]:
-        raise Damaged(f"document number {row['no']} differs from what was stored")
+    if compute_checksum(row["text"].encode(), row["blocks"]) != row["checksum"]:
+        raise DamagedRowError(f"document number {row['no']} differs from what was stored")
     structure = Structure(row["blocks"])
     return Document(
         id=row["id"],
@@ -190,7 +190,7 @@ def to_document(row: Row) -> Document:
     )
 
 
-def to_chunk(row: Row, text: str, blocks: Sequence[Block]) -> Chunk:
+def build_chunk(row: StoredRow, text: str, blocks: Sequence[Block]) -> Chunk:
     """Build a chunk from a row of chunks joined with its document's id, title and path.
 
     Args:
@@ -209,18 +209,18 @@ def to_chunk(row: Row, text: str, blocks: Sequence[Block]) -> Chunk:
         path=row["path"],
         headings=tuple(json.loads(row["headings"])) if row["headings"] != "[]" else (),
         page=row["page"],
-        blocks=blocks.within(span)
+        blocks=blocks.find_blocks(span)
         if isinstance(blocks, Structure)
         else select_blocks(blocks, span),
     )
 
 
-def to_matrix(vectors: Iterable[bytes], dimension: int) -> HalfMatrix:
+def build_matrix(vectors: Iterable[bytes], dimension: int) -> HalfMatrix:
     """Return stored vectors as an (n, dimension) float16 matrix."""
     return np.frombuffer(b"".join(vectors), dtype=np.float16).reshape(-1, dimension)
 
 
-def cosines(vectors: HalfMatrix, vector: NDArray[np.float32]) -> NDArray[np.float64]:
+def compute_cosines(vectors: HalfMatrix, vector: NDArray[np.float32]) -> NDArray[np.float64]:
     """Compute the exact cosines of unit vectors with one unit vector."""
     # Row by row: a matrix product may round a row differently when its neighbours differ.
     products: NDArray[np.float64] = vectors.astype(np.float64) * vector.astype(np.float64)

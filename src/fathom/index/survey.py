@@ -9,11 +9,18 @@ from pathlib import Path, PurePath
 
 from fathom.documents.discover import FileFilter, OnError, discover_files
 from fathom.index.base import IndexReader, SourceRecord
-from fathom.index.places import Files, display, is_below, outermost, paged, path_at
+from fathom.index.places import (
+    CorpusFiles,
+    display,
+    is_below,
+    iterate_sources,
+    locate_path,
+    select_outermost,
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Surveyed:
+class SurveyedPlace:
     """A place that exists on disk, or that the index knows.
 
     Attributes:
@@ -24,16 +31,16 @@ class Surveyed:
 
     place: str
     file: Path | None
-    known: SourceRecord | None
+    record: SourceRecord | None
 
 
 @dataclass(frozen=True, slots=True)
-class There:
+class ReadablePlace:
     """A surveyed place whose file may exist."""
 
     place: str
     file: Path
-    known: SourceRecord | None
+    record: SourceRecord | None
 
 
 class Survey:
@@ -48,7 +55,7 @@ class Survey:
         wanted: FileFilter,
         index: IndexReader,
         before: IndexReader | None,
-        files: Files,
+        files: CorpusFiles,
     ) -> None:
         """Create the survey; no file is examined yet.
 
@@ -65,32 +72,34 @@ class Survey:
         self._before = before
         self._files = files
 
-    def places(self, on_error: OnError = lambda _folder, _error: None) -> Iterator[Surveyed]:
+    def iterate_places(
+        self, on_error: OnError = lambda _folder, _error: None
+    ) -> Iterator[SurveyedPlace]:
         """Yield all places; `on_error` is called with folders that cannot be listed."""
         existing = [root for root in self._roots if os.path.lexists(root)]
         on_disk = discover_files(existing, self._wanted, on_error=on_error)
-        for place, file, known in merged(on_disk, self._known()):
+        for place, file, known in merge_places(on_disk, self._iterate_known()):
             if file is not None:
-                yield Surveyed(place, file, known)
+                yield SurveyedPlace(place, file, known)
             # A file that the walk did not meet may still exist: excluded, or in an unreadable
             # folder.
             elif self._files.is_gone(place):
-                yield Surveyed(place, None, known)
+                yield SurveyedPlace(place, None, known)
             elif self._is_wanted(place):
-                yield Surveyed(place, path_at(place), known)
+                yield SurveyedPlace(place, locate_path(place), known)
 
-    def _known(self) -> Iterator[tuple[str, SourceRecord | None]]:
+    def _iterate_known(self) -> Iterator[tuple[str, SourceRecord | None]]:
         """Yield the known files at and below the roots, from this index and the one to replace."""
         # A root inside another would yield its files twice.
-        roots = outermost(display(root) for root in self._roots)
+        roots = select_outermost(display(root) for root in self._roots)
         streams: list[Iterator[tuple[str, SourceRecord | None]]] = []
         for root in roots:
-            files = _files_of(self._index, root, self._files.file_of)
+            files = _iterate_files(self._index, root, self._files.locate_file)
             streams.append((source.path, source) for source in files)
             if self._before is not None:
-                files = _files_of(self._before, root, Files(self._before).file_of)
+                files = _iterate_files(self._before, root, CorpusFiles(self._before).locate_file)
                 streams.append((source.path, None) for source in files)
-        for place, all_known in groupby(merge(*streams, key=_first), key=_first):
+        for place, all_known in groupby(merge(*streams, key=_get_place), key=_get_place):
             yield place, next((source for _, source in all_known if source is not None), None)
 
     def _is_wanted(self, place: str) -> bool:
@@ -103,7 +112,7 @@ class Survey:
         return any(self._wanted.accepts(PurePath(name)) for name in names)
 
 
-def merged(
+def merge_places(
     files: Iterable[Path], known: Iterable[tuple[str, SourceRecord | None]]
 ) -> Iterator[tuple[str, Path | None, SourceRecord | None]]:
     """Merge files and known places, each place once; both must be in the order of their places.
@@ -112,25 +121,25 @@ def merged(
     """
     on_disk = ((display(file), file, None) for file in files)
     in_index = ((place, None, record) for place, record in known)
-    for place, same in groupby(merge(on_disk, in_index, key=_first), key=_first):
+    for place, same in groupby(merge(on_disk, in_index, key=_get_place), key=_get_place):
         file = record = None
         for _, path, source in same:
             file, record = file or path, record or source
         yield place, file, record
 
 
-def _first(row: tuple[object, ...]) -> str:
+def _get_place(row: tuple[object, ...]) -> str:
     """Return the place of a row."""
     return str(row[0])
 
 
-def _files_of(
+def _iterate_files(
     index: IndexReader, root: str, file_of: Callable[[str], str]
 ) -> Iterator[SourceRecord]:
     """Yield the files that an index knows below a root, without the records of corpus files."""
     # A place that only looks like a record, `a#b`, is a file of its own and may lie outside.
     yield from (
         source
-        for source in paged(index, root)
+        for source in iterate_sources(index, root)
         if file_of(source.path) == source.path and is_below(source.path, root)
     )

@@ -13,8 +13,8 @@ from typing import Any, Protocol, Self
 from fathom.errors import UsageError
 from fathom.index.base import IndexReader
 from fathom.index.feedback import Feedback
-from fathom.index.trace_retention import Held
-from fathom.jsonable import canonical
+from fathom.index.trace_retention import QuotedText
+from fathom.jsonable import dump_canonical
 from fathom.runs.chain import TamperedTraceError, decode_trace
 from fathom.runs.trace import Trace
 
@@ -24,11 +24,11 @@ QUESTION_CHARS = 1_000
 """The number of a question's characters in a list of traces."""
 
 
-class TraceMissing(UsageError):
+class MissingTraceError(UsageError):
     """No trace, or more than one, has this id."""
 
 
-class Outranked(UsageError):
+class OutrankedFeedbackError(UsageError):
     """An opinion on an answer that already has feedback that counts."""
 
 
@@ -45,7 +45,7 @@ class TraceSummary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class KeptTrace:
+class StoredTrace:
     """A trace as it is stored, with all data that is deleted together with it.
 
     Attributes:
@@ -62,27 +62,27 @@ class KeptTrace:
     revision: str = ""
     signals: str = ""
     warnings: str = ""
-    held: tuple[Held, ...] = ()
+    held: tuple[QuotedText, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class KeptFeedback:
+class StoredFeedback:
     """Feedback on an answer, with the texts of documents that it cites."""
 
     feedback: Feedback
-    held: tuple[Held, ...] = ()
+    held: tuple[QuotedText, ...] = ()
 
 
-Kept = KeptTrace | KeptFeedback
+StoredRecord = StoredTrace | StoredFeedback
 
 
-LISTED = "id, started_at, question, strategy, status, size"
-"""The columns of a summary, in the order that `listed` takes."""
+SUMMARY_COLUMNS = "id, started_at, question, strategy, status, size"
+"""The columns of a summary, in the order that `build_summary` takes."""
 
 
-def listed(row: Sequence[Any]) -> TraceSummary:
-    """Build a summary from a row of `LISTED`."""
-    return TraceSummary(**dict(zip(LISTED.split(", "), row, strict=True)))
+def build_summary(row: Sequence[Any]) -> TraceSummary:
+    """Build a summary from a row of `SUMMARY_COLUMNS`."""
+    return TraceSummary(**dict(zip(SUMMARY_COLUMNS.split(", "), row, strict=True)))
 
 
 class TraceStore(Protocol):
@@ -91,7 +91,9 @@ class TraceStore(Protocol):
     The store is capped in size: beyond the cap the oldest traces are dropped.
     """
 
-    def put(self, trace: Trace, *, held: Iterable[Held] = (), warnings: Sequence[str] = ()) -> None:
+    def put(
+        self, trace: Trace, *, held: Iterable[QuotedText] = (), warnings: Sequence[str] = ()
+    ) -> None:
         """Store a trace, and drop the oldest ones beyond the cap; the newest always stays.
 
         Args:
@@ -105,12 +107,12 @@ class TraceStore(Protocol):
         """Return the verified trace with this id, or the only one whose id starts so.
 
         Raises:
-            TraceMissing: If there is none or more than one.
+            MissingTraceError: If there is none or more than one.
             TamperedTraceError: If it differs from the trace that was stored.
         """
         ...
 
-    def warnings(self, trace_id: str) -> tuple[str, ...]:
+    def get_warnings(self, trace_id: str) -> tuple[str, ...]:
         """Return the warnings of the answer of the trace with this whole id."""
         ...
 
@@ -122,7 +124,7 @@ class TraceStore(Protocol):
         """Remove a trace for good and return its whole id.
 
         Raises:
-            TraceMissing: If no trace, or more than one, has this id or beginning.
+            MissingTraceError: If no trace, or more than one, has this id or beginning.
         """
         ...
 
@@ -137,11 +139,11 @@ class TraceStore(Protocol):
         """
         ...
 
-    def signals(self, strategy: str, limit: int) -> tuple[Mapping[str, float], ...]:
+    def list_signals(self, strategy: str, limit: int) -> tuple[Mapping[str, float], ...]:
         """Return the signals of the newest answers of a strategy, newest first."""
         ...
 
-    def put_feedback(self, feedback: Feedback, *, held: Iterable[Held] = ()) -> None:
+    def put_feedback(self, feedback: Feedback, *, held: Iterable[QuotedText] = ()) -> None:
         """Store feedback on an answer in place of the earlier feedback on it.
 
         Args:
@@ -150,21 +152,21 @@ class TraceStore(Protocol):
             held: The texts of documents that the feedback cites, for `sweep`.
 
         Raises:
-            Outranked: If the feedback does not count and the earlier one does; the earlier one
+            OutrankedFeedbackError: If the feedback does not count and the earlier one does; the earlier one
                 stays.
         """
         ...
 
-    def feedback(self, *, strategy: str = "", key: str = "") -> tuple[Feedback, ...]:
+    def list_feedback(self, *, strategy: str = "", key: str = "") -> tuple[Feedback, ...]:
         """Return feedback, oldest first: on a strategy's answers, or on answers to a question."""
         ...
 
-    def records(self) -> Iterator[Kept]:
+    def export_records(self) -> Iterator[StoredRecord]:
         """Yield all stored records: the traces, oldest first, then the feedback."""
         ...
 
-    def take(self, records: Iterable[Kept]) -> None:
-        """Store the `records` of another store, in one step; existing records stay."""
+    def import_records(self, records: Iterable[StoredRecord]) -> None:
+        """Store the exported records of another store, in one step; existing records stay."""
         ...
 
     def close(self) -> None:
@@ -176,7 +178,7 @@ class TraceStore(Protocol):
     def __exit__(self, *error: object) -> None: ...
 
 
-def swept(store: TraceStore, index: IndexReader) -> TraceStore:
+def sweep_store(store: TraceStore, index: IndexReader) -> TraceStore:
     """Sweep a newly opened store and return it.
 
     A process that changed the index may have been killed before it swept the traces.
@@ -193,7 +195,7 @@ def swept(store: TraceStore, index: IndexReader) -> TraceStore:
     return store
 
 
-def kept_of(trace: Trace, held: Iterable[Held], warnings: Sequence[str]) -> KeptTrace:
+def pack_trace(trace: Trace, held: Iterable[QuotedText], warnings: Sequence[str]) -> StoredTrace:
     """Pack a trace for storage, as `TraceStore.put` takes it."""
     data = zlib.compress(trace.data, 6)
     answer = trace.answer if isinstance(trace.answer, dict) else {}
@@ -205,18 +207,18 @@ def kept_of(trace: Trace, held: Iterable[Held], warnings: Sequence[str]) -> Kept
         status=str(answer.get("status", "")),
         size=len(data),
     )
-    return KeptTrace(
+    return StoredTrace(
         summary=summary,
         data=data,
         revision=trace.origin.index_revision,
-        signals=canonical(dict(trace.signals)) if trace.signals else "",
-        warnings=canonical([*warnings]) if warnings else "",
+        signals=dump_canonical(dict(trace.signals)) if trace.signals else "",
+        warnings=dump_canonical([*warnings]) if warnings else "",
         # Each text once, in order: several hits may come from the same place.
         held=tuple(dict.fromkeys(held)),
     )
 
 
-def unpacked(trace_id: str, data: bytes) -> Trace:
+def unpack_trace(trace_id: str, data: bytes) -> Trace:
     """Unpack a stored trace and verify it.
 
     Raises:
@@ -233,40 +235,40 @@ def unpacked(trace_id: str, data: bytes) -> Trace:
     return decode_trace(lines, trace_id)
 
 
-def the_only(matches: Sequence[str], beginning: str) -> str:
+def resolve_trace_id(matches: Sequence[str], beginning: str) -> str:
     """Return the id that a beginning means, out of at most two ids that match.
 
     Raises:
-        TraceMissing: If there is none or more than one.
+        MissingTraceError: If there is none or more than one.
     """
     # An empty beginning is refused: it would match the only trace of a store.
     if len(matches) == 1 and beginning:
         return matches[0]
     fault = "more than one trace begins" if beginning and matches else "no trace begins"
-    raise TraceMissing(f"{fault} with {beginning[:64]!r}; `fathom trace` lists them")
+    raise MissingTraceError(f"{fault} with {beginning[:64]!r}; `fathom trace` lists them")
 
 
 def check_rank(feedback: Feedback, before: str) -> None:
     """Check that feedback may replace the earlier feedback, given in its stored form.
 
     Raises:
-        Outranked: If the feedback does not count and the earlier one does.
+        OutrankedFeedbackError: If the feedback does not count and the earlier one does.
     """
     if not feedback.counts and Feedback.from_json(json.loads(before)).counts:
-        raise Outranked(
+        raise OutrankedFeedbackError(
             "feedback: somebody who may say what is right has judged this answer; their word stays"
         )
 
 
-def dropped(trace_id: str) -> TraceMissing:
+def build_dropped_error(trace_id: str) -> MissingTraceError:
     """Return the error for a trace that was found a moment ago and is gone now."""
-    return TraceMissing(f"trace {trace_id!r} was dropped or deleted just now")
+    return MissingTraceError(f"trace {trace_id!r} was dropped or deleted just now")
 
 
-def damaged(stored: Iterable[tuple[str, bytes]]) -> Iterator[str]:
+def describe_damaged_traces(stored: Iterable[tuple[str, bytes]]) -> Iterator[str]:
     """Yield a line for each stored trace that is damaged."""
     for trace_id, data in stored:
         try:
-            unpacked(trace_id, data)
+            unpack_trace(trace_id, data)
         except TamperedTraceError as error:
             yield f"{error}; remove it with `fathom trace --delete {trace_id}`"

@@ -1,1 +1,4 @@
-"""Integrations of Fathom with other frameworks; each needs a separate extra."""
+"""Parts of Fathom for other frameworks.
+
+Each needs a separate extra.
+"""

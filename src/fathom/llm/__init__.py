@@ -1,4 +1,6 @@
-"""Language models behind one protocol, bounded in time, bytes, tokens and tries.
+"""Language models.
+
+All stand behind one protocol, bounded in time, bytes, tokens and tries.
 
 Every wrapper is itself a `ChatModel`. From the inside out:
 

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fathom.errors import ModelError, UsageError
-from fathom.jsonable import digest
+from fathom.jsonable import hash_text
 from fathom.llm.endpoint import PROVIDERS, Endpoint, build_endpoint
 from fathom.llm.faults import CallFailure, ModelFault, classify_error
 from fathom.llm.retry import RetryPolicy
@@ -105,7 +105,7 @@ class RemoteEmbedder:
         name, url = self._endpoint.name, self._endpoint.base_url
         return {
             "model": name,
-            "sha256": digest(f"{url} {name}"),
+            "sha256": hash_text(f"{url} {name}"),
             "runtime": url,
             "precision": "unknown",
         }

@@ -22,7 +22,7 @@ from string import Template
 from typing import Any, Self
 
 from fathom.errors import SettingsError
-from fathom.jsonable import digest
+from fathom.jsonable import hash_text
 from fathom.llm.base import Message
 from fathom.llm.schema import Choices
 
@@ -130,7 +130,7 @@ class Prompt:
     @property
     def version(self) -> str:
         """Eight digits that change with the text."""
-        return digest(self.text)[:8]
+        return hash_text(self.text)[:8]
 
     @property
     def id(self) -> str:

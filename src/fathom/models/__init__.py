@@ -1,1 +1,4 @@
-"""The small local models: embedders, the cross-reader, and their runtimes and tokenizers."""
+"""Small local models.
+
+Embedders and the cross-reader, with their runtimes and tokenizers.
+"""

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from fathom.errors import FathomError, ModelError, culprit
+from fathom.errors import FathomError, ModelError, locate_error
 from fathom.models.base import Embedder, Matrix, get_bulk_embedder
 
 _LENGTH_SLACK = 1e-3
@@ -49,7 +49,9 @@ class CheckedEmbedder:
             raise
         # An embedder may be a plug-in, which may raise anything.
         except Exception as error:
-            raise ModelError(f"the embedder {self._name} broke off: {culprit(error)}") from error
+            raise ModelError(
+                f"the embedder {self._name} broke off: {locate_error(error)}"
+            ) from error
         expected_shape = (len(texts), self.dimension)
         if vectors.shape != expected_shape:
             raise self._make_error(

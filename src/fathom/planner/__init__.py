@@ -1,1 +1,4 @@
-"""Planners: the choice of executors for a question, from numbers or by a language model."""
+"""Planners of executors, and their training.
+
+They choose the executors for a question, from numbers or by a language model.
+"""

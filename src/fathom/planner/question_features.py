@@ -12,7 +12,7 @@ from fathom.agents.decomposer import LocalDecomposer
 from fathom.agents.rewriter import simplify_question
 from fathom.question.clauses import find_mentions
 from fathom.question.form import detect_form
-from fathom.text.answer_type import answer_type
+from fathom.text.answer_type import detect_answer_type
 from fathom.types import Hit
 
 _DIGITS = 6
@@ -107,7 +107,7 @@ class QuestionObserver:
             "names": len(find_mentions(question)),
             **sub_questions,
             "yes_no": detect_form(question) == "yes or no",
-            "kind": answer_type(question) != "any",
+            "kind": detect_answer_type(question) != "any",
             "filler": 1 - _compute_share(len(simplify_question(question).split()), count),
             "hits": len(hits),
             "top": scores[0] if scores else 0.0,

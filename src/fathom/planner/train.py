@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from fathom.jsonable import canonical, digest
+from fathom.jsonable import dump_canonical, hash_text
 from fathom.planner.environment import Environment, RecordedQuestion, Reward
 from fathom.planner.features import COLUMNS
 from fathom.planner.policy import Layer, LearnedPolicy
@@ -112,4 +112,4 @@ def compute_fingerprint(questions: Sequence[RecordedQuestion]) -> str:
         del question["setup"]
         for outcome in question["outcomes"]:
             del outcome["seconds"]
-    return digest(canonical(records))[:16]
+    return hash_text(dump_canonical(records))[:16]

@@ -1,1 +1,1 @@
-"""A question and what can be read off it."""
+"""A question, and everything that is read off it."""

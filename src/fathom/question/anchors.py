@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Literal, Self
 
-from fathom.text.dates import MONTH, YEAR, date_of, month_of
-from fathom.text.entities import common, names, texts
-from fathom.text.language import stop_words
+from fathom.text.dates import MONTH, YEAR, parse_date, parse_month
+from fathom.text.entities import find_names, is_common_word, list_names
+from fathom.text.language import load_stop_words
 from fathom.types import Span
 
 AnchorKind = Literal[
@@ -185,7 +185,7 @@ def _is_free(span: Span, taken: Sequence[tuple[Span, Anchor]]) -> bool:
 
 def _find_entities(question: str) -> Iterator[tuple[Span, Anchor]]:
     """Yield the names with their scores: long names score high, a lone first word low."""
-    for span in names(question):
+    for span in find_names(question):
         text = span.cut(question)
         words = len(text.split())
         lone = words == 1 and not question[: span.start].strip(" \"'“\u2018(¿¡")
@@ -202,7 +202,7 @@ def _find_lowercase_entities(
     run: list[Span] = []
     for match in _WORD.finditer(question):
         span = Span(*match.span())
-        is_content = _is_free(span, taken) and not common(match.group())
+        is_content = _is_free(span, taken) and not is_common_word(match.group())
         # Punctuation between two words ends a run as a stop word does.
         if run and not (is_content and question[run[-1].end : span.start] == " "):
             yield _join_run(question, run)
@@ -289,7 +289,7 @@ class _TextContent:
     @classmethod
     def of(cls, text: str) -> Self:
         # By line, since a name does not go on after a heading or a list item.
-        full_names = [name for line in text.splitlines() for name in texts(line)]
+        full_names = [name for line in text.splitlines() for name in list_names(line)]
         return cls(
             text=text,
             words=frozenset(_normalize_words(text)),
@@ -321,12 +321,12 @@ class _TextContent:
         """Return whether the text has the date in figures ("8/9") or without its year."""
         if all(self._has_word(word) or self._covers_year(word) for word in needed):
             return True
-        _, month, day = date_of(anchor.text) or (0.0, 0.0, 0.0)
+        _, month, day = parse_date(anchor.text) or (0.0, 0.0, 0.0)
         if not (month and day):
             return False
         # A figure that follows would be a year, and perhaps another one.
         figures = rf"\b{day:.0f} ?[/.-] ?0?{month:.0f}\b(?! ?[/.-] ?\d)"
-        name = next(word for word in anchor.text.split() if month_of(word.strip(",")) == month)
+        name = next(word for word in anchor.text.split() if parse_month(word.strip(",")) == month)
         words = rf"\b{day:.0f}\w*\s+(?:of\s+)?{name}\b(?!,?\s*\d{{4}})"
         return bool(re.search(rf"{figures}|{words}", self.text, re.IGNORECASE))
 
@@ -387,7 +387,7 @@ def _select_words(anchor: Anchor) -> frozenset[str]:
     words = frozenset(_normalize_words(anchor.text))
     if anchor.kind in _LITERAL_KINDS:
         return words
-    return words - _FILLERS - stop_words("en") - stop_words("id") - _RANK_WORDS or words
+    return words - _FILLERS - load_stop_words("en") - load_stop_words("id") - _RANK_WORDS or words
 
 
 def _normalize_words(text: str) -> Iterator[str]:

@@ -11,8 +11,8 @@ from itertools import pairwise
 from typing import Literal
 
 from fathom.text import english, indonesian
-from fathom.text.answer_type import answer_type
-from fathom.text.numbers import NUMBER_WORDS, quantities
+from fathom.text.answer_type import detect_answer_type
+from fathom.text.numbers import NUMBER_WORDS, parse_quantities
 
 AnswerKind = Literal["date", "money", "percentage", "count", "measure", "place", "person"]
 
@@ -125,7 +125,7 @@ class ExpectedValue:
 
 def detect_expected_value(question: str) -> ExpectedValue | None:
     """Return the kind of value that `question` asks for; `None` where its words do not tell."""
-    kind = answer_type(question)
+    kind = detect_answer_type(question)
     if kind == "time" and (_WHEN_LATER.search(question) or _WHEN_ASIDE.search(question)):
         return None
     if kind in _KINDS:
@@ -172,7 +172,7 @@ def _list_phrases(things: str) -> list[str]:
 
 def _look_up_kind(unit: str) -> str:
     """Return the kind of measure of a unit; empty where the word is no unit."""
-    return quantities(f"2 {unit}")[0].kind
+    return parse_quantities(f"2 {unit}")[0].kind
 
 
 def gives_value(expected: ExpectedValue, text: str) -> bool:
@@ -182,7 +182,7 @@ def gives_value(expected: ExpectedValue, text: str) -> bool:
     text counts as one; `contradicts_kind` sees those that are surely wrong.
     """
     if expected.kind == "money":
-        return has_currency(text) and bool(quantities(text))
+        return has_currency(text) and bool(parse_quantities(text))
     if expected.kind == "percentage":
         return bool(_SHARE.search(text))
     if expected.kind in {"place", "person"}:
@@ -197,7 +197,7 @@ def is_plausible(expected: ExpectedValue, value: str) -> bool:
     Every value is plausible for other kinds, and so is an empty one.
     """
     if expected.kind == "percentage" and not _SHARE.search(value):
-        return not any(quantity.value > _FULL_SHARE for quantity in quantities(value))
+        return not any(quantity.value > _FULL_SHARE for quantity in parse_quantities(value))
     time_signs = _TELLS_CLOCK if expected.exact else _TELLS_TIME
     signs = time_signs if expected.kind == "date" else _TELLS_AMOUNT if expected.exact else None
     return not (signs and value.strip()) or bool(signs.search(value))
@@ -205,7 +205,7 @@ def is_plausible(expected: ExpectedValue, value: str) -> bool:
 
 def contradicts_kind(expected: ExpectedValue, value: str) -> bool:
     """Return whether a value is surely of another kind: metres for people, a name for a date."""
-    amounts = quantities(_ERA.sub("", value))
+    amounts = parse_quantities(_ERA.sub("", value))
     if not is_plausible(expected, value):
         return True
     kinds = {amount.kind for amount in amounts} - {""}

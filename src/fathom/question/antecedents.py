@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from fathom.text.entities import names
-from fathom.text.language import stop_words
+from fathom.text.entities import find_names
+from fathom.text.language import load_stop_words
 
 
 def _split_words(text: str) -> frozenset[str]:
@@ -131,7 +131,7 @@ class PriorQuestion:
         if added:
             return added[1]
         phrase = self._find_subject()
-        if names(phrase.strip()) or not phrase:
+        if find_names(phrase.strip()) or not phrase:
             return phrase
         at = self.text.find(phrase) + len(phrase)
         # A name says which one: "the bridge" alone may be any. The "x" makes the first word no
@@ -139,7 +139,7 @@ class PriorQuestion:
         more = [
             part
             for part in self.list_phrases(at)
-            if names(f"x {part}") and not _TIME_PHRASE.match(part)
+            if find_names(f"x {part}") and not _TIME_PHRASE.match(part)
         ]
         return f"{phrase} {more[0]}" if more else phrase
 
@@ -189,7 +189,7 @@ class PriorQuestion:
         if places:
             return places[-1]
         named = _list_names(self.text)
-        location = self.topic if names(f"x {self.topic}") or not named else named[-1]
+        location = self.topic if find_names(f"x {self.topic}") or not named else named[-1]
         return f"{'di' if self.is_indonesian else 'at'} {location}" if location else ""
 
     @property
@@ -236,14 +236,14 @@ def _form_gerund(verb: str) -> str:
 
 def _list_names(text: str) -> list[str]:
     """Return the names in a text, without stop words that only begin a sentence."""
-    small = stop_words("en") | stop_words("id")
-    return [name.cut(text) for name in names(text) if name.cut(text).lower() not in small]
+    small = load_stop_words("en") | load_stop_words("id")
+    return [name.cut(text) for name in find_names(text) if name.cut(text).lower() not in small]
 
 
 def _list_places(text: str) -> list[str]:
     """Return the names that follow a preposition of place, each with the preposition."""
     places = []
-    for name in names(text):
+    for name in find_names(text):
         preposition = re.search(
             rf"{_PLACE_PREPOSITION.pattern}(?:the\s+)?$", text[: name.start], re.IGNORECASE
         )

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from fathom.text.content_words import ContentTerms
-from fathom.text.entities import names
+from fathom.text.entities import find_names
 from fathom.types import Span
 
 MARK = re.compile(r"§(\d+)§")
@@ -181,7 +181,7 @@ def build_chain(question: str, most: int = MOST_QUESTIONS) -> tuple[str, ...]:
 def find_mentions(text: str) -> list[Span]:
     """Return the spans of names, quoted words and slots, in order and without overlaps."""
     spans = [Span(*match.span()) for match in (*_SLOT.finditer(text), *_QUOTED.finditer(text))]
-    for name in names(text):
+    for name in find_names(text):
         # A name within quotation marks is part of the quoted title.
         if all(name.end <= other.start or name.start >= other.end for other in spans):
             spans.append(name)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fathom.question.clauses import LONGEST_QUESTION, find_mentions, mark_names, restore_names
-from fathom.text.language import detect
+from fathom.text.language import detect_language
 
 Want = Literal["least", "most", "less", "more", "same", "every", "one", "each"]
 
@@ -129,7 +129,7 @@ def parse_comparison(question: str, most: int) -> Comparison | None:
     # "and" may be part of a name; only with such a cue it joins two names.
     split_joined = bool(_SHARED_CUE.search(lower) or _BETWEEN.search(lower))
     marked, cuts = mark_names(" ".join(question.split()), split_joined=split_joined)
-    indonesian = detect(question) == "id"
+    indonesian = detect_language(question) == "id"
     order_match = _ORDER.match(marked)
     if order_match:
         return _compare_order(order_match, cuts, indonesian=indonesian)

@@ -11,8 +11,8 @@ from itertools import islice
 from fathom.question.antecedents import PriorQuestion
 from fathom.question.clauses import find_mentions
 from fathom.question.conversation import DialogueTurn
-from fathom.text.entities import names
-from fathom.text.language import stop_words
+from fathom.text.entities import find_names
+from fathom.text.language import load_stop_words
 
 
 def _split_words(text: str) -> frozenset[str]:
@@ -162,7 +162,7 @@ def _is_hollow(bare: str) -> bool:
 
 def _list_content_words(text: str) -> list[str]:
     """Return the content words of a text, without question words."""
-    small = stop_words("en") | stop_words("id")
+    small = load_stop_words("en") | load_stop_words("id")
     words = (word for word in _WORD.findall(text.lower()) if not _QUESTION_WORD.fullmatch(word))
     return [word for word in words if word not in small]
 
@@ -265,21 +265,21 @@ def _replace_by_preposition(part: str, before: PriorQuestion) -> str:
         for match in re.finditer(rf"\b{preposition[1]}\s+", before.text, re.IGNORECASE)
     ]
     rest = part[preposition.end() :]
-    named_spans = [span for span in spans if names(f"x {before.text[slice(*span)]}")]
+    named_spans = [span for span in spans if find_names(f"x {before.text[slice(*span)]}")]
     targets = (
         named_spans
-        if names(f"x {rest}")
+        if find_names(f"x {rest}")
         else [bounds for bounds in spans if bounds not in named_spans]
     ) or spans
     if targets:
         return _splice(before.text, targets[-1], rest)
-    return _replace_by_name(rest, before) if names(f"x {rest}") else f"{before.text} {part}"
+    return _replace_by_name(rest, before) if find_names(f"x {rest}") else f"{before.text} {part}"
 
 
 def _replace_by_name(part: str, before: PriorQuestion) -> str:
     """Replace the last name."""
     prior_names = [span for span in find_mentions(before.text) if span.start > 0]
-    if not prior_names or not names(f"x {part}"):
+    if not prior_names or not find_names(f"x {part}"):
         return ""
     return _splice(before.text, (prior_names[-1].start, prior_names[-1].end), part)
 
@@ -305,7 +305,7 @@ def _replace_by_topic(part: str, before: PriorQuestion) -> str:
     head, of, owner = topic.partition(" of ")
     if of and part.lower().startswith("the "):
         return _splice(before.text, (at, at + len(head)), part)
-    if of and names(f"x {owner}") and " " not in part:
+    if of and find_names(f"x {owner}") and " " not in part:
         return _splice(before.text, (at + len(head + of), at + len(topic)), part)
     return _splice(before.text, (at, at + len(topic)), part)
 

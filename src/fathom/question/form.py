@@ -3,7 +3,7 @@
 import re
 from typing import Literal
 
-from fathom.text.numbers import NUMBER_WORDS, numbers
+from fathom.text.numbers import NUMBER_WORDS, parse_numbers
 
 _MOST_ITEMS = 50
 Form = Literal["one", "several", "yes or no"]
@@ -83,7 +83,7 @@ def parse_count(question: str) -> int | None:
     "Sebutkan 3 gunung" asks for 3.
     """
     match = _COUNT.search(question) if detect_form(question) == "several" else None
-    count = numbers(match["count"])[0] if match else 0
+    count = parse_numbers(match["count"])[0] if match else 0
     # A larger number is more likely part of a name than a length of a list.
     return int(count) if 1 < count <= _MOST_ITEMS else None
 

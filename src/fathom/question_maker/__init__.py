@@ -1,4 +1,7 @@
-"""Questions made of the documents of an index, with their answers, to measure and to calibrate."""
+"""Questions with answers, made from an index.
+
+They serve to measure and to calibrate.
+"""
 
 from fathom.question_maker.base import KINDS, Kind, QuestionSet, SyntheticQuestion
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, get_args
 
-from fathom.jsonable import Json, digest
+from fathom.jsonable import Json, hash_text
 from fathom.text.language import Language
 
 Kind = Literal["single-hop", "multi-hop", "numeric", "list", "conflicting", "unanswerable"]
@@ -41,7 +41,7 @@ class SyntheticQuestion:
     @property
     def id(self) -> str:
         """An id that differs between different questions."""
-        return digest(json.dumps([self.text, self.kind, self.without], ensure_ascii=False))[:12]
+        return hash_text(json.dumps([self.text, self.kind, self.without], ensure_ascii=False))[:12]
 
     def to_row(self) -> Json:
         """Return the line of a question file."""

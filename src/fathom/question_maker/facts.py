@@ -6,12 +6,12 @@ from dataclasses import dataclass
 
 from fathom.agents.reader.tables import NamedCell, iterate_tables
 from fathom.index.base import IndexReader
-from fathom.jsonable import digest
+from fathom.jsonable import hash_text
 from fathom.question_maker.asking import PosedQuestion, pose_questions
-from fathom.text.entities import names
+from fathom.text.entities import find_names
 from fathom.text.instructions import gives_orders
-from fathom.text.language import Language, detect
-from fathom.text.quotable import units
+from fathom.text.language import Language, detect_language
+from fathom.text.quotable import list_units
 from fathom.types import Chunk, Span
 
 MOST_CHUNKS = 20_000
@@ -61,24 +61,26 @@ class Fact:
 
 def is_named(subject: str) -> bool:
     """Return whether a subject holds a name, so that it is the same thing in any document."""
-    return bool(names(f"x {subject}"))
+    return bool(find_names(f"x {subject}"))
 
 
 def shuffle_chunks(index: IndexReader, seed: int) -> list[Chunk]:
     """Return chunks of all documents, at most `MOST_CHUNKS`, in an order drawn by the seed."""
-    ids = [f"{item.id}#{at}" for item in index.documents() for at in range(item.chunks)]
+    ids = [f"{item.id}#{at}" for item in index.list_documents() for at in range(item.chunks)]
     # A digest rather than a shuffle: a new document leaves the other chunks in order.
-    drawn = sorted(ids, key=lambda chunk_id: (digest(f"{seed} {chunk_id}"), chunk_id))[:MOST_CHUNKS]
+    drawn = sorted(ids, key=lambda chunk_id: (hash_text(f"{seed} {chunk_id}"), chunk_id))[
+        :MOST_CHUNKS
+    ]
     return index.chunks(drawn)
 
 
 def extract_facts(chunk: Chunk, languages: Sequence[Language]) -> Iterator[Fact]:
     """Yield the facts of a chunk in order; none of a text with orders to a language model."""
-    language = detect_language(chunk)
+    language = detect_chunk_language(chunk)
     if language not in languages or gives_orders(chunk.text):
         return
     small = frozenset(_LOWER_WORD.findall(chunk.text))
-    for unit in units(chunk):
+    for unit in list_units(chunk):
         if unit.kind in {"paragraph", "list_item"}:
             for question in pose_questions(unit.span.cut(chunk.text), language, small):
                 yield _make_fact(question, chunk, unit.span.start, language)
@@ -87,14 +89,14 @@ def extract_facts(chunk: Chunk, languages: Sequence[Language]) -> Iterator[Fact]
             yield from _extract_cells(row, chunk, language, small)
 
 
-def detect_language(chunk: Chunk) -> Language:
+def detect_chunk_language(chunk: Chunk) -> Language:
     """Return the language of the text, else of its titles; a bare table counts as English."""
-    languages = (detect(text) for text in (chunk.text, chunk.context))
+    languages = (detect_language(text) for text in (chunk.text, chunk.context))
     return next((language for language in languages if language != "und"), "en")
 
 
 def _make_fact(question: PosedQuestion, chunk: Chunk, start: int, language: Language) -> Fact:
-    span = question.answer.shifted(start)
+    span = question.answer.shift(start)
     return Fact(
         question=question.text,
         answer=" ".join(span.cut(chunk.text).split()),

@@ -15,8 +15,8 @@ from fathom.question_maker.facts import Fact, extract_facts, shuffle_chunks
 from fathom.question_maker.multihop import Hop, build_hops
 from fathom.question_maker.round_trip import ConflictingAnswer, RoundTrip, RoundTripOutcome
 from fathom.question_maker.unanswerable import remove_source, twist_question
-from fathom.text.answer_match import agree, amount_of
-from fathom.text.entities import texts
+from fathom.text.answer_match import amounts_agree, parse_amount
+from fathom.text.entities import list_names
 from fathom.text.language import Language
 from fathom.types import Chunk
 
@@ -191,7 +191,7 @@ class QuestionMaker:
 
 def _list_names(fact: Fact) -> Iterator[str]:
     """Yield the names in a question that its chunk has within a sentence, where capitals count."""
-    for name in texts(fact.question):
+    for name in list_names(fact.question):
         if re.search(rf"[a-z,] {re.escape(name)}\b", fact.chunk.text):
             yield name
 
@@ -251,14 +251,14 @@ def _make_multi_hop(hop: Hop, outcomes: Sequence[RoundTripOutcome]) -> Synthetic
 
 def _is_another_value(answer: str, other: str) -> bool:
     """Return whether two answers are values of one sort that cannot both be right."""
-    amount, other_amount = amount_of(answer), amount_of(other)
+    amount, other_amount = parse_amount(answer), parse_amount(other)
     # An amount never contradicts a name, nor a name an amount.
     if amount is None:
-        return other_amount is None and any(texts(f"x {other}"))
+        return other_amount is None and any(list_names(f"x {other}"))
     return (
         other_amount is not None
         and len(amount) == len(other_amount)
-        and not agree(amount, other_amount)
+        and not amounts_agree(amount, other_amount)
     )
 
 

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from fathom.question_maker.facts import Fact, is_named
-from fathom.text.answer_match import Amount, amount_of
-from fathom.text.entities import names
+from fathom.text.answer_match import Amount, parse_amount
+from fathom.text.entities import find_names
 from fathom.types import Span
 
 _MOST_PER_NAME = 3
@@ -91,7 +91,7 @@ def _build_chains(facts: Sequence[Fact]) -> Iterator[Hop]:
             by_answer[fact.answer].append(fact)
     times: dict[str, int] = defaultdict(int)
     for second in facts:
-        for span in names(second.question):
+        for span in find_names(second.question):
             name = span.cut(second.question)
             if not _AFTER_NAME.match(second.question, span.end):
                 continue
@@ -139,7 +139,7 @@ def describe_answer(fact: Fact) -> str:
 def _build_comparisons(facts: Sequence[Fact]) -> Iterator[Hop]:
     by_template: dict[str, list[tuple[Fact, Amount]]] = defaultdict(list)
     for fact in facts:
-        amount = amount_of(fact.answer)
+        amount = parse_amount(fact.answer)
         # Two questions that differ in the subject alone can be compared.
         if amount and is_named(fact.subject) and fact.question.count(fact.subject) == 1:
             by_template[fact.question.replace(fact.subject, "_")].append((fact, amount))

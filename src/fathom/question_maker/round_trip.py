@@ -12,7 +12,7 @@ from fathom.agents.reader.local import LocalReader
 from fathom.question_maker.facts import Fact, is_named
 from fathom.retrieval.base import Retriever
 from fathom.text.answer_match import answers_match, normalize_answer
-from fathom.text.answer_scores import f1
+from fathom.text.answer_scores import score_f1
 from fathom.types import Chunk, Filter, Hit, Query
 
 _ARTICLE = re.compile(r"^(?:the|an?) ")
@@ -138,7 +138,8 @@ def _is_same_answer(fact: Fact, answer: str) -> bool:
             normalize_answer(item) in normalized for item in fact.items
         ) >= _LEAST_ITEM_SHARE * len(fact.items)
     return (
-        answers_match(fact.question, answer, fact.answer) or f1(answer, [fact.answer]) >= _LEAST_F1
+        answers_match(fact.question, answer, fact.answer)
+        or score_f1(answer, [fact.answer]) >= _LEAST_F1
     )
 
 

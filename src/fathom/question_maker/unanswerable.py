@@ -13,7 +13,7 @@ from fathom.question_maker.base import SyntheticQuestion
 from fathom.question_maker.facts import Fact
 from fathom.question_maker.round_trip import RoundTrip
 from fathom.text.answer_match import normalize_answer
-from fathom.text.entities import names
+from fathom.text.entities import find_names
 from fathom.types import Hit
 
 _SEARCH_DEPTH = 20
@@ -73,7 +73,7 @@ def _list_twists(fact: Fact, others: Sequence[str], draw: random.Random) -> list
         twists.append(
             _replace_span(question, number.start(), number.end(), _change_number(number[0], draw))
         )
-    inside = [span for span in names(question) if span.start > 0]
+    inside = [span for span in find_names(question) if span.start > 0]
     if inside:
         span = max(inside, key=lambda name_span: name_span.end - name_span.start)
         name = span.cut(question)

@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 
 from fathom.agents.questioner import LLMQuestioner
-from fathom.question_maker.facts import Fact, detect_language
+from fathom.question_maker.facts import Fact, detect_chunk_language
 from fathom.runs.concurrency import run_in_loop
 from fathom.runs.context import open_run
 from fathom.text.instructions import gives_orders
 from fathom.text.language import Language
-from fathom.text.numbers import quantities
+from fathom.text.numbers import parse_quantities
 from fathom.types import Chunk
 from fathom.usage import Budget
 
@@ -30,7 +30,7 @@ def write_facts(
         budget: The budget of one chunk.
     """
     for chunk in chunks:
-        language = detect_language(chunk)
+        language = detect_chunk_language(chunk)
         if language not in languages or gives_orders(chunk.text):
             continue
         with open_run(chunk.id, what="questions", budget=budget) as run:
@@ -44,5 +44,5 @@ def write_facts(
                 span=question.answer,
                 rule=questioner.prompt.id,
                 language=language,
-                numeric=answer[:1].isdigit() and bool(quantities(answer)),
+                numeric=answer[:1].isdigit() and bool(parse_quantities(answer)),
             )

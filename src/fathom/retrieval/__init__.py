@@ -1,1 +1,1 @@
-"""Retrieval: from a query to ranked hits."""
+"""Ranked hits for a query."""

@@ -15,7 +15,7 @@ from fathom.retrieval.search import Search
 from fathom.runs.context import RunContext
 from fathom.settings.anchor import AnchorSettings
 from fathom.text.content_words import Terms
-from fathom.text.entities import texts
+from fathom.text.entities import list_names
 from fathom.text.sentences import split
 from fathom.types import Chunk, Hit, Query
 
@@ -82,7 +82,7 @@ def _list_names(chunk: Chunk) -> Iterator[tuple[str, str]]:
         yield strip_brackets(chunk.title), chunk.text
     for span in split(chunk.text):
         sentence = span.cut(chunk.text)
-        for name in texts(sentence):
+        for name in list_names(sentence):
             yield name, f"{chunk.title} {sentence}"
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from fathom.errors import ModelError
-from fathom.index.trace_retention import Held
+from fathom.index.trace_retention import QuotedText
 from fathom.jsonable import Json
 from fathom.retrieval.base import Retriever
 from fathom.runs.context import RunContext
@@ -75,7 +75,7 @@ class Search:
             return retriever.retrieve(query, k=k), f"{retriever.name} search instead: {error}"
 
 
-def collect_texts(trace: Trace) -> frozenset[Held]:
+def collect_texts(trace: Trace) -> frozenset[QuotedText]:
     """Return the texts of documents that stand in a trace."""
     recorded = (event.value for event in trace.events if event.kind == KIND)
     # A search that was refused or failed is recorded without a value.
@@ -84,12 +84,14 @@ def collect_texts(trace: Trace) -> frozenset[Held]:
     chunks = (_load_hit(hit).chunk for hit in hits)
     verified = trace.origin.arguments.get("verified") or {"citations": ()}
     quotes = (
-        Held.of(
+        QuotedText.of(
             cited["document"], cited["title"], Span(cited["start"], cited["end"]), cited["quote"]
         )
         for cited in verified["citations"]
     )
-    texts = (Held.of(chunk.document_id, chunk.title, chunk.span, chunk.text) for chunk in chunks)
+    texts = (
+        QuotedText.of(chunk.document_id, chunk.title, chunk.span, chunk.text) for chunk in chunks
+    )
     return frozenset((*texts, *quotes))
 
 

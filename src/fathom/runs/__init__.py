@@ -1,1 +1,1 @@
-"""Runs: what one question may spend, what it did, and its replay."""
+"""The budget, the record and the replay of one question."""

@@ -12,7 +12,7 @@ from dataclasses import asdict, fields
 from typing import Any
 
 from fathom.errors import RunError
-from fathom.jsonable import Json, canonical, digest
+from fathom.jsonable import Json, dump_canonical, hash_text
 from fathom.runs.trace import Event, Origin, Step, Trace, TraceRecord
 from fathom.usage import Budget, Usage
 
@@ -35,13 +35,13 @@ class Chain:
 
     def format_line(self, kind: str, content: Mapping[str, Json]) -> str:
         """Return the next line without adding it."""
-        return canonical({**content, "record": kind, "previous": self.head})
+        return dump_canonical({**content, "record": kind, "previous": self.head})
 
     def add(self, line: str) -> None:
         """Add a line that `format_line` made."""
         self.lines.append(line)
         self.size += len(line.encode()) + 1
-        self.head = digest(line)
+        self.head = hash_text(line)
 
 
 def open_chain(origin: Origin, started_at: str) -> Chain:
@@ -110,7 +110,7 @@ def decode_trace(data: bytes, trace_id: str | None = None) -> Trace:
                 f"trace {trace_id or ''}: record {number - 1} was changed".strip()
             )
         contents.append(content)
-        head = digest(line)
+        head = hash_text(line)
     actual = head[:ID_DIGITS]
     if trace_id is not None and trace_id != actual:
         raise TamperedTraceError(f"trace {trace_id}: its last record was changed or is missing")
@@ -155,7 +155,7 @@ def _check_frame(first: dict[str, Any], last: dict[str, Any]) -> None:
             f"it has another version of the format; this Fathom reads version {VERSION}"
         )
     # The hash stands for the settings in other records, so it must be theirs.
-    if digest(canonical(first["settings"])) != first.pop("settings_hash"):
+    if hash_text(dump_canonical(first["settings"])) != first.pop("settings_hash"):
         raise ValueError("the settings do not match their hash")
 
 

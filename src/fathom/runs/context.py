@@ -19,7 +19,7 @@ from fathom.errors import (
     MalformedReply,
     ModelRefused,
     ModelUnavailable,
-    culprit,
+    locate_error,
 )
 from fathom.jsonable import Json
 from fathom.runs.ledger import BudgetRefused, Ledger
@@ -320,8 +320,8 @@ class RunContext:
 
 def log_failure(who: str, error: Exception) -> str:
     """Log an error with its traceback, and return it in one line."""
-    LOG.error("%s: %s", who, culprit(error), exc_info=error)
-    return culprit(error)
+    LOG.error("%s: %s", who, locate_error(error), exc_info=error)
+    return locate_error(error)
 
 
 def _restore_refusal(recorded: Json) -> BudgetRefused:

@@ -3,7 +3,7 @@
 import unicodedata
 from collections import defaultdict
 
-from fathom.jsonable import Json, canonical
+from fathom.jsonable import Json, dump_canonical
 from fathom.runs.trace import Step, Trace
 from fathom.usage import Usage
 
@@ -92,7 +92,7 @@ def _format_usage(usage: Usage) -> str:
 
 
 def _format_value(value: Json) -> str:
-    text = value if isinstance(value, str) else canonical(value)
+    text = value if isinstance(value, str) else dump_canonical(value)
     short = _make_safe(text)
     return short if len(short) <= VALUE_CHARS else f"{short[:VALUE_CHARS]}…"
 

@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Self
 
-from fathom.jsonable import Cleaner, Json, canonical, digest
+from fathom.jsonable import Cleaner, Json, dump_canonical, hash_text
 from fathom.runs.chain import format_record, open_chain, seal_chain
 from fathom.runs.trace import Event, EventSource, Origin, Step, Trace, TraceLimits, TraceRecord
 from fathom.types import Answer, Citation, Conflict
@@ -60,10 +60,10 @@ class _TraceWriter:
         self.limits = limits
         # Cleaned of secrets first: the first line of the chain is written from it.
         self.origin = Origin(
-            question=clean.text(origin.question),
-            strategy=clean.text(origin.strategy),
+            question=clean.clean_text(origin.question),
+            strategy=clean.clean_text(origin.strategy),
             settings=clean(origin.settings),
-            index_revision=clean.text(origin.index_revision),
+            index_revision=clean.clean_text(origin.index_revision),
             seed=origin.seed,
             budget=origin.budget,
             arguments=clean(origin.arguments),
@@ -127,11 +127,11 @@ class _Scope:
             inputs: The inputs of the step: ids and scores rather than texts.
         """
         # A slash separates the steps of an id.
-        name = self._book.whole.text(name).replace("/", "-") or "step"
+        name = self._book.whole.clean_text(name).replace("/", "-") or "step"
         path = f"{self.id}/{name}" if self.id else name
         number = self._book.count_occurrence("step", path)
         unique = f"{path}#{number + 1}" if number else path
-        step = Step(id=unique, name=name, agent=self._book.whole.text(agent), parent=self.id)
+        step = Step(id=unique, name=name, agent=self._book.whole.clean_text(agent), parent=self.id)
         return OpenStep(self._book, step, inputs or {})
 
     def observe(self, kind: str, request: object, ask: Callable[[], object]) -> Json:
@@ -171,8 +171,8 @@ class _Scope:
 
     def _find_event(self, kind: str, request: object) -> "_PendingEvent":
         book = self._book
-        kind = book.whole.text(kind)
-        key = digest(canonical([kind, book.whole(request)]))
+        kind = book.whole.clean_text(kind)
+        key = hash_text(dump_canonical([kind, book.whole(request)]))
         # The same request may get different answers over time, so its occurrences are numbered.
         number = book.count_occurrence("event", self.id, key)
         event = Event(
@@ -182,7 +182,7 @@ class _Scope:
 
     def _record_value(self, pending: "_PendingEvent", value: object) -> Json:
         plain = self._book.whole(value)
-        size = len(canonical(plain).encode())
+        size = len(dump_canonical(plain).encode())
         if size > self._book.limits.event_bytes:
             self._book.add(replace(pending.event, omitted=size))
         else:
@@ -232,8 +232,8 @@ class OpenStep(_Scope):
             self._step,
             outputs=short(outputs or {}),
             usage=usage or Usage(),
-            verdict=short.text(verdict),
-            reason=short.text(reason),
+            verdict=short.clean_text(verdict),
+            reason=short.clean_text(reason),
         )
 
     def __enter__(self) -> Self:
@@ -322,10 +322,12 @@ def restore_answer(recorded: Json) -> Answer:
 def _strip_record(record: TraceRecord) -> TraceRecord:
     if isinstance(record, Step):
         return replace(record, inputs={}, outputs={}, reason="(the trace is full)")
-    size = len(canonical(record.value).encode())
+    size = len(dump_canonical(record.value).encode())
     return replace(record, request=None, value=None, omitted=record.omitted or size)
 
 
 def _format_error(error: BaseException, clean: Cleaner) -> str:
     message = " ".join(str(error).split())
-    return clean.text(f"{type(error).__name__}: {message}" if message else type(error).__name__)
+    return clean.clean_text(
+        f"{type(error).__name__}: {message}" if message else type(error).__name__
+    )

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from fathom.errors import RunError
-from fathom.jsonable import Json, canonical
+from fathom.jsonable import Json, dump_canonical
 from fathom.runs.recorder import format_answer
 from fathom.runs.trace import Event, Step, Trace
 
@@ -89,7 +89,7 @@ class Difference:
 
 def is_same_answer(recorded: Trace, answer: object) -> bool:
     """Return whether an answer is the recorded one, byte for byte, but for its `trace_id`."""
-    return canonical(format_answer(answer)) == canonical(recorded.answer)
+    return dump_canonical(format_answer(answer)) == dump_canonical(recorded.answer)
 
 
 def find_difference(recorded: Trace, replayed: Trace) -> Difference | None:
@@ -131,11 +131,11 @@ def _compare_values(where: str, old: Json, new: Json) -> Difference | None:
             if difference:
                 return difference
         return None
-    if canonical(old) != canonical(new):
+    if dump_canonical(old) != dump_canonical(new):
         return Difference(where=where, recorded=old, replayed=new)
     return None
 
 
 def _shorten(value: Json) -> str:
-    text = canonical(value)
+    text = dump_canonical(value)
     return text if len(text) <= 200 else f"{text[:200]}…"

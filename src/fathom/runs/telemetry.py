@@ -10,7 +10,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
 from fathom.errors import UsageError
-from fathom.jsonable import Json, canonical
+from fathom.jsonable import Json, dump_canonical
 from fathom.runs.trace import Step, Trace
 from fathom.usage import Usage
 
@@ -130,7 +130,7 @@ def _describe_usage(usage: Usage) -> Attributes:
 
 
 def _format_value(side: str, value: Json) -> Attributes:
-    return {f"{side}.value": canonical(value), f"{side}.mime_type": "application/json"}
+    return {f"{side}.value": dump_canonical(value), f"{side}.mime_type": "application/json"}
 
 
 def _to_nanoseconds(trace: Trace, after_s: float) -> int:

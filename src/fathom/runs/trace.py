@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Protocol
 
-from fathom.jsonable import Json, canonical, digest
+from fathom.jsonable import Json, dump_canonical, hash_text
 from fathom.usage import Budget, Usage
 
 
@@ -31,7 +31,7 @@ class Origin:
     @property
     def settings_hash(self) -> str:
         """The sha256 of the settings' canonical JSON."""
-        return digest(canonical(self.settings))
+        return hash_text(dump_canonical(self.settings))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

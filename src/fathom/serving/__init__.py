@@ -1,1 +1,1 @@
-"""The surfaces of Fathom: command line, HTTP server and MCP tools."""
+"""The command line, HTTP and MCP."""

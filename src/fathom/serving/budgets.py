@@ -9,7 +9,7 @@ from fathom.usage import Budget
 Effort = Literal["low", "medium", "high"]
 
 
-def budget_of(
+def limit_budget(
     settings: Settings, effort: Effort | None = None, asked: Budget | None = None
 ) -> Budget:
     """Return the budget of one question.
@@ -24,14 +24,14 @@ def budget_of(
     chosen = settings.budget if effort is None else getattr(settings.effort, effort)
     limits: dict[str, Any] = {}
     for name, limit in asdict(asked or Budget()).items():
-        operator_limit = strictest(getattr(settings.budget, name), getattr(default, name))
+        operator_limit = find_lowest_limit(getattr(settings.budget, name), getattr(default, name))
         # Only a limit that the operator lowered is a ceiling: a higher effort may otherwise spend
         # more.
         ceiling = None if operator_limit == getattr(default, name) else operator_limit
-        limits[name] = strictest(getattr(chosen, name), limit, ceiling)
+        limits[name] = find_lowest_limit(getattr(chosen, name), limit, ceiling)
     return Budget(**limits)
 
 
-def strictest(*limits: float | None) -> float | None:
+def find_lowest_limit(*limits: float | None) -> float | None:
     """Return the lowest of some limits; `None` stands for no limit."""
     return min((limit for limit in limits if limit is not None), default=None)

@@ -5,7 +5,7 @@ import socket
 from fathom.errors import UsageError
 
 
-def listening(host: str, port: int, *, waiting: int | None = None) -> socket.socket:
+def listen(host: str, port: int, *, backlog: int | None = None) -> socket.socket:
     """Listen at an address; at `::` also for IPv4, if the machine can.
 
     Args:
@@ -21,7 +21,7 @@ def listening(host: str, port: int, *, waiting: int | None = None) -> socket.soc
     serves_both = is_six and socket.has_dualstack_ipv6()
     try:
         return socket.create_server(
-            (host, port), family=family, backlog=waiting, dualstack_ipv6=serves_both
+            (host, port), family=family, backlog=backlog, dualstack_ipv6=serves_both
         )
     except OSError as error:
         reason, _, _ = (error.strerror or str(error)).partition(

@@ -17,29 +17,29 @@ if TYPE_CHECKING:  # only commands that answer or calibrate need these
     from fathom.index.base import IndexStatus
     from fathom.strategies.run import Replay
 
-_UNSEEN = re.compile(
+_INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff"  # control characters, surrogates
     "\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"  # order and width
     "\U000e0000-\U000e0fff]"  # tags: a model reads them as text, and people see nothing
 )
 
 
-def harmless(value: Json) -> Json:
+def replace_invisible(value: Json) -> Json:
     """Return plain JSON without invisible characters, which could steer a reader unseen.
 
     Each one is replaced by one other character, so that offsets hold and a quote still matches its
     document.
     """
     if isinstance(value, str):
-        return _UNSEEN.sub(lambda match: " " if match[0].isspace() else "\ufffd", value)
+        return _INVISIBLE.sub(lambda match: " " if match[0].isspace() else "\ufffd", value)
     if isinstance(value, Mapping):
-        return {harmless(str(key)): harmless(item) for key, item in value.items()}
+        return {replace_invisible(str(key)): replace_invisible(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [harmless(item) for item in value]
+        return [replace_invisible(item) for item in value]
     return value
 
 
-def hits_json(query: str, hits: Sequence[Hit], places: Sequence[Place]) -> dict[str, Any]:
+def serialize_hits(query: str, hits: Sequence[Hit], places: Sequence[Place]) -> dict[str, Any]:
     """Return hits with their places in the shape of `search --json`."""
     return {
         "query": query,
@@ -59,7 +59,7 @@ def hits_json(query: str, hits: Sequence[Hit], places: Sequence[Place]) -> dict[
     }
 
 
-def document_json(document: Document) -> dict[str, Any]:
+def serialize_document(document: Document) -> dict[str, Any]:
     """Return a document with its text, without its structure."""
     return {
         "id": document.id,
@@ -71,7 +71,7 @@ def document_json(document: Document) -> dict[str, Any]:
     }
 
 
-def replay_json(replay: "Replay") -> dict[str, Any]:
+def serialize_replay(replay: "Replay") -> dict[str, Any]:
     """Return a replay in the shape of `replay --json`."""
     return {
         "trace_id": replay.trace.id,
@@ -83,15 +83,17 @@ def replay_json(replay: "Replay") -> dict[str, Any]:
     }
 
 
-def status_json(status: "IndexStatus", calibrations: "Mapping[str, Calibration]") -> dict[str, Any]:
+def serialize_status(
+    status: "IndexStatus", calibrations: "Mapping[str, Calibration]"
+) -> dict[str, Any]:
     """Return the state of an index in the shape of `status --json`."""
     by_strategy = {
-        name: calibration_json(calibration) for name, calibration in calibrations.items()
+        name: serialize_calibration(calibration) for name, calibration in calibrations.items()
     }
     return {**asdict(status), "calibrations": by_strategy}
 
 
-def calibration_json(calibration: "Calibration") -> dict[str, Any]:
+def serialize_calibration(calibration: "Calibration") -> dict[str, Any]:
     """Return a calibration without its learned numbers."""
     return {
         "source": calibration.source,

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from fathom.text.language import question_language
+from fathom.text.language import detect_question_language
 from fathom.types import Answer, Citation, Place
 
 _PAGE_WORDS = {".pptx": "slide", ".xlsx": "sheet"}
@@ -84,34 +84,34 @@ INDONESIAN = Wording(
 LANGUAGES = (ENGLISH, INDONESIAN)
 
 
-def wording_for(question: str) -> Wording:
+def choose_wording(question: str) -> Wording:
     """Return the words of the language of a question."""
-    return INDONESIAN if question_language(question) == "id" else ENGLISH
+    return INDONESIAN if detect_question_language(question) == "id" else ENGLISH
 
 
-def page_word(path: str) -> str:
+def choose_page_word(path: str) -> str:
     """Return the word for the pages of a file: `page`, `slide` or `sheet`."""
     return _PAGE_WORDS.get(PurePath(path).suffix.lower(), "page")
 
 
-def called(place: Place | Citation) -> str:
+def name_document(place: Place | Citation) -> str:
     """Return the title of a document, or else its file name with the record in it."""
     return place.title or PurePath(place.path).name
 
 
-def place_name(place: Place | Citation, words: Wording = ENGLISH) -> str:
+def name_place(place: Place | Citation, words: Wording = ENGLISH) -> str:
     """Return document, section and page of a place, as a person would name it.
 
     For text recognised in a picture it includes the certainty, in percent rounded down.
     """
-    name = " > ".join(filter(None, (called(place), place.section)))
-    page = f", {words.pages[page_word(place.path)]} {place.page}" if place.page else ""
+    name = " > ".join(filter(None, (name_document(place), place.section)))
+    page = f", {words.pages[choose_page_word(place.path)]} {place.page}" if place.page else ""
     certainty = place.recognised
     recognition = "" if certainty is None else f", {words.recognised} {int(certainty * 100)}%"
     return f"{name}{page}{recognition}"
 
 
-def short_answer(answer: Answer) -> str:
+def pick_short_answer(answer: Answer) -> str:
     """Return the short answer if it says less than the whole one; else an empty text."""
     # Markers and a final stop are no difference: the two would look alike to a reader.
     short = " ".join(answer.short_answer.split())
@@ -120,7 +120,7 @@ def short_answer(answer: Answer) -> str:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class CitedReading:
     """A reading that some of the documents hold, where the documents disagree.
 
     Attributes:
@@ -134,7 +134,7 @@ class Reading:
     refuted: bool = False
 
 
-def readings(answer: Answer) -> tuple[Reading, ...]:
+def list_readings(answer: Answer) -> tuple[CitedReading, ...]:
     """Return all readings, the answer's own first; none where the documents agree."""
     if not answer.conflicts:
         return ()
@@ -142,9 +142,11 @@ def readings(answer: Answer) -> tuple[Reading, ...]:
     # A citation of no other reading supports the answer's own.
     agreeing = tuple(citation.n for citation in answer.citations if citation.n not in others)
     stated = [
-        Reading(text=answer.short_answer, citations=agreeing),
+        CitedReading(text=answer.short_answer, citations=agreeing),
         *(
-            Reading(text=conflict.answer, citations=conflict.citations, refuted=conflict.refuted)
+            CitedReading(
+                text=conflict.answer, citations=conflict.citations, refuted=conflict.refuted
+            )
             for conflict in answer.conflicts
         ),
     ]

@@ -1,4 +1,7 @@
-"""The settings: one frozen tree with its defaults, and a file for each strategy's section."""
+"""The tree of all settings and constants.
+
+There is one frozen tree with its defaults, and a file for each strategy's section.
+"""
 
 from fathom.settings.tree import (
     MOST_HITS,

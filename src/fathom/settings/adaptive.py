@@ -7,7 +7,7 @@ from fathom.settings.section import Section, Share, constant
 
 
 class AdaptiveSettings(Section):
-    """The constants of `adaptive`. Its executors share the settings of other strategies."""
+    """The settings and constants of `adaptive`; its executors share those of other strategies."""
 
     PAGE: ClassVar[str] = "docs/strategies/adaptive.md"
 

@@ -8,7 +8,7 @@ AnchorConfig = Literal["A", "B", "C"]
 
 
 class AnchorSettings(Section):
-    """The constants of `anchor`, as in the study unless a setting says that it is ours."""
+    """The settings and constants of `anchor`, as in the study unless one is marked as ours."""
 
     PAGE: ClassVar[str] = "docs/strategies/anchor.md"
 

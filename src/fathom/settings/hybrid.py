@@ -25,7 +25,7 @@ Table 4. A branch without weight is not searched."""
 
 
 class HybridSettings(Section):
-    """The constants of `hybrid`, as in the paper; weights are (keyword, semantic)."""
+    """The settings and constants of `hybrid`, as in the paper; weights are (keyword, semantic)."""
 
     PAGE: ClassVar[str] = "docs/strategies/hybrid.md"
 

@@ -14,7 +14,7 @@ PHASES: tuple[Phase, ...] = ("vor", "evr", "debate", "web")
 
 
 class MafSettings(Section):
-    """The constants of `maf`, as in the paper, and those of our local debate."""
+    """The settings and constants of `maf`, as in the paper, and those of our local debate."""
 
     PAGE: ClassVar[str] = "docs/strategies/maf.md"
 

@@ -9,7 +9,7 @@ from fathom.settings.section import Section, constant
 
 
 class MaoSettings(Section):
-    """The constants of `mao`, as in the paper (MAO-ARAG, arXiv 2508.01005)."""
+    """The settings and constants of `mao`, as in the paper (MAO-ARAG, arXiv 2508.01005)."""
 
     PAGE: ClassVar[str] = "docs/strategies/mao.md"
 

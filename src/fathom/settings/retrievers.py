@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import AfterValidator
 
 from fathom.errors import UsageError
-from fathom.extensions import RETRIEVERS, find, names
+from fathom.extensions import RETRIEVERS, find_extension, list_names
 
 BY_EMBEDDER = ("vector", "hybrid")
 """The retrievers whose name may go on with `:` and one of `retrieval.embedders` (or
@@ -24,8 +24,8 @@ def split_retriever(name: str) -> tuple[str, str]:
     if embedder and kind in BY_EMBEDDER:
         return kind, embedder
     # Our own names come first, because looking for an extension reads the entry points.
-    if name not in RETRIEVERS and find("retriever", name) is None:
-        choices = [*names("retriever"), *(f"{kind}:EMBEDDER" for kind in BY_EMBEDDER)]
+    if name not in RETRIEVERS and find_extension("retriever", name) is None:
+        choices = [*list_names("retriever"), *(f"{kind}:EMBEDDER" for kind in BY_EMBEDDER)]
         raise UsageError(f"retriever {name!r}: choose one of {', '.join(choices)}")
     return name, ""
 

@@ -9,7 +9,7 @@ from fathom.settings.section import Section, constant
 
 
 class RrfSettings(Section):
-    """The constants of `rrf`, as in the paper."""
+    """The settings and constants of `rrf`, as in the paper."""
 
     PAGE: ClassVar[str] = "docs/strategies/rrf.md"
 

@@ -443,7 +443,7 @@ class BudgetSettings(Limits):
     """The limits of one question, whatever the strategy; an unset one is that of the effort."""
 
     effort: Literal["low", "medium", "high"] = "medium"
-    """The table of `[effort]` with the limits that are not set here."""
+    """The effort that gives the limits that are not set here."""
 
 
 class TraceSettings(Section):

@@ -1,4 +1,7 @@
-"""Strategies: ways of answering, one graph per file; the only room that knows LangGraph."""
+"""Ways of answering, one LangGraph graph per file.
+
+This is the only room that knows LangGraph.
+"""
 
 from fathom.strategies.light import import_langgraph
 

@@ -25,16 +25,18 @@ from fathom.runs.context import RunContext
 from fathom.runs.ledger import BudgetRefused
 from fathom.runs.reservation import CostBound
 from fathom.strategies.base import GraphStrategy
-from fathom.strategies.maf import spoken_for
+from fathom.strategies.maf import select_best_per_document
 from fathom.strategies.mao import AnchoredSearch
 from fathom.strategies.split import Splitter
 from fathom.text.answer_match import answers_match
-from fathom.text.language import question_language
+from fathom.text.language import detect_question_language
 from fathom.types import Answer, Draft, Hit, Query
 
 LOOK = "look"
 """The phase of a draft of the first look; the phase of any other draft is its executor."""
-EXECUTORS: tuple[Action, ...] = tuple(action for action in ACTIONS if action not in END_ACTIONS)
+EXECUTOR_ACTIONS: tuple[Action, ...] = tuple(
+    action for action in ACTIONS if action not in END_ACTIONS
+)
 """The actions that search or read, each a node of the graph."""
 
 
@@ -82,10 +84,10 @@ class Adaptive(GraphStrategy):
     """The strategy of a first look, then planner, executor and gate in turn, and the finalizer.
 
     Attributes:
-        following: Finds hits over anchors and bridges.
+        follow_anchors: Finds hits over anchors and bridges.
         reader: Reads after every search; local, so that a language model is asked by choice only.
         model_reader: Asks the language model; `None` where none is configured.
-        to_read: Selects the hits of a pool that are read.
+        select_hits: Selects the hits of a pool that are read.
         pool: The number of hits of a search.
         agents: The number of documents that have an agent in a debate.
         bounds: The largest cost of an executor; without one it spends only time.
@@ -93,7 +95,7 @@ class Adaptive(GraphStrategy):
     """
 
     search: Search
-    following: AnchoredSearch
+    follow_anchors: AnchoredSearch
     observer: QuestionObserver
     policy: Policy
     reader: Reader
@@ -103,7 +105,7 @@ class Adaptive(GraphStrategy):
     debates: Debate
     model_reader: Reader | None
     finalizer: Finalizer
-    to_read: Callable[[Sequence[Hit]], tuple[Hit, ...]]
+    select_hits: Callable[[Sequence[Hit]], tuple[Hit, ...]]
     pool: int
     agents: int
     bounds: Mapping[Action, CostBound]
@@ -122,7 +124,7 @@ class Adaptive(GraphStrategy):
         adaptive_settings = settings.adaptive
         return cls(
             search=search,
-            following=AnchoredSearch.of(assembly, search),
+            follow_anchors=AnchoredSearch.of(assembly, search),
             observer=assembly.observer,
             policy=assembly.policy,
             reader=assembly.local_reader,
@@ -134,10 +136,10 @@ class Adaptive(GraphStrategy):
             if assembly.models.language_models.get_model("reader")
             else None,
             finalizer=assembly.finalizer(cls.name),
-            to_read=assembly.select_hits,
+            select_hits=assembly.select_hits,
             pool=max(adaptive_settings.pool, settings.ask.chunks),
             agents=settings.maf.agents,
-            bounds=bounds_of(assembly),
+            bounds=compute_bounds(assembly),
             most=adaptive_settings.executors,
         )
 
@@ -148,12 +150,12 @@ class Adaptive(GraphStrategy):
     def graph(self) -> StateGraph[AdaptiveState, RunContext, AdaptiveState, AdaptiveState]:
         """Build the graph; it ends, as no executor works twice."""
         builder = StateGraph(AdaptiveState, context_schema=RunContext)
-        for node in ("look", "plan", *EXECUTORS, "gate", "finalize"):
+        for node in ("look", "plan", *EXECUTOR_ACTIONS, "gate", "finalize"):
             builder.add_node(node, getattr(self, node))
         builder.add_edge(START, "look")
         builder.add_edge("look", "plan")
-        builder.add_conditional_edges("plan", _chosen, [*EXECUTORS, "finalize"])
-        for executor in EXECUTORS:
+        builder.add_conditional_edges("plan", _choose_next_node, [*EXECUTOR_ACTIONS, "finalize"])
+        for executor in EXECUTOR_ACTIONS:
             builder.add_edge(executor, "gate")
         builder.add_edge("gate", "plan")
         builder.add_edge("finalize", END)
@@ -162,26 +164,26 @@ class Adaptive(GraphStrategy):
     async def look(self, state: AdaptiveState, runtime: Runtime[RunContext]) -> AdaptiveState:
         """Take the first look: search and read the best hits."""
         pool = await self.search(state.query, k=self.pool, context=runtime.context)
-        hits = self.to_read(pool)
+        hits = self.select_hits(pool)
         draft = await self.reader.read(state.query.text, hits, runtime.context)
         return replace(
             state,
             pool=pool,
             read=draft,
-            read_ids=_ids(hits),
+            read_ids=_collect_ids(hits),
             situation=self.observer(state.query.text, hits, first=True),
-            agreement=_agreement(hits),
+            agreement=_compute_agreement(hits),
             draft=draft,
             drafts=(DraftFeatures.from_draft(draft),),
         )
 
     async def plan(self, state: AdaptiveState, runtime: Runtime[RunContext]) -> AdaptiveState:
         """Let the policy choose the next action within the budget."""
-        observation = self.observation(state, runtime.context)
+        observation = self.build_observation(state, runtime.context)
         actions = list_legal_actions(
             state.tried, has_model=self.model_reader is not None, most=self.most
         )
-        refused = self._refused(actions, runtime.context)
+        refused = self._find_refusals(actions, runtime.context)
         affordable = tuple(action for action in actions if action not in refused)
         with runtime.context.step("plan", agent="planner", inputs={"legal": affordable}) as step:
             decision = self.policy.choose(observation, actions)
@@ -216,7 +218,7 @@ class Adaptive(GraphStrategy):
 
     async def bridge(self, state: AdaptiveState, runtime: Runtime[RunContext]) -> AdaptiveState:
         """Follow the anchors of the question, and read the best hits."""
-        pool = await self.following(state.query, k=self.pool, context=runtime.context)
+        pool = await self.follow_anchors(state.query, k=self.pool, context=runtime.context)
         return await self._read_pool("bridge", state, pool or state.pool, runtime.context)
 
     async def split(self, state: AdaptiveState, runtime: Runtime[RunContext]) -> AdaptiveState:
@@ -238,7 +240,7 @@ class Adaptive(GraphStrategy):
         state = replace(state, tried=(*state.tried, "debate"), new_hits=0.0)
         if not has_conflict(state.draft):
             return state
-        hits = spoken_for(state.pool, self.agents)
+        hits = select_best_per_document(state.pool, self.agents)
         outcome = await self.debates.hold(state.query.text, hits, runtime.context)
         draft = replace(outcome.draft, confidence=outcome.confidence)
         return replace(state, new=draft, settles=bool(draft.evidence))
@@ -246,7 +248,7 @@ class Adaptive(GraphStrategy):
     async def model(self, state: AdaptiveState, runtime: Runtime[RunContext]) -> AdaptiveState:
         """Let the language model read the best hits."""
         assert self.model_reader is not None
-        hits = self.to_read(state.pool)
+        hits = self.select_hits(state.pool)
         draft = await self.model_reader.read(state.query.text, hits, runtime.context)
         # An equal draft means that the model failed and the local reader took its place.
         is_reply = draft != state.read
@@ -291,7 +293,7 @@ class Adaptive(GraphStrategy):
             state.draft,
             phase=state.phase,
             context=context,
-            hits=self.to_read(state.pool),
+            hits=self.select_hits(state.pool),
             withheld="low_confidence" if has_abstained and is_sure else None,
         )
 
@@ -299,9 +301,9 @@ class Adaptive(GraphStrategy):
         self, executor: Action, state: AdaptiveState, pool: tuple[Hit, ...], context: RunContext
     ) -> AdaptiveState:
         """Return the state after an executor that ends in reading the best hits of a pool."""
-        hits = self.to_read(pool)
+        hits = self.select_hits(pool)
         draft = await self.reader.read(state.query.text, hits, context)
-        fresh = _ids(hits) - state.read_ids
+        fresh = _collect_ids(hits) - state.read_ids
         return replace(
             state,
             pool=pool,
@@ -312,32 +314,36 @@ class Adaptive(GraphStrategy):
             tried=(*state.tried, executor),
         )
 
-    def observation(self, state: AdaptiveState, context: RunContext) -> Observation:
+    def build_observation(self, state: AdaptiveState, context: RunContext) -> Observation:
         """Return the planner's view of a state; without time, which differs in every run."""
         assert state.situation is not None
         return Observation(
             situation=state.situation,
             drafts=state.drafts,
             tried=state.tried,
-            indonesian=question_language(state.query.text) == "id",
+            indonesian=detect_question_language(state.query.text) == "id",
             agreement=state.agreement,
             new_hits=state.new_hits,
             same=state.same,
-            left=context.scope.observe("left", "of the budget", lambda: _left(context)),
+            left=context.scope.observe(
+                "left", "of the budget", lambda: _compute_share_left(context)
+            ),
         )
 
-    def _refused(self, actions: Sequence[Action], context: RunContext) -> dict[Action, str]:
+    def _find_refusals(self, actions: Sequence[Action], context: RunContext) -> dict[Action, str]:
         """Return the executors whose worst case the ledger cannot reserve now, with reasons."""
 
         def refusals() -> dict[Action, str]:
             reasons = {
-                name: self._refusal(name, context) for name in actions if name not in END_ACTIONS
+                name: self._find_refusal(name, context)
+                for name in actions
+                if name not in END_ACTIONS
             }
             return {action: reason for action, reason in reasons.items() if reason}
 
         return dict(context.scope.observe("refused", actions, refusals))
 
-    def _refusal(self, action: Action, context: RunContext) -> str:
+    def _find_refusal(self, action: Action, context: RunContext) -> str:
         """Return why the ledger cannot reserve an executor's worst case; empty if it can."""
         try:
             # Released at once: this only asks, and the executor reserves for itself.
@@ -347,7 +353,7 @@ class Adaptive(GraphStrategy):
         return ""
 
 
-def bounds_of(assembly: Assembly) -> dict[Action, CostBound]:
+def compute_bounds(assembly: Assembly) -> dict[Action, CostBound]:
     """Return the largest cost of each executor besides time."""
     settings, models = assembly.settings, assembly.models.language_models
     anchor_settings, sub_questions = settings.anchor, settings.mao.questions
@@ -372,27 +378,27 @@ def bounds_of(assembly: Assembly) -> dict[Action, CostBound]:
     }
     return {
         action: CostBound(retrievals=searches.get(action, 0), calls=calls.get(action, 0))
-        for action in EXECUTORS
+        for action in EXECUTOR_ACTIONS
     }
 
 
-async def _chosen(state: AdaptiveState) -> str:
+async def _choose_next_node(state: AdaptiveState) -> str:
     """Return the node of the chosen action."""
     action = state.decision.action if state.decision else "stop"
     return "finalize" if action in END_ACTIONS else action
 
 
-def _ids(hits: Sequence[Hit]) -> frozenset[str]:
+def _collect_ids(hits: Sequence[Hit]) -> frozenset[str]:
     """Return the ids of the chunks of hits."""
     return frozenset(hit.chunk.id for hit in hits)
 
 
-def _agreement(hits: Sequence[Hit]) -> float:
+def _compute_agreement(hits: Sequence[Hit]) -> float:
     """Return the share of hits that more than one retriever found."""
     return round(sum(hit.found_by > 1 for hit in hits) / len(hits), 6) if hits else 0.0
 
 
-def _left(context: RunContext) -> float:
+def _compute_share_left(context: RunContext) -> float:
     """Return the share of the budget that is left, of the scarcest kind; 1 without a cap.
 
     Time is left out, as it differs in every run.

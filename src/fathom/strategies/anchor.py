@@ -141,7 +141,7 @@ class AnchorGate(GraphStrategy):
         builder.add_edge("weigh", "gate")
         builder.add_conditional_edges(
             "gate",
-            _decision,
+            _choose_next_node,
             {
                 "RETRIEVE_MORE": "retrieve_more",
                 "REFLECT": "reflect",
@@ -210,7 +210,9 @@ class AnchorGate(GraphStrategy):
         new = await self.reader.read(state.query.text, state.hits, runtime.context)
         new = shorten_to_tokens(new, self.settings.answer_tokens, self.allowance.count_tokens)
         bar = self.thresholds.tau_overlap
-        is_new_better = is_better(new, state.draft, self._required(state), state.hits, bar=bar)
+        is_new_better = is_better(
+            new, state.draft, self._build_requirements(state), state.hits, bar=bar
+        )
         return replace(state, draft=new if is_new_better else state.draft)
 
     async def weigh(self, state: AnchorState, runtime: Runtime[RunContext]) -> AnchorState:
@@ -247,18 +249,18 @@ class AnchorGate(GraphStrategy):
     async def retrieve_more(self, state: AnchorState, runtime: Runtime[RunContext]) -> AnchorState:
         """Add the hits of another search to the pool."""
         read_ids = state.read_ids | {hit.chunk.id for hit in state.hits}
-        more = await self._more(state, runtime.context)
+        more = await self._search_again(state, runtime.context)
         # The old hits stay in the pool: a round may find less than the one before.
         pool = fuse_hits((state.pool, more), (1.0, 1.0), WeightedSum(), self.name)
         return replace(state, pool=pool[: self.settings.pool], read_ids=read_ids)
 
-    async def _more(self, state: AnchorState, context: RunContext) -> tuple[Hit, ...]:
+    async def _search_again(self, state: AnchorState, context: RunContext) -> tuple[Hit, ...]:
         """Return the hits of round 1b, each with a missing anchor, or of the second round."""
         question, k = state.query.text, self.settings.pool
         if state.verdict is None or state.verdict.reason != "RETRY_MISSING_ANCHOR":
             text = await self.hypothesis.write_search_text(question, state.pool, context)
             return await self.search(replace(state.query, text=text), k=k, context=context)
-        missing_anchors = self._required(state).find_gap(state.draft, state.hits).missing
+        missing_anchors = self._build_requirements(state).find_gap(state.draft, state.hits).missing
         text = " ".join([question, *(anchor.text for anchor in missing_anchors)])
         hits = await self.search(replace(state.query, text=text), k=k, context=context)
         return tuple(
@@ -271,7 +273,7 @@ class AnchorGate(GraphStrategy):
         """Edit the draft once."""
         bar = self.thresholds.tau_overlap
         editor = Editor(reader=self.reader, faith=self.settings.faith, bar=bar)
-        required = self._required(state)
+        required = self._build_requirements(state)
         draft = await editor(state.query.text, state.draft, required, state.hits, runtime.context)
         return replace(
             state,
@@ -293,7 +295,7 @@ class AnchorGate(GraphStrategy):
             withheld=state.verdict.abstention_reason if state.verdict else None,
         )
 
-    def _required(self, state: AnchorState) -> Requirements:
+    def _build_requirements(self, state: AnchorState) -> Requirements:
         """Return what the question requires of a draft."""
         least = self.settings.required_score
         return Requirements.of(state.query.text, state.anchors, least=least)
@@ -311,7 +313,7 @@ class AnchorGate(GraphStrategy):
             self.allowance.count_spent(context),
         )
         return RoundEvidence(
-            requirements=self._required(state),
+            requirements=self._build_requirements(state),
             hits=state.hits,
             read_ids=state.read_ids,
             before=state.signals,
@@ -324,6 +326,6 @@ class AnchorGate(GraphStrategy):
         )
 
 
-async def _decision(state: AnchorState) -> str:
+async def _choose_next_node(state: AnchorState) -> str:
     """Return the gate's action, which leads to the next node."""
     return state.verdict.action if state.verdict else "STOP"

@@ -28,7 +28,7 @@ from fathom.strategies.bus import (
     check_messages,
     merge_messages,
 )
-from fathom.text.language import detect
+from fathom.text.language import detect_language
 from fathom.types import Answer, Draft, Hit, Query
 
 KEYWORD, SEMANTIC = "keyword", "semantic"
@@ -72,18 +72,18 @@ class Branch:
     weight: float = 0.5
 
     @property
-    def begins(self) -> str:
+    def search_node(self) -> str:
         """The node of the search; LangGraph reserves colons in its name."""
         return f"search_{re.sub(r'[^0-9A-Za-z]', '_', self.name)}"
 
     @property
-    def ends(self) -> str:
+    def filter_node(self) -> str:
         """The node of the filter."""
-        return self.begins.replace("search", "filter", 1)
+        return self.search_node.replace("search", "filter", 1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Weighing:
+class BranchWeighing:
     """The weighing of the paper's two branches, as `HybridSettings.weights` selects it."""
 
     analyser: ComplexityAnalyser
@@ -91,15 +91,17 @@ class Weighing:
 
     async def __call__(self, question: str, context: RunContext) -> BranchWeights:
         """Return the weights by branch; the paper's prior where the analyser fails."""
-        return dict(zip((KEYWORD, SEMANTIC), await self._pair(question, context), strict=True))
+        return dict(
+            zip((KEYWORD, SEMANTIC), await self._weigh_pair(question, context), strict=True)
+        )
 
-    async def _pair(self, question: str, context: RunContext) -> tuple[float, float]:
+    async def _weigh_pair(self, question: str, context: RunContext) -> tuple[float, float]:
         """Return the weights of the keyword branch and of the semantic branch."""
         if self.settings.weights != "complexity":
             return FIXED_WEIGHTS[self.settings.weights]
         outcome = await attempt_work("analyse", partial(self.analyser.analyse, question), context)
         # The embedder was not made for this language, whatever the complexity of the question.
-        if detect(question) not in {"en", "und"}:
+        if detect_language(question) not in {"en", "und"}:
             return self.settings.foreign
         return outcome.value.weights if outcome.value else self.settings.prior
 
@@ -116,7 +118,7 @@ class Hybrid(GraphStrategy):
         positions: The order of the hits: best first, or the best at both ends.
     """
 
-    weighing: Weighing
+    weighing: BranchWeighing
     branches: Sequence[Branch]
     supervisor: Supervisor
     comparer: Comparer
@@ -147,7 +149,7 @@ class Hybrid(GraphStrategy):
             for name, weight in settings.weighted_agents
         ]
         return cls(
-            weighing=Weighing(analyser=assembly.complexity, settings=settings),
+            weighing=BranchWeighing(analyser=assembly.complexity, settings=settings),
             branches=branches,
             supervisor=Supervisor(settings.retries, settings.relax),
             comparer=Comparer(),
@@ -169,15 +171,17 @@ class Hybrid(GraphStrategy):
         for node in (self.analyse, self.supervise, self.compare, self.reorder, self.read):
             builder.add_node(node.__name__, node)
         builder.add_node("finalize", self.finalize)
-        search_nodes = [branch.begins for branch in self.branches]
+        search_nodes = [branch.search_node for branch in self.branches]
         for branch in self.branches:
-            builder.add_node(branch.begins, partial(self.search, branch))
-            builder.add_node(branch.ends, partial(self.filter, branch))
-            builder.add_edge(branch.begins, branch.ends)
-            builder.add_edge(branch.ends, "supervise")
+            builder.add_node(branch.search_node, partial(self.search, branch))
+            builder.add_node(branch.filter_node, partial(self.filter, branch))
+            builder.add_edge(branch.search_node, branch.filter_node)
+            builder.add_edge(branch.filter_node, "supervise")
         builder.add_edge(START, "analyse")
-        builder.add_conditional_edges("analyse", self.begins, search_nodes)
-        builder.add_conditional_edges("supervise", self.goes_on, [*search_nodes, "compare"])
+        builder.add_conditional_edges("analyse", self.choose_branches, search_nodes)
+        builder.add_conditional_edges(
+            "supervise", self.choose_next_nodes, [*search_nodes, "compare"]
+        )
         for source, target in _LAST_EDGES:
             builder.add_edge(source, target)
         return builder
@@ -191,9 +195,9 @@ class Hybrid(GraphStrategy):
             weights={name: weights.get(name, default_weights[name]) for name in default_weights},
         )
 
-    async def begins(self, state: HybridState) -> list[str]:
+    async def choose_branches(self, state: HybridState) -> list[str]:
         """Return the search nodes of the branches with a weight."""
-        return [branch.begins for branch in self.branches if state.weights[branch.name]]
+        return [branch.search_node for branch in self.branches if state.weights[branch.name]]
 
     async def search(
         self, branch: Branch, state: HybridState, runtime: Runtime[RunContext]
@@ -228,7 +232,7 @@ class Hybrid(GraphStrategy):
         """Decide which branches run again, and how much each counts."""
         sent = [branch.name for branch in self._list_sent_branches(state)]
         idle = [branch.name for branch in self.branches if branch.name not in sent]
-        verdict = self.supervisor([_report(name, state) for name in sent], idle, state.rounds)
+        verdict = self.supervisor([_build_report(name, state) for name in sent], idle, state.rounds)
         weights = {**state.weights, **verdict.weights}
         with runtime.context.step("supervise", agent="supervisor") as step:
             step.set_outcome(
@@ -236,9 +240,9 @@ class Hybrid(GraphStrategy):
             )
         return replace(state, rounds=state.rounds + 1, orders=verdict.orders, weights=weights)
 
-    async def goes_on(self, state: HybridState) -> list[str]:
+    async def choose_next_nodes(self, state: HybridState) -> list[str]:
         """Return the search nodes of the branches that run again; without any, the comparison."""
-        sent = [branch.begins for branch in self.branches if branch.name in state.orders]
+        sent = [branch.search_node for branch in self.branches if branch.name in state.orders]
         return sent or ["compare"]
 
     async def compare(self, state: HybridState, runtime: Runtime[RunContext]) -> HybridState:
@@ -251,7 +255,7 @@ class Hybrid(GraphStrategy):
 
     async def reorder(self, state: HybridState, runtime: Runtime[RunContext]) -> HybridState:
         """Reorder the best hits, and put them in the order in which they are read."""
-        hits = await self._reordered(state, runtime.context)
+        hits = await self._reorder_hits(state, runtime.context)
         return replace(state, hits=put_best_at_ends(hits) if self.positions == "ends" else hits)
 
     async def read(self, state: HybridState, runtime: Runtime[RunContext]) -> HybridState:
@@ -259,7 +263,7 @@ class Hybrid(GraphStrategy):
         draft = await self.reader.read(state.query.text, state.hits, runtime.context)
         return replace(state, draft=draft)
 
-    async def _reordered(self, state: HybridState, context: RunContext) -> tuple[Hit, ...]:
+    async def _reorder_hits(self, state: HybridState, context: RunContext) -> tuple[Hit, ...]:
         """Return the best hits as the reorderer ranks them; in their order if it fails."""
         best = state.hits[: self.k]
         if self.reorderer is None or len(state.hits) < 2:
@@ -282,7 +286,7 @@ _LAST_EDGES = (
 )
 
 
-def _report(branch: str, state: HybridState) -> BranchReport:
+def _build_report(branch: str, state: HybridState) -> BranchReport:
     """Return the report of a branch for the supervisor."""
     search, filtered = state.messages[f"search {branch}"], state.messages[f"filter {branch}"]
     return BranchReport(

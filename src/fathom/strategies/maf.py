@@ -20,7 +20,7 @@ from fathom.retrieval.search import Search
 from fathom.runs.context import RunContext
 from fathom.settings.maf import MafSettings, Phase
 from fathom.strategies.base import GraphStrategy
-from fathom.text.language import detect
+from fathom.text.language import detect_language
 from fathom.types import AbstentionReason, Answer, Draft, Hit, Query
 
 NOT_ACCEPTED = ", not accepted"
@@ -104,13 +104,13 @@ class Maf(GraphStrategy):
         for phase in self.cascade.phases:
             builder.add_node(phase, getattr(self, f"run_{phase}"))
             builder.add_conditional_edges(
-                phase, self.climbs, [*self.cascade.list_next_phases(phase), "finalize"]
+                phase, self.choose_next_phase, [*self.cascade.list_next_phases(phase), "finalize"]
             )
         builder.add_node("finalize", self.finalize)
         builder.add_edge("finalize", END)
         return builder
 
-    async def climbs(self, state: MafState) -> str:
+    async def choose_next_phase(self, state: MafState) -> str:
         """Return the phase that the ladder leads to, or the end."""
         return (state.verdict and state.verdict.to) or "finalize"
 
@@ -137,7 +137,7 @@ class Maf(GraphStrategy):
     async def run_debate(self, state: MafState, runtime: Runtime[RunContext]) -> MafState:
         """Let one agent per document debate the answer."""
         with runtime.context.step("debate phase", agent="maf") as step:
-            hits = spoken_for(state.hits, self.settings.agents)
+            hits = select_best_per_document(state.hits, self.settings.agents)
             outcome = await self.debate.hold(state.query.text, hits, step)
             draft, confidence = outcome.draft, outcome.share
             if self.settings.confidence == "reader":
@@ -178,7 +178,7 @@ class Maf(GraphStrategy):
 
     async def _search(self, query: Query, k: int, context: RunContext) -> tuple[Hit, ...]:
         """Search with the retriever that fits the language of the query."""
-        is_foreign = detect(query.text) not in {"en", "und"}
+        is_foreign = detect_language(query.text) not in {"en", "und"}
         return await (self.foreign if is_foreign else self.search)(query, k=k, context=context)
 
     async def _read(
@@ -192,7 +192,7 @@ class Maf(GraphStrategy):
             confidence = max(0.0, min(1.0, hits[0].score)) if hits else 0.0
         state = replace(state, hits=hits or state.hits)
         if state.cascade.looks_for_conflict(phase):
-            agents = spoken_for(state.hits, self.settings.agents)
+            agents = select_best_per_document(state.hits, self.settings.agents)
             conflict = await self.debate.answers_differ(state.query.text, agents, context)
             state = replace(state, conflict=conflict)
         return self._apply_verdict(state, phase, draft, confidence, context)
@@ -223,7 +223,7 @@ class Maf(GraphStrategy):
         return state
 
 
-def spoken_for(hits: Sequence[Hit], agents: int) -> tuple[Hit, ...]:
+def select_best_per_document(hits: Sequence[Hit], agents: int) -> tuple[Hit, ...]:
     """Return the best hit of each of the first `agents` documents."""
     best: dict[str, Hit] = {}
     for hit in hits:

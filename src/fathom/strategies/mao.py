@@ -46,7 +46,7 @@ NODES: dict[Executor, str] = {
     "AG": "read",
 }
 """The node of each executor."""
-_LATER = 0.01
+_LATER_TURN_BONUS = 0.01
 """The bonus in weight of each later turn, too small to decide more than ties."""
 
 
@@ -130,13 +130,13 @@ class MaoState:
     answer: Answer | None = None
 
     @property
-    def subs(self) -> tuple[Turn, ...]:
+    def sub_turns(self) -> tuple[Turn, ...]:
         """The turns of sub-questions."""
         return self.turns[1:]
 
     def list_waiting(self, most: int) -> tuple[str, ...]:
         """Return the sub-questions that have no turn yet, as far as turns are left."""
-        return self.sub_questions[len(self.subs) : most - 1]
+        return self.sub_questions[len(self.sub_turns) : most - 1]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -177,7 +177,7 @@ class Mao(GraphStrategy):
     """MAO-ARAG (arXiv 2508.01005, section 3.1 and figure 2).
 
     Attributes:
-        following: R for the question itself, where the look does not cover it; with `None` R is
+        follow_anchors: R for the question itself, where the look does not cover it; with `None` R is
             always the plain search.
         coverage_threshold: The least share of its terms in the best hit at which a question is
             covered.
@@ -186,7 +186,7 @@ class Mao(GraphStrategy):
     """
 
     search: Search
-    following: AnchoredSearch | None
+    follow_anchors: AnchoredSearch | None
     observer: QuestionObserver
     planner: Planner
     rewriter: Rewriter
@@ -207,7 +207,9 @@ class Mao(GraphStrategy):
         search = assembly.search(settings.retriever)
         return cls(
             search=search,
-            following=AnchoredSearch.of(assembly, search) if settings.coverage_threshold else None,
+            follow_anchors=AnchoredSearch.of(assembly, search)
+            if settings.coverage_threshold
+            else None,
             observer=assembly.observer,
             planner=assembly.planner,
             rewriter=assembly.rewriter,
@@ -238,13 +240,13 @@ class Mao(GraphStrategy):
         builder.add_edge(START, "look")
         builder.add_edge("look", "plan")
         for node in ("plan", *executors):
-            builder.add_conditional_edges(node, self.goes_on, _after(node))
+            builder.add_conditional_edges(node, self.choose_next_node, _list_next_nodes(node))
         builder.add_edge("follow", "look")
         builder.add_edge("summarize", "finalize")
         builder.add_edge("finalize", END)
         return builder
 
-    async def goes_on(self, state: MaoState) -> str:
+    async def choose_next_node(self, state: MaoState) -> str:
         """Return the node of the next executor of any turn, else of the next turn, else the end."""
         due = {turn.next for turn in state.turns}
         # In the order of `NODES`, so that turns whose workflows meet at an executor share its node.
@@ -257,12 +259,14 @@ class Mao(GraphStrategy):
 
     async def look(self, state: MaoState, runtime: Runtime[RunContext]) -> MaoState:
         """Search for every turn that has had no look yet."""
-        return await _each(state, lambda turn: turn.look is None, self._look, runtime.context)
+        return await _work_on_turns(
+            state, lambda turn: turn.look is None, self._look, runtime.context
+        )
 
     async def plan(self, state: MaoState, runtime: Runtime[RunContext]) -> MaoState:
         """Choose a workflow for every turn that has none yet."""
-        work = partial(self._plan, [turn.trial for turn in state.turns if turn.plan])
-        return await _each(state, lambda turn: not turn.plan, work, runtime.context)
+        work = partial(self._plan_turn, [turn.trial for turn in state.turns if turn.plan])
+        return await _work_on_turns(state, lambda turn: not turn.plan, work, runtime.context)
 
     async def rewrite(self, state: MaoState, runtime: Runtime[RunContext]) -> MaoState:
         """Rewrite the questions of the turns where QR comes next."""
@@ -294,7 +298,7 @@ class Mao(GraphStrategy):
         waiting = state.list_waiting(self.turns)
         # A serial sub-question waits for the answer that fills its slot.
         opened = waiting[:1] if state.manner == "serial" else waiting
-        earlier = [(turn.question, turn.answer) for turn in state.subs]
+        earlier = [(turn.question, turn.answer) for turn in state.sub_turns]
         with runtime.context.step("follow", agent="decomposer") as step:
             questions = [fill_slots(question, earlier) for question in opened]
             step.set_outcome(outputs={"questions": questions})
@@ -309,8 +313,11 @@ class Mao(GraphStrategy):
         draft = await self.summarizer.summarize(
             state.query.text,
             state.manner or "parallel",
-            [SubAnswer(question=turn.question, draft=turn.draft or Draft()) for turn in state.subs],
-            gathered(state.turns),
+            [
+                SubAnswer(question=turn.question, draft=turn.draft or Draft())
+                for turn in state.sub_turns
+            ],
+            gather_hits(state.turns),
             runtime.context,
         )
         return replace(state, draft=draft)
@@ -330,7 +337,7 @@ class Mao(GraphStrategy):
         hits = await self._search(turn, query, context)
         return replace(turn, look=hits, look_question=turn.question)
 
-    async def _plan(
+    async def _plan_turn(
         self, tried: Sequence[TriedWorkflow], turn: Turn, _: Query, context: RunContext
     ) -> Turn:
         """Choose the workflow of a turn; the default replaces an illegal one."""
@@ -362,11 +369,13 @@ class Mao(GraphStrategy):
         self, executor: Executor, manner: Manner, state: MaoState, context: RunContext
     ) -> MaoState:
         """Split the question; a question that cannot be split is answered as it is."""
-        state = await _execute(executor, state, partial(self._divide, executor, manner), context)
+        state = await _execute(
+            executor, state, partial(self._split_turn, executor, manner), context
+        )
         questions = state.turns[0].questions
         return replace(state, manner=manner, sub_questions=questions) if questions else state
 
-    async def _divide(
+    async def _split_turn(
         self, executor: Executor, manner: Manner, turn: Turn, _: Query, context: RunContext
     ) -> Turn:
         """Return the turn with its sub-questions, or with the default workflow without any."""
@@ -380,10 +389,10 @@ class Mao(GraphStrategy):
 
     async def _retrieve(self, turn: Turn, query: Query, context: RunContext) -> Turn:
         """Retrieve hits for a turn; the look's hits serve where the question is still the same."""
-        if self.following and turn.number == 0 and turn.coverage < self.coverage_threshold:
+        if self.follow_anchors and turn.number == 0 and turn.coverage < self.coverage_threshold:
             turn_query = replace(query, text=turn.question)
             return replace(
-                turn, hits=await self.following(turn_query, k=self.hits, context=context)
+                turn, hits=await self.follow_anchors(turn_query, k=self.hits, context=context)
             )
         if turn.look is not None and turn.look_question == turn.question:
             return replace(turn, hits=turn.look)
@@ -412,7 +421,7 @@ Work = Callable[[Turn, Query, RunContext], Awaitable[Turn]]
 """The work of an executor on one turn."""
 
 
-async def _each(
+async def _work_on_turns(
     state: MaoState, due: Callable[[Turn], bool], work: Work, context: RunContext
 ) -> MaoState:
     """Return the state after the work on each due turn, all at the same time, each as one step.
@@ -438,20 +447,20 @@ async def _execute(
         next_turn = await work(turn, query, here)
         return replace(next_turn, todo=next_turn.todo[1:])
 
-    return await _each(state, lambda turn: turn.next == executor, execute, context)
+    return await _work_on_turns(state, lambda turn: turn.next == executor, execute, context)
 
 
-def gathered(turns: Sequence[Turn]) -> tuple[Hit, ...]:
+def gather_hits(turns: Sequence[Turn]) -> tuple[Hit, ...]:
     """Return the hits of all turns in one ranking: the best of each turn first, then the seconds.
 
     A chunk that several turns found counts for each of them. At equal rank later turns come first,
     for their questions are simpler.
     """
-    weights = [1 + _LATER * turn.number for turn in turns]
+    weights = [1 + _LATER_TURN_BONUS * turn.number for turn in turns]
     return fuse_hits([turn.all_hits for turn in turns], weights, ReciprocalRank(0), "mao")
 
 
-def _after(node: str) -> list[str]:
+def _list_next_nodes(node: str) -> list[str]:
     """Return the nodes that may follow a node; the last ones wait until nothing else is left."""
     splits = {NODES["QDS"], NODES["QDP"]}
     if node in splits:

@@ -41,7 +41,7 @@ class ActionOutcome:
     usage: Usage
 
 
-async def outcomes(
+async def iterate_outcomes(
     strategy: Adaptive, query: Query, executor: Executor, *, most: int | None = None
 ) -> AsyncIterator[ActionOutcome]:
     """Yield the outcomes of all legal sequences, short ones first, each after its beginning.
@@ -58,7 +58,7 @@ async def outcomes(
         Recorder(Origin(question=query.text, strategy=strategy.name)),
         Ledger(Budget()),
     )
-    tree = _Tree(strategy, RunContext(ledger=ledger, scope=recorder, executor=executor))
+    tree = _SequenceTree(strategy, RunContext(ledger=ledger, scope=recorder, executor=executor))
     # Breadth first, so that a sequence comes after its beginning.
     waiting = [await tree.start(query)]
     while waiting:
@@ -70,7 +70,7 @@ async def outcomes(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Node:
+class _TreeState:
     """A state of the graph, with the usage up to it."""
 
     state: AdaptiveState
@@ -78,22 +78,22 @@ class _Node:
 
 
 @dataclass(frozen=True, slots=True)
-class _Tree:
+class _SequenceTree:
     """The tree of the sequences of executors for one question."""
 
     strategy: Adaptive
     context: RunContext
 
-    async def start(self, query: Query) -> _Node:
+    async def start(self, query: Query) -> _TreeState:
         """Return the state after the first look."""
         return await self._run_node("look", self.strategy.start(query), Usage())
 
-    async def extend(self, reached: _Node, action: Action) -> _Node:
+    async def extend(self, reached: _TreeState, action: Action) -> _TreeState:
         """Return the state after one more executor and the gate."""
         worked = await self._run_node(action, reached.state, reached.usage)
         return await self._run_node("gate", worked.state, worked.usage)
 
-    def list_next_actions(self, reached: _Node, most: int | None) -> list[Action]:
+    def list_next_actions(self, reached: _TreeState, most: int | None) -> list[Action]:
         """Return the executors that may come next."""
         strategy = self.strategy
         limit = strategy.most if most is None else most
@@ -102,26 +102,26 @@ class _Tree:
         )
         return [action for action in actions if action not in END_ACTIONS]
 
-    async def build_outcome(self, reached: _Node) -> ActionOutcome:
+    async def build_outcome(self, reached: _TreeState) -> ActionOutcome:
         """Return the outcome as if the question were answered in this state."""
         answer = await self.strategy.finish(reached.state, self.context)
         return ActionOutcome(
             tried=reached.state.tried,
-            observation=self.strategy.observation(reached.state, self.context),
+            observation=self.strategy.build_observation(reached.state, self.context),
             answer=replace(answer, usage=reached.usage),
             usage=reached.usage,
         )
 
-    async def _run_node(self, name: str, state: AdaptiveState, usage: Usage) -> _Node:
+    async def _run_node(self, name: str, state: AdaptiveState, usage: Usage) -> _TreeState:
         """Return the state that a node of the graph leaves, and the usage up to it."""
         before, start = self.context.ledger.usage, time.monotonic()
         next_state = await getattr(self.strategy, name)(state, Runtime(context=self.context))
         seconds = round(time.monotonic() - start, 6)
-        spent = _difference(self.context.ledger.usage, before)
-        return _Node(state=next_state, usage=usage + replace(spent, seconds=seconds))
+        spent = _subtract_usage(self.context.ledger.usage, before)
+        return _TreeState(state=next_state, usage=usage + replace(spent, seconds=seconds))
 
 
-def _difference(after: Usage, before: Usage) -> Usage:
+def _subtract_usage(after: Usage, before: Usage) -> Usage:
     """Return the usage between two moments; seconds are measured apart."""
     has_cost = after.cost_usd is not None and before.cost_usd is not None
     return Usage(

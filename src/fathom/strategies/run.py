@@ -35,14 +35,14 @@ from fathom.runs.reservation import CostBound, Reservation
 from fathom.runs.trace import EventSource, Origin, Trace
 from fathom.strategies.base import CompiledGraph, Strategy
 from fathom.strategies.bus import attempt_work
-from fathom.strategies.verified import again, filters_of
+from fathom.strategies.verified import parse_filters, restore_answer
 from fathom.types import Answer, Query
 from fathom.usage import Budget, Usage
 
 LAST_S = 0.25
 LAST_SHARE = 0.2
 """Seconds held back for the last step, in which quotes are looked up; at most this share of all."""
-MOST_STEPS = 200
+MAX_STEPS = 200
 """The largest number of steps of a graph, against graphs that never end."""
 
 
@@ -75,7 +75,7 @@ class Replay:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Surroundings:
+class RunResources:
     """The resources of a run besides its question.
 
     Attributes:
@@ -101,8 +101,8 @@ class Surroundings:
     account: Account | None = None
 
 
-async def run(
-    strategy: Strategy, query: Query, origin: Origin, resources: Surroundings
+async def run_strategy(
+    strategy: Strategy, query: Query, origin: Origin, resources: RunResources
 ) -> RunOutcome:
     """Answer a question within its budget.
 
@@ -122,31 +122,31 @@ async def run(
     ledger = Ledger(origin.budget, account=resources.account)
     seconds = origin.budget.seconds
     last_s = LAST_S if seconds is None else min(LAST_S, LAST_SHARE * seconds)
-    last, refusal = _hold_back(recorder, ledger, last_s)
-    opened = _opened(recorder, ledger, last_s, resources)
-    context = replace(opened, seed=origin.seed, weigh=_weigher(origin))
+    last, refusal = _reserve_last_step(recorder, ledger, last_s)
+    opened = _open_context(recorder, ledger, last_s, resources)
+    context = replace(opened, seed=origin.seed, weigh=_restore_weigher(origin))
     if refusal:
         context.refusals.append(refusal)
-        answer = await _finished(strategy, strategy.start(query), context)
+        answer = await _finish(strategy, strategy.start(query), context)
     else:
-        query = await _stand_alone(query, origin, context, resources)
-        query = await _cleaned(query, origin, context, resources)
-        verified = await _verified(query, origin, context, resources)
-        answer = verified or await _answer(strategy, query, context, resources)
+        query = await _resolve_follow_up(query, origin, context, resources)
+        query = await _clean_query(query, origin, context, resources)
+        verified = await _find_verified_answer(query, origin, context, resources)
+        answer = verified or await _run_graph(strategy, query, context, resources)
     if last is not None:
         # The reservation has done its work: the last step was always affordable.
         last.release()
-    answer = replace(_closed(answer, context, origin.budget), question=origin.question)
+    answer = replace(_complete_answer(answer, context, origin.budget), question=origin.question)
     if origin.arguments.get("history") or not adds_no_words(origin.question, query.text):
         answer = replace(answer, standalone_question=query.text)
     return RunOutcome(answer=answer, trace=recorder.seal(answer))
 
 
-async def replay(
+async def replay_run(
     trace: Trace,
     strategy: Strategy,
     settings: Mapping[str, Json],
-    resources: Surroundings,
+    resources: RunResources,
 ) -> Replay:
     """Run a recorded question again; no model is asked and no index is opened.
 
@@ -158,10 +158,10 @@ async def replay(
             the recorded ones.
     """
     events = RecordedEvents(trace)
-    query = Query(text=trace.origin.question, filters=filters_of(trace.origin))
+    query = Query(text=trace.origin.question, filters=parse_filters(trace.origin))
     origin = replace(trace.origin, settings=settings)
     try:
-        outcome = await run(strategy, query, origin, replace(resources, events=events))
+        outcome = await run_strategy(strategy, query, origin, replace(resources, events=events))
     except MissingEventError:
         return Replay(
             trace=trace, answer=None, same=False, difference=None, missing=tuple(events.missing)
@@ -176,8 +176,8 @@ async def replay(
     )
 
 
-async def _stand_alone(
-    query: Query, origin: Origin, context: RunContext, resources: Surroundings
+async def _resolve_follow_up(
+    query: Query, origin: Origin, context: RunContext, resources: RunResources
 ) -> Query:
     """Return the query without its dependence on the conversation; unchanged if that fails."""
     turns = parse_dialogue(origin.arguments.get("history", ()))
@@ -188,8 +188,8 @@ async def _stand_alone(
     return replace(query, text=outcome.value or query.text)
 
 
-async def _cleaned(
-    query: Query, origin: Origin, context: RunContext, resources: Surroundings
+async def _clean_query(
+    query: Query, origin: Origin, context: RunContext, resources: RunResources
 ) -> Query:
     """Return the query without slips; as typed where a run was recorded without cleaning."""
     if not origin.arguments.get("clean") or resources.cleaner is None:
@@ -197,17 +197,17 @@ async def _cleaned(
     return replace(query, text=await resources.cleaner.clean(query.text, context))
 
 
-async def _verified(
-    query: Query, origin: Origin, context: RunContext, resources: Surroundings
+async def _find_verified_answer(
+    query: Query, origin: Origin, context: RunContext, resources: RunResources
 ) -> Answer | None:
     """Return the answer that a person verified for this question, if its quotes still stand."""
     given = origin.arguments.get("verified")
     if given is None or resources.quotes is None:
         return None
-    return await again(query.text, given, resources.quotes, context)
+    return await restore_answer(query.text, given, resources.quotes, context)
 
 
-def _weigher(origin: Origin) -> Weigher | None:
+def _restore_weigher(origin: Origin) -> Weigher | None:
     """Return the weigher of a run; `None` for a run recorded before there were calibrations.
 
     A replay may set another `ask.min_probability`.
@@ -227,7 +227,7 @@ def _weigher(origin: Origin) -> Weigher | None:
     )
 
 
-def _hold_back(
+def _reserve_last_step(
     recorder: Recorder, ledger: Ledger, seconds: float
 ) -> tuple[Reservation | None, str]:
     """Return the reservation of the last step, or the reason why there can be none."""
@@ -244,8 +244,8 @@ def _hold_back(
     return (reservations[0] if reservations else None), refusal
 
 
-def _opened(
-    recorder: Recorder, ledger: Ledger, last_s: float, resources: Surroundings
+def _open_context(
+    recorder: Recorder, ledger: Ledger, last_s: float, resources: RunResources
 ) -> RunContext:
     """Return the context of the run, whose deadline leaves time for the last step."""
     left = ledger.get_remaining_budget().seconds
@@ -261,14 +261,14 @@ def _opened(
     )
 
 
-async def _answer(
-    strategy: Strategy, query: Query, context: RunContext, resources: Surroundings
+async def _run_graph(
+    strategy: Strategy, query: Query, context: RunContext, resources: RunResources
 ) -> Answer:
     """Return the answer of the graph, or of the state in which it had to end."""
-    walk = _Way(strategy.start(query))
+    walk = _GraphWalk(strategy.start(query))
     replaying = resources.events is not None
     if replaying:
-        walk.end = _End(**context.scope.observe("cut", "after states", dict))
+        walk.end = _EarlyEnd(**context.scope.observe("cut", "after states", dict))
     failure = ""
     try:
         await walk.run_graph(strategy, resources.graph, context)
@@ -280,25 +280,25 @@ async def _answer(
     if not replaying:
         context.scope.observe("cut", "after states", lambda: asdict(walk.end))
     if failure:
-        return _failed(strategy, query, failure)
+        return _make_failed_answer(strategy, query, failure)
     if walk.end.states is not None and not walk.end.broken:
         context.refusals.append(str(DeadlineOver()))
-    answer = await _finished(strategy, walk.state, context)
-    return _noted(answer, walk.end.broken) if walk.end.broken else answer
+    answer = await _finish(strategy, walk.state, context)
+    return _mark_broken(answer, walk.end.broken) if walk.end.broken else answer
 
 
-async def _finished(strategy: Strategy, state: Any, context: RunContext) -> Answer:  # noqa: ANN401
+async def _finish(strategy: Strategy, state: Any, context: RunContext) -> Answer:  # noqa: ANN401
     """Return the answer of a state; a failed answer if the finalizer breaks."""
     try:
         answer: Answer = state.answer or await strategy.finish(state, context)
     except FathomError:
         raise
     except Exception as error:  # noqa: BLE001 - the finalizer may be what is broken
-        return _failed(strategy, state.query, log_failure(strategy.name, error))
+        return _make_failed_answer(strategy, state.query, log_failure(strategy.name, error))
     return answer
 
 
-def _noted(best: Answer, broken: str) -> Answer:
+def _mark_broken(best: Answer, broken: str) -> Answer:
     """Return the best answer if it is good enough, else a failed one; both name the error."""
     if best.status == "answered":
         return replace(best, stop_reason=broken)
@@ -306,7 +306,7 @@ def _noted(best: Answer, broken: str) -> Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class _End:
+class _EarlyEnd:
     """The reason why a graph had to end early.
 
     Attributes:
@@ -318,7 +318,7 @@ class _End:
     broken: str = ""
 
 
-class _Way:
+class _GraphWalk:
     """The walk of a graph through its states.
 
     Each wait of a node ends at the deadline by itself; a node that ignores the deadline is cut soon
@@ -327,14 +327,14 @@ class _Way:
 
     def __init__(self, start: Any) -> None:  # noqa: ANN401 - a strategy's own state
         self.state = start
-        self.end = _End()
+        self.end = _EarlyEnd()
         self._seen = 0
 
     async def run_graph(
         self, strategy: Strategy, graph: CompiledGraph | None, context: RunContext
     ) -> None:
         """Run the graph to its end, to the deadline, or to an error."""
-        cut = asyncio.timeout(_patience(context))
+        cut = asyncio.timeout(_compute_patience(context))
         try:
             # LangSmith stays off, whatever the environment says: no text goes to its server.
             with tracing_context(enabled=False):
@@ -343,7 +343,9 @@ class _Way:
         except FathomError:
             raise
         except Exception as error:  # noqa: BLE001 - whatever a node raises
-            self.end = _End(self._seen, "" if cut.expired() else _told(strategy, error))
+            self.end = _EarlyEnd(
+                self._seen, "" if cut.expired() else _describe_error(strategy, error)
+            )
 
     async def _walk(self, graph: CompiledGraph, context: RunContext) -> None:
         """Run the graph, and keep its last state."""
@@ -352,7 +354,7 @@ class _Way:
             return
         # Values after every node, so that the best draft survives a cut.
         states = graph.astream(
-            self.state, {"recursion_limit": MOST_STEPS}, context=context, stream_mode="values"
+            self.state, {"recursion_limit": MAX_STEPS}, context=context, stream_mode="values"
         )
         # Closed also when the deadline cuts it, or nodes would go on in the background.
         async with aclosing(states):
@@ -363,20 +365,20 @@ class _Way:
                     return
 
 
-def _told(strategy: Strategy, error: Exception) -> str:
+def _describe_error(strategy: Strategy, error: Exception) -> str:
     """Return the error in one line; the rest goes to the log."""
     if isinstance(error, GraphRecursionError):
-        return f"{strategy.name} did not end within {MOST_STEPS} steps"
+        return f"{strategy.name} did not end within {MAX_STEPS} steps"
     return log_failure(strategy.name, error)
 
 
-def _patience(context: RunContext) -> float | None:
+def _compute_patience(context: RunContext) -> float | None:
     """Return the seconds until a node that ignores the deadline is cut: half of the last step's."""
     left = context.seconds_left
     return None if left is None else left + (context.end - context.deadline) / 2
 
 
-def _failed(strategy: Strategy, query: Query, reason: str) -> Answer:
+def _make_failed_answer(strategy: Strategy, query: Query, reason: str) -> Answer:
     """Return a failed answer with this reason."""
     return Answer(
         question=query.text,
@@ -389,7 +391,7 @@ def _failed(strategy: Strategy, query: Query, reason: str) -> Answer:
     )
 
 
-def _closed(answer: Answer, context: RunContext, budget: Budget) -> Answer:
+def _complete_answer(answer: Answer, context: RunContext, budget: Budget) -> Answer:
     """Return the answer with the usage and budget of the run, and its final stop reason."""
 
     def read_usage() -> Json:

@@ -7,8 +7,8 @@ from itertools import islice
 from typing import Any, TypeAlias
 
 from fathom.errors import UsageError
-from fathom.index.feedback import Feedback, key_of
-from fathom.index.trace_retention import Held
+from fathom.index.feedback import Feedback, compute_question_key
+from fathom.index.trace_retention import QuotedText
 from fathom.jsonable import Json
 from fathom.retrieval.quotes import QuoteLookup, QuotePlace
 from fathom.runs.context import RunContext
@@ -31,14 +31,14 @@ _SHOWN = 80
 """Characters of an answer or question in an error message."""
 
 
-def feedback_on(
+def build_feedback(
     trace: Trace,
     right: bool | None,
     answer: str,
     sources: Sequence[Document],
     lookup: Callable[[str], Document | None],
     fits: Fits,
-) -> tuple[Feedback, frozenset[Held]]:
+) -> tuple[Feedback, frozenset[QuotedText]]:
     """Return a person's feedback on a run's answer, and the texts of documents that it rests on.
 
     Args:
@@ -66,17 +66,19 @@ def feedback_on(
             document for name in dict.fromkeys(cited_ids) if (document := lookup(name))
         ]
         # The answer to a follow-up is never given again, so it need not fit the question alone.
-        verified = told(trace, answer, documents, _fit_any if has_history(trace.origin) else fits)
+        verified = locate_answer(
+            trace, answer, documents, _fit_any if has_history(trace.origin) else fits
+        )
         right = (
             is_right(recorded_answer["short_answer"] or recorded_answer["answer"], [answer])
             if answered
             else None
         )
     else:
-        verified = recorded(trace) if right else None
+        verified = extract_answer(trace) if right else None
     feedback = Feedback(
         trace_id=trace.id,
-        key=key_of(trace.origin.question, filters_of(trace.origin)),
+        key=compute_question_key(trace.origin.question, parse_filters(trace.origin)),
         question=trace.origin.question,
         strategy=trace.origin.strategy,
         said="answer" if answer else "right" if right else "wrong",
@@ -90,7 +92,7 @@ def feedback_on(
         *(verified["citations"] if verified else ()),
     ]
     return feedback, frozenset(
-        Held.of(
+        QuotedText.of(
             citation["document"],
             citation["title"],
             Span(citation["start"], citation["end"]),
@@ -106,7 +108,7 @@ def has_history(origin: Origin) -> bool:
     return bool(origin.arguments.get("history"))
 
 
-def filters_of(origin: Origin) -> tuple[Filter, ...]:
+def parse_filters(origin: Origin) -> tuple[Filter, ...]:
     """Return the filters of a run."""
     recorded_filters = origin.arguments.get("filters", ())
     values = (
@@ -118,17 +120,17 @@ def filters_of(origin: Origin) -> tuple[Filter, ...]:
     )
 
 
-def recorded(trace: Trace) -> Json:
+def extract_answer(trace: Trace) -> Json:
     """Return a run's answer so that it can be given again; `None` if it rests on no documents."""
     answer = trace.answer if isinstance(trace.answer, dict) else {}
     citations = answer.get("citations") or ()
     is_supported = citations and all(
         citation["verified"] and citation["source"] == "corpus" for citation in citations
     )
-    return _kept(answer) if answer.get("status") == "answered" and is_supported else None
+    return _select_fields(answer) if answer.get("status") == "answered" and is_supported else None
 
 
-def told(trace: Trace, short: str, documents: Iterable[Document], fits: Fits) -> Json:
+def locate_answer(trace: Trace, short: str, documents: Iterable[Document], fits: Fits) -> Json:
     """Return a person's answer, with the first sentence of the documents in which it answers.
 
     Returns:
@@ -141,7 +143,7 @@ def told(trace: Trace, short: str, documents: Iterable[Document], fits: Fits) ->
     places = list(islice(_find_places(short, documents), MOST_PLACES))
     for document, place in places:
         if fits(trace.origin.question, document, place):
-            return _kept(asdict(_make_answer(trace.origin, document, place)))
+            return _select_fields(asdict(_make_answer(trace.origin, document, place)))
     if places:
         raise UsageError(
             f"feedback: {short[:_SHOWN]!r} stands in {places[0][0].path}, but not as an answer to "
@@ -164,13 +166,13 @@ def _find_places(short: str, documents: Iterable[Document]) -> Iterator[tuple[Do
 
 def _make_answer(origin: Origin, document: Document, place: Span) -> Answer:
     """Return the answer that quotes the sentence at a place."""
-    quote = _around(document.text, place)
+    quote = _extend_to_sentences(document.text, place)
     return Answer(
         question=origin.question,
         status="answered",
         answer=f"{' '.join(quote.cut(document.text).split())} [1]",
         short_answer=place.cut(document.text),
-        citations=(_citation(document, quote),),
+        citations=(_make_citation(document, quote),),
         strategy=origin.strategy,
         phase=VERIFIED,
         stop_reason="answered",
@@ -184,11 +186,11 @@ def _fit_any(question: str, document: Document, place: Span) -> bool:  # noqa: A
     return True
 
 
-async def again(
+async def restore_answer(
     question: str, given: Json, quotes: QuoteLookup, context: RunContext
 ) -> Answer | None:
     """Return the verified answer, as one step of the run; `None` where a quote no longer stands."""
-    answer = _answer(question, given)
+    answer = _parse_answer(question, given)
     with context.step(VERIFIED, agent=BY) as step:
         places = [
             QuotePlace(citation.document, Span(citation.start, citation.end))
@@ -209,7 +211,7 @@ async def again(
     return answer if all_stand else None
 
 
-def _answer(question: str, record: Mapping[str, Any]) -> Answer:
+def _parse_answer(question: str, record: Mapping[str, Any]) -> Answer:
     """Return the verified answer of a record."""
     return Answer(
         question=question,
@@ -231,13 +233,13 @@ def _answer(question: str, record: Mapping[str, Any]) -> Answer:
     )
 
 
-def _kept(answer: Mapping[str, Any]) -> Json:
+def _select_fields(answer: Mapping[str, Any]) -> Json:
     """Return the fields of an answer that are needed to give it again."""
     names = ("answer", "short_answer", "citations", "conflicts", "strategy", "stop_reason")
     return {name: answer[name] for name in names}
 
 
-def _around(text: str, span: Span) -> Span:
+def _extend_to_sentences(text: str, span: Span) -> Span:
     """Return the span of the sentences that a span touches."""
     touched = [
         sentence
@@ -247,7 +249,7 @@ def _around(text: str, span: Span) -> Span:
     return Span(touched[0].start, touched[-1].end) if touched else span
 
 
-def _citation(document: Document, quote: Span) -> Citation:
+def _make_citation(document: Document, quote: Span) -> Citation:
     """Return the citation of a quote, with its place in the document."""
     place = document.place_at(quote.start)
     return Citation(

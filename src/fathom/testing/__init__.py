@@ -1,4 +1,6 @@
-"""Test tools for authors of extensions; docs/extending.md shows their use.
+"""Test tools for authors of extensions.
+
+Use: docs/extending.md.
 
 Doubles, which load nothing and are the same everywhere: `HashingEmbedder`, `ScriptedChat`,
 `ScriptedCrossReader`, and `make_engine` and `run_context` around them. Suites, to be subclassed

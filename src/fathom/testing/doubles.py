@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from fathom.config import settings_of
+from fathom.config import parse_settings
 from fathom.engine import Engine
 from fathom.llm.base import Call, ChatModel, Completion
 from fathom.models.base import Matrix
@@ -238,7 +238,7 @@ def make_engine(
         connect: Returns the language models that the settings name, such as a `ScriptedChat`.
     """
     given = {**(settings or {}), "index.directory": str(directory)}
-    all_settings = settings_of(given, constants=True)
+    all_settings = parse_settings(given, constants=True)
     return Engine(all_settings, embedder=HashingEmbedder(64), cross_reader=OVERLAP, connect=connect)
 
 

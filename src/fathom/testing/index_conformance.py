@@ -82,14 +82,18 @@ class IndexConformance(LateVectorsConformance):
     ) -> None:
         writer, reader = index
         put(writer, CATS, SHIPS)
-        before = reader.revision(), reader.status().content
-        assert reader.calibrations() == {}
+        before = reader.get_revision(), reader.status().content
+        assert reader.get_calibrations() == {}
         for name, data in (("rrf", "one"), ("naive", "two"), ("rrf", "three")):
             writer.keep_calibration(name, data)
-        assert reader.calibrations() == writer.calibrations() == {"naive": "two", "rrf": "three"}
+        assert (
+            reader.get_calibrations()
+            == writer.get_calibrations()
+            == {"naive": "two", "rrf": "three"}
+        )
         writer.keep_calibration("rrf", "")
-        assert reader.calibrations() == {"naive": "two"}
-        assert (reader.revision(), reader.status().content) == before
+        assert reader.get_calibrations() == {"naive": "two"}
+        assert (reader.get_revision(), reader.status().content) == before
 
     def test_keyword_search_matches_stems_and_titles(
         self, index: tuple[IndexWriter, IndexReader]
@@ -129,10 +133,10 @@ class IndexConformance(LateVectorsConformance):
         writer, reader = index
         put(writer, CATS, SHIPS)
         words = ["sleep", "sails", "sea", "whale", "sleeping", "title"]
-        assert reader.word_counts(words) == [1, 1, 1, 0, 1, 3]
-        assert writer.word_counts([]) == []
+        assert reader.count_chunks_per_word(words) == [1, 1, 1, 0, 1, 3]
+        assert writer.count_chunks_per_word([]) == []
         writer.forget(["/c/cats"])
-        assert reader.word_counts(["sleep", "sea"]) == [0, 1]
+        assert reader.count_chunks_per_word(["sleep", "sea"]) == [0, 1]
 
     def test_forgotten_words_are_not_found_before_a_purge(
         self, index: tuple[IndexWriter, IndexReader]
@@ -144,7 +148,7 @@ class IndexConformance(LateVectorsConformance):
             for side in index:
                 assert side.keyword_search("cats sleep title", k=9)[0].chunk_id == "ships#0"
                 assert side.keyword_search("cats sleep", k=9) == []
-                assert side.word_counts(["sleep", "sea"]) == [0, 1]
+                assert side.count_chunks_per_word(["sleep", "sea"]) == [0, 1]
             writer.purge()
         put(writer, CATS)
         assert reader.keyword_search("cats sleep", k=9)[0].chunk_id == "cats#0"
@@ -162,7 +166,7 @@ class IndexConformance(LateVectorsConformance):
                 matches = fresh.keyword_search(text, k=9)
                 for side in (writer, reader):
                     assert side.keyword_search(text, k=9) == matches
-                    assert side.revision() == fresh.revision()
+                    assert side.get_revision() == fresh.get_revision()
             purged = reader.status()
             assert replace(before, revision=0, bytes_on_disk={}) == replace(
                 purged, revision=0, bytes_on_disk={}
@@ -181,7 +185,7 @@ class IndexConformance(LateVectorsConformance):
         # A context from before the snapshot, so that a search in it is outside of the snapshot.
         later = copy_context()
         with reader.snapshot():
-            assert reader.document("cats") is None
+            assert reader.get_document("cats") is None
             writer.purge()
             assert len(later.run(reader.keyword_search, "sea", k=9)) == 2
             assert [m.chunk_id for m in reader.keyword_search("cats", k=9)] == ["deep#0"]
@@ -196,19 +200,19 @@ class IndexConformance(LateVectorsConformance):
 
         def read_all() -> list[object]:
             return [
-                reader.revision(),
+                reader.get_revision(),
                 reader.keyword_search("sleep roar ships", k=9),
                 reader.vector_search(axis(1), k=9),
                 reader.vector_search(axis(1), k=9, filters=[Filter("year", "=", 2020)]),
                 reader.chunks(["cats#0", "cats#1", "ships#0"]),
-                reader.document("cats"),
-                reader.word_counts(["sleep", "roar"]),
-                [document.id for document in reader.documents()],
-                list(reader.sources()),
-                reader.calibrations(),
+                reader.get_document("cats"),
+                reader.count_chunks_per_word(["sleep", "roar"]),
+                [document.id for document in reader.list_documents()],
+                list(reader.list_sources()),
+                reader.get_calibrations(),
                 reader.is_empty(),
-                reader.lacking_vectors(),
-                reader.keys(),
+                reader.count_missing_vectors(),
+                reader.list_keys(),
                 reader.status().content,
             ]
 
@@ -228,9 +232,9 @@ class IndexConformance(LateVectorsConformance):
                 assert threads.submit(reader.is_empty).result()
             assert read_all() == before
         assert reader.is_empty()
-        assert reader.document("cats") is None
+        assert reader.get_document("cats") is None
         assert reader.keyword_search("sleep roar ships", k=9) == []
-        assert reader.calibrations() == {"rrf": "one"}
+        assert reader.get_calibrations() == {"rrf": "one"}
 
     def test_a_snapshot_read_late_is_of_its_beginning(
         self, index: tuple[IndexWriter, IndexReader]
@@ -305,38 +309,43 @@ class IndexConformance(LateVectorsConformance):
     def test_stored_records_come_back(self, index: tuple[IndexWriter, IndexReader]) -> None:
         writer, reader = index
         put(writer, CATS, SHIPS)
-        assert reader.document("cats") == CATS.document
-        assert reader.document("none") is None
+        assert reader.get_document("cats") == CATS.document
+        assert reader.get_document("none") is None
         assert reader.chunks(["ships#0", "gone", "cats#1"]) == [SHIPS.chunks[0], CATS.chunks[1]]
-        documents = list(reader.documents())
+        documents = list(reader.list_documents())
         assert [(document.id, document.chunks) for document in documents] == [
             ("cats", 2),
             ("ships", 1),
         ]
-        assert reader.source("/c/cats") == source(CATS)
-        assert [record.path for record in reader.sources("/c")] == ["/c/cats", "/c/ships"]
-        assert [record.path for record in reader.sources("/c/")] == ["/c/cats", "/c/ships"]
-        assert [record.path for record in reader.sources("/c/ships")] == ["/c/ships"]
-        assert list(reader.sources("/c/s")) == []
-        assert [record.path for record in reader.sources("/c", most=1)] == ["/c/cats"]
-        assert [record.path for record in reader.sources("/c", after="/c/cats")] == ["/c/ships"]
-        assert list(reader.sources("/c", after="/c/ships", most=9)) == []
-        assert reader.places("cats") == [source(CATS)]
-        assert reader.roots() == []
+        assert reader.get_source("/c/cats") == source(CATS)
+        assert [record.path for record in reader.list_sources("/c")] == ["/c/cats", "/c/ships"]
+        assert [record.path for record in reader.list_sources("/c/")] == ["/c/cats", "/c/ships"]
+        assert [record.path for record in reader.list_sources("/c/ships")] == ["/c/ships"]
+        assert list(reader.list_sources("/c/s")) == []
+        assert [record.path for record in reader.list_sources("/c", most=1)] == ["/c/cats"]
+        assert [record.path for record in reader.list_sources("/c", after="/c/cats")] == [
+            "/c/ships"
+        ]
+        assert list(reader.list_sources("/c", after="/c/ships", most=9)) == []
+        assert reader.list_places("cats") == [source(CATS)]
+        assert reader.get_roots() == []
         writer.set_roots(["/c", "/caf\udce9"])
-        assert reader.roots() == ["/c", "/caf\udce9"]
+        assert reader.get_roots() == ["/c", "/caf\udce9"]
 
     def test_paths_of_documents(self, index: tuple[IndexWriter, IndexReader]) -> None:
         writer, reader = index
-        assert writer.paths(["cats"]) == {}
+        assert writer.get_paths(["cats"]) == {}
         put(writer, CATS, SHIPS)
-        assert reader.paths(["ships", "dogs", "cats"]) == {"cats": "/c/cats", "ships": "/c/ships"}
-        assert reader.paths([]) == {}
+        assert reader.get_paths(["ships", "dogs", "cats"]) == {
+            "cats": "/c/cats",
+            "ships": "/c/ships",
+        }
+        assert reader.get_paths([]) == {}
         with reader.snapshot():
-            assert reader.paths(["cats"])
+            assert reader.get_paths(["cats"])
             writer.forget(["/c/cats"])
-            assert reader.paths(["cats"])
-        assert reader.paths(["cats", "ships"]) == {"ships": "/c/ships"}
+            assert reader.get_paths(["cats"])
+        assert reader.get_paths(["cats", "ships"]) == {"ships": "/c/ships"}
 
     def test_a_document_has_the_path_of_a_place_that_holds_it(
         self, index: tuple[IndexWriter, IndexReader]
@@ -345,14 +354,14 @@ class IndexConformance(LateVectorsConformance):
         writer.put([CATS], [source(CATS), source(CATS, "/copy"), source(CATS, "/another")])
         writer.put([], [replace(source(CATS, "/another"), outcome="stale", reason="torn")])
         writer.forget(["/c/cats"])
-        assert [document.path for document in reader.documents()] == ["/copy"]
-        assert [record.path for record in reader.places("cats")] == ["/another", "/copy"]
+        assert [document.path for document in reader.list_documents()] == ["/copy"]
+        assert [record.path for record in reader.list_places("cats")] == ["/another", "/copy"]
 
     def test_a_stale_place_keeps_its_document(self, index: tuple[IndexWriter, IndexReader]) -> None:
         writer, reader = index
         put(writer, CATS)
         writer.put([], [replace(source(CATS), outcome="stale", reason="torn")])
-        assert reader.document("cats") == CATS.document
+        assert reader.get_document("cats") == CATS.document
         assert (reader.status().stale, reader.status().failed) == (1, 0)
 
     def test_replacing_removes_the_old_document(
@@ -373,26 +382,26 @@ class IndexConformance(LateVectorsConformance):
         writer, reader = index
         writer.put([CATS], [source(CATS), source(CATS, "/copy")])
         assert writer.forget(["/c/cats"]) == 0
-        assert reader.document("cats") is not None
+        assert reader.get_document("cats") is not None
         assert writer.forget(["/copy", "/unknown"]) == 1
-        assert reader.document("cats") is None
+        assert reader.get_document("cats") is None
         assert reader.vector_search(axis(1), k=5) == []
 
     def test_a_place_may_change_its_document(self, index: tuple[IndexWriter, IndexReader]) -> None:
         writer, reader = index
         put(writer, CATS)
         writer.put([SHIPS], [source(SHIPS, "/c/cats")])
-        assert [document.id for document in reader.documents()] == ["ships"]
+        assert [document.id for document in reader.list_documents()] == ["ships"]
         failed = SourceRecord(path="/c/cats", digest="x", outcome="failed", reason="torn")
         writer.put([], [failed])
-        assert reader.source("/c/cats") == failed
-        assert list(reader.documents()) == []
+        assert reader.get_source("/c/cats") == failed
+        assert list(reader.list_documents()) == []
 
     def test_keys_list_the_kinds_of_their_values(
         self, index: tuple[IndexWriter, IndexReader]
     ) -> None:
         writer, reader = index
-        assert reader.keys() == {}
+        assert reader.list_keys() == {}
         metadata: dict[str, Scalar] = {
             "year": "unknown",
             "seen": "2024-05-01",
@@ -400,15 +409,15 @@ class IndexConformance(LateVectorsConformance):
             "no key": 1,
         }
         put(writer, CATS, SHIPS, entry("rats", ["Rats run."], [[1]], **metadata))
-        assert reader.keys() == writer.keys() == reader.status().keys
-        keys = {name: key for name, key in reader.keys().items() if name in metadata}
+        assert reader.list_keys() == writer.list_keys() == reader.status().keys
+        keys = {name: key for name, key in reader.list_keys().items() if name in metadata}
         assert keys == {
             "year": MetadataKey(("number", "text"), 3),
             "seen": MetadataKey(("date",), 1),
             "open": MetadataKey(("bool",), 1),
         }
         writer.forget(["/c/rats"])
-        assert reader.keys()["year"] == MetadataKey(("number",), 2)
+        assert reader.list_keys()["year"] == MetadataKey(("number",), 2)
 
     def test_status_ignores_order(self, tmp_path: Path) -> None:
         states = []
@@ -483,6 +492,6 @@ class IndexConformance(LateVectorsConformance):
             with self.open_writer(tmp_path, IDENTITY) as other:
                 put(writer, CATS)
                 put(other, SHIPS)
-                assert [document.id for document in writer.documents()] == ["cats", "ships"]
-                assert writer.revision() == other.revision()
+                assert [document.id for document in writer.list_documents()] == ["cats", "ships"]
+                assert writer.get_revision() == other.get_revision()
         self.open_writer(tmp_path, IDENTITY).close()

@@ -1,1 +1,1 @@
-"""The meaning of words by themselves: numbers, dates, names and answers, in every language."""
+"""Words, numbers, dates and names in every language."""

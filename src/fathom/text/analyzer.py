@@ -9,13 +9,13 @@ from typing import Protocol, cast
 
 import Stemmer
 
-from fathom.text.language import stop_words
+from fathom.text.language import load_stop_words
 
 VERSION = "1"
 """The version of the terms; an index refuses an analyzer of another version."""
-LONGEST_TERM = 64
+MAX_TERM_CHARS = 64
 """The largest length of a term, in characters."""
-_MOST_KNOWN = 100_000
+_MAX_CACHED = 100_000
 """The largest number of words whose terms are cached, per language."""
 NEGATIONS = frozenset({"no", "not", "nor", "without", "tidak", "bukan", "belum", "tanpa"})
 """Stop words that queries keep, as they reverse the meaning."""
@@ -29,23 +29,23 @@ _GROUPED = re.compile(r"\d{1,3}(?:([.,])\d{3})(?:\1\d{3})*(?:[.,]\d+)?")
 _APOSTROPHES = str.maketrans("\u2019\u2018\u02bc\uff07", "''''")
 
 
-class _Stems(Protocol):
+class _Stemmer(Protocol):
     """The protocol of PyStemmer's stemmers."""
 
     def stemWord(self, word: str) -> str: ...  # noqa: N802 - PyStemmer's name
 
 
-def _stop_words() -> frozenset[str]:
+def _load_query_stop_words() -> frozenset[str]:
     """Return the stop words of queries in both languages, without negations."""
-    return (stop_words("en") | stop_words("id")) - NEGATIONS
+    return (load_stop_words("en") | load_stop_words("id")) - NEGATIONS
 
 
-def _stemmers() -> dict[str, _Stems]:
+def _make_stemmers() -> dict[str, _Stemmer]:
     """Return the stemmer of each language."""
     # Without their own cache, which all threads would share; the analyzer caches terms itself.
     return {
-        "en": cast(_Stems, Stemmer.Stemmer("english", 0)),
-        "id": cast(_Stems, Stemmer.Stemmer("indonesian", 0)),
+        "en": cast(_Stemmer, Stemmer.Stemmer("english", 0)),
+        "id": cast(_Stemmer, Stemmer.Stemmer("indonesian", 0)),
     }
 
 
@@ -58,9 +58,9 @@ class Analyzer:
     No word of a document is dropped. Several threads may use the analyzer at once.
     """
 
-    _stemmers: Mapping[str, _Stems] = field(default_factory=_stemmers, repr=False)
-    _stop_words: frozenset[str] = field(default_factory=_stop_words, repr=False)
-    _known: Mapping[str, dict[str, tuple[str, ...]]] = field(
+    _stemmers: Mapping[str, _Stemmer] = field(default_factory=_make_stemmers, repr=False)
+    _stop_words: frozenset[str] = field(default_factory=_load_query_stop_words, repr=False)
+    _cache: Mapping[str, dict[str, tuple[str, ...]]] = field(
         default_factory=lambda: {"en": {}, "id": {}}, repr=False
     )
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
@@ -70,7 +70,7 @@ class Analyzer:
         """The facts that must agree between an index and its searchers."""
         return {"name": "snowball-en-id", "version": VERSION}
 
-    def document_terms(self, text: str, language: str) -> list[str]:
+    def list_document_terms(self, text: str, language: str) -> list[str]:
         """Return the terms of a document's text in order, with repetitions.
 
         Args:
@@ -80,13 +80,13 @@ class Analyzer:
         stemmer_language = "id" if language == "id" else "en"
         terms: list[str] = []
         with self._lock:
-            cache = self._known[stemmer_language]
-            for word in _words(text):
+            cache = self._cache[stemmer_language]
+            for word in _split_words(text):
                 lowered = word.lower()
-                terms += cache.get(lowered) or self._learn(lowered, stemmer_language)
+                terms += cache.get(lowered) or self._cache_terms(lowered, stemmer_language)
         return terms
 
-    def query_terms(self, text: str) -> dict[str, int]:
+    def count_query_terms(self, text: str) -> dict[str, int]:
         """Return the distinct terms of a query with the number of times that each occurs.
 
         The language of a short text is a guess, so its words are stemmed both as English and as
@@ -95,7 +95,7 @@ class Analyzer:
         """
         # In a text all in capitals they do not mark an abbreviation.
         is_shouted = text.isupper()
-        words = list(_words(text))
+        words = list(_split_words(text))
         content_words = [
             word
             for word in words
@@ -104,44 +104,44 @@ class Analyzer:
         counts: dict[str, int] = {}
         with self._lock:
             for word in content_words or words:
-                for term in dict.fromkeys(self._terms(word.lower(), ("en", "id"))):
+                for term in dict.fromkeys(self._list_terms(word.lower(), ("en", "id"))):
                     counts[term] = counts.get(term, 0) + 1
         return counts
 
-    def _terms(self, word: str, languages: tuple[str, ...]) -> Iterable[str]:
+    def _list_terms(self, word: str, languages: tuple[str, ...]) -> Iterable[str]:
         """Yield the terms of a word in these languages."""
         for language in languages:
-            yield from self._known[language].get(word) or self._learn(word, language)
+            yield from self._cache[language].get(word) or self._cache_terms(word, language)
 
-    def _learn(self, word: str, language: str) -> tuple[str, ...]:
+    def _cache_terms(self, word: str, language: str) -> tuple[str, ...]:
         """Return the terms of a word, and add them to the cache."""
-        cache = self._known[language]
-        if len(cache) > _MOST_KNOWN:
+        cache = self._cache[language]
+        if len(cache) > _MAX_CACHED:
             # Cleared as a whole: frequent words are back after a few texts, and no order has to be
             # kept.
             cache.clear()
-        terms = cache[word] = tuple(self._forms(word, self._stemmers[language]))
+        terms = cache[word] = tuple(self._derive_terms(word, self._stemmers[language]))
         return terms
 
-    def _forms(self, word: str, stemmer: _Stems) -> Iterator[str]:
+    def _derive_terms(self, word: str, stemmer: _Stemmer) -> Iterator[str]:
         """Yield the terms of a word: the whole word, its components, and both without accents."""
         components = _PART.findall(word)
         if _NUMBER.fullmatch(word):
-            yield from _number_forms(word)
+            yield from _list_number_forms(word)
             return
         if len(components) > 1 and not _is_possessive(word):
-            yield word[:LONGEST_TERM]
+            yield word[:MAX_TERM_CHARS]
             components = list(dict.fromkeys(components))
         else:
             components = [word]
         for component in components:
-            for form in dict.fromkeys((component, _unaccented(component))):
-                stem = stemmer.stemWord(form[:LONGEST_TERM])
+            for form in dict.fromkeys((component, _strip_accents(component))):
+                stem = stemmer.stemWord(form[:MAX_TERM_CHARS])
                 if stem:
                     yield stem
 
 
-def _words(text: str) -> Iterator[str]:
+def _split_words(text: str) -> Iterator[str]:
     """Yield the words of a text, in their normal form."""
     normalised = text
     if not text.isascii():
@@ -155,15 +155,15 @@ def _is_possessive(word: str) -> bool:
     return bool(apostrophe) and head.isalpha() and tail.isalpha()
 
 
-def _number_forms(word: str) -> Iterator[str]:
+def _list_number_forms(word: str) -> Iterator[str]:
     """Yield a number as it is written, and without the marks between thousands."""
-    yield word[:LONGEST_TERM]
+    yield word[:MAX_TERM_CHARS]
     match = _GROUPED.fullmatch(word)
     if match:
-        yield word.replace(match[1], "")[:LONGEST_TERM]
+        yield word.replace(match[1], "")[:MAX_TERM_CHARS]
 
 
-def _unaccented(word: str) -> str:
+def _strip_accents(word: str) -> str:
     """Return a word without its accents."""
     if word.isascii():
         return word

@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from fathom.text.answer_type import answer_type
-from fathom.text.dates import date_of, dates_of
-from fathom.text.numbers import numbers
+from fathom.text.answer_type import detect_answer_type
+from fathom.text.dates import extract_dates, parse_date
+from fathom.text.numbers import parse_numbers
 
 _ARTICLES = re.compile(r"\b(?:a|an|the|sang|si)\b")
 _MARKS = re.compile(r"[^\w\s]")
@@ -35,20 +35,20 @@ _SAME_SHARE = 0.01
 """The largest difference of numbers that count as the same, as a share of the larger one."""
 
 
-def amount_of(text: str) -> Amount | None:
+def parse_amount(text: str) -> Amount | None:
     """Return the first date in `text`, else its first number; `None` without either.
 
     Dates compare with dates, and numbers with numbers.
     """
-    return date_of(text) or next(((number,) for number in numbers(text)), None)
+    return parse_date(text) or next(((number,) for number in parse_numbers(text)), None)
 
 
-def amounts_of(text: str) -> list[Amount]:
+def list_amounts(text: str) -> list[Amount]:
     """Return all dates, times of day and numbers in `text`, numbers also in words; none twice."""
-    return list(dict.fromkeys(_amounts(text)))
+    return list(dict.fromkeys(_iterate_amounts(text)))
 
 
-def agree(one: Amount, other: Amount) -> bool:
+def amounts_agree(one: Amount, other: Amount) -> bool:
     """Return whether two amounts can be the same; dates may be partial, and numbers rounded."""
     if len(one) != len(other):
         return False
@@ -59,13 +59,13 @@ def agree(one: Amount, other: Amount) -> bool:
     )
 
 
-def _amounts(text: str) -> Iterator[Amount]:
+def _iterate_amounts(text: str) -> Iterator[Amount]:
     """Yield all amounts; the text of one kind of amount is not read as another kind."""
-    dates, rest = dates_of(text)
+    dates, rest = extract_dates(text)
     yield from dates
     for match in _CLOCK.finditer(rest):
         yield float(match["hour"]), float(match["minute"])
-    yield from ((number,) for number in numbers(_CLOCK.sub(" ", rest)))
+    yield from ((number,) for number in parse_numbers(_CLOCK.sub(" ", rest)))
 
 
 _OVERLAP = 0.6
@@ -82,10 +82,10 @@ def answers_match(question: str, one: str, other: str) -> bool:
         return False
     if contains_answer(one, other):
         return True
-    if answer_type(question) in {"time", "number"}:
-        first, second = amount_of(one), amount_of(other)
+    if detect_answer_type(question) in {"time", "number"}:
+        first, second = parse_amount(one), parse_amount(other)
         return first is not None and first == second
-    return _overlap(normalize_answer(one).split(), normalize_answer(other).split())
+    return _words_overlap(normalize_answer(one).split(), normalize_answer(other).split())
 
 
 def cluster_answers(question: str, answers: Sequence[str]) -> list[list[int]]:
@@ -106,7 +106,7 @@ def cluster_answers(question: str, answers: Sequence[str]) -> list[list[int]]:
     return clusters
 
 
-def _overlap(one: Sequence[str], other: Sequence[str]) -> bool:
+def _words_overlap(one: Sequence[str], other: Sequence[str]) -> bool:
     """Return whether most words are common to both, and all words with digits."""
     first, second = set(one), set(other)
     if {word for word in first if not word.isalpha()} != {

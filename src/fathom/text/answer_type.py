@@ -9,16 +9,16 @@ from collections.abc import Iterator
 from typing import Literal
 
 from fathom.text.dates import MONTH, YEAR
-from fathom.text.entities import names
+from fathom.text.entities import find_names
 from fathom.types import Span
 
 AnswerType = Literal["time", "number", "place", "sport", "party", "name", "any"]
 
-WHOLE: frozenset[AnswerType] = frozenset({"time", "number", "place"})
+FULLER_KINDS: frozenset[AnswerType] = frozenset({"time", "number", "place"})
 """Kinds for which the longer of two answers, one of which holds the other, says more."""
 
 # In order of precedence: the first kind whose cue matches decides.
-_ASKED: tuple[tuple[AnswerType, str], ...] = (
+_QUESTION_CUES: tuple[tuple[AnswerType, str], ...] = (
     (
         "time",
         r"(?:^(?:(?:and|since|until|by|from) )?when|"
@@ -42,7 +42,7 @@ _ASKED: tuple[tuple[AnswerType, str], ...] = (
     ("party", r"(?:what|which) (?:political )?party|partai (?:politik )?apa"),
     ("name", r"who|whom|whose|which (?:person|company)|siapa(?:kah)?"),
 )
-_CUES = tuple((kind, re.compile(rf"\b(?:{cue})\b", re.IGNORECASE)) for kind, cue in _ASKED)
+_CUES = tuple((kind, re.compile(rf"\b(?:{cue})\b", re.IGNORECASE)) for kind, cue in _QUESTION_CUES)
 
 _ABOUT = (
     r"(?:(?:about|around|circa|c\.|early|mid|late|between|sekitar|awal|akhir|pertengahan)"
@@ -104,12 +104,12 @@ _LOCATED = re.compile(r"\b(?:in|at|near|di|ke)\s+(?:the\s+)?$", re.IGNORECASE)
 _COMMA = re.compile(r"\s?,\s")
 
 
-def answer_type(question: str) -> AnswerType:
+def detect_answer_type(question: str) -> AnswerType:
     """Return the kind of answer that a question asks for; `any` where its words do not tell."""
     return next((kind for kind, cue in _CUES if cue.search(question)), "any")
 
 
-def spans_of(kind: AnswerType, text: str, question: str) -> list[Span] | None:
+def find_spans(kind: AnswerType, text: str, question: str) -> list[Span] | None:
     """Return the spans of things of a kind, in order; `None` for `any`, which rules cannot see.
 
     A name that the question holds answers nothing, and is left out. A place includes the name after
@@ -119,14 +119,14 @@ def spans_of(kind: AnswerType, text: str, question: str) -> list[Span] | None:
         return None
     if kind in _RULES:
         matches = _RULES[kind].finditer(text)
-        excluded = _dropped(kind, question)
+        excluded = _choose_exclusion(kind, question)
         return [Span(*match.span()) for match in matches if not excluded.search(match.group())]
     lowered_question = question.casefold()
-    candidates = _places(text) if kind == "place" else names(text)
+    candidates = _find_places(text) if kind == "place" else find_names(text)
     return [span for span in candidates if span.cut(text).casefold() not in lowered_question]
 
 
-def _dropped(kind: AnswerType, question: str) -> re.Pattern[str]:
+def _choose_exclusion(kind: AnswerType, question: str) -> re.Pattern[str]:
     """Return a pattern of things that look like the kind but are not asked for."""
     if kind == "number" and _COUNTED.search(question):
         return _UNCOUNTED
@@ -135,23 +135,23 @@ def _dropped(kind: AnswerType, question: str) -> re.Pattern[str]:
     return _NOTHING
 
 
-def fits(question: str, text: str, span: Span) -> bool:
+def can_answer(question: str, text: str, span: Span) -> bool:
     """Return whether the text at a span can be of the kind that the question asks for.
 
     Only what surely cannot is refused: a person needs letters, and is not a place where something
     is ("in Indonesia").
     """
-    if answer_type(question) != "name" or _WHOSE.search(question):
+    if detect_answer_type(question) != "name" or _WHOSE.search(question):
         return True
     if not any(map(str.isalpha, span.cut(text))):
         return False
-    return not (_LOCATED.search(text[: span.start]) and span in names(text))
+    return not (_LOCATED.search(text[: span.start]) and span in find_names(text))
 
 
-def _places(text: str) -> Iterator[Span]:
+def _find_places(text: str) -> Iterator[Span]:
     """Yield the places of a text; names with only a comma between them are one place."""
     last: Span | None = None
-    for span in names(text):
+    for span in find_names(text):
         if last is not None and _COMMA.fullmatch(text[last.end : span.start]):
             last = Span(last.start, span.end)
             continue

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from fathom.text.analyzer import Analyzer
-from fathom.text.language import stop_words
+from fathom.text.language import load_stop_words
 
 Terms = Callable[[str], frozenset[str]]
 """Returns the distinct content words of a text, stemmed."""
@@ -20,10 +20,10 @@ class ContentTerms:
 
     def __call__(self, text: str) -> frozenset[str]:
         """Return the terms; none when the text holds stop words only."""
-        return frozenset(self.analyzer.query_terms(" ".join(self.words(text))))
+        return frozenset(self.analyzer.count_query_terms(" ".join(self.words(text))))
 
     def words(self, text: str) -> Iterator[str]:
         """Yield the content words in order, in lower case, with repetitions."""
-        excluded = stop_words("en") | stop_words("id")
+        excluded = load_stop_words("en") | load_stop_words("id")
         written = (match.group().rstrip("'.,/-") for match in _WORD.finditer(text))
         return (word for word in map(str.casefold, written) if word not in excluded)

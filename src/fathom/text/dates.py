@@ -37,12 +37,12 @@ _CENTURY = re.compile(
 _FORMS = (_ISO, _DAY_FIRST, _MONTH_FIRST, _YEAR)
 
 
-def month_of(name: str) -> int | None:
+def parse_month(name: str) -> int | None:
     """Return the number, 1 to 12, of a month's name or abbreviation; `None` for other words."""
     return _MONTHS.get(name.lower().rstrip("."))
 
 
-def date_of(text: str) -> Date | None:
+def parse_date(text: str) -> Date | None:
     """Return the most exact date in a text, the first of equally exact ones.
 
     Where a text has no date but names a century, the year is the middle of the century.
@@ -51,25 +51,25 @@ def date_of(text: str) -> Date | None:
     for form in _FORMS:
         match = form.search(lower)
         if match:
-            return _date(match)
+            return _build_date(match)
     century = _CENTURY.search(lower)
     return (100.0 * int(century["ordinal"] or century["ke"]) - 50, 0.0, 0.0) if century else None
 
 
-def dates_of(text: str) -> tuple[list[Date], str]:
+def extract_dates(text: str) -> tuple[list[Date], str]:
     """Return all dates in a text, the exact ones first, and the text in lower case without them."""
     rest = text.lower()
     dates = []
     for form in _FORMS:
-        dates += [_date(match) for match in form.finditer(rest)]
+        dates += [_build_date(match) for match in form.finditer(rest)]
         # A less exact form must not match again inside of a date.
         rest = form.sub(" ", rest)
     return dates, rest
 
 
-def _date(match: re.Match[str]) -> Date:
+def _build_date(match: re.Match[str]) -> Date:
     """Return the date of a match."""
     groups = match.groupdict()
     name = groups.get("name")
-    month = month_of(name) if name else groups.get("month")
+    month = parse_month(name) if name else groups.get("month")
     return float(groups["year"]), float(month or 0), float(groups.get("day") or 0)

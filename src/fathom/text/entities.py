@@ -4,11 +4,11 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 
-from fathom.text.language import stop_words
+from fathom.text.language import load_stop_words
 from fathom.types import Span
 
 
-def _set(words: str) -> frozenset[str]:
+def _split_set(words: str) -> frozenset[str]:
     """Return the words of a string as a set."""
     return frozenset(words.split())
 
@@ -19,15 +19,15 @@ _WORD = re.compile(r"[^\W_]+(?:[-&/.][^\W_]+)*(?:['\u2019](?!s\b)[^\W_]+)*|&")
 _ENDS = frozenset(".!?:;\n")
 _OPENERS = frozenset("\"'“\u2018(«*")
 # Small words inside names; those of the second set also stand between two names.
-_INSIDE = _set("of the de la le du del da dos des van von der den el al bin binti ibn")
-_BETWEEN = _set("and dan & di y et und")
+_INSIDE = _split_set("of the de la le du del da dos des van von der den el al bin binti ibn")
+_BETWEEN = _split_set("and dan & di y et und")
 # The name of an official body goes on after "and": Kementerian Kelautan dan Perikanan.
-_BODIES = _set(
+_BODIES = _split_set(
     "ministry department board bureau office committee college faculty institute society museum "
     "kementerian dinas badan direktorat fakultas lembaga komisi menteri balai kantor"
 )
 # Words that begin a question or an order with a capital, and are not names.
-_CUES = _set(
+_CUES = _split_set(
     "name list give tell find describe explain according compare show state identify besides "
     "sebutkan sebut jelaskan berikan tuliskan apakah siapakah berapakah kapankah dimana dimanakah "
     "manakah mengapa kenapa bagaimana bagaimanakah menurut apa siapa kapan berapa mana "
@@ -38,7 +38,7 @@ _MOST_SMALL = 2
 """The largest number of small words in a row inside a name."""
 
 
-def names(text: str) -> list[Span]:
+def find_names(text: str) -> list[Span]:
     """Return the spans of names, in order; they do not overlap.
 
     A name is a run of capitalised words, also with small words inside ("Bank of England"). The
@@ -48,24 +48,24 @@ def names(text: str) -> list[Span]:
     spans: list[Span] = []
     place = 0
     while place < len(words):
-        length = _length(text, words, place)
+        length = _count_name_words(text, words, place)
         if length:
             spans.append(Span(words[place][1].start, words[place + length - 1][1].end))
         place += max(1, length)
     return spans
 
 
-NamedWords = Sequence[tuple[str, Span]]
+PlacedWords = Sequence[tuple[str, Span]]
 """The words of a text with their spans."""
 
 
-def _length(text: str, words: NamedWords, at: int) -> int:
+def _count_name_words(text: str, words: PlacedWords, at: int) -> int:
     """Return the number of words of the name that begins at this word; 0 if none does."""
     word, span = words[at]
-    if not word[0].isupper() or (_opens(text, span) and common(word)):
+    if not word[0].isupper() or (_opens_sentence(text, span) and is_common_word(word)):
         return 0
     length, is_body = 1, word.lower() in _BODIES
-    while longer := _grown(text, words, at, length, body=is_body):
+    while longer := _extend_name(text, words, at, length, body=is_body):
         is_body = is_body or any(
             word.lower() in _BODIES for word, _ in words[at + length : at + longer]
         )
@@ -73,7 +73,7 @@ def _length(text: str, words: NamedWords, at: int) -> int:
     return length
 
 
-def _grown(text: str, words: NamedWords, at: int, length: int, *, body: bool) -> int:
+def _extend_name(text: str, words: PlacedWords, at: int, length: int, *, body: bool) -> int:
     """Return the name's number of words with the next capitalised word; 0 if the name ends here.
 
     Args:
@@ -86,9 +86,9 @@ def _grown(text: str, words: NamedWords, at: int, length: int, *, body: bool) ->
     small: list[str] = []
     for place in range(at + length, min(at + length + _MOST_SMALL + 1, len(words))):
         word, span = words[place]
-        if not _touch(text, words[place - 1][1], span):
+        if not _are_adjacent(text, words[place - 1][1], span):
             return 0
-        if _goes_on(word, small):
+        if _continues_name(word, small):
             joins = not _BETWEEN & set(small) or body or _is_pair(words, length, place, small)
             return place - at + 1 if joins else 0
         if word not in _INSIDE | _BETWEEN:
@@ -97,25 +97,25 @@ def _grown(text: str, words: NamedWords, at: int, length: int, *, body: bool) ->
     return 0
 
 
-def _goes_on(word: str, small: Sequence[str]) -> bool:
+def _continues_name(word: str, small: Sequence[str]) -> bool:
     """Return whether a name goes on with a word: one with a capital, or a short number."""
     return word[0].isupper() or (word.isdigit() and len(word) < 4 and not small)
 
 
-def _is_pair(words: NamedWords, length: int, place: int, small: Sequence[str]) -> bool:
+def _is_pair(words: PlacedWords, length: int, place: int, small: Sequence[str]) -> bool:
     """Return whether two words with a small one between them are one name: Pride and Prejudice."""
     ends_here = place + 1 == len(words) or not words[place + 1][0][0].isupper()
     return length == 1 and ends_here and len(small) == 1
 
 
-def _touch(text: str, left: Span, right: Span) -> bool:
+def _are_adjacent(text: str, left: Span, right: Span) -> bool:
     """Return whether two words of a name are adjacent, with at most the point of an initial."""
     between = text[left.end : right.start]
     is_initial = left.end - left.start == 1 and between == ". "
     return between == " " or is_initial
 
 
-def _opens(text: str, span: Span) -> bool:
+def _opens_sentence(text: str, span: Span) -> bool:
     """Return whether the word at a span is the first word of a sentence."""
     at = span.start
     while at and text[at - 1] not in _ENDS:
@@ -126,16 +126,16 @@ def _opens(text: str, span: Span) -> bool:
 
 
 @cache
-def _common_words() -> frozenset[str]:
+def _load_common_words() -> frozenset[str]:
     """Return the words that are common at the beginning of a sentence."""
-    return _CUES | stop_words("en") | stop_words("id")
+    return _CUES | load_stop_words("en") | load_stop_words("id")
 
 
-def common(word: str) -> bool:
+def is_common_word(word: str) -> bool:
     """Return whether a word is not a name in spite of a capital at the beginning of a sentence."""
-    return word.lower() in _common_words()
+    return word.lower() in _load_common_words()
 
 
-def texts(text: str) -> Iterator[str]:
+def list_names(text: str) -> Iterator[str]:
     """Yield the names of a text, with single blanks."""
-    return (" ".join(span.cut(text).split()) for span in names(text))
+    return (" ".join(span.cut(text).split()) for span in find_names(text))

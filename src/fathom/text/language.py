@@ -20,11 +20,11 @@ _ASKS = re.compile(
 )
 
 
-def detect(text: str) -> Language:
+def detect_language(text: str) -> Language:
     """Return the language of the first 2,000 characters; `und` when neither is likely."""
     words = [word.lower() for word in _WORD.findall(text[:_SAMPLE_CHARS])]
-    english = sum(map(stop_words("en").__contains__, words))
-    indonesian = sum(map(stop_words("id").__contains__, words))
+    english = sum(map(load_stop_words("en").__contains__, words))
+    indonesian = sum(map(load_stop_words("id").__contains__, words))
     most = max(english, indonesian)
     if most == 0 or most < _LEAST_SHARE * len(words):
         return "und"
@@ -33,16 +33,16 @@ def detect(text: str) -> Language:
     return "id" if indonesian >= _LEAD * english else "und"
 
 
-def question_language(question: str) -> Literal["en", "id"]:
+def detect_question_language(question: str) -> Literal["en", "id"]:
     """Return the language of a question: Indonesian where its words or question words say so."""
-    language = detect(question)
+    language = detect_language(question)
     if language == "und":
         return "id" if _ASKS.search(question) else "en"
     return language
 
 
 @cache
-def stop_words(language: str) -> frozenset[str]:
+def load_stop_words(language: str) -> frozenset[str]:
     """Return the most frequent words of `en` or `id`, in lower case."""
     source = files("fathom.text").joinpath(f"stopwords_{language}.txt")
     return frozenset(source.read_text(encoding="utf-8").split())

@@ -48,7 +48,7 @@ _NUMBER = re.compile(
     rf"(?P<digits>{_DIGITS})(?:\s*(?P<scale>{_SCALE})\b)?"
     rf"|\b(?P<words>(?:{_WORD})(?:[\s-](?:{_WORD}|{_SCALE})\b)*)\b"
 )
-_TO = re.compile(r"\s*(?:[\u2013\u2014-]|to|until|sampai(?: dengan)?|hingga)\s*")
+_RANGE_MARK = re.compile(r"\s*(?:[\u2013\u2014-]|to|until|sampai(?: dengan)?|hingga)\s*")
 
 
 class Quantity(NamedTuple):
@@ -65,7 +65,7 @@ class Quantity(NamedTuple):
     kind: str
 
 
-def quantities(text: str) -> list[Quantity]:
+def parse_quantities(text: str) -> list[Quantity]:
     """Return all numbers in a text, in order, in the base units of their measures."""
     lower = text.lower()
     parsed: list[Quantity] = []
@@ -73,29 +73,31 @@ def quantities(text: str) -> list[Quantity]:
     # Backwards, as a number of a range takes the unit behind the range.
     for match in reversed(list(_NUMBER.finditer(lower))):
         # The first number of a range, as in "5 to 8 km", shares the unit of the next one.
-        if not _TO.fullmatch(lower, match.end(), start):
-            unit = _unit(lower, match.end())
-        parsed.append(Quantity(round(_value(match) * unit[1], 9), unit[0]))
+        if not _RANGE_MARK.fullmatch(lower, match.end(), start):
+            unit = _parse_unit(lower, match.end())
+        parsed.append(Quantity(round(_parse_value(match) * unit[1], 9), unit[0]))
         start = match.start()
     return parsed[::-1]
 
 
-def numbers(text: str) -> list[float]:
+def parse_numbers(text: str) -> list[float]:
     """Return all numbers in a text, in digits before those in words, whatever they measure."""
     matches = list(_NUMBER.finditer(text.lower()))
-    return [_value(match) for match in sorted(matches, key=lambda match: match["digits"] is None)]
+    return [
+        _parse_value(match) for match in sorted(matches, key=lambda match: match["digits"] is None)
+    ]
 
 
-def _unit(text: str, at: int) -> tuple[str, float]:
+def _parse_unit(text: str, at: int) -> tuple[str, float]:
     """Return the measure of the unit that stands at a place, and the unit's size."""
     matches = ((kind, factor) for pattern, kind, factor in _UNITS if pattern.match(text, at))
     return next(matches, ("", 1.0))
 
 
-def _value(match: re.Match[str]) -> float:
+def _parse_value(match: re.Match[str]) -> float:
     """Return the value of a number in digits or words."""
     if match["words"]:
-        return _spoken(re.split(r"[\s-]", match["words"]))
+        return _parse_words(re.split(r"[\s-]", match["words"]))
     digits = match["digits"]
     if re.fullmatch(r"[1-9]\d{0,2}(?:\.\d{3})+(?:,\d+)?", digits):
         digits = digits.replace(".", "")
@@ -105,7 +107,7 @@ def _value(match: re.Match[str]) -> float:
     return round(float(digits.replace(",", ".")) * scale, 9)
 
 
-def _spoken(words: list[str]) -> float:
+def _parse_words(words: list[str]) -> float:
     """Return the number that words say, as "two hundred thousand five" or "dua puluh tiga"."""
     total = group = 0.0
     for word in words:

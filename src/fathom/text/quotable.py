@@ -16,7 +16,7 @@ _NOTE = re.compile(r"\[[^\]\s]{1,6}\][ \t]+")
 _LINE = re.compile(r"[^\s\n][^\n]*")
 
 
-class Unit(NamedTuple):
+class QuotableUnit(NamedTuple):
     """The smallest text that is quoted.
 
     Attributes:
@@ -30,38 +30,40 @@ class Unit(NamedTuple):
     span: Span
 
 
-def units(chunk: Chunk) -> tuple[Unit, ...]:
+def list_units(chunk: Chunk) -> tuple[QuotableUnit, ...]:
     """Return all units of a chunk in order; headings and heads of tables are not units.
 
     A chunk whose blocks are not known counts as one paragraph.
     """
     return tuple(
-        Unit(block.kind, place, span)
-        for place, block in enumerate(blocks_of(chunk))
-        for span in _spans(chunk.text, block)
+        QuotableUnit(block.kind, place, span)
+        for place, block in enumerate(list_blocks(chunk))
+        for span in _list_spans(chunk.text, block)
     )
 
 
-def blocks_of(chunk: Chunk) -> tuple[ChunkBlock, ...]:
+def list_blocks(chunk: Chunk) -> tuple[ChunkBlock, ...]:
     """Return the chunk's blocks, or all of it as a paragraph."""
     return chunk.blocks or (ChunkBlock("paragraph", 0, len(chunk.text)),)
 
 
-def unlabelled(text: str, block: ChunkBlock) -> Span:
+def strip_label(text: str, block: ChunkBlock) -> Span:
     """Return the span of a block without the label of its list item or the mark of its note."""
     mark = {"list_item": _LABEL, "footnote": _NOTE}.get(block.kind)
     match = mark.match(text, block.start, block.end) if mark else None
     return Span(match.end() if match else block.start, block.end)
 
 
-def around(chunk: Chunk, span: Span) -> Span | None:
+def extend_to_units(chunk: Chunk, span: Span) -> Span | None:
     """Return the span of the units that overlap `span`, within the block that holds most of it.
 
     Returns:
         `None` where `span` stands in a heading.
     """
     overlapping = [
-        unit for unit in units(chunk) if unit.span.start < span.end and span.start < unit.span.end
+        unit
+        for unit in list_units(chunk)
+        if unit.span.start < span.end and span.start < unit.span.end
     ]
     if not overlapping:
         return None
@@ -74,13 +76,13 @@ def around(chunk: Chunk, span: Span) -> Span | None:
     return Span(spans[0].start, spans[-1].end)
 
 
-def cut_out(chunk: Chunk, span: Span) -> Chunk:
+def extract_chunk(chunk: Chunk, span: Span) -> Chunk:
     """Return a span of a chunk as a chunk of its own, under the same headings."""
     return Chunk(
         id=f"{chunk.id}:{span.start}",
         document_id=chunk.document_id,
         text=span.cut(chunk.text),
-        span=span.shifted(chunk.span.start),
+        span=span.shift(chunk.span.start),
         ordinal=chunk.ordinal,
         title=chunk.title,
         headings=chunk.headings,
@@ -88,11 +90,11 @@ def cut_out(chunk: Chunk, span: Span) -> Chunk:
     )
 
 
-def _spans(text: str, block: ChunkBlock) -> Iterator[Span]:
+def _list_spans(text: str, block: ChunkBlock) -> Iterator[Span]:
     """Yield the spans of a block's units."""
     if block.kind in HEADS:
         return
-    span = unlabelled(text, block)
+    span = strip_label(text, block)
     if block.kind == "table_row":
         yield span
     elif block.kind == "code":

@@ -18,7 +18,7 @@ from fathom.text.numbers import NUMBER_WORDS
 from fathom.types import Span
 
 
-def _set(words: str) -> frozenset[str]:
+def _split_set(words: str) -> frozenset[str]:
     """Return the words of a string as a set."""
     return frozenset(words.split())
 
@@ -37,36 +37,36 @@ _APOSTROPHE = re.compile("[\u2019\u02bc`]")
 _ELLIPSIS = re.compile(r"[\[(]?(?:\u2026|\.{3,}|(?:\. ){2,}\.)[\])]?")
 _CLAUSE_END = re.compile(r"[.,;:!?\n]")
 
-_SMALL = _set(
+_SMALL = _split_set(
     "a an the this that these those its it of in on at to for by with as and is are was were be "
     "been has have had which who there also yang itu ini para adalah ialah di pada dan oleh untuk "
     "dari dengan telah sang ke"
 )
 """Words that may differ without a change of meaning."""
-_NEGATIONS = _set(
+_NEGATIONS = _split_set(
     "no not never none nobody nothing nowhere neither nor without cannot hardly rarely seldom "
     "scarcely barely false falsely untrue wrong tidak bukan bukanlah tanpa belum jangan tak tiada "
     "dilarang jarang salah keliru"
 )
 # Words that limit a statement, so that leaving one out changes it.
-_LIMITS = _set(
+_LIMITS = _split_set(
     "only all every each any some most few fewer except unless until before after more less least "
     "maximum minimum must may might can could should shall will would if or but half double former "
     "formerly previously proposed alleged allegedly draft almost nearly about roughly up over "
     "under from hanya semua setiap kecuali sebelum sesudah setelah lebih kurang paling harus "
     "wajib boleh dapat bisa mungkin akan jika bila atau tetapi hampir sekitar mantan bekas"
 )
-_ROLES = (("er", "ee"), ("or", "ee"))
+_ROLE_ENDINGS = (("er", "ee"), ("or", "ee"))
 """Endings of one stem that name different persons: employer, employee."""
-_LEAST = 4
+_MIN_STRETCH = 4
 """The least number of words in the common stretch."""
-_COMMON = 0.4
+_MIN_STRETCH_SHARE = 0.4
 """The least share of a quote's words in the common stretch."""
-_DIFFERING = 0.25
+_MAX_DIFFERING_SHARE = 0.25
 """The largest share of a quote's words that differ."""
-_GAP = 60
+_MAX_GAP = 60
 """The largest number of words that an ellipsis may stand for."""
-_CLOSE = 3
+_NEGATION_REACH = 3
 """The number of words beside a quote in which a negation is about the quote."""
 
 
@@ -98,31 +98,31 @@ class QuoteMatch(NamedTuple):
     exact: bool
 
 
-def find(quote: str, text: str) -> QuoteMatch | None:
+def find_quote(quote: str, text: str) -> QuoteMatch | None:
     """Return the first place of `text` that says what `quote` says, in the same words or nearly so.
 
     Returns:
         `None` where there is none, and where a negation stands close before a quote within its
         clause: a quote without its negation says the opposite.
     """
-    parts = [words_of(part) for part in _ELLIPSIS.split(quote)]
+    parts = [split_words(part) for part in _ELLIPSIS.split(quote)]
     parts = [part for part in parts if any(not word.optional for word in part)]
-    words = words_of(text)
-    for first, end in _in_order(parts, words) if parts else ():
-        if not _denied(words, first, text):
-            return QuoteMatch(_span(words, first, end), exact=True)
-    for first, end in _nearly(parts[0], words) if len(parts) == 1 else ():
-        if not _denied(words, first, text) and not _denied_after(words, end, text):
-            return QuoteMatch(_span(words, first, end), exact=False)
+    words = split_words(text)
+    for first, end in _find_exact(parts, words) if parts else ():
+        if not _is_negated_before(words, first, text):
+            return QuoteMatch(_join_span(words, first, end), exact=True)
+    for first, end in _find_near(parts[0], words) if len(parts) == 1 else ():
+        if not _is_negated_before(words, first, text) and not _is_negated_after(words, end, text):
+            return QuoteMatch(_join_span(words, first, end), exact=False)
     return None
 
 
-def words_of(text: str) -> list[Word]:
+def split_words(text: str) -> list[Word]:
     """Return the words, numbers and signs of a text in order."""
-    return [_word(match) for match in _TOKEN.finditer(text)]
+    return [_build_word(match) for match in _TOKEN.finditer(text)]
 
 
-def _word(match: re.Match[str]) -> Word:
+def _build_word(match: re.Match[str]) -> Word:
     """Return the word of a match."""
     kind = str(match.lastgroup)
     written = match[kind]
@@ -135,67 +135,71 @@ def _word(match: re.Match[str]) -> Word:
     return Word(key, Span(*match.span(kind)), optional, telling)
 
 
-def _span(words: Sequence[Word], first: int, end: int) -> Span:
+def _join_span(words: Sequence[Word], first: int, end: int) -> Span:
     """Return the span of the words from `first` to before `end`."""
     return Span(words[first].span.start, words[end - 1].span.end)
 
 
-def _denied(words: Sequence[Word], first: int, text: str) -> bool:
+def _is_negated_before(words: Sequence[Word], first: int, text: str) -> bool:
     """Return whether a negation stands close before a place, in the same clause."""
-    for word in reversed(words[max(0, first - _CLOSE) : first]):
+    for word in reversed(words[max(0, first - _NEGATION_REACH) : first]):
         if _CLAUSE_END.search(text, word.span.end, words[first].span.start):
             return False
-        if _negates(word.key):
+        if _is_negation(word.key):
             return True
     return False
 
 
-def _denied_after(words: Sequence[Word], end: int, text: str) -> bool:
+def _is_negated_after(words: Sequence[Word], end: int, text: str) -> bool:
     """Return whether a negation stands close behind a place, in the same clause."""
-    for word in words[end : end + _CLOSE]:
+    for word in words[end : end + _NEGATION_REACH]:
         if _CLAUSE_END.search(text, words[end - 1].span.end, word.span.start):
             return False
-        if _negates(word.key):
+        if _is_negation(word.key):
             return True
     return False
 
 
-def _negates(key: str) -> bool:
+def _is_negation(key: str) -> bool:
     """Return whether a word is a negation."""
     return key in _NEGATIONS or key.endswith("n't")
 
 
-def _in_order(parts: Sequence[Sequence[Word]], words: Sequence[Word]) -> Iterator[tuple[int, int]]:
+def _find_exact(
+    parts: Sequence[Sequence[Word]], words: Sequence[Word]
+) -> Iterator[tuple[int, int]]:
     """Yield the places, first word and end, where the parts of a quote stand in order."""
-    for first, end in _places(parts[0], words, 0):
+    for first, end in _find_places(parts[0], words, 0):
         part_end: int | None = end
         for part in parts[1:]:
-            part_end = _next(part, words, part_end) if part_end is not None else None
+            part_end = _find_next(part, words, part_end) if part_end is not None else None
         if part_end is not None:
             yield first, part_end
 
 
-def _next(part: Sequence[Word], words: Sequence[Word], start: int) -> int | None:
+def _find_next(part: Sequence[Word], words: Sequence[Word], start: int) -> int | None:
     """Return the end of a part behind an ellipsis, which must not hide a negation; else `None`."""
-    for first, end in _places(part, words, start):
+    for first, end in _find_places(part, words, start):
         hidden = words[start:first]
-        if len(hidden) > _GAP or any(_negates(word.key) for word in hidden):
+        if len(hidden) > _MAX_GAP or any(_is_negation(word.key) for word in hidden):
             return None
         return end
     return None
 
 
-def _places(part: Sequence[Word], words: Sequence[Word], start: int) -> Iterator[tuple[int, int]]:
+def _find_places(
+    part: Sequence[Word], words: Sequence[Word], start: int
+) -> Iterator[tuple[int, int]]:
     """Yield every place where the words of a part stand in a row: its first word and its end."""
     head = next(place for place, word in enumerate(part) if not word.optional)
     for first in range(start, len(words)):
         if words[first].key == part[head].key:
-            end = _walk(part[head:], words, first)
+            end = _match_words(part[head:], words, first)
             if end is not None:
                 yield first, end
 
 
-def _walk(part: Sequence[Word], words: Sequence[Word], at: int) -> int | None:
+def _match_words(part: Sequence[Word], words: Sequence[Word], at: int) -> int | None:
     """Return the end of the words of a part from a place on; `None` where they do not stand there.
 
     List numbers may be missing on either side.
@@ -217,7 +221,7 @@ def _walk(part: Sequence[Word], words: Sequence[Word], at: int) -> int | None:
     return at
 
 
-def _nearly(part: Sequence[Word], words: Sequence[Word]) -> Iterator[tuple[int, int]]:
+def _find_near(part: Sequence[Word], words: Sequence[Word]) -> Iterator[tuple[int, int]]:
     """Yield the places that hold the longest common stretch, where the differences are harmless."""
     quote = [word for word in part if not word.optional]
     places = [at for at, word in enumerate(words) if not word.optional]
@@ -225,38 +229,40 @@ def _nearly(part: Sequence[Word], words: Sequence[Word]) -> Iterator[tuple[int, 
     keys, text_keys = [word.key for word in quote], [word.key for word in text_words]
     matcher = SequenceMatcher(None, text_keys, keys, autojunk=False)
     place, begin, size = matcher.find_longest_match()
-    if size < max(_LEAST, _COMMON * len(quote)):
+    if size < max(_MIN_STRETCH, _MIN_STRETCH_SHARE * len(quote)):
         return
     # The stretch may occur again: the first place whose surroundings fit is the quote.
     for at in range(place, len(text_words) - size + 1):
         if text_keys[at : at + size] == keys[begin : begin + size]:
-            extended = _around(quote, text_words, Span(begin, begin + size), at)
+            extended = _extend_stretch(quote, text_words, Span(begin, begin + size), at)
             if extended is not None:
                 yield places[extended[0]], places[extended[1] - 1] + 1
 
 
-def _around(
+def _extend_stretch(
     quote: Sequence[Word], text_words: Sequence[Word], stretch: Span, at: int
 ) -> tuple[int, int] | None:
     """Return the place around a stretch that stands at `at`; `None` if too much differs there."""
-    after, most = at + stretch.end - stretch.start, ceil(_DIFFERING * len(quote))
+    after, most = at + stretch.end - stretch.start, ceil(_MAX_DIFFERING_SHARE * len(quote))
     # More words of the text than these would differ too often.
     room = len(quote)
-    left = _aligned(quote[: stretch.start][::-1], text_words[max(0, at - room) : at][::-1], most)
+    left = _align_words(
+        quote[: stretch.start][::-1], text_words[max(0, at - room) : at][::-1], most
+    )
     if left is None:
         return None
-    right = _aligned(quote[stretch.end :], text_words[after : after + room], most - left.cost)
+    right = _align_words(quote[stretch.end :], text_words[after : after + room], most - left.cost)
     return None if right is None else (at - left.used, after + right.used)
 
 
-class _Aligned(NamedTuple):
+class _Alignment(NamedTuple):
     """The number of words of a text that are used, and the number of words that differ."""
 
     used: int
     cost: int
 
 
-def _aligned(quote: Sequence[Word], text_words: Sequence[Word], most: int) -> _Aligned | None:
+def _align_words(quote: Sequence[Word], text_words: Sequence[Word], most: int) -> _Alignment | None:
     """Return the alignment of a quote with the beginning of a text with the fewest differences.
 
     Returns:
@@ -274,13 +280,14 @@ def _aligned(quote: Sequence[Word], text_words: Sequence[Word], most: int) -> _A
     cost = min(costs[-1])
     for used in (at for at, row_cost in enumerate(costs[-1]) if row_cost == cost <= most):
         if all(
-            _harmless(quoted, word) for quoted, word in _differing(quote, text_words, costs, used)
+            _is_harmless(quoted, word)
+            for quoted, word in _trace_differences(quote, text_words, costs, used)
         ):
-            return _Aligned(used, cost)
+            return _Alignment(used, cost)
     return None
 
 
-def _differing(
+def _trace_differences(
     quote: Sequence[Word], text_words: Sequence[Word], costs: Sequence[Sequence[int]], at: int
 ) -> Iterator[tuple[Word | None, Word | None]]:
     """Yield the words that differ, each with the word in its place, from the end on."""
@@ -303,29 +310,29 @@ def _differing(
             yield None, text_words[at]
 
 
-def _harmless(quoted: Word | None, word: Word | None) -> bool:
+def _is_harmless(quoted: Word | None, word: Word | None) -> bool:
     """Return whether a difference leaves the meaning as it is."""
     if quoted is None:
-        return word is None or not _changes(word)
+        return word is None or not _changes_meaning(word)
     if word is None:
         return quoted.key in _SMALL
-    return {quoted.key, word.key} <= _SMALL or _alike(quoted, word)
+    return {quoted.key, word.key} <= _SMALL or _are_forms(quoted, word)
 
 
-def _changes(word: Word) -> bool:
+def _changes_meaning(word: Word) -> bool:
     """Return whether the meaning changes if a word is left out."""
     if word.key in _SMALL:
         return False
     is_number = word.telling and not word.key.isalpha()
-    return is_number or word.key in _LIMITS | NUMBER_WORDS or _negates(word.key)
+    return is_number or word.key in _LIMITS | NUMBER_WORDS or _is_negation(word.key)
 
 
-def _alike(quoted: Word, word: Word) -> bool:
+def _are_forms(quoted: Word, word: Word) -> bool:
     """Return whether two words are forms of one word: the same but for a short ending."""
-    if quoted.telling or word.telling or _changes(quoted) or _changes(word):
+    if quoted.telling or word.telling or _changes_meaning(quoted) or _changes_meaning(word):
         return False
     first, second = quoted.key, word.key
-    if any({first[-2:], second[-2:]} == set(ends) for ends in _ROLES):
+    if any({first[-2:], second[-2:]} == set(ends) for ends in _ROLE_ENDINGS):
         return False
     pairs = enumerate(zip(first, second, strict=False))
     same = next((n for n, pair in pairs if len(set(pair)) > 1), min(len(first), len(second)))

@@ -46,27 +46,27 @@ def split(text: str, *, notes: bool = True) -> tuple[Span, ...]:
     chains: dict[int, int] = {}
     start = at = 0
     while match := _ENDS.search(text, at):
-        gap = _gap(text, match, chains if notes else None)
+        gap = _locate_gap(text, match, chains if notes else None)
         at = gap.end if gap.start < gap.end else match.end()
-        if _ends(text, start, match, gap):
-            _add(spans, text, start, gap.start)
+        if _ends_sentence(text, start, match, gap):
+            _add_span(spans, text, start, gap.start)
             start = at
-    _add(spans, text, start, len(text))
+    _add_span(spans, text, start, len(text))
     return tuple(spans)
 
 
-def _gap(text: str, match: re.Match[str], chains: dict[int, int] | None) -> Span:
+def _locate_gap(text: str, match: re.Match[str], chains: dict[int, int] | None) -> Span:
     """Return the span between two sentences, if a sentence ends at the match."""
     if match["wide"]:
         return Span(match.end(), match.end())
     if not match["stop"]:
         return Span(match.start(), match.end())
-    mark = match.end() if chains is None else _after_notes(text, match.end(), chains)
+    mark = match.end() if chains is None else _skip_notes(text, match.end(), chains)
     space = _SPACE.match(text, mark)
     return Span(mark, space.end() if space else mark)
 
 
-def _after_notes(text: str, at: int, chains: dict[int, int]) -> int:
+def _skip_notes(text: str, at: int, chains: dict[int, int]) -> int:
     """Return the end of the marks of footnotes that begin at a place.
 
     Args:
@@ -84,18 +84,18 @@ def _after_notes(text: str, at: int, chains: dict[int, int]) -> int:
     return end
 
 
-def _ends(text: str, start: int, match: re.Match[str], gap: Span) -> bool:
+def _ends_sentence(text: str, start: int, match: re.Match[str], gap: Span) -> bool:
     """Return whether a sentence ends at the match."""
     if match["stop"]:
-        return gap.start < gap.end and _stop_ends(text, start, match, gap)
+        return gap.start < gap.end and _ends_at_stop(text, start, match, gap)
     if match["row"]:
         # Bounded, as a sentence of many lines would be read again at each of its line breaks.
         before = text[max(start, match.start() - 300) : match.start()]
-        return " | " in before.rpartition("\n")[2] or " | " in _line_at(text, match.end())
+        return " | " in before.rpartition("\n")[2] or " | " in _read_line(text, match.end())
     return True
 
 
-def _stop_ends(text: str, start: int, match: re.Match[str], gap: Span) -> bool:
+def _ends_at_stop(text: str, start: int, match: re.Match[str], gap: Span) -> bool:
     """Return whether a sentence ends at a full stop, question or exclamation mark."""
     if text.count("\n", gap.start, gap.end) > 1:
         return True
@@ -104,10 +104,10 @@ def _stop_ends(text: str, start: int, match: re.Match[str], gap: Span) -> bool:
     if match["stop"] != ".":
         return True
     word = _LAST_WORD.search(text, max(start, match.start() - _LOOK_BACK), match.start())
-    return word is None or not _abbreviates(text, start, word)
+    return word is None or not _is_abbreviation(text, start, word)
 
 
-def _abbreviates(text: str, start: int, word: re.Match[str]) -> bool:
+def _is_abbreviation(text: str, start: int, word: re.Match[str]) -> bool:
     """Return whether the full stop after `word` belongs to the word."""
     written = word[0]
     if written.lower() in _ABBREVIATIONS:
@@ -118,12 +118,12 @@ def _abbreviates(text: str, start: int, word: re.Match[str]) -> bool:
     return at_start and _LABEL.fullmatch(written) is not None
 
 
-def _line_at(text: str, at: int) -> str:
+def _read_line(text: str, at: int) -> str:
     """Return the beginning of the line at a place."""
     return text[at : at + 300].partition("\n")[0]
 
 
-def _add(spans: list[Span], text: str, start: int, end: int) -> None:
+def _add_span(spans: list[Span], text: str, start: int, end: int) -> None:
     """Add a span without the white space around it; no span if it holds nothing else."""
     piece = text[start:end]
     sentence = piece.strip()

@@ -71,7 +71,7 @@ class Seen(HTMLParser):
         if self.open and re.fullmatch("h[1-6]", self.open[-1]):
             self.headings.append(f"{self.open[-1]} {data}")
 
-    def all(self, wanted: str) -> list[dict[str, str | None]]:
+    def list_uploads(self, wanted: str) -> list[dict[str, str | None]]:
         return [attributes for tag, attributes in self.tags if tag == wanted]
 
 
@@ -93,10 +93,10 @@ def test_what_refers_to_a_part_of_the_page_finds_it(whole: str) -> None:
     seen = Seen(whole)
     ids = [attributes["id"] for _, attributes in seen.tags if "id" in attributes]
     assert len(ids) == len(set(ids))
-    named = {link["href"] for link in seen.all("a")} | {
-        f"#{each['aria-labelledby']}" for each in seen.all("section")
+    named = {link["href"] for link in seen.list_uploads("a")} | {
+        f"#{each['aria-labelledby']}" for each in seen.list_uploads("section")
     }
-    assert len(named) == len(seen.all("section"))
+    assert len(named) == len(seen.list_uploads("section"))
     assert named <= {f"#{each}" for each in ids}
 
 
@@ -126,12 +126,12 @@ def test_what_others_wrote_is_text(whole: str) -> None:
 
 def test_plots_and_tables_can_be_read_aloud(whole: str) -> None:
     seen = Seen(whole)
-    pictures = seen.all("svg")
+    pictures = seen.list_uploads("svg")
     assert all(each["role"] == "img" and each["aria-label"] for each in pictures)
     assert len(pictures) == whole.count("<figcaption>") == whole.count("<figure>")
     assert whole.count("<table>") == whole.count("<caption>")
-    assert all(each.get("scope") for each in seen.all("th"))
-    assert seen.all("html") == [{"lang": "en"}]
+    assert all(each.get("scope") for each in seen.list_uploads("th"))
+    assert seen.list_uploads("html") == [{"lang": "en"}]
 
 
 def test_each_plot_says_what_it_shows(whole: str) -> None:

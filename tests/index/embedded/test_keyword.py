@@ -8,9 +8,9 @@ import bm25s
 import numpy as np
 import pytest
 
-from fathom.index.embedded.keyword import Entered, KeywordLeg
+from fathom.index.embedded.keyword import KeywordEntry, KeywordIndex
 from fathom.index.embedded.opening import open_reader, open_writer, verify
-from fathom.index.filters import Allowed
+from fathom.index.filters import SearchScope
 from fathom.testing.index_entries import CATS, IDENTITY, SHIPS, entry, put
 
 WORDS = [f"w{number}" for number in range(60)]
@@ -24,9 +24,9 @@ def corpus(count: int, seed: int) -> list[list[str]]:
     return [rng.choice(WORDS, size=rng.integers(3, 40), p=weights).tolist() for _ in range(count)]
 
 
-def leg(texts: list[list[str]]) -> KeywordLeg:
-    made = KeywordLeg(None, create=True)
-    made.apply((Entered(n, n // 2, terms) for n, terms in enumerate(texts)), [], "x.1")
+def leg(texts: list[list[str]]) -> KeywordIndex:
+    made = KeywordIndex(None, create=True)
+    made.apply((KeywordEntry(n, n // 2, terms) for n, terms in enumerate(texts)), [], "x.1")
     return made
 
 
@@ -50,12 +50,15 @@ def test_scores_equal_those_of_bm25s() -> None:
 
 def test_scores_do_not_depend_on_the_commits_by_which_chunks_came() -> None:
     texts = corpus(300, 3)
-    chunks = [Entered(n, n // 2, terms) for n, terms in enumerate(texts)]
-    at_once, by_and_by = leg(texts), KeywordLeg(None, create=True)
+    chunks = [KeywordEntry(n, n // 2, terms) for n, terms in enumerate(texts)]
+    at_once, by_and_by = leg(texts), KeywordIndex(None, create=True)
     by_and_by.apply([], [], "x.0")  # a marker alone, which goes with the next commit
     for number, start in enumerate(range(0, 300, 7), start=1):
         by_and_by.apply(chunks[start : start + 7], [], f"x.{number}")
-        assert (by_and_by.count(), by_and_by.marker()) == (min(start + 7, 300), f"x.{number}")
+        assert (by_and_by.count_chunks(), by_and_by.get_marker()) == (
+            min(start + 7, 300),
+            f"x.{number}",
+        )
     for query in ({"w1": 1, "w7": 1, "w40": 1}, {"w55": 1}, {"w0": 2, "w3": 1}):
         found, expected = (each.search(query, k=300, allowed=None) for each in (by_and_by, at_once))
         assert sorted(found) == sorted(expected)
@@ -72,7 +75,7 @@ def test_few_and_many_allowed_documents_agree() -> None:
     ours = leg(texts)
     for documents in (np.arange(0, 100), np.arange(0, 1400)):
         chunks = np.arange(0, 2 * len(documents))
-        allowed = Allowed(chunks, documents)
+        allowed = SearchScope(chunks, documents)
         everything = ours.search({"w20": 1, "w30": 1}, k=3000, allowed=None)
         expected = [pair for pair in everything if pair[0] in set(chunks.tolist())]
         found = ours.search({"w20": 1, "w30": 1}, k=10, allowed=allowed)
@@ -89,46 +92,46 @@ def test_terms_are_never_parsed() -> None:
 
 def test_applying_and_refilling() -> None:
     ours = leg([["one"], ["two"]])
-    ours.apply([Entered(7, 3, ["seven"])], [0], "x.2")
-    assert (ours.count(), ours.marker()) == (2, "x.2")
+    ours.apply([KeywordEntry(7, 3, ["seven"])], [0], "x.2")
+    assert (ours.count_chunks(), ours.get_marker()) == (2, "x.2")
     assert ours.search({"one": 1}, k=1, allowed=None) == []
-    ours.refill([Entered(9, 4, ["nine"])], "x.3")
-    assert (ours.count(), ours.marker()) == (1, "x.3")
+    ours.refill([KeywordEntry(9, 4, ["nine"])], "x.3")
+    assert (ours.count_chunks(), ours.get_marker()) == (1, "x.3")
     assert [number for number, _ in ours.search({"nine": 1}, k=1, allowed=None)] == [9]
 
 
 def test_the_state_that_is_told_is_the_one_that_is_searched(tmp_path: Path) -> None:
-    writer = KeywordLeg(tmp_path / "words", create=True)
-    writer.apply([Entered(1, 1, ["old"])], [], "x.1")
-    reader = KeywordLeg(tmp_path / "words", create=False)
-    assert reader.marker() == "x.1"
-    writer.apply([Entered(2, 2, ["new"])], [1], "x.2")
-    assert reader.marker() == "x.1"
+    writer = KeywordIndex(tmp_path / "words", create=True)
+    writer.apply([KeywordEntry(1, 1, ["old"])], [], "x.1")
+    reader = KeywordIndex(tmp_path / "words", create=False)
+    assert reader.get_marker() == "x.1"
+    writer.apply([KeywordEntry(2, 2, ["new"])], [1], "x.2")
+    assert reader.get_marker() == "x.1"
     assert reader.search({"old": 1}, k=5, allowed=None)
     reader.reload()
-    assert reader.marker() == "x.2"
+    assert reader.get_marker() == "x.2"
     assert not reader.search({"old": 1}, k=5, allowed=None)
 
 
 def test_what_a_killed_commit_left_behind_is_no_obstacle(tmp_path: Path) -> None:
-    texts = [Entered(number, number, [f"w{number}"]) for number in range(10)]
-    ours = KeywordLeg(tmp_path, create=True)
+    texts = [KeywordEntry(number, number, [f"w{number}"]) for number in range(10)]
+    ours = KeywordIndex(tmp_path, create=True)
     ours.apply(texts, [], "x.1")
     published = (tmp_path / "meta.json").read_bytes()
-    ours.apply([Entered(11, 11, ["new"])], [3], "x.2")
+    ours.apply([KeywordEntry(11, 11, ["new"])], [3], "x.2")
     # As if the process had died between the files of its commit and their publication.
     (tmp_path / "meta.json").write_bytes(published)
 
-    again = KeywordLeg(tmp_path, create=False)
-    assert again.marker() == "x.1"
-    again.apply([Entered(11, 11, ["new"])], [3], "x.2")
-    assert (again.count(), again.marker()) == (10, "x.2")
+    again = KeywordIndex(tmp_path, create=False)
+    assert again.get_marker() == "x.1"
+    again.apply([KeywordEntry(11, 11, ["new"])], [3], "x.2")
+    assert (again.count_chunks(), again.get_marker()) == (10, "x.2")
     assert again.search({"w3": 1}, k=1, allowed=None) == []
 
 
 def test_a_reader_locks_nothing_by_itself(tmp_path: Path) -> None:
-    leg = KeywordLeg(tmp_path, create=True)
-    leg.apply([Entered(1, 1, ["red"])], [], "first")
+    leg = KeywordIndex(tmp_path, create=True)
+    leg.apply([KeywordEntry(1, 1, ["red"])], [], "first")
     lock = tmp_path / ".tantivy-meta.lock"
     lock.unlink(missing_ok=True)
     # A thread that follows commits looks twice a second.
@@ -140,7 +143,7 @@ def test_a_reader_locks_nothing_by_itself(tmp_path: Path) -> None:
 
 def words_left(directory: Path) -> list[int]:
     """In how many chunks the leg has each of the words, those of removed chunks too."""
-    leg = KeywordLeg(directory / "tantivy", create=False)
+    leg = KeywordIndex(directory / "tantivy", create=False)
     return [leg._searcher.doc_freq("body", word) for word in ("cat", "bark", "sail")]
 
 
@@ -185,16 +188,16 @@ def test_a_purge_that_is_broken_off_is_finished_and_seen_by_whoever_reads(
         put(writer, CATS, SHIPS, entry("dogs", ["A dog sails."], [[1]]))
         writer.forget(["/c/cats"], purge=False)
         reader = open_reader(tmp_path)
-        before = reader.revision(), reader.keyword_search("ships sail", k=9)
+        before = reader.get_revision(), reader.keyword_search("ships sail", k=9)
         broken.append(step)
         with pytest.raises(InterruptedError):
             writer.purge()
         if step != "published":
-            assert (reader.revision(), reader.keyword_search("ships sail", k=9)) == before
+            assert (reader.get_revision(), reader.keyword_search("ships sail", k=9)) == before
     with reader, open_writer(tmp_path, IDENTITY) as writer, open_reader(tmp_path) as fresh:
-        found = fresh.revision(), fresh.keyword_search("ships sail", k=9)
+        found = fresh.get_revision(), fresh.keyword_search("ships sail", k=9)
         for side in (reader, writer):
-            assert (side.revision(), side.keyword_search("ships sail", k=9)) == found
+            assert (side.get_revision(), side.keyword_search("ships sail", k=9)) == found
         assert found[1] != before[1]
     assert words_left(tmp_path) == [0, 0, 2]
     assert verify(tmp_path) == []

@@ -20,7 +20,7 @@ from tests.index.conftest import vectors_of
 from fathom.errors import IndexCorrupt, IndexMismatch
 from fathom.index.base import Entry, SourceRecord
 from fathom.index.embedded.opening import open_reader, open_writer, take_lock, verify
-from fathom.index.embedded.rebuild import rebuilding
+from fathom.index.embedded.rebuild import rebuild_index
 
 Make = Callable[..., tuple[Entry, SourceRecord]]
 
@@ -117,7 +117,7 @@ def test_a_file_that_is_no_database(index: Path, make: Make) -> None:
         open_reader(index)
     with pytest.raises(IndexCorrupt):
         open_writer(index, None)
-    with rebuilding(index, [], lambda place: open_writer(place, {"a": "2"})) as made:
+    with rebuild_index(index, [], lambda place: open_writer(place, {"a": "2"})) as made:
         assert made.before is None
     assert verify(index) == []
     with open_reader(index) as reader:
@@ -170,7 +170,7 @@ def test_readers_see_each_document_wholly_while_it_is_replaced(index: Path, make
     seen = set()
     with open_reader(index) as reader:
         while process.poll() is None:
-            document = reader.document("two")
+            document = reader.get_document("two")
             assert document is not None
             seen.add(document.text)
             parts = document.text.split("\n")

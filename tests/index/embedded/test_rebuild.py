@@ -15,7 +15,7 @@ from tests.index.conftest import vectors_of
 from fathom.errors import IndexLocked
 from fathom.index.base import Entry, SourceRecord
 from fathom.index.embedded.opening import REBUILD, open_reader, open_writer, verify
-from fathom.index.embedded.rebuild import rebuilding
+from fathom.index.embedded.rebuild import rebuild_index
 from fathom.index.embedded.writer import EmbeddedWriter
 
 Make = Callable[..., tuple[Entry, SourceRecord]]
@@ -62,7 +62,7 @@ def old(tmp_path: Path, make: Make) -> Path:
 
 def texts(index: Path) -> dict[str, str]:
     with open_reader(index) as reader:
-        found = {one.id: reader.document(one.id) for one in reader.documents()}
+        found = {one.id: reader.get_document(one.id) for one in reader.list_documents()}
         words = {match.chunk_id for match in reader.keyword_search("words", k=9)}
     assert words == of(*found)
     return {name: document.text for name, document in found.items() if document}
@@ -109,7 +109,7 @@ def test_readers_go_over_to_the_new_index(old: Path, make: Make) -> None:
 
 
 def broken_off(index: Path, stored: tuple[Entry, SourceRecord]) -> None:
-    with suppress(KeyboardInterrupt), rebuilding(index, ["/corpus"], open_new) as made:
+    with suppress(KeyboardInterrupt), rebuild_index(index, ["/corpus"], open_new) as made:
         made.writer.put([stored[0]], [stored[1]])
         raise KeyboardInterrupt
 
@@ -117,8 +117,8 @@ def broken_off(index: Path, stored: tuple[Entry, SourceRecord]) -> None:
 def test_what_was_stored_is_gone_on_with(old: Path, make: Make) -> None:
     broken_off(old, make("one", "new words of one"))
     assert texts(old) == OLD
-    with rebuilding(old, ["/corpus"], open_new) as made:
-        assert [one.id for one in made.writer.documents()] == ["one"]
+    with rebuild_index(old, ["/corpus"], open_new) as made:
+        assert [one.id for one in made.writer.list_documents()] == ["one"]
     assert list(texts(old)) == ["one"]
 
 
@@ -132,8 +132,8 @@ def test_what_was_stored_otherwise_is_not_gone_on_with(old: Path, make: Make, ho
         assert not (old / REBUILD).exists()
     if how == "damaged":
         (old / REBUILD / "fathom.db").write_bytes(b"no database" * 100)
-    with rebuilding(old, roots, lambda place: open_writer(place, {"a": name})) as made:
-        assert list(made.writer.documents()) == []
+    with rebuild_index(old, roots, lambda place: open_writer(place, {"a": name})) as made:
+        assert list(made.writer.list_documents()) == []
 
 
 @pytest.mark.parametrize("damage", ["no database", "a page", "no file", "no keyword index"])
@@ -155,7 +155,7 @@ def test_a_damaged_index_is_replaced(old: Path, damage: str) -> None:
 
 
 def test_one_writer(old: Path) -> None:
-    with rebuilding(old, [], open_new), pytest.raises(IndexLocked):
+    with rebuild_index(old, [], open_new), pytest.raises(IndexLocked):
         open_writer(old, None)
-    with open_writer(old, None), pytest.raises(IndexLocked), rebuilding(old, [], open_new):
+    with open_writer(old, None), pytest.raises(IndexLocked), rebuild_index(old, [], open_new):
         pass

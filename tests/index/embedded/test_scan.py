@@ -5,7 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from fathom.index.embedded.scan import BLOCK, Scan
-from fathom.index.rows import HalfMatrix, cosines
+from fathom.index.rows import HalfMatrix, compute_cosines
 
 DIMENSION = 48
 
@@ -20,7 +20,7 @@ def halves(count: int, seed: int) -> HalfMatrix:
 def plain(
     rows: HalfMatrix, vector: NDArray[np.float32], k: int, kept: NDArray[np.bool_]
 ) -> dict[int, float]:
-    exact = cosines(rows, vector)
+    exact = compute_cosines(rows, vector)
     among = np.sort(exact[kept])[::-1]
     floor = among[min(k, len(among)) - 1]
     return {at: float(exact[at]) for at in np.flatnonzero(kept & (exact >= floor)).tolist()}
@@ -35,7 +35,7 @@ def test_all_the_nearest_are_found_and_no_other(count: int, k: int) -> None:
     for vector in halves(20, 5).astype(np.float32):
         for kept in (None, np.arange(count) % 3 == 0):
             every = np.ones(count, dtype=np.bool_) if kept is None else kept
-            places, exact = scan.nearest(vector, k, kept)
+            places, exact = scan.find_nearest(vector, k, kept)
             assert dict(zip(places.tolist(), exact.tolist(), strict=True)) == plain(
                 rows, vector, k, every
             )
@@ -44,11 +44,11 @@ def test_all_the_nearest_are_found_and_no_other(count: int, k: int) -> None:
 def test_an_empty_vector_is_near_to_nothing() -> None:
     rows = halves(5, 1)
     rows[2] = 0
-    places, exact = Scan(rows).nearest(rows[3].astype(np.float32), 5)
+    places, exact = Scan(rows).find_nearest(rows[3].astype(np.float32), 5)
     assert exact[places.tolist().index(2)] == 0.0
 
 
 def test_where_none_is_kept_none_is_found() -> None:
     scan = Scan(halves(5, 1))
-    places, exact = scan.nearest(halves(1, 2)[0].astype(np.float32), 3, np.zeros(5, np.bool_))
+    places, exact = scan.find_nearest(halves(1, 2)[0].astype(np.float32), 3, np.zeros(5, np.bool_))
     assert len(places) == len(exact) == 0

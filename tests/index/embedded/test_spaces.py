@@ -15,7 +15,7 @@ from tests.index.conftest import Make
 from fathom.errors import IndexMismatch
 from fathom.index.base import Space
 from fathom.index.embedded.opening import open_reader, open_writer, verify
-from fathom.index.embedded.rebuild import rebuilding
+from fathom.index.embedded.rebuild import rebuild_index
 from fathom.index.embedded.schema import FILE
 from fathom.index.embedded.writer import EmbeddedWriter
 
@@ -36,7 +36,7 @@ def opened(directory: Path, **options: object) -> EmbeddedWriter:
 
 def filled(writer: EmbeddedWriter, space: Space, *, most: int = 2, size: int = 4) -> int:
     count = 0
-    while chunks := writer.lacking(space.name, most=most):
+    while chunks := writer.list_unembedded_chunks(space.name, most=most):
         writer.fill(space.name, {each.id: vector(each.text, size) for each in chunks})
         count += len(chunks)
     return count
@@ -54,7 +54,7 @@ def stored(tmp_path: Path, make: Make) -> Path:
 def test_a_space_is_filled_from_stored_chunks_and_found_in(stored: Path) -> None:
     with opened(stored) as writer:
         before = writer.status()
-        writer.lay_out([WIDE])
+        writer.create_spaces([WIDE])
         assert filled(writer, WIDE) == 6
         writer.optimize()
         after = writer.status()
@@ -72,7 +72,7 @@ def test_a_space_is_filled_from_stored_chunks_and_found_in(stored: Path) -> None
 
 def test_with_a_graph_and_without_the_same_is_found(stored: Path) -> None:
     with opened(stored) as writer:
-        writer.lay_out([WIDE])
+        writer.create_spaces([WIDE])
         filled(writer, WIDE)
         plain = writer.vector_search(vector("q"), k=6, space=WIDE)
         writer.optimize()
@@ -83,14 +83,14 @@ def test_with_a_graph_and_without_the_same_is_found(stored: Path) -> None:
 
 def test_what_is_put_later_has_its_vectors_with_it(stored: Path, make: Make) -> None:
     with opened(stored) as writer:
-        writer.lay_out([WIDE])
+        writer.create_spaces([WIDE])
         filled(writer, WIDE)
         entry, source = make("three", "three a")
         full = replace(entry, more={"wide": np.stack([vector("three a")])})
         writer.put([full], [source])
 
         assert writer.vector_search(vector("three a"), k=1, space=WIDE)[0].chunk_id == "three#0"
-        assert writer.lacking("wide", most=9) == []
+        assert writer.list_unembedded_chunks("wide", most=9) == []
         writer.forget([source.path])
         assert writer.vector_search(vector("three a"), k=9, space=WIDE)[0].chunk_id != "three#0"
     assert verify(stored) == []
@@ -106,32 +106,32 @@ def test_a_space_that_is_not_there_says_the_command(stored: Path) -> None:
 
 def test_chunks_that_lack_a_vector_are_passed_over_and_counted(stored: Path, make: Make) -> None:
     with opened(stored) as writer, open_reader(stored) as reader:
-        writer.lay_out([WIDE])
+        writer.create_spaces([WIDE])
         assert reader.vector_search(vector("q"), k=9, space=WIDE) == []
         writer.fill("wide", {"two#1": vector("two b")})
         assert [m.chunk_id for m in reader.vector_search(vector("q"), k=9, space=WIDE)] == ["two#1"]
-        assert reader.lacking_vectors() == 5
+        assert reader.count_missing_vectors() == 5
         filled(writer, WIDE)
         assert len(reader.vector_search(vector("q"), k=9, space=WIDE)) == 6
-        assert reader.lacking_vectors() == 0
+        assert reader.count_missing_vectors() == 0
         writer.optimize()
         entry, source = make("late", "late a")
         writer.put([entry], [source])  # by who does not know the space
         assert len(reader.vector_search(vector("q"), k=9, space=WIDE)) == 6
-        assert (reader.lacking_vectors(), reader.status().lacking) == (1, 0)
+        assert (reader.count_missing_vectors(), reader.status().lacking) == (1, 0)
         writer.forget([source.path])
-        assert reader.lacking_vectors() == 0
+        assert reader.count_missing_vectors() == 0
 
 
 def test_vectors_of_another_embedder_of_this_name_are_refused_and_made_anew(stored: Path) -> None:
     changed = Space(name="wide", identity={"model": "wide", "sha256": "9"})
     with opened(stored) as writer:
-        writer.lay_out([WIDE])
+        writer.create_spaces([WIDE])
         filled(writer, WIDE)
         with pytest.raises(IndexMismatch, match=r"another 'wide' \(another sha256\); run `fathom"):
             writer.vector_search(vector("q"), k=1, space=changed)
-        writer.lay_out([changed])
-        assert len(writer.lacking("wide", most=99)) == 6
+        writer.create_spaces([changed])
+        assert len(writer.list_unembedded_chunks("wide", most=99)) == 6
         assert filled(writer, changed, size=5) == 6
         assert len(writer.vector_search(vector("q", 5), k=9, space=changed)) == 6
     assert verify(stored) == []
@@ -139,7 +139,7 @@ def test_vectors_of_another_embedder_of_this_name_are_refused_and_made_anew(stor
 
 def test_dropping_one_leaves_the_others_and_the_documents(stored: Path) -> None:
     with opened(stored) as writer:
-        writer.lay_out([WIDE, OTHER])
+        writer.create_spaces([WIDE, OTHER])
         filled(writer, WIDE)
         filled(writer, OTHER, size=6)
         writer.optimize()
@@ -160,22 +160,22 @@ def test_kept_vectors_of_one_space_are_not_those_of_another(stored: Path) -> Non
     with opened(stored) as writer:
         writer.keep_vectors({"text": vector("a")}, space="wide")
 
-        assert writer.kept_vectors(["text"]) == {}
-        assert writer.kept_vectors(["text"], space="wide").keys() == {"text"}
+        assert writer.get_kept_vectors(["text"]) == {}
+        assert writer.get_kept_vectors(["text"], space="wide").keys() == {"text"}
 
 
 def test_vectors_of_two_lengths_are_refused(stored: Path) -> None:
     with opened(stored) as writer:
-        writer.lay_out([WIDE])
+        writer.create_spaces([WIDE])
         writer.fill("wide", {"one#0": vector("one a")})
         with pytest.raises(IndexMismatch, match="fathom vectors drop wide"):
             writer.fill("wide", {"one#1": vector("one b", 5)})
-        assert len(writer.lacking("wide", most=9)) == 5
+        assert len(writer.list_unembedded_chunks("wide", most=9)) == 5
 
 
 def test_damaged_vectors_of_a_space_are_found_with_what_mends_them(stored: Path) -> None:
     with opened(stored) as writer:
-        writer.lay_out([WIDE])
+        writer.create_spaces([WIDE])
         filled(writer, WIDE)
     raw = sqlite3.connect(stored / FILE)
     raw.execute("UPDATE vectors_1 SET vector = zeroblob(8) WHERE chunk_no = 2")
@@ -189,7 +189,7 @@ def test_damaged_vectors_of_a_space_are_found_with_what_mends_them(stored: Path)
 
 def test_a_lost_graph_of_a_space_is_made_anew(stored: Path) -> None:
     with opened(stored) as writer:
-        writer.lay_out([WIDE])
+        writer.create_spaces([WIDE])
         filled(writer, WIDE)
         writer.optimize()
         expected = writer.vector_search(vector("q"), k=6, space=WIDE)
@@ -213,13 +213,13 @@ def test_an_index_made_before_there_were_spaces_opens_and_gets_some(stored: Path
             reader.vector_search(vector("q"), k=1, space=WIDE)
     assert verify(stored) == []
     with opened(stored) as writer:
-        writer.lay_out([WIDE])
+        writer.create_spaces([WIDE])
         assert filled(writer, WIDE) == 6
 
 
 def test_a_rebuilt_index_brings_its_spaces_and_their_graphs(stored: Path, make: Make) -> None:
-    with rebuilding(stored, ["/corpus"], opened) as made_anew:
-        made_anew.writer.lay_out([WIDE])
+    with rebuild_index(stored, ["/corpus"], opened) as made_anew:
+        made_anew.writer.create_spaces([WIDE])
         entry, source = make("new", "a", "b", "c", "d")
         made_anew.writer.put([entry], [source])
         filled(made_anew.writer, WIDE)
@@ -268,8 +268,10 @@ def test_killed_while_a_space_is_added(stored: Path, step: str, turn: int, left:
 
     assert verify(stored) == []
     with opened(stored) as writer:
-        assert len(writer.lacking("wide", most=99)) == left  # what was filled is kept
-        writer.lay_out([WIDE])
+        assert (
+            len(writer.list_unembedded_chunks("wide", most=99)) == left
+        )  # what was filled is kept
+        writer.create_spaces([WIDE])
         filled(writer, WIDE)
         writer.optimize()
         assert writer.vector_search(vector("two b"), k=1, space=WIDE)[0].chunk_id == "two#1"

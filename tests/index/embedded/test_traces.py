@@ -6,7 +6,7 @@ from tests.index.test_traces import A, held, nothing, trace
 
 from fathom.errors import RunError
 from fathom.index.embedded.traces import EmbeddedTraces, move_traces
-from fathom.index.traces import TraceMissing
+from fathom.index.traces import MissingTraceError
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def test_what_is_deleted_is_gone_from_the_disk(path: Path) -> None:
         for file in path.parent.iterdir():
             assert first.id.encode() not in file.read_bytes()
             assert b"question 1" not in file.read_bytes()
-        with pytest.raises(TraceMissing):
+        with pytest.raises(MissingTraceError):
             store.delete(first.id)
 
 

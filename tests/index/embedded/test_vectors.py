@@ -11,7 +11,7 @@ from usearch.index import Index
 from fathom.index.base import Entry, SourceRecord
 from fathom.index.embedded.hnsw import GraphRecord
 from fathom.index.embedded.opening import open_reader, open_writer, verify
-from fathom.index.rows import checksum
+from fathom.index.rows import compute_checksum
 from fathom.types import Chunk, Document, Filter, Span
 
 COUNT, DIMENSION = 12_600, 24
@@ -88,7 +88,7 @@ def as_made_before(place: Path, vectors: NDArray[np.float32]) -> GraphRecord:
     file.unlink()
     data = (place / "vectors-old.usearch").read_bytes()
     record = {"file": "vectors-old.usearch", "until": len(vectors), "chunks": len(vectors)}
-    record |= {"size": len(data), "crc": checksum(data)}
+    record |= {"size": len(data), "crc": compute_checksum(data)}
     connection = sqlite3.connect(place / "fathom.db")
     connection.execute("UPDATE meta SET value = ? WHERE key = 'graph'", (json.dumps(record),))
     connection.commit()

@@ -63,11 +63,11 @@ def test_nothing_acknowledged_is_lost_or_doubled_by_a_killed_server(postgres: Se
             postgres.kill()
             thread.join(60)
             postgres.start()
-            stored = [one.id for one in writer.documents()]
+            stored = [one.id for one in writer.list_documents()]
             assert len(stored) == len(set(stored)) == writer.status().chunks
             assert set(acknowledged) <= set(stored)
             assert len(stored) <= len(acknowledged) + kill + 1  # one may have been on its way
-            assert writer.findings() == []
+            assert writer.list_findings() == []
 
 
 @pytest.mark.parametrize("kills", [3, pytest.param(KILLS, marks=pytest.mark.slow)])
@@ -95,14 +95,14 @@ def told_until_killed(address: Address, first: int, drawn: random.Random) -> lis
 def check(address: Address, told: list[int]) -> None:
     """Each document has the parts of one number, the last that was acknowledged or a later one."""
     with open_writer(address, None) as writer:  # the next writer goes on
-        assert writer.findings() == []
-        stored = [one.id for one in writer.documents()]
+        assert writer.list_findings() == []
+        stored = [one.id for one in writer.list_documents()]
         assert len(stored) == len(set(stored))
         assert writer.status().chunks == 3 * len(stored)
         for number in range(CHANGED):
             again = [each for each in told if each % 2 and each % CHANGED == number]
             if again:
-                assert number_of(writer.document(f"again{number}")) >= again[-1]
+                assert number_of(writer.get_document(f"again{number}")) >= again[-1]
         once = {each for each in told if not each % 2}
         gone = {each - 3 for each in told if each % 10 == 9}
         names = set(stored)

@@ -11,13 +11,13 @@ from tests.postgres_server import Server
 from fathom.config import Layers
 from fathom.engine import Engine
 from fathom.errors import FathomError, IndexMismatch, IndexMissing, RunError, UsageError
-from fathom.index.copying import copy
+from fathom.index.copying import copy_index
 from fathom.index.embedded.opening import open_reader as open_embedded
 from fathom.index.embedded.opening import open_writer as write_embedded
-from fathom.index.engines import in_workspace, index_at, new_shared
+from fathom.index.engines import create_shared_connections, locate_index, switch_workspace
 from fathom.index.postgres import spaces
 from fathom.index.postgres.address import Address
-from fathom.index.postgres.opening import open_reader, open_writer, rebuilding
+from fathom.index.postgres.opening import open_reader, open_writer, rebuild
 from fathom.runs.context import Listener
 from fathom.testing import IndexConformance as _  # noqa: F401 - its asserts are rewritten
 from fathom.testing.index_entries import CATS, IDENTITY, SHIPS, WORDLESS, axis, put
@@ -26,7 +26,7 @@ QUERIES = ("cats sleep", "title sea", "dogs", "all day the sea")
 
 
 def workspace(postgres: Server, name: str) -> Address:
-    return Address.of(postgres.shared).of_workspace(name)
+    return Address.from_url(postgres.shared).switch_workspace(name)
 
 
 def test_copied_there_and_back_everything_is_the_same(postgres: Server, tmp_path: Path) -> None:
@@ -36,21 +36,21 @@ def test_copied_there_and_back_everything_is_the_same(postgres: Server, tmp_path
         writer.set_roots(["/c"])
         writer.keep_calibration("naive", "{}")
     with open_embedded(tmp_path / "one") as one, open_writer(address, IDENTITY) as there:
-        copied = copy(one, there)
+        copied = copy_index(one, there)
         with write_embedded(tmp_path / "two", IDENTITY) as back:
-            assert copy(there, back).content == copied.content == one.status().content
+            assert copy_index(there, back).content == copied.content == one.status().content
             for index in (there, back):
-                assert (index.roots(), index.calibrations()) == (["/c"], {"naive": "{}"})
+                assert (index.get_roots(), index.get_calibrations()) == (["/c"], {"naive": "{}"})
                 assert index.vector_search(axis(1), k=3) == one.vector_search(axis(1), k=3)
                 for query in QUERIES:
                     found, expected = (i.keyword_search(query, k=5) for i in (index, one))
                     assert [m.chunk_id for m in found] == [m.chunk_id for m in expected]
                     scores = [m.score for m in expected]
                     assert [m.score for m in found] == pytest.approx(scores, rel=1e-5)
-        assert copy(one, there).content == copied.content
+        assert copy_index(one, there).content == copied.content
         put(there, WORDLESS)
         with pytest.raises(UsageError, match="already"):
-            copy(one, there)
+            copy_index(one, there)
 
 
 def test_no_workspace_sees_another_one(postgres: Server) -> None:
@@ -61,9 +61,9 @@ def test_no_workspace_sees_another_one(postgres: Server) -> None:
         put(ours, CATS)
         put(theirs, SHIPS)
         assert ours.keyword_search("ships sail sea", k=9) == []
-        assert theirs.document("cats") is None
+        assert theirs.get_document("cats") is None
         # Also whoever forgets to ask for his own gets no others.
-        with ours._connections.taken() as connection:
+        with ours._connections.borrow() as connection:
             for table in ("documents", "chunks", "sources", "terms", "postings", "spaces"):
                 rows = connection.execute(
                     f"SELECT DISTINCT workspace_no FROM fathom.{table}"
@@ -74,13 +74,13 @@ def test_no_workspace_sees_another_one(postgres: Server) -> None:
 
 
 def test_a_superuser_too_asks_the_workspace_that_was_entered(postgres: Server) -> None:
-    url = postgres.database().replace("fathom@", "postgres@")
-    ours, theirs = (Address.of(url).of_workspace(name) for name in ("ours", "theirs"))
+    url = postgres.open_database().replace("fathom@", "postgres@")
+    ours, theirs = (Address.from_url(url).switch_workspace(name) for name in ("ours", "theirs"))
     with open_writer(ours, IDENTITY) as one, open_writer(theirs, IDENTITY) as other:
         put(one, CATS)
         put(other, SHIPS)
         for writer, own in ((one, "cats"), (other, "ships")):
-            assert [each.id for each in writer.documents()] == [own]
+            assert [each.id for each in writer.list_documents()] == [own]
 
 
 def test_a_new_index_takes_the_place_of_the_old_in_one_step(postgres: Server) -> None:
@@ -89,12 +89,12 @@ def test_a_new_index_takes_the_place_of_the_old_in_one_step(postgres: Server) ->
         put(writer, CATS)
     with open_reader(address) as reader:
         other = IDENTITY | {"embedder.model": "other"}
-        with rebuilding(address, other, ["/c"]) as (new, before):
+        with rebuild(address, other, ["/c"]) as (new, before):
             put(new, SHIPS)
             assert before is not None
-            assert before.document("cats") == reader.document("cats") == CATS.document
-        assert [one.id for one in reader.documents()] == ["ships"]
-        with pytest.raises(ZeroDivisionError), rebuilding(address, IDENTITY, []):
+            assert before.get_document("cats") == reader.get_document("cats") == CATS.document
+        assert [one.id for one in reader.list_documents()] == ["ships"]
+        with pytest.raises(ZeroDivisionError), rebuild(address, IDENTITY, []):
             raise ZeroDivisionError
         assert reader.status().identity == other
 
@@ -107,10 +107,10 @@ def test_an_open_question_reads_the_index_that_was_replaced(
         put(writer, CATS)
     with open_reader(address) as reader:
         with reader.snapshot():
-            with rebuilding(address, IDENTITY, ["/c"]) as (new, _):
+            with rebuild(address, IDENTITY, ["/c"]) as (new, _):
                 put(new, SHIPS)
             assert [m.chunk_id for m in reader.vector_search(axis(1), k=9)] == ["cats#0", "cats#1"]
-            monkeypatch.setattr(spaces, "KEPT_S", 0)
+            monkeypatch.setattr(spaces, "RETENTION_S", 0)
             open_writer(address, None).close()  # does not wait for who reads
             assert tables_of(postgres, address) == 2
             assert reader.vector_search(axis(1), k=9)
@@ -141,10 +141,10 @@ def test_an_index_that_nobody_ends_to_make_goes_with_the_next_writer(postgres: S
     while indexes_of(postgres, address) > 1:
         assert time.monotonic() < deadline
         open_writer(address, None).close()
-    with open_reader(address) as reader, rebuilding(address, IDENTITY, []) as (new, before):
+    with open_reader(address) as reader, rebuild(address, IDENTITY, []) as (new, before):
         put(new, SHIPS)
         assert before is not None
-        assert [one.id for one in reader.documents()] == ["cats"]
+        assert [one.id for one in reader.list_documents()] == ["cats"]
     assert indexes_of(postgres, address) == 1
 
 
@@ -171,7 +171,7 @@ def test_what_was_acknowledged_while_it_was_made_anew_stays(postgres: Server) ->
     address = workspace(postgres, "raced")
 
     def raced() -> None:
-        with rebuilding(address, IDENTITY, ["/c"]) as (new, _):
+        with rebuild(address, IDENTITY, ["/c"]) as (new, _):
             put(new, CATS)
             put(writer, SHIPS)
 
@@ -179,15 +179,15 @@ def test_what_was_acknowledged_while_it_was_made_anew_stays(postgres: Server) ->
         put(writer, CATS)
         with pytest.raises(RunError, match="was changed while it was made anew; run it again"):
             raced()
-        assert [each.id for each in writer.documents()] == ["cats", "ships"]
-        with rebuilding(address, IDENTITY, ["/c"]) as (new, _):
+        assert [each.id for each in writer.list_documents()] == ["cats", "ships"]
+        with rebuild(address, IDENTITY, ["/c"]) as (new, _):
             put(new, CATS)
             writer.keep_calibration("naive", "kept meanwhile")
         with pytest.raises(RunError, match="was made anew; run it again"):
             put(writer, SHIPS)  # perhaps of another embedder
     with open_reader(address) as reader:
-        assert [each.id for each in reader.documents()] == ["cats"]
-        assert reader.calibrations() == {"naive": "kept meanwhile"}
+        assert [each.id for each in reader.list_documents()] == ["cats"]
+        assert reader.get_calibrations() == {"naive": "kept meanwhile"}
 
 
 def test_what_was_acknowledged_outlives_a_killed_server(postgres: Server) -> None:
@@ -198,15 +198,15 @@ def test_what_was_acknowledged_outlives_a_killed_server(postgres: Server) -> Non
         with pytest.raises(RunError, match="see that"):
             put(writer, SHIPS)
         postgres.start()
-        assert [one.id for one in writer.documents()] == ["cats"]
+        assert [one.id for one in writer.list_documents()] == ["cats"]
         put(writer, SHIPS)
-        assert writer.findings() == []
+        assert writer.list_findings() == []
         assert writer.status().chunks == 3
 
 
 def failing(url: str) -> FathomError:
     with pytest.raises(FathomError) as caught:
-        open_writer(Address.of(url), IDENTITY)
+        open_writer(Address.from_url(url), IDENTITY)
     assert "secret" not in str(caught.value)
     assert "\n" not in str(caught.value)
     return caught.value
@@ -217,60 +217,60 @@ def test_what_is_wrong_is_told_in_one_line_without_the_password(postgres: Server
     assert (away.exit_code, "cannot be reached" in str(away)) == (5, True)
     unknown = failing(f"postgresql://ada:secret@/nowhere?host={postgres.folder}")
     assert (unknown.exit_code, "refuses" in str(unknown)) == (2, True)
-    bare = failing(postgres.database(vector=False))
+    bare = failing(postgres.open_database(vector=False))
     assert (bare.exit_code, "CREATE EXTENSION vector" in str(bare)) == (5, True)
 
 
 def test_tables_of_a_newer_fathom_are_refused(postgres: Server) -> None:
-    url = postgres.database()
-    open_writer(Address.of(url), IDENTITY).close()
+    url = postgres.open_database()
+    open_writer(Address.from_url(url), IDENTITY).close()
     with postgres.connect(f"d{postgres.databases}") as connection:
         connection.execute("INSERT INTO fathom.layout VALUES (99)")
     with pytest.raises(IndexMismatch, match="layout 99"):
-        open_reader(Address.of(url))
+        open_reader(Address.from_url(url))
 
 
 def test_what_tells_an_index_from_the_one_before(postgres: Server, tmp_path: Path) -> None:
-    url, shared = postgres.database(), new_shared()
-    index = index_at(f"{url}&workspace=stamped", tmp_path, shared=lambda: shared)
-    assert index.stamp() is None  # there are no tables
-    index_at(f"{url}&workspace=other", tmp_path).open_writer(IDENTITY).close()
-    assert index.stamp() is None
+    url, shared = postgres.open_database(), create_shared_connections()
+    index = locate_index(f"{url}&workspace=stamped", tmp_path, get_shared=lambda: shared)
+    assert index.get_stamp() is None  # there are no tables
+    locate_index(f"{url}&workspace=other", tmp_path).open_writer(IDENTITY).close()
+    assert index.get_stamp() is None
     with index.open_writer(IDENTITY) as writer:
-        before = index.stamp()
+        before = index.get_stamp()
         put(writer, CATS)
-        assert index.stamp() == before == writer.revision().partition(".")[0]
-    with index.rebuilding(IDENTITY, []):
-        assert index.stamp() == before
-    assert index.stamp() not in {None, before}
+        assert index.get_stamp() == before == writer.get_revision().partition(".")[0]
+    with index.rebuild(IDENTITY, []):
+        assert index.get_stamp() == before
+    assert index.get_stamp() not in {None, before}
     shared.close()
 
 
 def test_where_nothing_is_that_is_said(postgres: Server) -> None:
     with pytest.raises(IndexMissing, match="fathom ingest"):
-        open_reader(Address.of(postgres.database()))
+        open_reader(Address.from_url(postgres.open_database()))
 
 
 def test_a_url_is_shown_without_its_password(tmp_path: Path) -> None:
     url = "postgresql://ada:secret@db.example:5433/notes?sslmode=require&workspace=hr"
-    assert str(Address.of(url)) == "postgresql://ada@db.example:5433/notes?workspace=hr"
-    values = Layers.load(cwd=tmp_path, environment={}, flags={"index.url": url}).values()
+    assert str(Address.from_url(url)) == "postgresql://ada@db.example:5433/notes?workspace=hr"
+    values = Layers.load(cwd=tmp_path, environment={}, flags={"index.url": url}).list_values()
     assert not any("secret" in str(value) for value in values)
-    assert Address.of(in_workspace(url, "it")).workspace == "it"
+    assert Address.from_url(switch_workspace(url, "it")).workspace == "it"
     for malformed in ("postgresql://ada:secret@db:port/notes", "postgresql://h/d?workspace=a b"):
         with pytest.raises(UsageError) as caught:
-            Address.of(malformed)
+            Address.from_url(malformed)
         assert "secret" not in str(caught.value)
 
 
 def test_offline_no_other_machine_is_asked() -> None:
     with pytest.raises(UsageError, match="offline"):
-        index_at("postgresql://db.example/notes", Path("x"), offline=True)
+        locate_index("postgresql://db.example/notes", Path("x"), offline=True)
 
 
 def test_an_engine_answers_from_a_server(postgres: Server, tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("# Leave\n\nThe notice period is three months.\n")
-    url = in_workspace(postgres.shared, "engine")
+    url = switch_workspace(postgres.shared, "engine")
     side = {"index.directory": str(tmp_path / "side")}
     with Engine.open(tmp_path / "own") as own, Engine.open(url, side) as engine:
         answers = []
@@ -280,7 +280,7 @@ def test_an_engine_answers_from_a_server(postgres: Server, tmp_path: Path) -> No
         assert answers[0].answer == answers[1].answer
         assert "three months" in answers[1].answer
         assert engine.trace(answers[1].trace_id or "").answer
-        assert engine.workspace("tenant").settings.index.url.endswith("workspace=tenant")
+        assert engine.open_workspace("tenant").settings.index.url.endswith("workspace=tenant")
 
 
 def test_a_state_that_the_server_let_go_is_taken_again_or_the_question_given_up(
@@ -320,7 +320,7 @@ def test_whoever_writes_while_a_question_is_answered_changes_nothing_in_it(
     postgres: Server, tmp_path: Path, engine: str, strategy: str
 ) -> None:
     file, side = tmp_path / "a.md", {"index.directory": str(tmp_path / "side")}
-    url = in_workspace(postgres.shared, f"meddled-{strategy}")
+    url = switch_workspace(postgres.shared, f"meddled-{strategy}")
     where: str | Path = url if engine == "postgresql" else tmp_path / "own"
     question = "How long is the notice period?"
 
@@ -331,7 +331,7 @@ def test_whoever_writes_while_a_question_is_answered_changes_nothing_in_it(
 
     say("three")
     with Engine.open(where, side) as asked:
-        before = asked.reader().revision()
+        before = asked.reader().get_revision()
         meddler = Meddler(lambda: say("nine"))
         answer = asked.ask(question, strategy=strategy, listener=meddler)
         assert meddler.steps > 1

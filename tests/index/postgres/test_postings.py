@@ -41,7 +41,7 @@ def nearest(vectors: Matrix, query: Vector, numbers: Numbers) -> set[str]:
 
 def test_a_graph_finds_what_is_near(postgres: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postings, "GRAPH_FROM_CHUNKS", 50)
-    monkeypatch.setattr(postings, "FEW_CHUNKS", 10)
+    monkeypatch.setattr(postings, "MAX_EXACT_CHUNKS", 10)
     monkeypatch.setattr(connections, "SETTINGS", (*connections.SETTINGS, *BY_GRAPH))
     vectors, queries = unit(CHUNKS), unit(20)
     half = Filter("half", "=", 1)

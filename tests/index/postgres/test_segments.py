@@ -28,7 +28,7 @@ from fathom.index.postgres.address import Address
 from fathom.index.postgres.opening import open_writer
 from fathom.testing.index_entries import IDENTITY, entry, put
 
-postings.MERGED_EVERY = 1
+postings.MERGE_INTERVAL = 1
 with open_writer(Address.of(sys.argv[1]), IDENTITY) as writer:
     first = int(sys.argv[2])
     print("opened", flush=True)
@@ -42,7 +42,7 @@ with open_writer(Address.of(sys.argv[1]), IDENTITY) as writer:
 
 def sizes(writer: PostgresWriter) -> list[int]:
     """Of the segments, ascending."""
-    with writer._connections.taken() as connection:
+    with writer._connections.borrow() as connection:
         rows = connection.execute(
             "SELECT sum(octet_length(numbers)) AS size FROM fathom.postings WHERE index_no = %s "
             "GROUP BY segment ORDER BY size",
@@ -60,7 +60,7 @@ def merges_held_up(postgres: Server) -> Iterator[None]:
 
 
 def is_merging(writer: PostgresWriter) -> bool:
-    thread = writer._legs._merging._thread  # type: ignore[attr-defined]
+    thread = writer._backend._merging._thread  # type: ignore[attr-defined]
     return thread is not None and thread.is_alive()
 
 
@@ -71,10 +71,10 @@ def test_whoever_writes_or_asks_waits_for_no_merge(
     with open_writer(address, IDENTITY) as writer, open_writer(address, None) as other:
         put(writer, CATS)
         put(writer, SHIPS)
-        monkeypatch.setattr(postings, "MERGED_EVERY", 1)
+        monkeypatch.setattr(postings, "MERGE_INTERVAL", 1)
         with merges_held_up(postgres):
             put(writer, entry("dogs", ["Dogs sleep at sea."], [[1]]))  # this is acknowledged
-            monkeypatch.setattr(postings, "MERGED_EVERY", 1_000_000)
+            monkeypatch.setattr(postings, "MERGE_INTERVAL", 1_000_000)
             assert is_merging(writer)
             put(other, entry("fish", ["Fish sleep at sea."], [[1]]))
             found = writer.keyword_search("sleep sea", k=9)
@@ -86,7 +86,7 @@ def test_whoever_writes_or_asks_waits_for_no_merge(
         assert sum(sizes(writer)) == sum(before)
         assert len(sizes(writer)) < 4
         assert writer.keyword_search("sleep sea", k=9) == found
-        assert writer.findings() == []
+        assert writer.list_findings() == []
 
 
 def test_whose_state_is_older_sees_what_was_merged_and_forgotten(postgres: Server) -> None:
@@ -95,7 +95,7 @@ def test_whose_state_is_older_sees_what_was_merged_and_forgotten(postgres: Serve
         put(writer, CATS)
         put(writer, SHIPS)
         with reader.snapshot():
-            reader.revision()
+            reader.get_revision()
             writer.optimize()
             writer.forget(["/c/cats"])
             # Nothing is remembered of these words yet.
@@ -109,7 +109,7 @@ def test_what_is_forgotten_during_a_merge_is_gone_from_it(
 ) -> None:
     with open_writer(workspace(postgres, "merge-forget"), IDENTITY) as writer:
         put(writer, CATS)
-        monkeypatch.setattr(postings, "MERGED_EVERY", 1)
+        monkeypatch.setattr(postings, "MERGE_INTERVAL", 1)
         forgetting = threading.Thread(target=writer.forget, args=(["/c/cats"],))
         with merges_held_up(postgres):
             put(writer, SHIPS)
@@ -118,15 +118,15 @@ def test_what_is_forgotten_during_a_merge_is_gone_from_it(
             forgetting.join(0.3)
             assert forgetting.is_alive()
         forgetting.join(30)
-        assert writer.findings() == []
+        assert writer.list_findings() == []
         assert [m.chunk_id for m in writer.keyword_search("sleep sea", k=9)] == ["ships#0"]
-        assert writer.word_counts(["sleep"]) == [0]
+        assert writer.count_chunks_per_word(["sleep"]) == [0]
 
 
 def test_rows_are_written_anew_a_few_at_a_time(
     postgres: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(segments, "AT_ONCE", 7, raising=False)
+    monkeypatch.setattr(segments, "BATCH_ROWS", 7, raising=False)
     written: list[int] = []
     many = psycopg.Cursor.executemany
 
@@ -142,7 +142,7 @@ def test_rows_are_written_anew_a_few_at_a_time(
     with open_writer(workspace(postgres, "purge"), IDENTITY) as writer:
         put(writer, entry("long", texts, [[1]] * 300), entry("other", texts, [[1]] * 300))
         writer.forget(["/c/long"])
-        assert writer.findings() == []
+        assert writer.list_findings() == []
         assert len(writer.keyword_search("common", k=999)) == 300
         assert {m.chunk_id for m in writer.keyword_search("word7", k=9)} == {"other#7"}
     assert max(written) == 7
@@ -152,7 +152,7 @@ def test_rows_are_written_anew_a_few_at_a_time(
 def test_segments_stay_few_and_each_is_twice_as_large_as_all_below(
     postgres: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(postings, "MERGED_EVERY", 4)
+    monkeypatch.setattr(postings, "MERGE_INTERVAL", 4)
     with open_writer(workspace(postgres, "segments"), IDENTITY) as writer:
         put(writer, entry("tiny", ["one"], [[1]]))  # is in no one's way
         for number in range(40):
@@ -163,7 +163,7 @@ def test_segments_stay_few_and_each_is_twice_as_large_as_all_below(
         assert len(found) < 5
         for at, size in enumerate(found[1:], start=1):
             assert size >= 2 * sum(found[:at])
-        assert writer.findings() == []
+        assert writer.list_findings() == []
         before = found
         writer.optimize()
         assert sizes(writer) == before
@@ -172,13 +172,13 @@ def test_segments_stay_few_and_each_is_twice_as_large_as_all_below(
 def test_words_that_are_not_those_of_the_chunks_are_noticed(postgres: Server) -> None:
     with open_writer(workspace(postgres, "miscounted"), IDENTITY) as writer:
         put(writer, CATS, SHIPS)
-        assert writer.findings() == []
-        with writer._connections.taken() as connection:
+        assert writer.list_findings() == []
+        with writer._connections.borrow() as connection:
             connection.execute(
                 "DELETE FROM fathom.postings WHERE index_no = %s AND term LIKE 'sleep%%'",
                 (writer._number,),
             )
-        [told] = writer.findings()
+        [told] = writer.list_findings()
         assert told.startswith("of 1 words the postings are not those of the chunks, as of 'sleep'")
 
 
@@ -191,8 +191,8 @@ def test_killed_while_it_merges_a_writer_leaves_every_word_once(
     for kill in range(kills):
         told += told_until_killed(address, kill * 1_000_000, drawn)
         with open_writer(address, None) as writer:
-            assert writer.findings() == []
-            names = {one.id for one in writer.documents()}
+            assert writer.list_findings() == []
+            names = {one.id for one in writer.list_documents()}
             gone = {each - 2 for each in told if each % 5 == 4}
             sure = set(told) - gone - {each - 1 for each in told if each % 5 == 3}
             assert {f"d{each}" for each in sure} <= names

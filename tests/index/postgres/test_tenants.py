@@ -54,18 +54,18 @@ PROBES: tuple[Probe, ...] = (
     lambda reader, other, drawn: reader.vector_search(
         axis(1), k=100, filters=filters(other, drawn)
     ),
-    lambda reader, other, _: reader.word_counts([other.word]) == [0] or other.word,
+    lambda reader, other, _: reader.count_chunks_per_word([other.word]) == [0] or other.word,
     lambda reader, other, _: reader.chunks([f"{other.document}#{each}" for each in range(3)]),
-    lambda reader, other, _: reader.document(other.document),
-    lambda reader, other, _: reader.entry(other.document),
-    lambda reader, *_: list(reader.documents()),
-    lambda reader, other, _: reader.source(other.path),
-    lambda reader, other, drawn: list(reader.sources(drawn.choice(["/", "/c", other.path]))),
-    lambda reader, other, _: reader.places(other.document),
-    lambda reader, *_: reader.roots(),
-    lambda reader, *_: reader.calibrations(),
+    lambda reader, other, _: reader.get_document(other.document),
+    lambda reader, other, _: reader.get_entry(other.document),
+    lambda reader, *_: list(reader.list_documents()),
+    lambda reader, other, _: reader.get_source(other.path),
+    lambda reader, other, drawn: list(reader.list_sources(drawn.choice(["/", "/c", other.path]))),
+    lambda reader, other, _: reader.list_places(other.document),
+    lambda reader, *_: reader.get_roots(),
+    lambda reader, *_: reader.get_calibrations(),
     lambda reader, *_: reader.status(),
-    lambda reader, *_: reader.findings(),
+    lambda reader, *_: reader.list_findings(),
 )
 
 
@@ -107,8 +107,8 @@ def test_a_probe_can_find_what_is_there(tenants: dict[Tenant, PostgresReader]) -
         silent = random.Random()
         seen = [probe(reader, own, silent) for probe in PROBES if probe is not PROBES[2]]
         assert sum(own.word in repr(each) for each in seen) >= len(PROBES) - 4
-        assert leaked(reader.document(own.document), Tenant(999))
-        assert reader.word_counts([own.word]) == [3]  # as it is in the title too
+        assert leaked(reader.get_document(own.document), Tenant(999))
+        assert reader.count_chunks_per_word([own.word]) == [3]  # as it is in the title too
 
 
 @pytest.mark.parametrize("probes", [200, pytest.param(2_000, marks=pytest.mark.slow)])

@@ -14,22 +14,22 @@ from typer.testing import CliRunner
 from fathom.engine import Engine
 from fathom.errors import RunError
 from fathom.index.embedded.traces import FILE, EmbeddedTraces
-from fathom.index.engines import in_workspace, side_directory
+from fathom.index.engines import locate_side_directory, switch_workspace
 from fathom.index.postgres.address import Address
 from fathom.index.postgres.connections import Connections, connect
 from fathom.index.postgres.opening import open_reader
-from fathom.index.postgres.room import open_room
+from fathom.index.postgres.room import open_tables
 from fathom.index.postgres.schema import MIGRATIONS
 from fathom.index.postgres.tables import (
+    BACKENDS_GUARDED,
     DOORS_GUARDED,
     GONE_GUARDED,
-    OTHER_LEGS_GUARDED,
     OWNERS_GUARDED,
     RATES_GUARDED,
     SERVED_GUARDED,
 )
 from fathom.index.postgres.traces import has_traces
-from fathom.index.traces import TraceMissing
+from fathom.index.traces import MissingTraceError
 from fathom.serving.cli import app
 
 QUESTION = "How long is the notice period?"
@@ -44,7 +44,7 @@ def engine_of(url: str, disk: Path) -> Engine:
 def url(postgres: Server, tmp_path: Path) -> str:
     """Of a workspace with a document about leave."""
     (tmp_path / "leave.md").write_text("# Leave\n\nThe notice period is three months.\n")
-    made = in_workspace(postgres.shared, f"t{os.urandom(6).hex()}")
+    made = switch_workspace(postgres.shared, f"t{os.urandom(6).hex()}")
     with engine_of(made, tmp_path / "first") as engine:
         engine.ingest(tmp_path / "leave.md")
     return made
@@ -73,7 +73,7 @@ def test_the_trace_of_the_same_run_is_the_same_bytes_on_every_engine(
         assert [each.id for each in own.traces.list()] == [each.id for each in one.traces.list()]
         name = own.traces.list()[0].id
         assert own.trace(name).data == one.trace(name).data
-        assert own.traces.store.feedback() == one.traces.store.feedback()
+        assert own.traces.store.list_feedback() == one.traces.store.list_feedback()
         assert own.replay(name).same
 
 
@@ -81,16 +81,16 @@ def test_an_index_is_copied_to_a_server_with_traces_and_feedback(
     postgres: Server, tmp_path: Path
 ) -> None:
     (tmp_path / "leave.md").write_text("# Leave\n\nThe notice period is three months.\n")
-    there = in_workspace(postgres.shared, f"c{os.urandom(6).hex()}")
+    there = switch_workspace(postgres.shared, f"c{os.urandom(6).hex()}")
     with Engine.open(tmp_path / "own") as own, engine_of(there, tmp_path / "side") as other:
         own.ingest(tmp_path / "leave.md")
         name = own.ask(QUESTION).trace_id or ""
         own.calibration.add_feedback(name, right=True)
         own.copy_to(other)
         assert other.trace(name).data == own.trace(name).data
-        assert other.traces.store.feedback() == own.traces.store.feedback()
+        assert other.traces.store.list_feedback() == own.traces.store.list_feedback()
         assert other.documents.remove(str(tmp_path / "leave.md")) == 1
-        assert (other.traces.list(), other.traces.store.feedback()) == ((), ())
+        assert (other.traces.list(), other.traces.store.list_feedback()) == ((), ())
 
 
 def test_a_verified_answer_is_given_again_on_another_machine_while_its_document_stands(
@@ -101,7 +101,7 @@ def test_a_verified_answer_is_given_again_on_another_machine_while_its_document_
         again = other.ask(QUESTION.upper())
         assert (again.phase, again.calibration) == ("verified", "a person")
         one.documents.remove(str(tmp_path / "leave.md"))
-        assert (other.traces.list(), other.traces.store.feedback()) == ((), ())
+        assert (other.traces.list(), other.traces.store.list_feedback()) == ((), ())
 
 
 def test_no_workspace_sees_traces_or_feedback_of_another_one(postgres: Server) -> None:
@@ -112,14 +112,14 @@ def test_no_workspace_sees_traces_or_feedback_of_another_one(postgres: Server) -
     ):
         ours.put(stored)
         ours.put_feedback(said(1, stored.id))
-        assert (theirs.list(), theirs.feedback()) == ((), ())
-        with pytest.raises(TraceMissing):
+        assert (theirs.list(), theirs.list_feedback()) == ((), ())
+        with pytest.raises(MissingTraceError):
             theirs.delete(stored.id)
         theirs.put(stored)  # the same run may be known to two
         theirs.delete(stored.id)
         assert [each.id for each in ours.list()] == [stored.id]
         # Also whoever forgets to ask for his own gets no others.
-        with theirs._room.entered() as connection:
+        with theirs._tables.begin() as connection:
             for table in ("traces", "held", "feedback", "feedback_held"):
                 assert connection.execute(f"SELECT * FROM fathom.{table}").fetchall() == []
 
@@ -136,7 +136,7 @@ def test_every_table_but_that_of_names_is_guarded(postgres: Server) -> None:
 
 def as_before(url: str, version: int) -> None:
     """Lay the tables of an older Fathom out."""
-    with connect(Address.of(url)) as connection:
+    with connect(Address.from_url(url)) as connection:
         connection.execute("CREATE SCHEMA fathom")
         connection.execute("CREATE TABLE fathom.layout(version int PRIMARY KEY)")
         for number, statements in enumerate(MIGRATIONS[:version], start=1):
@@ -148,24 +148,24 @@ def as_before(url: str, version: int) -> None:
 def test_tables_from_before_traces_get_them_with_the_next_ingest(
     postgres: Server, tmp_path: Path
 ) -> None:
-    url = postgres.database()
+    url = postgres.open_database()
     as_before(url, 1)
-    connections = Connections(Address.of(url))
+    connections = Connections(Address.from_url(url))
     assert not has_traces(connections)
     with pytest.raises(RunError, match=r"layout 1, this needs 2; `fathom ingest` brings it"):
-        open_room(connections, connections.address, since=2)
+        open_tables(connections, connections.address, min_layout=2)
     connections.close()
     (tmp_path / "leave.md").write_text("# Leave\n\nThe notice period is three months.\n")
     with engine_of(url, tmp_path / "disk") as engine:
         engine.ingest(tmp_path / "leave.md")
         assert engine.trace(engine.ask(QUESTION).trace_id or "").answer
-    open_reader(Address.of(url)).close()
+    open_reader(Address.from_url(url)).close()
 
 
 def test_an_index_of_before_answers_and_says_what_keeps_its_traces(
     postgres: Server, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    url = postgres.database()
+    url = postgres.open_database()
     (tmp_path / "leave.md").write_text("# Leave\n\nThe notice period is three months.\n")
     with engine_of(url, tmp_path / "disk") as engine:
         engine.ingest(tmp_path / "leave.md")
@@ -173,7 +173,7 @@ def test_an_index_of_before_answers_and_says_what_keeps_its_traces(
     tables = ("traces", "held", "swept", "feedback", "feedback_held")
     with postgres.connect(f"d{postgres.databases}") as connection:
         connection.execute("DELETE FROM fathom.layout WHERE version > 1")
-        for table in (*tables, *served, *OTHER_LEGS_GUARDED, "dropped"):
+        for table in (*tables, *served, *BACKENDS_GUARDED, "dropped"):
             connection.execute(f"DROP TABLE fathom.{table} CASCADE")
     with engine_of(url, tmp_path / "disk") as engine:
         answer = engine.ask(QUESTION)
@@ -201,14 +201,14 @@ def test_the_commands_of_another_machine_list_show_and_replay(url: str, tmp_path
 
 def test_traces_that_were_kept_on_the_machine_move_to_the_server(url: str, tmp_path: Path) -> None:
     stored, disk = trace(1), tmp_path / "third"
-    side = side_directory(url, disk)
+    side = locate_side_directory(url, disk)
     side.mkdir(parents=True)
     with EmbeddedTraces(side / FILE) as store:
         store.put(stored)
         store.put_feedback(said(1, stored.id))
     with engine_of(url, disk) as engine:
         assert engine.trace(stored.id).data == stored.data
-        assert [each.trace_id for each in engine.traces.store.feedback()] == [stored.id]
+        assert [each.trace_id for each in engine.traces.store.list_feedback()] == [stored.id]
     assert list(side.iterdir()) == []
     with engine_of(url, tmp_path / "fourth") as engine:
         assert engine.trace(stored.id).data == stored.data

@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import NDArray
 from tests.qdrant_server import KEY_ENV, QUICK, EdgeServer, needs_edge
 
-from fathom.index.qdrant.address import QdrantAddress, qdrant_address
+from fathom.index.qdrant.address import QdrantAddress, parse_qdrant_address
 from fathom.index.qdrant.client import QdrantClient
 
 
@@ -33,7 +33,7 @@ def edge_server(tmp_path: Path) -> Iterator[Callable[..., EdgeServer]]:
 def address(cluster_url: str) -> Iterator[QdrantAddress]:
     """Collections of the test's own, removed after it."""
     name = f"test-{uuid.uuid4().hex[:12]}"
-    given = qdrant_address(f"{cluster_url}/{name}", key_env=KEY_ENV)
+    given = parse_qdrant_address(f"{cluster_url}/{name}", key_env=KEY_ENV)
     yield given
     with suppress(Exception):
         client = QdrantClient(given, policy=QUICK)

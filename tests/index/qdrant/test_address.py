@@ -1,12 +1,12 @@
 import pytest
 
 from fathom.errors import UsageError
-from fathom.index.qdrant.address import QdrantAddress, qdrant_address
+from fathom.index.qdrant.address import QdrantAddress, parse_qdrant_address
 
 
 def test_what_an_address_says() -> None:
-    assert qdrant_address("https://host:6333") == QdrantAddress(url="https://host:6333")
-    told = qdrant_address("http://10.0.0.1:6333/notes?shards=6&replicas=2")
+    assert parse_qdrant_address("https://host:6333") == QdrantAddress(url="https://host:6333")
+    told = parse_qdrant_address("http://10.0.0.1:6333/notes?shards=6&replicas=2")
     assert (told.url, told.collection) == ("http://10.0.0.1:6333", "notes")
     assert (told.shards, told.replicas) == (6, 2)
 
@@ -27,7 +27,7 @@ def test_what_an_address_says() -> None:
 )
 def test_malformed_addresses(url: str, message: str) -> None:
     with pytest.raises(UsageError) as raised:
-        qdrant_address(url)
+        parse_qdrant_address(url)
     assert message in str(raised.value)
     assert "secret" not in str(raised.value)
     assert "\n" not in str(raised.value)
@@ -35,21 +35,21 @@ def test_malformed_addresses(url: str, message: str) -> None:
 
 def test_offline_refuses_also_this_machine() -> None:
     with pytest.raises(UsageError, match="--offline allows none"):
-        qdrant_address("http://127.0.0.1:6333", offline=True)
+        parse_qdrant_address("http://127.0.0.1:6333", offline=True)
 
 
 def test_the_key_comes_from_a_variable_and_is_shown_nowhere() -> None:
-    told = qdrant_address("https://host", key_env="KEY", environment={"KEY": "s3cret"})
+    told = parse_qdrant_address("https://host", key_env="KEY", environment={"KEY": "s3cret"})
     assert told.key is not None
     assert told.key.get_secret_value() == "s3cret"
     assert "s3cret" not in repr(told)
     with pytest.raises(UsageError, match="export KEY="):
-        qdrant_address("https://host", key_env="KEY", environment={})
+        parse_qdrant_address("https://host", key_env="KEY", environment={})
 
 
 def test_no_key_travels_unencrypted_to_another_machine() -> None:
     environment = {"KEY": "s3cret"}
     with pytest.raises(UsageError, match="use https://"):
-        qdrant_address("http://host:6333", key_env="KEY", environment=environment)
-    own = qdrant_address("http://127.0.0.1:6333", key_env="KEY", environment=environment)
+        parse_qdrant_address("http://host:6333", key_env="KEY", environment=environment)
+    own = parse_qdrant_address("http://127.0.0.1:6333", key_env="KEY", environment=environment)
     assert own.key is not None

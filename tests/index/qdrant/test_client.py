@@ -10,7 +10,7 @@ from pydantic import SecretStr
 from tests.qdrant_server import QUICK, EdgeServer
 
 from fathom.errors import RunError, UsageError
-from fathom.index.qdrant.address import qdrant_address
+from fathom.index.qdrant.address import parse_qdrant_address
 from fathom.index.qdrant.client import QdrantClient
 
 Start = Callable[..., EdgeServer]
@@ -53,7 +53,7 @@ def test_what_is_no_success_is_told_in_a_line(
     status: int, body: bytes, message: str, tries: int
 ) -> None:
     server = answering(status, body, {"Location": "http://127.0.0.1:1/"})
-    address = qdrant_address(f"http://127.0.0.1:{server.server_address[1]}")
+    address = parse_qdrant_address(f"http://127.0.0.1:{server.server_address[1]}")
     client = QdrantClient(address, policy=QUICK, sleep=lambda _: None)
     with client, pytest.raises(RunError) as raised:
         client.write("PUT", "/collections/x/points", {"points": []})
@@ -67,7 +67,7 @@ def test_what_is_no_success_is_told_in_a_line(
 def test_nobody_is_there() -> None:
     with (
         QdrantClient(
-            qdrant_address("http://127.0.0.1:9"), policy=QUICK, sleep=lambda _: None
+            parse_qdrant_address("http://127.0.0.1:9"), policy=QUICK, sleep=lambda _: None
         ) as client,
         pytest.raises(RunError, match="cannot be reached") as raised,
     ):
@@ -76,7 +76,7 @@ def test_nobody_is_there() -> None:
 
 
 def test_a_key_that_is_refused(edge_server: Start) -> None:
-    address = qdrant_address(edge_server(key="right").url)
+    address = parse_qdrant_address(edge_server(key="right").url)
     for key in (None, SecretStr("wrong")):
         client = QdrantClient(replace(address, key=key), policy=QUICK)
         with client, pytest.raises(UsageError, match=r"refuses the API key"):
@@ -86,7 +86,7 @@ def test_a_key_that_is_refused(edge_server: Start) -> None:
 
 
 def test_the_server_of_tests_refuses_what_is_not_asked(edge_server: Start) -> None:
-    with QdrantClient(qdrant_address(edge_server().url), policy=QUICK) as client:
+    with QdrantClient(parse_qdrant_address(edge_server().url), policy=QUICK) as client:
         layout = {"on_disk_payload": True, "sparse_vectors": {"words": {}}}
         idf = {"sparse_vectors": {"words": {"modifier": "idf"}}}
         with pytest.raises(RunError, match="unknown field `modifier`"):

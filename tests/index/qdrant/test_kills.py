@@ -22,7 +22,7 @@ from tests.qdrant_server import QUICK, EdgeServer
 
 from fathom.errors import RunError
 from fathom.index.base import IndexReader, IndexWriter
-from fathom.index.engines import Index, in_workspace, index_at
+from fathom.index.engines import Index, locate_index, switch_workspace
 from fathom.testing.index_entries import IDENTITY, axis, entry, put
 
 Start = Callable[..., EdgeServer]
@@ -43,14 +43,14 @@ with index_at(sys.argv[1], Path()).open_writer(IDENTITY) as writer:
 
 def place(postgres: Server, edge_server: Start) -> tuple[str, Index]:
     server = edge_server(shards=2)
-    workspace = in_workspace(postgres.shared, f"kills-{uuid.uuid4().hex[:8]}")
+    workspace = switch_workspace(postgres.shared, f"kills-{uuid.uuid4().hex[:8]}")
     url = f"{workspace}+qdrant:{server.url}"
-    return url, index_at(url, Path())
+    return url, locate_index(url, Path())
 
 
 def check(reader: IndexReader, acknowledged: set[str], most: int) -> None:
     """All that was acknowledged is found, once, by words and by vectors."""
-    stored = [one.id for one in reader.documents()]
+    stored = [one.id for one in reader.list_documents()]
     assert len(stored) == len(set(stored))
     assert acknowledged <= set(stored)
     assert len(stored) <= most
@@ -106,8 +106,8 @@ def write_until_it_fails(writer: IndexWriter, names: str, acknowledged: set[str]
 
 def qdrant_killed(postgres: Server, edge_server: Start, kills: int) -> int:
     server, drawn = edge_server(shards=2), random.Random(5)
-    workspace = in_workspace(postgres.shared, f"kills-{uuid.uuid4().hex[:8]}")
-    index = index_at(f"{workspace}+qdrant:{server.url}", Path())
+    workspace = switch_workspace(postgres.shared, f"kills-{uuid.uuid4().hex[:8]}")
+    index = locate_index(f"{workspace}+qdrant:{server.url}", Path())
     acknowledged: set[str] = set()
     for kill in range(kills):
         with index.open_writer(IDENTITY) as writer:

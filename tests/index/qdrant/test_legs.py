@@ -17,18 +17,23 @@ from tests.qdrant_server import QUICK, EdgeServer
 
 from fathom.engine import Engine
 from fathom.errors import IndexCorrupt, IndexMismatch, RunError, UsageError
-from fathom.index.copying import copy
+from fathom.index.copying import copy_index
 from fathom.index.embedded.opening import open_reader as open_embedded
 from fathom.index.embedded.opening import open_writer as write_embedded
-from fathom.index.engines import PostgresIndex, in_workspace, index_at, side_directory
+from fathom.index.engines import (
+    PostgresIndex,
+    locate_index,
+    locate_side_directory,
+    switch_workspace,
+)
 from fathom.index.postgres.address import Address
-from fathom.index.postgres.opening import open_reader, open_writer, rebuilding
+from fathom.index.postgres.opening import open_reader, open_writer, rebuild
 from fathom.index.postgres.reader import PostgresReader
 from fathom.index.postgres.writer import PostgresWriter
-from fathom.index.qdrant.address import qdrant_address
+from fathom.index.qdrant.address import parse_qdrant_address
 from fathom.index.qdrant.client import QdrantClient
-from fathom.index.qdrant.legs import QdrantLegs
-from fathom.serving.cli.doctor import _index
+from fathom.index.qdrant.legs import QdrantBackend
+from fathom.serving.cli.doctor import _check_index
 from fathom.testing import IndexConformance as _  # noqa: F401 - its asserts are rewritten
 from fathom.testing.index_entries import CATS, IDENTITY, SHIPS, axis, entry, put
 
@@ -43,11 +48,11 @@ class Place:
     address: Address
     qdrant: EdgeServer
 
-    def legs(self, grace_s: float = 600.0) -> QdrantLegs:
-        client = QdrantClient(qdrant_address(self.qdrant.url), policy=QUICK)
-        return QdrantLegs(client, grace_s=grace_s)
+    def legs(self, grace_s: float = 600.0) -> QdrantBackend:
+        client = QdrantClient(parse_qdrant_address(self.qdrant.url), policy=QUICK)
+        return QdrantBackend(client, grace_s=grace_s)
 
-    def writer(self, grace_s: float = 600.0) -> PostgresWriter:
+    def describe_writer(self, grace_s: float = 600.0) -> PostgresWriter:
         return open_writer(self.address, IDENTITY, self.legs(grace_s))
 
     def reader(self) -> PostgresReader:
@@ -55,7 +60,7 @@ class Place:
 
     def points(self) -> dict[str, int]:
         """How many points of whatever tenant and mark each collection has."""
-        with QdrantClient(qdrant_address(self.qdrant.url), policy=QUICK) as client:
+        with QdrantClient(parse_qdrant_address(self.qdrant.url), policy=QUICK) as client:
             told = {name: client.request("GET", f"/collections/{name}") for name in COLLECTIONS}
         return {name: one["points_count"] for name, one in told.items() if one}
 
@@ -81,7 +86,7 @@ COLLECTIONS = ("fathom-words", "fathom-4")
 @pytest.fixture
 def place(postgres: Server, edge_server: Start, request: pytest.FixtureRequest) -> Place:
     name = request.node.name[:90]
-    return Place(Address.of(in_workspace(postgres.shared, name)), edge_server(shards=2))
+    return Place(Address.from_url(switch_workspace(postgres.shared, name)), edge_server(shards=2))
 
 
 def told(reader: Any) -> list[object]:
@@ -94,7 +99,7 @@ def told(reader: Any) -> list[object]:
 
 
 def test_a_cluster_restored_from_an_older_backup_is_noticed_and_brought_up(place: Place) -> None:
-    with place.writer() as writer:
+    with place.describe_writer() as writer:
         put(writer, CATS)
         old = place.backed_up()
         put(writer, SHIPS)
@@ -109,15 +114,15 @@ def test_a_cluster_restored_from_an_older_backup_is_noticed_and_brought_up(place
             with pytest.raises(IndexCorrupt, match=r"lacks 1 of 3 chunks.*doctor --fix") as caught:
                 search()
             assert (caught.value.exit_code, "\n" in str(caught.value)) == (5, False)
-        assert len(reader.findings()) == 2
-        place.writer().close()  # whoever writes next brings what is lacking
-        assert (told(reader), reader.findings()) == (expected, [])
+        assert len(reader.list_findings()) == 2
+        place.describe_writer().close()  # whoever writes next brings what is lacking
+        assert (told(reader), reader.list_findings()) == (expected, [])
         assert set(reader.status().bytes_on_disk) == {"chunk_terms", "vectors"}
 
 
 def test_a_restored_cluster_with_as_many_points_is_noticed_too(place: Place) -> None:
     changed = entry("ships", ["Boats sail the sea."], [[0.6, 0.8]])
-    with place.writer() as writer:
+    with place.describe_writer() as writer:
         put(writer, CATS, SHIPS)
         old = place.backed_up()
         put(writer, changed)
@@ -126,12 +131,12 @@ def test_a_restored_cluster_with_as_many_points_is_noticed_too(place: Place) -> 
     with place.reader() as reader:
         with pytest.raises(IndexCorrupt, match="lacks the last change"):
             told(reader)
-        place.writer().close()
+        place.describe_writer().close()
         assert told(reader) == expected
 
 
 def test_an_empty_cluster_is_filled_from_postgres(place: Place) -> None:
-    with place.writer() as writer:
+    with place.describe_writer() as writer:
         put(writer, CATS, SHIPS)
         expected = told(writer)
     place.qdrant.kill()
@@ -139,21 +144,21 @@ def test_an_empty_cluster_is_filled_from_postgres(place: Place) -> None:
     place.qdrant.start()
     with place.reader() as reader, pytest.raises(IndexCorrupt, match="lacks 3 of 3 chunks"):
         told(reader)
-    with place.writer() as writer:
+    with place.describe_writer() as writer:
         assert told(writer) == expected
-        assert writer.findings() == []
+        assert writer.list_findings() == []
 
 
 def test_all_is_made_anew_while_searches_go_on(place: Place) -> None:
-    with place.writer() as writer, place.reader() as reader:
+    with place.describe_writer() as writer, place.reader() as reader:
         put(writer, CATS, SHIPS)
         expected, points = told(writer), place.points()
-        writer.remake_legs()
+        writer.rebuild_backend()
         assert (told(reader), place.points()) == (expected, points)
 
 
 def test_where_qdrant_is_away_that_is_told_and_nothing_is_acknowledged(place: Place) -> None:
-    with place.writer() as writer, place.reader() as reader:
+    with place.describe_writer() as writer, place.reader() as reader:
         put(writer, CATS)
         expected = told(reader)
         place.qdrant.kill()
@@ -161,7 +166,7 @@ def test_where_qdrant_is_away_that_is_told_and_nothing_is_acknowledged(place: Pl
             lambda: reader.keyword_search("cats", k=1),
             lambda: reader.vector_search(axis(1), k=1),
             lambda: put(writer, SHIPS),
-            place.writer,
+            place.describe_writer,
         )
         for asked in asking:
             with pytest.raises(
@@ -169,7 +174,7 @@ def test_where_qdrant_is_away_that_is_told_and_nothing_is_acknowledged(place: Pl
             ) as error:
                 asked()
             assert (error.value.exit_code, "\n" in str(error.value)) == (5, False)
-        assert [each.id for each in reader.documents()] == ["cats"]
+        assert [each.id for each in reader.list_documents()] == ["cats"]
         place.qdrant.start()
         assert told(reader) == expected
         put(writer, SHIPS)
@@ -177,7 +182,7 @@ def test_where_qdrant_is_away_that_is_told_and_nothing_is_acknowledged(place: Pl
 
 
 def test_what_died_before_it_was_committed_is_never_shown_and_goes(place: Place) -> None:
-    with place.writer(grace_s=0) as writer, place.reader() as reader:
+    with place.describe_writer(grace_s=0) as writer, place.reader() as reader:
         put(writer, CATS)
         points = place.points()
         with pytest.raises(ZeroDivisionError):
@@ -191,7 +196,7 @@ def test_what_died_before_it_was_committed_is_never_shown_and_goes(place: Place)
         put(writer, SHIPS)  # of another number: a late request for the old one meets nothing
         assert [each.chunk_id for each in reader.keyword_search("sail", k=5)] == ["ships#0"]
         expected = told(reader)
-        with writer._transaction() as store:
+        with writer._begin_transaction() as store:
             store.run("UPDATE fathom.leftovers SET until = clock_timestamp()")
         writer.optimize()
         assert told(reader) == expected
@@ -199,7 +204,7 @@ def test_what_died_before_it_was_committed_is_never_shown_and_goes(place: Place)
 
 
 def test_what_is_replaced_goes_once_nobody_reads_it(place: Place) -> None:
-    with place.writer(grace_s=0) as writer:
+    with place.describe_writer(grace_s=0) as writer:
         put(writer, CATS, SHIPS)
         writer.optimize()
         points = place.points()
@@ -214,10 +219,10 @@ def test_what_is_replaced_goes_once_nobody_reads_it(place: Place) -> None:
 
 
 def test_a_space_and_an_index_that_go_leave_no_point(place: Place) -> None:
-    with place.writer(grace_s=0) as writer:
+    with place.describe_writer(grace_s=0) as writer:
         put(writer, CATS)
     other = IDENTITY | {"embedder.model": "other"}
-    with rebuilding(place.address, other, [], place.legs(grace_s=0)) as (new, _before):
+    with rebuild(place.address, other, [], place.legs(grace_s=0)) as (new, _before):
         put(new, SHIPS)
     with open_writer(place.address, other, place.legs(grace_s=0)) as writer:
         writer.optimize()
@@ -227,7 +232,7 @@ def test_a_space_and_an_index_that_go_leave_no_point(place: Place) -> None:
 
 def test_weights_are_made_anew_once_documents_are_longer(place: Place) -> None:
     long = [entry(f"d{n}", [f"{'sea ' * n} and many words more {n}"], [[1]]) for n in range(1, 40)]
-    with place.writer() as writer, place.reader() as reader:
+    with place.describe_writer() as writer, place.reader() as reader:
         put(writer, entry("d0", ["sea"], [[1]]))
         put(writer, *long)
         before = reader.keyword_search("sea words", k=7)
@@ -236,7 +241,7 @@ def test_weights_are_made_anew_once_documents_are_longer(place: Place) -> None:
 
 
 def test_legs_that_an_index_was_not_made_with_are_refused(place: Place) -> None:
-    with place.writer() as writer:
+    with place.describe_writer() as writer:
         put(writer, CATS)
     bare: tuple[Asked, ...] = (
         lambda: open_reader(place.address),
@@ -245,7 +250,7 @@ def test_legs_that_an_index_was_not_made_with_are_refused(place: Place) -> None:
     for opened in bare:
         with pytest.raises(IndexMismatch, match=r"Qdrant searches this index; add \+qdrant"):
             opened()
-    plain = place.address.of_workspace("plain")
+    plain = place.address.switch_workspace("plain")
     open_writer(plain, IDENTITY).close()
     legged: tuple[Asked, ...] = (
         lambda: open_reader(plain, None, place.legs()),
@@ -259,11 +264,11 @@ def test_legs_that_an_index_was_not_made_with_are_refused(place: Place) -> None:
 def test_copied_there_and_back_everything_is_the_same(place: Place, tmp_path: Path) -> None:
     with write_embedded(tmp_path / "one", IDENTITY) as writer:
         put(writer, CATS, SHIPS)
-    with open_embedded(tmp_path / "one") as one, place.writer() as there:
-        assert copy(one, there).content == one.status().content
+    with open_embedded(tmp_path / "one") as one, place.describe_writer() as there:
+        assert copy_index(one, there).content == one.status().content
         assert there.vector_search(axis(1), k=3) == one.vector_search(axis(1), k=3)
         with write_embedded(tmp_path / "two", IDENTITY) as back:
-            assert copy(there, back).content == one.status().content
+            assert copy_index(there, back).content == one.status().content
 
 
 def test_an_engine_answers_and_tells_where_qdrant_is_away(
@@ -272,7 +277,7 @@ def test_an_engine_answers_and_tells_where_qdrant_is_away(
     monkeypatch.setattr("fathom.index.qdrant.client.RetryPolicy", lambda: QUICK)
     (tmp_path / "a.md").write_text("# Leave\n\nThe notice period is three months.\n")
     (tmp_path / "b.md").write_text("# Pay\n\nPay comes on the last day of the month.\n")
-    url = f"{in_workspace(postgres.shared, 'away')}+qdrant:{place.qdrant.url}"
+    url = f"{switch_workspace(postgres.shared, 'away')}+qdrant:{place.qdrant.url}"
     question = "How long is the notice period?"
     with Engine.open(url, {"index.directory": str(tmp_path / "side")}) as engine:
         assert engine.ingest(tmp_path / "a.md").new == 1
@@ -286,11 +291,11 @@ def test_an_engine_answers_and_tells_where_qdrant_is_away(
         for ask in asked:
             with pytest.raises(RunError, match=r"Qdrant at http://127.* cannot be reached"):
                 ask()
-        assert "cannot be reached" in _index(engine, fix=True)[0].detail
+        assert "cannot be reached" in _check_index(engine, fix=True)[0].detail
         place.qdrant.start()
         assert "three months" in engine.ask(question).answer
         assert engine.status().documents == 1
-        assert _index(engine, fix=True)[0].ok
+        assert _check_index(engine, fix=True)[0].ok
 
 
 @pytest.mark.slow
@@ -299,13 +304,13 @@ def test_twenty_workspaces_of_one_cluster_see_nothing_of_each_other(place: Place
     names = [f"t{number}" for number in range(20)]
     for name in names:
         own = [entry(f"{name}d{n}", [f"word{name}x{n} shared"], [[1]]) for n in range(25)]
-        with open_writer(place.address.of_workspace(name), IDENTITY, place.legs()) as writer:
+        with open_writer(place.address.switch_workspace(name), IDENTITY, place.legs()) as writer:
             put(writer, *own)
     every = " ".join(f"word{name}x{n}" for name in names for n in range(25)) + " shared"
     leaks = probes = 0
     for name in names:
         own_ids = {f"{name}d{n}#0" for n in range(25)}
-        with open_reader(place.address.of_workspace(name), None, place.legs()) as reader:
+        with open_reader(place.address.switch_workspace(name), None, place.legs()) as reader:
             worded = [match.chunk_id for match in reader.keyword_search(every, k=500)]
             near = [match.chunk_id for match in reader.vector_search(axis(1), k=500)]
         assert set(worded) == set(near) == own_ids
@@ -317,17 +322,20 @@ def test_twenty_workspaces_of_one_cluster_see_nothing_of_each_other(place: Place
 def test_a_url_names_both_and_shows_no_secret(tmp_path: Path, monkeypatch: Any) -> None:
     monkeypatch.setenv("QDRANT_KEY", "s3cret")
     url = "postgresql://ada:hidden@db/notes?workspace=hr+qdrant:https://q:6333/notes?shards=6"
-    index = index_at(url, tmp_path, qdrant_key_env="QDRANT_KEY")
+    index = locate_index(url, tmp_path, qdrant_key_env="QDRANT_KEY")
     assert isinstance(index, PostgresIndex)
     assert index.qdrant is not None
     assert (index.qdrant.collection, index.qdrant.shards) == ("notes", 6)
     assert str(index) == "postgresql://ada@db/notes?workspace=hr+qdrant:https://q:6333/notes"
     assert not any(secret in repr(index) for secret in ("hidden", "s3cret"))
-    other = in_workspace(url, "it")
-    assert (Address.of(other).workspace, Address.of(other).legs) == ("it", Address.of(url).legs)
+    other = switch_workspace(url, "it")
+    assert (Address.from_url(other).workspace, Address.from_url(other).backend_url) == (
+        "it",
+        Address.from_url(url).backend_url,
+    )
     # What is kept beside it here stays where it is when the cluster moves.
     moved = url.replace("q:6333", "r:6333")
-    assert side_directory(url, tmp_path) == side_directory(moved, tmp_path)
+    assert locate_side_directory(url, tmp_path) == locate_side_directory(moved, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -340,13 +348,15 @@ def test_a_url_names_both_and_shows_no_secret(tmp_path: Path, monkeypatch: Any) 
 )
 def test_a_malformed_address_of_qdrant_is_refused(url: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=message) as caught:
-        index_at(url, tmp_path)
+        locate_index(url, tmp_path)
     assert "hidden" not in str(caught.value)
 
 
 def test_offline_asks_no_cluster(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="offline"):
-        index_at("postgresql://localhost/n+qdrant:http://127.0.0.1:6333", tmp_path, offline=True)
+        locate_index(
+            "postgresql://localhost/n+qdrant:http://127.0.0.1:6333", tmp_path, offline=True
+        )
 
 
 def half_put(writer: PostgresWriter) -> None:
@@ -356,5 +366,5 @@ def half_put(writer: PostgresWriter) -> None:
         raise ZeroDivisionError
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fathom.index.postgres.writer._move", fail)
+        patch.setattr("fathom.index.postgres.writer._move_documents", fail)
         put(writer, SHIPS)

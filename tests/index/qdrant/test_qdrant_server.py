@@ -11,7 +11,7 @@ from tests.index.qdrant.conftest import unit_rows
 from tests.qdrant_server import EdgeServer
 
 from fathom.errors import RunError
-from fathom.index.qdrant.address import qdrant_address
+from fathom.index.qdrant.address import parse_qdrant_address
 from fathom.index.qdrant.client import QdrantClient
 from fathom.index.qdrant.collection import TenantPoints
 from fathom.index.qdrant.searches import QdrantVectors
@@ -25,7 +25,7 @@ def killed_while_writing(server: EdgeServer, wait_s: float, first: int) -> tuple
     """Write from a number on until the server is dead; up to where it acknowledged, and asked."""
     acknowledged = asked = first
     timer = threading.Timer(wait_s, server.kill)
-    with QdrantClient(qdrant_address(server.url), policy=RetryPolicy(tries=1)) as client:
+    with QdrantClient(parse_qdrant_address(server.url), policy=RetryPolicy(tries=1)) as client:
         near = QdrantVectors(TenantPoints(client, TENANT, 8))
         rows = unit_rows(BATCH, 8, first)
         timer.start()
@@ -42,21 +42,21 @@ def killed_while_writing(server: EdgeServer, wait_s: float, first: int) -> tuple
 def survives(server: EdgeServer, kills: int) -> int:
     """Kill the server so often; how many points were acknowledged, and are there once each."""
     chance, written = random.Random(7), 0
-    with QdrantClient(qdrant_address(server.url)) as client:
-        TenantPoints(client, TENANT, 8).make()
+    with QdrantClient(parse_qdrant_address(server.url)) as client:
+        TenantPoints(client, TENANT, 8).create_collection()
     for _ in range(kills):
         acknowledged, asked = killed_while_writing(server, chance.uniform(0.0, 0.25), written)
         server.start()
-        with QdrantClient(qdrant_address(server.url)) as client:
+        with QdrantClient(parse_qdrant_address(server.url)) as client:
             points = TenantPoints(client, TENANT, 8)
-            held = list(points.chunks())
+            held = list(points.iterate_chunks())
             assert len(held) == len(set(held)) == points.count()
             assert set(range(acknowledged)) <= set(held) <= set(range(asked))
             # Whoever was not told writes it again; that doubles nothing.
             missing = [*range(acknowledged, asked)]
             rows = unit_rows(len(missing), 8, 1)
             QdrantVectors(points).put(zip(missing, missing, rows, strict=True))
-            assert sorted(points.chunks()) == list(range(asked))
+            assert sorted(points.iterate_chunks()) == list(range(asked))
         written = asked
     return written
 

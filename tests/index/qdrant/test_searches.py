@@ -13,13 +13,20 @@ from tests.index.qdrant.conftest import unit_rows
 from tests.qdrant_server import QUICK, EdgeServer
 
 from fathom.errors import IndexMismatch
-from fathom.index.bm25 import Statistics, norms, quantised, query_weights
-from fathom.index.embedded.keyword import Entered, KeywordLeg
-from fathom.index.filters import Allowed, Numbers
-from fathom.index.qdrant.address import QdrantAddress, qdrant_address
+from fathom.index.bm25 import Statistics, compute_norms, compute_query_weights, quantise_lengths
+from fathom.index.embedded.keyword import KeywordEntry, KeywordIndex
+from fathom.index.filters import Numbers, SearchScope
+from fathom.index.qdrant.address import QdrantAddress, parse_qdrant_address
 from fathom.index.qdrant.client import QdrantClient
-from fathom.index.qdrant.collection import TenantPoints, Unmarked
-from fathom.index.qdrant.searches import Exact, Floats, QdrantVectors, QdrantWords, Scope, Scored
+from fathom.index.qdrant.collection import MissingMarkError, TenantPoints
+from fathom.index.qdrant.searches import (
+    Floats,
+    QdrantScope,
+    QdrantVectors,
+    QdrantWords,
+    ScoredChunks,
+    ScoreExactly,
+)
 
 WORDS = [f"w{number}" for number in range(200)]
 Texts = list[list[str]]
@@ -41,20 +48,20 @@ def entered(some: Texts) -> list[tuple[int, int, dict[int, int]]]:
     ]
 
 
-def everything(count: int) -> Scope:
-    return Scope(chunks=count)
+def everything(count: int) -> QdrantScope:
+    return QdrantScope(chunks=count)
 
 
 def of_texts(
     some: Texts, query: dict[int, float], average: float, listed: Listed = lambda _: True
-) -> Exact:
+) -> ScoreExactly:
     """What a truth that has these texts, or of them the listed ones, makes of candidates."""
     counts = {number: terms for number, _, terms in entered(some)}
 
     def exact(numbers: Numbers) -> tuple[Numbers, Floats]:
         kept = np.array([n for n in numbers if n in counts and listed(int(n))], dtype=np.int64)
         lengths = np.array([sum(counts[int(n)].values()) for n in kept], dtype=np.int64)
-        against, scores = norms(quantised(lengths), average), np.zeros(len(kept))
+        against, scores = compute_norms(quantise_lengths(lengths), average), np.zeros(len(kept))
         for term, weight in query.items():
             held = np.array([counts[int(n)].get(term, 0) for n in kept])
             scores += weight * held / (held + against)
@@ -63,7 +70,7 @@ def of_texts(
     return exact
 
 
-def found_by(words: QdrantWords, query: dict[str, int], some: Texts, k: int) -> Scored:
+def found_by(words: QdrantWords, query: dict[str, int], some: Texts, k: int) -> ScoredChunks:
     weights, average = weighted(query, some)
     exact = of_texts(some, weights, average)
     return words.search(weights, average, exact, k=k, scope=everything(len(some)))
@@ -72,19 +79,19 @@ def found_by(words: QdrantWords, query: dict[str, int], some: Texts, k: int) -> 
 def weighted(query: dict[str, int], some: Texts) -> tuple[dict[int, float], float]:
     frequencies = {term: sum(term in text for text in some) for term in query}
     statistics = Statistics(len(some), sum(map(len, some)), frequencies)
-    weights = query_weights(query, statistics)
-    return {WORDS.index(term): weight for term, weight in weights.items()}, statistics.average
+    weights = compute_query_weights(query, statistics)
+    return {WORDS.index(term): weight for term, weight in weights.items()}, statistics.mean_length
 
 
 def points(client: QdrantClient, dimension: int | None = None) -> TenantPoints:
     made = TenantPoints(client, uuid.uuid4(), dimension)
-    made.make()
+    made.create_collection()
     return made
 
 
-def leg(some: Texts) -> KeywordLeg:
-    made = KeywordLeg(None, create=True)
-    made.apply((Entered(n, n // 4, terms) for n, terms in enumerate(some)), [], "x.1")
+def leg(some: Texts) -> KeywordIndex:
+    made = KeywordIndex(None, create=True)
+    made.apply((KeywordEntry(n, n // 4, terms) for n, terms in enumerate(some)), [], "x.1")
     return made
 
 
@@ -118,13 +125,15 @@ def test_several_shards_rank_as_one(edge_server: Start) -> None:
     some, vectors = texts(500, 2), unit_rows(500, 8, 2)
     results = []
     for shards in (1, 4):
-        with QdrantClient(qdrant_address(edge_server(shards=shards).url), policy=QUICK) as client:
+        with QdrantClient(
+            parse_qdrant_address(edge_server(shards=shards).url), policy=QUICK
+        ) as client:
             tenant = points(client)
             words, near = QdrantWords(tenant, 50.0), QdrantVectors(points(client, 8))
             words.put(entered(some))
             near.put((n, n // 4, row) for n, row in enumerate(vectors))
             assert tenant.count() == 500
-            assert sorted(tenant.chunks()) == list(range(500))
+            assert sorted(tenant.iterate_chunks()) == list(range(500))
             found = [found_by(words, query, some, 10) for query in queries(25)]
             close = near.search(
                 vectors[7].astype(np.float32),
@@ -136,7 +145,7 @@ def test_several_shards_rank_as_one(edge_server: Start) -> None:
     assert results[0] == results[1]
 
 
-def exact_cosines(vectors: NDArray[np.float16], query: int) -> Exact:
+def exact_cosines(vectors: NDArray[np.float16], query: int) -> ScoreExactly:
     rows = vectors.astype(np.float64)
     return lambda numbers: (numbers, (rows[numbers] * rows[query]).sum(axis=1))
 
@@ -168,16 +177,16 @@ def test_only_documents_in_scope(client: QdrantClient, monkeypatch: pytest.Monke
     words = QdrantWords(points(client), 50.0)
     words.put(entered(some))
     inside = np.array([*range(12, 16), *range(36, 40)])
-    scope = Scope(chunks=200, allowed=Allowed(inside, np.array([3, 9])))
+    scope = QdrantScope(chunks=200, allowed=SearchScope(inside, np.array([3, 9])))
     weights, average = weighted({"w0": 1}, some)
     exact = of_texts(some, weights, average)
     held = [n for n in inside if "w0" in some[n]]
     assert sorted(n for n, _ in words.search(weights, average, exact, k=9, scope=scope)) == held
     # Too many to be named are dropped here.
-    monkeypatch.setattr("fathom.index.qdrant.searches.FEW_DOCUMENTS", 1)
+    monkeypatch.setattr("fathom.index.qdrant.searches.MAX_NAMED_DOCUMENTS", 1)
     assert sorted(n for n, _ in words.search(weights, average, exact, k=9, scope=scope)) == held
-    none = Allowed(np.array([], dtype=np.int64), np.array([], dtype=np.int64))
-    empty = Scope(chunks=200, allowed=none)
+    none = SearchScope(np.array([], dtype=np.int64), np.array([], dtype=np.int64))
+    empty = QdrantScope(chunks=200, allowed=none)
     assert words.search(weights, average, exact, k=9, scope=empty) == []
 
 
@@ -185,17 +194,17 @@ def test_what_was_restored_from_before_a_mark_gives_nothing(client: QdrantClient
     tenant = points(client)
     words = QdrantWords(tenant, 3.0)
     words.put([(1, 1, {4: 1})])
-    tenant.mark(1)
-    assert [one.chunk for one in tenant.worded({4: 1.0}, 3, None, 1)] == [1]
-    tenant.mark(2)
-    tenant.unmark(2)
-    assert (tenant.is_marked(1), tenant.is_marked(2), tenant.count()) == (False, True, 1)
-    with pytest.raises(Unmarked):
-        tenant.worded({4: 1.0}, 3, None, 1)
-    with pytest.raises(Unmarked):
-        words.search({4: 1.0}, 3.0, of_texts([], {}, 3.0), k=1, scope=Scope(chunks=1, mark=3))
+    tenant.store_mark(1)
+    assert [one.chunk for one in tenant.search_words({4: 1.0}, 3, None, 1)] == [1]
+    tenant.store_mark(2)
+    tenant.delete_other_marks(2)
+    assert (tenant.has_mark(1), tenant.has_mark(2), tenant.count()) == (False, True, 1)
+    with pytest.raises(MissingMarkError):
+        tenant.search_words({4: 1.0}, 3, None, 1)
+    with pytest.raises(MissingMarkError):
+        words.search({4: 1.0}, 3.0, of_texts([], {}, 3.0), k=1, scope=QdrantScope(chunks=1, mark=3))
     tenant.clear()
-    assert not tenant.is_marked(2)
+    assert not tenant.has_mark(2)
 
 
 def test_twice_is_once_and_replaced_is_replaced(client: QdrantClient) -> None:
@@ -204,8 +213,8 @@ def test_twice_is_once_and_replaced_is_replaced(client: QdrantClient) -> None:
     for terms in ({1: 1}, {1: 1}, {2: 4}):
         words.put([(5, 1, terms)])
     assert tenant.count() == 1
-    assert tenant.worded({1: 1.0}, 9, None) == []
-    assert [one.chunk for one in tenant.worded({2: 1.0}, 9, None)] == [5]
+    assert tenant.search_words({1: 1.0}, 9, None) == []
+    assert [one.chunk for one in tenant.search_words({2: 1.0}, 9, None)] == [5]
     tenant.remove([5, 6])
     tenant.remove([5])
     assert tenant.count() == 0
@@ -216,7 +225,7 @@ def test_a_chunk_without_words_is_counted_and_never_found(client: QdrantClient) 
     words = QdrantWords(tenant, 3.0)
     words.put([(1, 1, {}), (2, 1, {4: 1})])
     assert tenant.count() == 2
-    assert [one.chunk for one in tenant.worded({4: 1.0}, 9, None)] == [2]
+    assert [one.chunk for one in tenant.search_words({4: 1.0}, 9, None)] == [2]
 
 
 def test_twenty_tenants_see_nothing_of_each_other(client: QdrantClient) -> None:
@@ -231,8 +240,8 @@ def test_twenty_tenants_see_nothing_of_each_other(client: QdrantClient) -> None:
     for place, (own, near) in enumerate(tenants):
         inside = range(place * 25, place * 25 + 25)
         batch = {0: 0.1} | {1 + n: 1.0 for n in range(500)}
-        found = [*own.worded(batch, 500, None)]
-        found += near.nearest(rows[place].astype(np.float32), 500, None, exact=True)
+        found = [*own.search_words(batch, 500, None)]
+        found += near.search_vectors(rows[place].astype(np.float32), 500, None, exact=True)
         probes += 500
         leaks += sum(one.chunk not in inside for one in found)
         assert len(found) == 50
@@ -254,10 +263,10 @@ def test_a_collection_of_another_make_is_refused(
 
 def test_no_collection_is_an_empty_one(client: QdrantClient) -> None:
     none = TenantPoints(client, uuid.uuid4(), None)
-    assert (none.count(), list(none.chunks()), none.is_there()) == (0, [], False)
+    assert (none.count(), list(none.iterate_chunks()), none.exists()) == (0, [], False)
     none.clear()
-    assert none.worded({1: 1.0}, 1, None) == []
-    assert not none.is_marked(1)
+    assert none.search_words({1: 1.0}, 1, None) == []
+    assert not none.has_mark(1)
 
 
 def test_requests_are_of_the_official_schema(
@@ -291,12 +300,12 @@ def test_requests_are_of_the_official_schema(
         words, near = points(client), points(client, 8)
         QdrantWords(words, 1.0).put([(1, 1, {1: 1})])
         QdrantVectors(near).put([(1, 1, unit_rows(1, 8, 1)[0])])
-        words.worded({1: 1.0}, 3, [1])
-        near.nearest(np.ones(8, dtype=np.float32), 3, None, exact=False)
-        assert (words.count(), list(near.chunks())) == (1, [1])
-        near.mark(1)
-        assert near.nearest(np.ones(8, dtype=np.float32), 3, None, exact=True, mark=1)
-        assert near.is_marked(1)
-        near.unmark(2)
+        words.search_words({1: 1.0}, 3, [1])
+        near.search_vectors(np.ones(8, dtype=np.float32), 3, None, exact=False)
+        assert (words.count(), list(near.iterate_chunks())) == (1, [1])
+        near.store_mark(1)
+        assert near.search_vectors(np.ones(8, dtype=np.float32), 3, None, exact=True, mark=1)
+        assert near.has_mark(1)
+        near.delete_other_marks(2)
         near.remove([1])
     assert seen == set(shapes)

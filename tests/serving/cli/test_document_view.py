@@ -10,7 +10,7 @@ import pytest
 from tests.making import engine_at
 
 from fathom.errors import UsageError
-from fathom.serving.cli.document_view import opened_json, opened_text, place_of
+from fathom.serving.cli.document_view import format_place_view, parse_place, serialize_place
 from fathom.types import Block, Document, Span
 
 TEXT = "\n".join(f"line {n} of it" for n in range(1, 31))
@@ -26,7 +26,7 @@ QUOTE = Span(TEXT.index("15 of"), TEXT.index("16 of it"))
 
 @pytest.mark.parametrize(("at", "text"), [("15", "line 15 of it"), ("0-6", "line 1")])
 def test_a_line_or_characters(at: str, text: str) -> None:
-    assert place_of(DOCUMENT, at).cut(TEXT) == text
+    assert parse_place(DOCUMENT, at).cut(TEXT) == text
 
 
 @pytest.mark.parametrize(
@@ -42,11 +42,11 @@ def test_a_line_or_characters(at: str, text: str) -> None:
 )
 def test_other_places_are_refused_in_one_line(at: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        place_of(DOCUMENT, at)
+        parse_place(DOCUMENT, at)
 
 
 def test_ten_lines_around_with_the_place_marked() -> None:
-    shown = opened_text(DOCUMENT, QUOTE, styled=False).split("\n")
+    shown = format_place_view(DOCUMENT, QUOTE, styled=False).split("\n")
     assert shown[:3] == ["It", "/c/it.pdf, page 4, Part I", ""]
     assert shown[3:] == [
         f"{'>' if n in {15, 16} else ' '} {n:>2}  line {n} of it" for n in range(5, 27)
@@ -54,7 +54,7 @@ def test_ten_lines_around_with_the_place_marked() -> None:
 
 
 def test_a_terminal_gets_colour_and_a_link() -> None:
-    shown = opened_text(DOCUMENT, QUOTE, styled=True)
+    shown = format_place_view(DOCUMENT, QUOTE, styled=True)
     assert "> 15  line \x1b[30;43m15 of it\x1b[0m\n> 16  \x1b[30;43mline \x1b[0m16 of it\n" in shown
     assert "\x1b]8;;file:///c/it.pdf\x1b\\/c/it.pdf\x1b]8;;\x1b\\, page 4" in shown
 
@@ -62,14 +62,14 @@ def test_a_terminal_gets_colour_and_a_link() -> None:
 def test_a_document_s_own_commands_do_not_reach_the_terminal() -> None:
     hostile = Document(id="d1", text="a\x1b[2Jb", path="/c/\x1b[1m.txt", title="\x07")
     for styled in (True, False):
-        shown = opened_text(hostile, Span(0, 3), styled=styled)
+        shown = format_place_view(hostile, Span(0, 3), styled=styled)
         assert "\x1b[2J" not in shown
         assert "\x1b[1m" not in shown
         assert "\x07" not in shown
 
 
 def test_json_names_the_place() -> None:
-    assert opened_json(DOCUMENT, QUOTE) == {
+    assert serialize_place(DOCUMENT, QUOTE) == {
         "path": "/c/it.pdf",
         "title": "It",
         "section": "Part I",

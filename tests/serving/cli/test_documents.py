@@ -12,8 +12,8 @@ from tests.test_library import LARGE, SMALL, engine_with
 from fathom.engine import Engine
 from fathom.index.base import SpaceStatus
 from fathom.serving.cli.doctor import diagnose
-from fathom.serving.cli.documents import vectors_drop, vectors_list
-from fathom.serving.cli.output import space_text
+from fathom.serving.cli.documents import drop_vectors, list_vectors
+from fathom.serving.cli.output import format_space
 
 Captured = pytest.CaptureFixture[str]
 
@@ -23,11 +23,11 @@ def test_they_are_listed_and_dropped(tmp_path: Path, capsys: Captured) -> None:
     with served(Embeds()) as server, engine_with(folder, server, SMALL, LARGE) as engine:
         engine.ingest()
     index = str(folder / "index")
-    vectors_list(str(index))
+    list_vectors(str(index))
     told = capsys.readouterr().out
-    vectors_drop(SMALL, index)
+    drop_vectors(SMALL, index)
     dropped = capsys.readouterr().out
-    vectors_list(index, as_json=True)
+    list_vectors(index, as_json=True)
 
     assert f"{SMALL}: all 1 chunks, 32 numbers each" in told
     assert dropped == f"vectors of {SMALL} dropped\n"
@@ -36,7 +36,7 @@ def test_they_are_listed_and_dropped(tmp_path: Path, capsys: Captured) -> None:
 
 
 def test_without_any_the_list_says_so(tmp_path: Path, capsys: Captured) -> None:
-    vectors_list(str(ingested(tmp_path) / "index"))
+    list_vectors(str(ingested(tmp_path) / "index"))
 
     assert capsys.readouterr().out == "no vectors besides those of models.embedder\n"
 
@@ -44,7 +44,7 @@ def test_without_any_the_list_says_so(tmp_path: Path, capsys: Captured) -> None:
 def test_one_that_lacks_vectors_says_how_to_get_them() -> None:
     space = SpaceStatus(name="e5", identity={}, dimension=384, chunks=2)
 
-    assert space_text(space, 5) == "e5: 2 of 5 chunks; `fathom ingest` makes the rest"
+    assert format_space(space, 5) == "e5: 2 of 5 chunks; `fathom ingest` makes the rest"
 
 
 def test_the_doctor_asks_each_of_them(tmp_path: Path) -> None:

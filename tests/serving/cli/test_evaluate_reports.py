@@ -11,7 +11,7 @@ from tests.serving.cli.test_evaluate import QUESTION, SURE, toy
 
 from fathom.evaluation.gate import Baseline, compare_with_baseline
 from fathom.evaluation.harness import Evaluation
-from fathom.serving.cli.evaluate import exit_code
+from fathom.serving.cli.evaluate import choose_exit_code
 
 __all__ = ["run", "toy"]
 
@@ -116,7 +116,7 @@ def test_the_code_tells_a_fall_from_a_breakdown() -> None:
     wrong = [record(f"q{n}", short_answer="5", answer="5") for n in range(30)]
     broken = [failed(f"q{n}") for n in range(30)]
     codes = [
-        exit_code(
+        choose_exit_code(
             Evaluation(answered=[now], verdict=compare_with_baseline(Baseline.of([good]), [now]))
         )
         for now in (good, wrong, broken)
@@ -135,7 +135,7 @@ def test_the_verdict_is_in_tables_and_json() -> None:
 
 def test_nothing_to_show_is_nothing() -> None:
     assert Evaluation().to_markdown() == ""
-    assert exit_code(Evaluation()) == 0
+    assert choose_exit_code(Evaluation()) == 0
 
 
 def test_parts_are_tables_of_rankings_and_of_answers() -> None:

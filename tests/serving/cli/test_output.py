@@ -6,9 +6,9 @@ from dataclasses import replace
 import pytest
 
 from fathom.serving.cli.output import (
-    answer_text,
-    citation_links,
-    hits_text,
+    format_answer,
+    format_hits,
+    link_citations,
     show,
     show_json,
 )
@@ -51,7 +51,7 @@ PLACE = Place(path="/c/fees.pdf", title="Fees", section="Moorings", page=2, line
 
 
 def test_an_answer_shows_its_quotes_on_a_line_each() -> None:
-    assert answer_text(ANSWER).splitlines() == [
+    assert format_answer(ANSWER).splitlines() == [
         "It costs 4 [1]",
         "",
         '  [1] Fees > Moorings, slide 2 (/c/fees.pptx:7): "It costs 4"',
@@ -60,20 +60,20 @@ def test_an_answer_shows_its_quotes_on_a_line_each() -> None:
 
 
 def test_the_short_answer_comes_first_where_it_says_less() -> None:
-    shown = answer_text(replace(ANSWER, short_answer="4")).splitlines()
+    shown = format_answer(replace(ANSWER, short_answer="4")).splitlines()
     assert shown[:3] == ["4", "", "It costs 4 [1]"]
     for said in ("It costs 4", "It costs 4."):
-        assert answer_text(replace(ANSWER, short_answer=said)).startswith("It costs 4 [1]\n")
+        assert format_answer(replace(ANSWER, short_answer=said)).startswith("It costs 4 [1]\n")
 
 
 def test_a_partial_list_says_so() -> None:
     partial = replace(ANSWER, stop_reason="partial_list")
-    assert "Only a part: the documents found give fewer" in answer_text(partial)
-    assert "Only a part" not in answer_text(ANSWER)
+    assert "Only a part: the documents found give fewer" in format_answer(partial)
+    assert "Only a part" not in format_answer(ANSWER)
 
 
 def test_yes_or_no_comes_first() -> None:
-    shown = answer_text(replace(ANSWER, short_answer="no")).splitlines()
+    shown = format_answer(replace(ANSWER, short_answer="no")).splitlines()
     assert shown[:3] == ["no", "", "It costs 4 [1]"]
 
 
@@ -85,7 +85,7 @@ def test_who_disagrees_is_shown_with_what_each_says() -> None:
         citations=(CITATION, other),
         conflicts=(Conflict(answer="5", citations=(2,)),),
     )
-    assert answer_text(answer).splitlines()[:7] == [
+    assert format_answer(answer).splitlines()[:7] == [
         "4",
         "",
         "The documents give different answers:",
@@ -97,17 +97,17 @@ def test_who_disagrees_is_shown_with_what_each_says() -> None:
 
 
 def test_warnings_are_shown_below_the_citations() -> None:
-    shown = answer_text(replace(ANSWER, warnings=("[1] a.md: changed since it was read",)))
+    shown = format_answer(replace(ANSWER, warnings=("[1] a.md: changed since it was read",)))
     assert shown.splitlines()[-1] == "  warning: [1] a.md: changed since it was read"
 
 
 def test_the_time_shown_is_what_the_user_waited() -> None:
-    assert "confidence 0.90, 1.61 s" in answer_text(ANSWER, seconds=1.614)
+    assert "confidence 0.90, 1.61 s" in format_answer(ANSWER, seconds=1.614)
 
 
 def test_what_comes_from_the_web_says_so() -> None:
     page = replace(CITATION, document="web:https://a.example", page=None, source="web")
-    shown = answer_text(replace(ANSWER, citations=(page,)))
+    shown = format_answer(replace(ANSWER, citations=(page,)))
     assert '  [1] Fees (web:https://a.example, from the web): "It costs 4"' in shown
 
 
@@ -161,34 +161,34 @@ def test_answer_json_has_the_contract_s_keys(capsys: pytest.CaptureFixture[str])
 def test_paths_are_clickable_in_a_terminal_and_nowhere_else(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    show(answer_text(ANSWER), citation_links(ANSWER))
+    show(format_answer(ANSWER), link_citations(ANSWER))
     assert "\x1b" not in capsys.readouterr().out
     monkeypatch.setattr("sys.stdout.isatty", lambda: True)
     monkeypatch.setenv("TERM", "xterm")
-    show(answer_text(ANSWER), citation_links(ANSWER))
+    show(format_answer(ANSWER), link_citations(ANSWER))
     link = "(\x1b]8;;file:///c/fees.pptx\x1b\\/c/fees.pptx\x1b]8;;\x1b\\:7)"
     assert link in capsys.readouterr().out
     monkeypatch.setenv("TERM", "dumb")
-    show(answer_text(ANSWER), citation_links(ANSWER))
+    show(format_answer(ANSWER), link_citations(ANSWER))
     assert "\x1b" not in capsys.readouterr().out
 
 
 def test_hits_say_where_they_stand() -> None:
-    shown = hits_text([HIT], [PLACE])
+    shown = format_hits([HIT], [PLACE])
     assert shown.splitlines()[0] == "  1. Fees > Moorings, page 2 (/c/fees.pdf:7)  (0.5000, d1#0)"
 
 
 def test_nothing_found_is_said() -> None:
-    assert hits_text([], []) == "nothing found"
+    assert format_hits([], []) == "nothing found"
 
 
 def test_a_failed_answer_says_what_broke() -> None:
     failed = replace(ANSWER, status="failed", answer="", citations=(), stop_reason="m is down")
-    assert answer_text(failed).splitlines()[0] == "No answer: m is down"
+    assert format_answer(failed).splitlines()[0] == "No answer: m is down"
 
 
 def test_calls_and_their_cost_are_shown() -> None:
     spent = Usage(llm_calls=2, prompt_tokens=10, completion_tokens=5, cost_usd=None)
-    assert "2 calls, 15 tokens, cost unknown" in answer_text(replace(ANSWER, usage=spent))
+    assert "2 calls, 15 tokens, cost unknown" in format_answer(replace(ANSWER, usage=spent))
     priced = replace(ANSWER, usage=replace(spent, cost_usd=0.25), trace_id="0123456789abcdef")
-    assert "15 tokens, 0.250000 USD\n  trace 0123456789ab" in answer_text(priced)
+    assert "15 tokens, 0.250000 USD\n  trace 0123456789ab" in format_answer(priced)

@@ -1,7 +1,7 @@
 import subprocess
 import sys
 
-from fathom.serving.cli.output import seconds_running
+from fathom.serving.cli.output import measure_running_seconds
 
 
 def test_the_time_before_the_first_import_counts() -> None:
@@ -16,5 +16,5 @@ def test_the_time_before_the_first_import_counts() -> None:
 
 
 def test_it_grows() -> None:
-    first = seconds_running()
-    assert seconds_running() >= first > 0
+    first = measure_running_seconds()
+    assert measure_running_seconds() >= first > 0

@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from fathom.serving.cli.progress import show_count, steps_shown
+from fathom.serving.cli.progress import make_step_listener, show_count
 
 
 class Terminal(io.StringIO):
@@ -14,13 +14,13 @@ class Terminal(io.StringIO):
 def test_steps_are_shown_live_in_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
     err = io.StringIO()
     monkeypatch.setattr(sys, "stderr", err)
-    quiet = steps_shown()
+    quiet = make_step_listener()
     quiet.on_step("read", "done")
     assert (quiet.wants_text, err.getvalue()) == (False, "")
 
     err = Terminal()
     monkeypatch.setattr(sys, "stderr", err)
-    shown = steps_shown()
+    shown = make_step_listener()
     shown.on_step("read", "")
     shown.on_step("read", "confidence\n0.9\x1b[2J")
     shown.on_text("It costs 4.")
@@ -31,7 +31,7 @@ def test_steps_are_shown_live_in_a_terminal_only(monkeypatch: pytest.MonkeyPatch
 def test_a_step_that_is_repeated_has_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     err = Terminal()
     monkeypatch.setattr(sys, "stderr", err)
-    shown = steps_shown()
+    shown = make_step_listener()
     for news in ("", "43 hits", "", "10 hits", "", "9 hits"):
         shown.on_step("search", news)
     shown.on_step("read", "done")

@@ -2,9 +2,9 @@ import io
 
 from rich.console import Console
 
-from fathom.index.ingest_progress import Advance
+from fathom.index.ingest_progress import IngestState
 from fathom.index.ingest_report import FileReport, IngestReport
-from fathom.serving.cli.progress_bar import Board, Pace, duration, ingest_bar
+from fathom.serving.cli.progress_bar import Pace, ProgressBoard, format_duration, show_ingest_bar
 
 
 class Clock:
@@ -17,7 +17,7 @@ class Clock:
 def test_the_pace_is_that_of_the_last_seconds() -> None:
     clock = Clock()
     pace = Pace(clock)
-    assert (pace.rate, pace.left(10.0)) == (0.0, None)
+    assert (pace.rate, pace.estimate_seconds_left(10.0)) == (0.0, None)
     for _ in range(60):  # quick at first, as files that are known already are
         clock.now += 1
         pace.add((clock.now - 100) * 1000)
@@ -26,7 +26,7 @@ def test_the_pace_is_that_of_the_last_seconds() -> None:
         clock.now += 1
         pace.add(60_000 + second * 10)
     assert pace.rate == 10
-    assert pace.left(60_000 + 400 + 100) == 10
+    assert pace.estimate_seconds_left(60_000 + 400 + 100) == 10
 
 
 def test_who_stands_still_gets_slower() -> None:
@@ -34,21 +34,21 @@ def test_who_stands_still_gets_slower() -> None:
     pace = Pace(clock)
     clock.now += 10
     pace.add(100)
-    before = pace.left(200)
+    before = pace.estimate_seconds_left(200)
     clock.now += 10
-    after = pace.left(200)
+    after = pace.estimate_seconds_left(200)
     assert (before, after) == (10, 20)
-    assert pace.left(100) == 0
+    assert pace.estimate_seconds_left(100) == 0
 
 
-def advance(done: float, **values: object) -> Advance:
+def advance(done: float, **values: object) -> IngestState:
     known = {"files": 4, "bytes": 2_000_000, "place": "/docs/fees.pdf", "chunks": 50}
-    return Advance(done=done, **(known | values))  # type: ignore[arg-type]
+    return IngestState(done=done, **(known | values))  # type: ignore[arg-type]
 
 
 def test_the_lines_tell_how_far_how_fast_and_how_long() -> None:
     clock = Clock()
-    board = Board(clock)
+    board = ProgressBoard(clock)
     assert str(board) == "looking for files\n"
     clock.now += 10
     report = IngestReport(files=[FileReport("a", "ok", "")], failed=1)
@@ -64,7 +64,7 @@ def test_the_lines_tell_how_far_how_fast_and_how_long() -> None:
 
 def test_stored_chunks_that_get_vectors_have_a_bar_of_their_own() -> None:
     clock = Clock()
-    board = Board(clock)
+    board = ProgressBoard(clock)
     clock.now += 10
     known = {"stage": "embedding", "place": ""}
     board.update(IngestReport(), advance(2_000_000, vectors=10, lacking=40, **known))
@@ -75,18 +75,18 @@ def test_stored_chunks_that_get_vectors_have_a_bar_of_their_own() -> None:
 
 
 def test_a_file_s_name_cannot_fool_the_terminal() -> None:
-    board = Board(Clock())
+    board = ProgressBoard(Clock())
     board.update(IngestReport(), advance(0, place="/docs/\x1b[2Jx"))
     assert "\x1b" not in str(board)
 
 
 def test_the_lines_are_drawn_and_wiped_away() -> None:
     err = io.StringIO()
-    with ingest_bar(Console(file=err, force_terminal=True, width=80)) as update:
+    with show_ingest_bar(Console(file=err, force_terminal=True, width=80)) as update:
         update(IngestReport(), advance(1_000_000))
     assert "reading fees.pdf" in err.getvalue()
     assert err.getvalue().rstrip().endswith("\x1b[2K")
 
 
 def test_durations() -> None:
-    assert [duration(s) for s in (0, 9.6, 61, 3661)] == ["0:00", "0:10", "1:01", "1:01:01"]
+    assert [format_duration(s) for s in (0, 9.6, 61, 3661)] == ["0:00", "0:10", "1:01", "1:01:01"]

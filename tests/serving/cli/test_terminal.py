@@ -1,13 +1,13 @@
 """Nothing of a document reaches the terminal but letters."""
 
-from fathom.serving.cli.terminal import linked, plain
+from fathom.serving.cli.terminal import add_links, replace_controls
 
 
 def test_control_characters_of_documents_do_not_reach_the_terminal() -> None:
-    assert plain("a\x1b[2Jb\nc\td\x07\u202e") == "a\ufffd[2Jb\nc\td\ufffd\ufffd"
+    assert replace_controls("a\x1b[2Jb\nc\td\x07\u202e") == "a\ufffd[2Jb\nc\td\ufffd\ufffd"
 
 
 def test_a_link_brings_no_commands_of_a_document_to_the_terminal() -> None:
-    shown = linked("a\ufffdb", {"a\x1bb": "https://a.example/\x1b]8;;x"})
+    shown = add_links("a\ufffdb", {"a\x1bb": "https://a.example/\x1b]8;;x"})
     assert shown.count("\x1b") == 4  # those of the link itself
     assert "https://a.example/\ufffd]8;;x" in shown

@@ -13,7 +13,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from fathom import Engine
-from fathom.config import settings_of
+from fathom.config import parse_settings
 from fathom.index.engines import EmbeddedIndex
 from fathom.serving.http.app import create_app
 from fathom.serving.http.keys import Key, create_key_store
@@ -38,7 +38,7 @@ def settings_at(corpus: Path, folder: Path, **more: object) -> Settings:
     """Those of a copy of the index."""
     place = folder / "index"
     shutil.copytree(corpus, place)
-    return settings_of({"index.directory": str(place), "offline": True, **more})
+    return parse_settings({"index.directory": str(place), "offline": True, **more})
 
 
 @pytest.fixture(scope="session")

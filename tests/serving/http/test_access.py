@@ -15,7 +15,7 @@ from fastapi.testclient import TestClient
 from tests.serving.http.conftest import ADDRESS, KeyMaker
 from typer.testing import CliRunner
 
-from fathom.config import settings_of
+from fathom.config import parse_settings
 from fathom.errors import UsageError
 from fathom.index.engines import EmbeddedIndex
 from fathom.runs.ledger import Ledger
@@ -36,7 +36,7 @@ ASK = {"question": "Where is bitumen emulsion stored?"}
 @pytest.fixture
 def empty(tmp_path: Path) -> Iterator[TestClient]:
     """An application without documents."""
-    settings = settings_of({"index.directory": str(tmp_path / "index"), "offline": True})
+    settings = parse_settings({"index.directory": str(tmp_path / "index"), "offline": True})
     with TestClient(create_app(settings), base_url=ADDRESS) as client:
         yield client
 
@@ -189,7 +189,7 @@ def test_this_machine_is_answered_under_each_of_its_names(empty: TestClient, hos
 
 def test_names_that_are_allowed_are_answered(tmp_path: Path) -> None:
     given = {"serve.public_url": "https://ask.example.org", "serve.allowed_hosts": ["inner"]}
-    settings = settings_of({"index.directory": str(tmp_path / "i"), **given})
+    settings = parse_settings({"index.directory": str(tmp_path / "i"), **given})
     with TestClient(create_app(settings), base_url=ADDRESS) as client:
         for host, status in {"ask.example.org": 200, "inner:1": 200, "x": 421}.items():
             assert client.get("/healthz", headers={"Host": host}).status_code == status
@@ -211,7 +211,7 @@ def test_more_than_may_be_sent_is_refused_whether_its_length_is_told_or_not(
     tmp_path: Path, told: bool
 ) -> None:
     given = {"index.directory": str(tmp_path / "i"), "serve.body_mb": 1}
-    settings = settings_of(given, constants=True)
+    settings = parse_settings(given, constants=True)
     body = json.dumps({"question": "x" * 3_000_000}).encode()
     parts = iter([body[:1_000_000], body[1_000_000:]])
     with TestClient(create_app(settings), base_url=ADDRESS) as client:
@@ -229,7 +229,7 @@ def test_every_reply_lets_nothing_in_it_run(empty: TestClient) -> None:
 
 
 def test_no_other_address_is_served_without_a_key(tmp_path: Path) -> None:
-    settings = settings_of({"index.directory": str(tmp_path)})
+    settings = parse_settings({"index.directory": str(tmp_path)})
     with pytest.raises(UsageError, match="fathom keys add"):
         run(settings, host="0.0.0.0", port=0)
 
@@ -289,7 +289,7 @@ def test_once_there_was_a_key_the_server_stays_closed_until_it_is_opened(
     if removed == "revoked":
         assert access.keys.revoke(key.id)
     else:
-        access.keys.database.ask("DELETE FROM keys")
+        access.keys.database.execute("DELETE FROM keys")
     assert not access.keys.has_keys()
     assert asks(access) == 401
     access.close()
@@ -309,14 +309,14 @@ def test_once_there_was_a_key_the_server_stays_closed_until_it_is_opened(
 def test_keys_revoked_before_doors_were_kept_leave_a_server_closed(tmp_path: Path) -> None:
     access = Access(create_key_store(EmbeddedIndex(tmp_path)))
     kept = access.keys.database
-    kept.ask("INSERT INTO gone(id) VALUES ('0123456789abcdef')")  # a conversation's
+    kept.execute("INSERT INTO gone(id) VALUES ('0123456789abcdef')")  # a conversation's
     assert asks(access) == LOCAL
-    kept.ask("INSERT INTO gone(id) VALUES ('3d066515')")
+    kept.execute("INSERT INTO gone(id) VALUES ('3d066515')")
     assert asks(access) == 401
     access.keys.open_door()
     assert asks(access) == LOCAL
     key, _ = access.keys.add(Key(id="", name="x"))
-    kept.ask("DELETE FROM doors")
+    kept.execute("DELETE FROM doors")
     access.keys.revoke(key.id)
     assert access.keys.get_door() == "closed"
     access.close()
@@ -336,7 +336,9 @@ def test_what_became_of_the_file_of_keys_opens_no_running_server(
     (tmp_path / KEY_TABLES.file).unlink()
     if meanwhile == "replaced":
         assert create_key_store(EmbeddedIndex(tmp_path)).get_door() == "new"
-        EmbeddedIndex(tmp_path).database(KEY_TABLES.file, KEY_TABLES.tables).ask("SELECT 1")
+        EmbeddedIndex(tmp_path).open_database(KEY_TABLES.file, KEY_TABLES.tables).execute(
+            "SELECT 1"
+        )
     assert asks(access) == 401
     other = create_key_store(EmbeddedIndex(tmp_path))
     made, text = other.add(Key(id="", name="y"))

@@ -12,7 +12,7 @@ from tests.serving.http.conftest import KeyMaker
 
 from fathom.errors import IndexLocked, ModelUnavailable, RunError, UsageError
 from fathom.index.engines import EmbeddedIndex
-from fathom.index.traces import TraceMissing
+from fathom.index.traces import MissingTraceError
 from fathom.runs.ledger import BudgetRefused
 from fathom.serving.http.conversations import MOST_TURNS, Conversations
 from fathom.serving.http.problems import Problem, build_problem
@@ -83,7 +83,7 @@ class Forgets:
 
     def answer(self, trace_id: str) -> NoReturn:
         self.sought.append(trace_id)
-        raise TraceMissing(trace_id)
+        raise MissingTraceError(trace_id)
 
 
 def test_a_follow_up_looks_up_the_latest_answers_alone(tmp_path: Path) -> None:
@@ -145,7 +145,9 @@ def test_a_problem_says_in_its_header_when_to_come_again() -> None:
 
 
 def test_a_trace_that_is_not_there_is_looked_for_over_http() -> None:
-    problem = build_problem(TraceMissing("no trace begins with 'zzz'; `fathom trace` lists them"))
+    problem = build_problem(
+        MissingTraceError("no trace begins with 'zzz'; `fathom trace` lists them")
+    )
     assert (problem.detail, problem.next) == (
         "no trace begins with 'zzz'",
         "GET /api/v1/traces lists them",

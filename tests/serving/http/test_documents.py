@@ -13,11 +13,11 @@ import pytest
 from fastapi.testclient import TestClient
 from tests.serving.http.conftest import ADDRESS, ROOT
 
-from fathom.config import settings_of
+from fathom.config import parse_settings
 from fathom.documents.base import ParseLimits, ParseRefusal
 from fathom.documents.sandbox.drawing import draw_page, encode_png
 from fathom.index.engines import EmbeddedIndex
-from fathom.index.ingest_progress import Advance
+from fathom.index.ingest_progress import IngestState
 from fathom.index.ingest_report import IngestProgress, IngestReport
 from fathom.serving.http import job_queue
 from fathom.serving.http.app import create_app
@@ -220,7 +220,7 @@ class Ingests:
     def ingest(self, _: object, on_progress: IngestProgress) -> None:
         self.begun.set()
         self.go.wait()
-        on_progress(IngestReport(), Advance())
+        on_progress(IngestReport(), IngestState())
 
 
 def test_a_server_ends_while_a_job_is_at_work_which_is_gone_on_with_later(tmp_path: Path) -> None:
@@ -294,7 +294,7 @@ def test_a_job_over_which_one_server_died_is_begun_again(
 
 
 def test_an_index_that_is_not_there_yet_is_filled_by_the_first_upload(tmp_path: Path) -> None:
-    settings = settings_of({"index.directory": str(tmp_path / "index"), "offline": True})
+    settings = parse_settings({"index.directory": str(tmp_path / "index"), "offline": True})
     with TestClient(create_app(settings), base_url=ADDRESS) as client:
         assert client.get("/api/v1/documents").json() == {"documents": [], "total": 0, "next": None}
         assert client.get("/api/v1/status").json()["index"] is None
@@ -369,7 +369,7 @@ REQUESTS: dict[str, bytes] = {
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_malformed_uploads_each_get_a_reason_and_never_break_the_server(tmp_path: Path) -> None:
     assert len(FILES) + len(REQUESTS) == 41
-    settings = settings_of({"index.directory": str(tmp_path / "index"), "offline": True})
+    settings = parse_settings({"index.directory": str(tmp_path / "index"), "offline": True})
     headers = {"Content-Type": f"multipart/form-data; boundary={BOUNDARY}"}
     with TestClient(create_app(settings), base_url=ADDRESS) as client:
         for what, body in REQUESTS.items():

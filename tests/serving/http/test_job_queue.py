@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from tests.postgres_server import Server
 
-from fathom.config import settings_of
+from fathom.config import parse_settings
 from fathom.engine import Engine
 from fathom.index.database import Database
-from fathom.index.engines import in_workspace
+from fathom.index.engines import switch_workspace
 from fathom.runs.ledger import BudgetRefused, Ledger
 from fathom.runs.reservation import Charge, CostBound
 from fathom.serving.http import job_queue
@@ -29,12 +29,12 @@ def machine(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Machine]
     url = ""
     if request.param == "postgres":
         server: Server = request.getfixturevalue("postgres")
-        url = in_workspace(server.shared, f"q{os.urandom(6).hex()}")
+        url = switch_workspace(server.shared, f"q{os.urandom(6).hex()}")
     given = {"index.url": url, "index.directory": str(tmp_path), "offline": True}
     made: list[Engine] = []
 
     def engine() -> Engine:
-        made.append(Engine(settings_of(given)))
+        made.append(Engine(parse_settings(given)))
         return made[-1]
 
     yield engine

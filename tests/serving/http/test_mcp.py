@@ -16,7 +16,7 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from tests.serving.http.conftest import FILES
 
-from fathom.config import settings_of
+from fathom.config import parse_settings
 from fathom.index.engines import EmbeddedIndex
 from fathom.serving.http.app import create_app
 from fathom.serving.http.keys import Key, create_key_store
@@ -164,7 +164,7 @@ def test_a_client_that_leaves_ends_its_question(settings: Settings, version: str
         "roles.reader": "llm",
         "index.directory": str(settings.index.directory),
     }
-    with listening(settings_of(model)) as address, silent:
+    with listening(parse_settings(model)) as address, silent:
         headers = {**ACCEPT, "MCP-Protocol-Version": version}
         asked = call("ask", question=QUESTION)
         if version > "2026":

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from fathom import Engine
 from fathom.errors import UsageError
 from fathom.index.embedded.database import FileDatabase
-from fathom.index.engines import EmbeddedIndex, Index, index_at, place_of
+from fathom.index.engines import EmbeddedIndex, Index, locate_index, make_index_settings
 from fathom.serving.cli import app as commands
 from fathom.serving.http.conversations import Conversations
 from fathom.serving.http.job_queue import Job, JobState, create_job_queue
@@ -41,7 +41,9 @@ def served(place: Path) -> str:
         keys = create_key_store(engine.index)
         _, text = keys.add(Key(id="", name="ana", per_minute=60))
         keys.add(Key(id="", name="hr", workspace="hr", tokens_per_day=70))
-        keys.database.ask("INSERT INTO accounts(owner, day, tokens) VALUES ('key:a', 'today', 30)")
+        keys.database.execute(
+            "INSERT INTO accounts(owner, day, tokens) VALUES ('key:a', 'today', 30)"
+        )
         keys.close()
         queue = create_job_queue(engine.index, "here")
         for number, state in enumerate(get_args(JobState)):
@@ -56,7 +58,9 @@ def served(place: Path) -> str:
 def kept(place: str, disk: Path) -> list[Any]:
     """All that servers can see of it there."""
     given = (
-        {**place_of(place), "directory": disk} if place.startswith("postgres") else place_of(place)
+        {**make_index_settings(place), "directory": disk}
+        if place.startswith("postgres")
+        else make_index_settings(place)
     )
     with Engine(Settings.model_validate({"index": given})) as engine:
         keys, queue, talks = (
@@ -67,7 +71,7 @@ def kept(place: str, disk: Path) -> list[Any]:
         listed = talks.list_latest(10)
         told = [
             keys.list_keys(),
-            keys.database.ask("SELECT owner, tokens FROM accounts"),
+            keys.database.execute("SELECT owner, tokens FROM accounts"),
             [job.to_json() for job in queue.list_latest() if job.state in {"done", "failed"}],
             listed,
             [talks.get(each["id"]) for each in listed],
@@ -79,7 +83,7 @@ def kept(place: str, disk: Path) -> list[Any]:
 
 
 def test_what_a_server_keeps_goes_to_a_database_and_back(postgres: Server, tmp_path: Path) -> None:
-    text, source, url = served(tmp_path), tmp_path / "index", postgres.database()
+    text, source, url = served(tmp_path), tmp_path / "index", postgres.open_database()
     copied = CliRunner().invoke(commands, ["copy", str(source), url])
     assert copied.exit_code == 0, copied.output
     assert copied.stdout.splitlines() == [
@@ -97,7 +101,7 @@ def test_what_a_server_keeps_goes_to_a_database_and_back(postgres: Server, tmp_p
     assert [turn["question"] for turn in before[-2][0]["turns"]] == [QUESTION, "And for parents?"]
     assert "three months" in str(before[-2])
     assert kept(url, tmp_path / "beside") == before
-    keys = create_key_store(index_at(url, tmp_path / "beside"))
+    keys = create_key_store(locate_index(url, tmp_path / "beside"))
     found = keys.find(text)
     assert found is not None
     assert (found.name, found.per_minute) == ("ana", 60)
@@ -113,18 +117,18 @@ def test_what_a_server_keeps_goes_to_a_database_and_back(postgres: Server, tmp_p
 def test_done_again_nothing_is_there_twice(postgres: Server, tmp_path: Path) -> None:
     served(tmp_path)
     source = tmp_path / "index"
-    there = index_at(postgres.database(), tmp_path / "beside")
+    there = locate_index(postgres.open_database(), tmp_path / "beside")
     here = EmbeddedIndex(source)
     turn = "conversation, question, trace_id, asked"
-    [row, *_] = here.database("conversations.db", ()).ask(f"SELECT {turn} FROM turns")
-    talks = there.database("conversations.db", ())
+    [row, *_] = here.open_database("conversations.db", ()).execute(f"SELECT {turn} FROM turns")
+    talks = there.open_database("conversations.db", ())
     # As one leaves it who is killed in the middle.
-    talks.ask(f"INSERT INTO turns({turn}) VALUES (?, ?, ?, ?)", row)
+    talks.execute(f"INSERT INTO turns({turn}) VALUES (?, ?, ?, ?)", row)
     first = copy_server_tables(here, there, source)
     assert copy_server_tables(here, there, source) == first
-    assert talks.ask("SELECT count(*) FROM turns") == [(4,)]
-    assert talks.ask("SELECT count(*) FROM conversations") == [(2,)]
-    assert talks.ask("SELECT count(*) FROM jobs") == [(2,)]
+    assert talks.execute("SELECT count(*) FROM turns") == [(4,)]
+    assert talks.execute("SELECT count(*) FROM conversations") == [(2,)]
+    assert talks.execute("SELECT count(*) FROM jobs") == [(2,)]
     talks.close()
 
 
@@ -146,8 +150,8 @@ class Copied:
 def copied(request: pytest.FixtureRequest, postgres: Server, tmp_path: Path) -> Copied:
     served(tmp_path)
     source = tmp_path / "index"
-    url = postgres.database() if request.param == "far" else str(tmp_path / "there")
-    here, there = EmbeddedIndex(source), index_at(url, tmp_path / "beside")
+    url = postgres.open_database() if request.param == "far" else str(tmp_path / "there")
+    here, there = EmbeddedIndex(source), locate_index(url, tmp_path / "beside")
     return Copied(source, url, here, there, copy_server_tables(here, there, source))
 
 
@@ -155,11 +159,13 @@ def test_done_again_it_brings_up_what_has_changed(copied: Copied, tmp_path: Path
     here, there, first = copied.here, copied.there, copied.told
     keys, its_keys = create_key_store(here), create_key_store(there)
     [ana, _] = sorted(keys.list_keys(), key=lambda key: key.name)
-    keys.database.ask("UPDATE keys SET per_minute = 7, expires = 'soon' WHERE id = ?", (ana.id,))
+    keys.database.execute(
+        "UPDATE keys SET per_minute = 7, expires = 'soon' WHERE id = ?", (ana.id,)
+    )
     own, _ = its_keys.add(Key(id="", name="bo"))
     spent = "UPDATE accounts SET tokens = ?, nano = ?, reserved_tokens = ?, reserved_nano = ?"
-    its_keys.database.ask(spent, (10, 90, 40, 0))
-    keys.database.ask(spent, (60, 20, 0, 60))
+    its_keys.database.execute(spent, (10, 90, 40, 0))
+    keys.database.execute(spent, (60, 20, 0, 60))
     with engine_at(tmp_path) as engine:
         talks = Conversations(engine)
         talk = talks.list_latest(1)[0]["id"]
@@ -173,9 +179,9 @@ def test_done_again_it_brings_up_what_has_changed(copied: Copied, tmp_path: Path
     ]
     assert [key for key in its_keys.list_keys() if key.id != own.id] == list(keys.list_keys())
     sums = "SELECT tokens, nano, reserved_tokens, reserved_nano FROM accounts"
-    assert its_keys.database.ask(sums) == [(60, 90, 0, 0)]
+    assert its_keys.database.execute(sums) == [(60, 90, 0, 0)]
     asked = "SELECT question FROM turns WHERE conversation = ? ORDER BY no"
-    turns = there.database("conversations.db", ()).ask(asked, (talk,))
+    turns = there.open_database("conversations.db", ()).execute(asked, (talk,))
     assert [row[0] for row in turns] == [QUESTION, "And for parents?", "And for guests?"]
     for each in (keys, its_keys):
         each.close()
@@ -186,8 +192,8 @@ def test_done_again_what_was_done_at_the_copy_stays(copied: Copied, tmp_path: Pa
     keys = create_key_store(copied.there)
     ana, hr = sorted(keys.list_keys(), key=lambda key: key.name)
     keys.revoke(hr.id)
-    keys.database.ask("UPDATE keys SET per_minute = 3, scopes = '' WHERE id = ?", (ana.id,))
-    with Engine(Settings.model_validate({"index": place_of(copied.url)})) as engine:
+    keys.database.execute("UPDATE keys SET per_minute = 3, scopes = '' WHERE id = ?", (ana.id,))
+    with Engine(Settings.model_validate({"index": make_index_settings(copied.url)})) as engine:
         talks = Conversations(engine)
         went_on, removed = (each["id"] for each in talks.list_latest(2))
         talks.add_turn(went_on, "And for guests?", None)
@@ -236,7 +242,7 @@ def test_a_copy_of_what_was_closed_is_closed_until_it_is_opened_there(tmp_path: 
     assert copy_server_tables(here, there, tmp_path / "one") == [
         "1 keys, which are valid at the copy too"
     ]
-    its.database.ask("DELETE FROM keys")
+    its.database.execute("DELETE FROM keys")
     assert its.get_door() == "closed"
     own.close()
     its.close()
@@ -254,14 +260,14 @@ def test_killed_in_between_no_turn_is_lost_or_there_twice(
     source = tmp_path / "index"
     here, there = EmbeddedIndex(source), EmbeddedIndex(tmp_path / "there")
     copy_server_tables(here, there, source)
-    talks = there.database("conversations.db", ())
-    [(talk,), _] = talks.ask("SELECT id FROM conversations ORDER BY id")
+    talks = there.open_database("conversations.db", ())
+    [(talk,), _] = talks.execute("SELECT id FROM conversations ORDER BY id")
     with engine_at(tmp_path) as engine:
         own = Conversations(engine)
         for question in ("And for guests?", "And for pets?"):
             own.add_turn(talk, question, None)
         own.close()
-    ask, left = FileDatabase.ask, iter(range(before))
+    ask, left = FileDatabase.execute, iter(range(before))
 
     def killed(self: FileDatabase, statement: str, *values: Any) -> list[tuple[Any, ...]]:
         changes = self.path.parent.name == "there" and "SELECT" not in statement
@@ -275,9 +281,9 @@ def test_killed_in_between_no_turn_is_lost_or_there_twice(
         patched.setattr(FileDatabase, "ask", killed)
         with suppress(_Killed):
             copy_server_tables(here, there, source)
-    assert [row[0] for row in talks.ask(asked, (talk,))] == whole[: 2 + before]
+    assert [row[0] for row in talks.execute(asked, (talk,))] == whole[: 2 + before]
     copy_server_tables(here, there, source)
-    assert [row[0] for row in talks.ask(asked, (talk,))] == whole
+    assert [row[0] for row in talks.execute(asked, (talk,))] == whole
     talks.close()
 
 
@@ -291,7 +297,7 @@ def test_where_it_cannot_be_kept_that_is_told_and_the_index_copied(
     postgres: Server, tmp_path: Path
 ) -> None:
     served(tmp_path)
-    url = postgres.database().replace("fathom@", "postgres@")
+    url = postgres.open_database().replace("fathom@", "postgres@")
     copied = CliRunner().invoke(commands, ["copy", str(tmp_path / "index"), url])
     assert copied.exit_code == 0, copied.output
     assert "1 documents, 1 chunks copied" in copied.stdout

@@ -8,7 +8,7 @@ from tests.postgres_server import Server
 
 from fathom.index.database import Database
 from fathom.index.embedded.database import FileDatabase
-from fathom.index.engines import index_at
+from fathom.index.engines import locate_index
 from fathom.serving.http.rates import Rates
 
 TABLES = ("CREATE TABLE IF NOT EXISTS rates(key TEXT PRIMARY KEY, until REAL NOT NULL DEFAULT 0)",)
@@ -20,7 +20,7 @@ def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
         made: Database = FileDatabase(tmp_path / "keys.db", TABLES)
     else:
         server: Server = request.getfixturevalue("postgres")
-        made = index_at(server.database(), tmp_path).database("", ())
+        made = locate_index(server.open_database(), tmp_path).open_database("", ())
     yield made
     made.close()
 
@@ -33,14 +33,14 @@ def test_a_key_is_used_so_often_at_once_and_then_one_by_one(kept: Database) -> N
     assert 0 < Rates(kept).take("b", 1) <= 60
     assert rates.take("c", 0) == 60.0
 
-    kept.ask("UPDATE rates SET until = until - 30 WHERE key = 'b'")  # half a minute later
+    kept.execute("UPDATE rates SET until = until - 30 WHERE key = 'b'")  # half a minute later
     assert 0 < rates.take("b", 1) <= 30
-    kept.ask("UPDATE rates SET until = until - 30 WHERE key = 'b'")
+    kept.execute("UPDATE rates SET until = until - 30 WHERE key = 'b'")
     assert rates.take("b", 1) == 0.0
 
 
 def test_a_clock_that_was_wrong_locks_nobody_out(kept: Database) -> None:
     rates = Rates(kept)
     assert rates.take("a", 2) == 0.0
-    kept.ask("UPDATE rates SET until = until + 3600")
+    kept.execute("UPDATE rates SET until = until + 3600")
     assert [rates.take("a", 2) > 0 for _ in range(3)] == [False, False, True]

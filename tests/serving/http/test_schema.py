@@ -7,7 +7,7 @@ import schemathesis
 from hypothesis import HealthCheck, Phase, given
 from hypothesis import settings as examples
 
-from fathom.config import settings_of
+from fathom.config import parse_settings
 from fathom.serving.http.app import create_app
 
 EACH = 6
@@ -15,7 +15,7 @@ EACH = 6
 
 def test_nothing_that_is_described_breaks_the_server(tmp_path: Path) -> None:
     given_names = {"serve.allowed_hosts": ["testserver"], "offline": True}
-    settings = settings_of({"index.directory": str(tmp_path / "index"), **given_names})
+    settings = parse_settings({"index.directory": str(tmp_path / "index"), **given_names})
     app = create_app(settings)
     schema = schemathesis.openapi.from_asgi("/openapi.json", app)
     statuses = {}

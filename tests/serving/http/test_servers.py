@@ -25,9 +25,9 @@ from tests.serving.http.conftest import ADDRESS
 from tests.serving.http.test_documents import finished
 
 from fathom import Engine
-from fathom.config import settings_of
+from fathom.config import parse_settings
 from fathom.errors import UsageError
-from fathom.index.engines import in_workspace, side_directory
+from fathom.index.engines import locate_side_directory, switch_workspace
 from fathom.serving.http import workspaces
 from fathom.serving.http.app import create_app
 from fathom.serving.http.keys import Key, create_key_store
@@ -41,7 +41,7 @@ QUESTION = "When does the ferry to Osel leave?"
 @pytest.fixture
 def url(postgres: Server) -> str:
     """Of a workspace in which nothing is yet."""
-    return in_workspace(postgres.shared, f"s{os.urandom(6).hex()}")
+    return switch_workspace(postgres.shared, f"s{os.urandom(6).hex()}")
 
 
 Machine = Callable[[str], TestClient]
@@ -50,7 +50,7 @@ Machine = Callable[[str], TestClient]
 def settings_on(url: str, disk: Path, **more: object) -> Settings:
     """Those of a machine whose disk is this folder."""
     given = {"index.url": url, "index.directory": str(disk), "offline": True}
-    return settings_of({**given, **{key.replace("__", "."): each for key, each in more.items()}})
+    return parse_settings({**given, **{key.replace("__", "."): each for key, each in more.items()}})
 
 
 @pytest.fixture
@@ -110,7 +110,7 @@ def test_what_a_killed_server_left_on_its_disk_goes_when_it_is_started_again(
 ) -> None:
     one = machine("one")
     finished(one, sent(one, "ferry.md", NOTE)["job"])
-    left = side_directory(url, tmp_path / "other") / "uploads" / "ferry.md"
+    left = locate_side_directory(url, tmp_path / "other") / "uploads" / "ferry.md"
     left.parent.mkdir(parents=True)
     left.write_bytes(NOTE)
     machine("other")
@@ -128,9 +128,9 @@ def test_who_removes_a_record_removes_no_upload_that_is_called_like_its_place(
         finished(one, sent(one, name, content)["job"])
     one.delete(f"{API}/documents/x")
     with Engine(settings_on(url, tmp_path / "two")) as engine:
-        uploads = engine.index.uploads()
+        uploads = engine.index.open_uploads()
         assert uploads is not None
-        assert [each.name for each in uploads.all()] == ["c.jsonl", "c.jsonl#x"]
+        assert [each.name for each in uploads.list_uploads()] == ["c.jsonl", "c.jsonl#x"]
 
 
 def test_files_that_were_sent_are_there_for_an_ingest_of_all_that_is_known(
@@ -191,7 +191,7 @@ def test_who_had_revoked_all_keys_before_doors_were_kept_stays_closed(
     with Engine(settings_on(url, Path("elsewhere"))) as engine:
         keys = create_key_store(engine.index)
         keys.revoke(keys.add(Key(id="", name="ana"))[0].id)
-        keys.database.ask("DELETE FROM doors")
+        keys.database.execute("DELETE FROM doors")
         keys.close()
     assert one.get(f"{API}/documents").status_code == 401
     assert machine("other").get(f"{API}/documents").status_code == 401
@@ -217,14 +217,14 @@ def test_requests_a_minute_are_those_at_all_servers_together(machine: Machine, u
         assert 20 <= told[200] <= 30  # one more every three seconds
         assert told[200] + told[429] == 40
         keys.revoke(key.id)
-        assert keys.database.ask("SELECT key FROM rates WHERE key = ?", (key.id,)) == []
+        assert keys.database.execute("SELECT key FROM rates WHERE key = ?", (key.id,)) == []
         keys.close()
 
 
 def test_a_user_who_passes_by_row_level_security_serves_nothing(
     postgres: Server, tmp_path: Path
 ) -> None:
-    url = postgres.database().replace("fathom@", "postgres@")
+    url = postgres.open_database().replace("fathom@", "postgres@")
     with Engine(settings_on(url, tmp_path)) as engine:
         keys = create_key_store(engine.index)
         with pytest.raises(UsageError, match="no superuser"):

@@ -8,7 +8,7 @@ from benchmarks.tenants import Found, run
 from tests.postgres_server import Server
 
 from fathom import Engine
-from fathom.config import settings_of
+from fathom.config import parse_settings
 from fathom.serving.http.access import LOCAL, Caller
 from fathom.serving.http.workspaces import Workspaces
 
@@ -25,17 +25,17 @@ def check(found: Found, wanted: int) -> None:
 
 
 def test_no_probe_shows_what_another_workspace_of_the_same_database_has(postgres: Server) -> None:
-    check(run(tenants=3, wanted=500, url=postgres.database()), 500)
+    check(run(tenants=3, wanted=500, url=postgres.open_database()), 500)
 
 
 @pytest.mark.slow
 def test_twenty_tenants_of_a_database_are_apart_in_ten_thousand_probes(postgres: Server) -> None:
-    check(run(tenants=20, wanted=10_000, url=postgres.database()), 10_000)
+    check(run(tenants=20, wanted=10_000, url=postgres.open_database()), 10_000)
 
 
 @pytest.fixture
 def spaces(tmp_path: Path) -> Iterator[Workspaces]:
-    made = Workspaces(Engine(settings_of({"index.directory": str(tmp_path), "offline": True})))
+    made = Workspaces(Engine(parse_settings({"index.directory": str(tmp_path), "offline": True})))
     yield made
     made.close()
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from fathom.config import settings_of
+from fathom.config import parse_settings
 from fathom.engine import Engine
 from fathom.serving.http.workspaces import Workspaces
 
@@ -12,7 +12,7 @@ from fathom.serving.http.workspaces import Workspaces
 def test_a_folder_that_may_not_be_read_for_a_while_ends_no_watch(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    spaces = Workspaces(Engine(settings_of({"index.directory": str(tmp_path), "offline": True})))
+    spaces = Workspaces(Engine(parse_settings({"index.directory": str(tmp_path), "offline": True})))
 
     def unreadable() -> Sequence[str]:
         raise PermissionError(13, "Permission denied", "keys")

@@ -14,8 +14,8 @@ from fathom.llm.prompt import ModelRequest, Prompt
 from fathom.llm.schema import AtMost, OneOf, number_items
 from fathom.runs.context import RunContext
 from fathom.text.answer_match import answers_match, cluster_answers
-from fathom.text.answer_type import WHOLE, answer_type
-from fathom.text.language import detect
+from fathom.text.answer_type import FULLER_KINDS, detect_answer_type
+from fathom.text.language import detect_language
 from fathom.types import Alternative, Claim, Draft
 
 _DIGITS = 6
@@ -137,7 +137,7 @@ def compose_draft(
         place for reading in readings for place in reading.agents if positions[place].evidence
     ]
     number = {place: at for at, place in enumerate(places)}
-    language = "id" if detect(question) == "id" else "en"
+    language = "id" if detect_language(question) == "id" else "en"
     total = len(positions)
     return Draft(
         evidence=tuple(e for place in places if (e := positions[place].evidence)),
@@ -186,7 +186,7 @@ def _make_reading(
     """
     ranked = sorted(places, key=lambda place: (-positions[place].score, place))
     answers = [positions[place].answer for place in ranked]
-    answer = max(answers, key=len) if answer_type(question) in WHOLE else answers[0]
+    answer = max(answers, key=len) if detect_answer_type(question) in FULLER_KINDS else answers[0]
     supporters = sum(
         any(answers_match(question, answer, other) for other in position.supports)
         for place, position in enumerate(positions)

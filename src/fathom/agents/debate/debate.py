@@ -12,7 +12,7 @@ from fathom.agents.reader.base import compute_logit
 from fathom.question.form import asks_steps, detect_form
 from fathom.runs.context import RunContext
 from fathom.text.answer_match import answers_match, cluster_answers, normalize_answer
-from fathom.text.language import question_language
+from fathom.text.language import detect_question_language
 from fathom.types import Draft, Hit
 
 DebateFeedback = Literal["peers", "aggregate"]
@@ -142,7 +142,7 @@ class Debate:
         next_share = max(other_shares, default=0.0)
         margin = round(share - next_share, _DIGITS)
         sureness = _combine_scores(question, draft, positions)
-        confidence = self.laws[question_language(question)](sureness, share, margin)
+        confidence = self.laws[detect_question_language(question)](sureness, share, margin)
         return DebateOutcome(
             draft=draft,
             share=share,

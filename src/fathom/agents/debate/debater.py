@@ -18,8 +18,8 @@ from fathom.models.reading import CrossReader
 from fathom.runs.context import RunContext
 from fathom.settings.maf import MafSettings
 from fathom.text.answer_match import answers_match, normalize_answer
-from fathom.text.language import stop_words
-from fathom.text.quotable import around
+from fathom.text.language import load_stop_words
+from fathom.text.quotable import extend_to_units
 from fathom.types import Evidence, Hit
 
 Move = Literal["opens", "keeps", "adopts", "drops"]
@@ -248,14 +248,14 @@ def _is_outnumbered(
 def _make_evidence(hit: Hit, option: AnswerOption) -> Evidence:
     """Return the sentences around an option as evidence."""
     return Evidence(
-        hit=hit, span=around(hit.chunk, option.span) or option.span, support=option.score
+        hit=hit, span=extend_to_units(hit.chunk, option.span) or option.span, support=option.score
     )
 
 
 @cache
 def _load_stop_words() -> frozenset[str]:
     """Return the stop words of both languages."""
-    return stop_words("en") | stop_words("id")
+    return load_stop_words("en") | load_stop_words("id")
 
 
 def _list_runs(text: str) -> list[tuple[str, ...]]:

@@ -9,8 +9,8 @@ from fathom.agents.reader.base import ReadHit
 from fathom.agents.reader.rivals import values_disagree
 from fathom.models.reading import ReadingSession, ReadSpan
 from fathom.text.answer_match import contains_answer, normalize_answer
-from fathom.text.answer_type import WHOLE, answer_type, spans_of
-from fathom.text.quotable import around
+from fathom.text.answer_type import FULLER_KINDS, detect_answer_type, find_spans
+from fathom.text.quotable import extend_to_units
 from fathom.types import Chunk, Evidence, Span
 
 ScorePairs = Callable[[Sequence[Pair]], Sequence[float]]
@@ -124,7 +124,7 @@ def drop_repeated_quotes(places: Sequence[AnswerSpan]) -> list[AnswerSpan]:
 def _make_answer_span(read_hit: ReadHit, span: ReadSpan) -> AnswerSpan | None:
     """Return the text at a span with its quote; `None` if the span is in a heading."""
     chunk = read_hit.hit.chunk
-    quoted = around(chunk, span.span)
+    quoted = extend_to_units(chunk, span.span)
     if quoted is None:
         return None
     inner = Span(max(span.span.start, quoted.start), min(span.span.end, quoted.end))
@@ -162,8 +162,8 @@ def rank_options(question: str, chunk: Chunk, session: ReadingSession) -> tuple[
     options.
     """
     (reading,) = session.read([chunk])
-    kind = answer_type(question)
-    typed = spans_of(kind, chunk.text, question)
+    kind = detect_answer_type(question)
+    typed = find_spans(kind, chunk.text, question)
     if typed is None:
         all_options = [
             AnswerOption(text=_join_line(s.span, chunk), span=s.span, score=s.score)
@@ -171,14 +171,14 @@ def rank_options(question: str, chunk: Chunk, session: ReadingSession) -> tuple[
         ]
     else:
         # A heading answers nothing: no sentence stands around it.
-        quotable = [span for span in typed if around(chunk, span)]
+        quotable = [span for span in typed if extend_to_units(chunk, span)]
         all_options = [_score_typed_span(span, chunk, session, reading.spans) for span in quotable]
     best: dict[str, AnswerOption] = {}
     for option in sorted(all_options, key=_rank_key):
         if any(map(str.isalnum, option.text)):
             best.setdefault(normalize_answer(option.text), option)
     options = list(best.values())
-    return tuple(_merge_options(options) if kind in WHOLE else options)[:_MOST_OPTIONS]
+    return tuple(_merge_options(options) if kind in FULLER_KINDS else options)[:_MOST_OPTIONS]
 
 
 def _merge_options(options: Sequence[AnswerOption]) -> list[AnswerOption]:

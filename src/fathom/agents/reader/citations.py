@@ -23,8 +23,8 @@ from fathom.agents.prompt_delimiters import (
 )
 from fathom.llm.prompt import ModelRequest, Prompt
 from fathom.llm.schema import AtMost, OneOf, number_items
-from fathom.text.quotable import blocks_of, units
-from fathom.text.quote_match import find
+from fathom.text.quotable import list_blocks, list_units
+from fathom.text.quote_match import find_quote
 from fathom.types import HEADS, Evidence, Hit, Span
 
 _LONGEST_CHUNK = 6_000
@@ -239,8 +239,10 @@ def list_citable(hit: Hit) -> tuple[Evidence, ...]:
     chunk = hit.chunk
     heading = next(filter(None, [*reversed(chunk.headings), chunk.title]), "")
     first = [Evidence(hit=hit, span=Span(0, 0), support=0.0, heading=heading)] if heading else []
-    heads = [Span(block.start, block.end) for block in blocks_of(chunk) if block.kind in HEADS]
-    spans = sorted([*(unit.span for unit in units(chunk)), *heads], key=lambda span: span.start)
+    heads = [Span(block.start, block.end) for block in list_blocks(chunk) if block.kind in HEADS]
+    spans = sorted(
+        [*(unit.span for unit in list_units(chunk)), *heads], key=lambda span: span.start
+    )
     in_chunk = [
         Evidence(hit=hit, span=span, support=0.0)
         for span in spans
@@ -289,7 +291,7 @@ def locate_quote(quote: str, hits: Sequence[Hit], *, chunk: int) -> Evidence | N
 
 def _locate_in_text(quote: str, hit: Hit, *, exact: bool = False) -> Evidence | None:
     """Return the units of a hit that hold a quote; `None` if the hit does not hold it."""
-    match = find(quote, hit.chunk.text)
+    match = find_quote(quote, hit.chunk.text)
     if match is None or (exact and not match.exact):
         return None
     return Evidence(hit=hit, span=widen_to_units(hit, match.span), support=0.0)
@@ -301,7 +303,7 @@ def locate_in_heading(quote: str, hit: Hit) -> Evidence | None:
     if chunk.source != "corpus":
         return None  # a quote from the web is verified against the recorded text alone
     titles = dict.fromkeys([*reversed(chunk.headings), chunk.title])
-    holding = (title for title in titles if (match := find(quote, title)) and match.exact)
+    holding = (title for title in titles if (match := find_quote(quote, title)) and match.exact)
     heading = next(holding, None)
     if heading is None:
         return None
@@ -315,7 +317,7 @@ def widen_to_units(hit: Hit, span: Span) -> Span:
     """
     touched = [
         unit.span
-        for unit in units(hit.chunk)
+        for unit in list_units(hit.chunk)
         if unit.span.start < span.end and span.start < unit.span.end
     ]
     starts, ends = [unit.start for unit in touched], [unit.end for unit in touched]

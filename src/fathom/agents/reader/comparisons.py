@@ -12,8 +12,8 @@ from typing import NamedTuple
 from fathom.question.comparison import Comparison
 from fathom.question.form import choose_yes_no_word
 from fathom.text.answer_match import contains_answer
-from fathom.text.dates import Date, dates_of
-from fathom.text.numbers import quantities
+from fathom.text.dates import Date, extract_dates
+from fathom.text.numbers import parse_quantities
 
 _RANGE = re.compile(
     r"\d\s*(?:[\u2013\u2014-]|to|until|sampai(?: dengan)?|hingga|s\.?/?d\.?)\s*\d"
@@ -47,7 +47,7 @@ def parse_value(text: str) -> SideValue | None:
     eras = list(_ERA.finditer(text))
     if eras:
         return _parse_era(eras[0]) if len(eras) == 1 else None
-    dates, _ = dates_of(text)
+    dates, _ = extract_dates(text)
     if dates:
         is_one_value = len(dates) == 1 or _RANGE.search(text)
         lows, highs = (
@@ -55,7 +55,7 @@ def parse_value(text: str) -> SideValue | None:
             [_fill_latest(date) for date in dates],
         )
         return SideValue("date", min(lows), max(highs)) if is_one_value else None
-    amounts = quantities(text)
+    amounts = parse_quantities(text)
     kinds = {amount.kind for amount in amounts if amount.kind}
     kind = next(iter(kinds), "")
     # In "5 to 7 days" only the last number names its unit.

@@ -15,8 +15,8 @@ from fathom.models.reading import CrossReader, Reading
 from fathom.question.form import choose_yes_no_word, detect_form
 from fathom.question.statement import parse_statement
 from fathom.text.answer_match import answers_match
-from fathom.text.language import question_language
-from fathom.text.quotable import cut_out
+from fathom.text.language import detect_question_language
+from fathom.text.quotable import extract_chunk
 from fathom.types import Chunk, Draft, Evidence
 
 FACTORS = ("relevant", "answers", "says", "supports", "agrees", "agreed", "disputed", "offset")
@@ -58,7 +58,7 @@ class AnswerConfidence:
         # Yes and no have a law of their own.
         if verdict_confidence is not None:
             return verdict_confidence
-        law = self.laws[question_language(question)]
+        law = self.laws[detect_question_language(question)]
         factors = self.compute_factors(question, draft, first)
         logit = math.fsum(slope * factor for slope, factor in zip(law, factors, strict=True))
         return round(1 / (1 + math.exp(-logit)), _DIGITS)
@@ -138,7 +138,7 @@ def drafts_agree(question: str, draft: Draft, first: Draft) -> bool:
 
 def _cut_quote(item: Evidence) -> Chunk:
     """Return the quote as a chunk of its own."""
-    chunk = cut_out(item.hit.chunk, item.span)
+    chunk = extract_chunk(item.hit.chunk, item.span)
     return replace(chunk, text=item.heading, headings=()) if item.heading else chunk
 
 

@@ -13,9 +13,9 @@ from typing import Literal
 
 from fathom.agents.reader.lists import extract_counted_noun, parse_stated_number
 from fathom.question.form import choose_yes_no_word, detect_form
-from fathom.text.dates import YEAR, date_of
-from fathom.text.numbers import Quantity, quantities
-from fathom.text.quote_match import find
+from fathom.text.dates import YEAR, parse_date
+from fathom.text.numbers import Quantity, parse_quantities
+from fathom.text.quote_match import find_quote
 
 Derivation = Literal["difference", "sum", "mean", "ratio"]
 
@@ -85,7 +85,7 @@ def detect_derivation(question: str) -> Derivation | None:
 def _find_quoted(short: str, quotes: Sequence[str]) -> str:
     """Return the answer in the words of the first quote that holds it; empty if none does."""
     for quote in quotes:
-        match = find(short, quote)
+        match = find_quote(short, quote)
         if match is not None and match.exact:
             return " ".join(match.span.cut(quote).split())
     return ""
@@ -104,13 +104,13 @@ def _follows_by_counting(question: str, short: str, quotes: Sequence[str]) -> bo
 def _follows_by_arithmetic(question: str, short: str, quotes: Sequence[str]) -> bool:
     """Return whether a number is what the question wants computed from quoted numbers."""
     derivation = detect_derivation(question)
-    answer_amounts = quantities(short)
+    answer_amounts = parse_quantities(short)
     if derivation is None or len(answer_amounts) != 1:
         return False
     if derivation == "difference" and _is_year_difference(answer_amounts[0], quotes):
         return True
     # A number that is quoted twice is one operand.
-    quoted = dict.fromkeys(amount for quote in quotes for amount in quantities(quote))
+    quoted = dict.fromkeys(amount for quote in quotes for amount in parse_quantities(quote))
     groups = [
         [amount.value for amount in quoted if amount.kind == kind]
         for kind in _collect_kinds(quoted)
@@ -144,7 +144,7 @@ def _iterate_values(derivation: Derivation, values: Sequence[float]) -> Iterator
 
 def _is_year_difference(amount: Quantity, quotes: Sequence[str]) -> bool:
     """Return whether a number is the years between two quoted dates."""
-    dates = [date for quote in quotes if (date := date_of(quote))]
+    dates = [date for quote in quotes if (date := parse_date(quote))]
     years = {date[0] for date in dates}
     years |= {float(year) for quote in quotes for year in _YEARS.findall(quote)}
     differences = {

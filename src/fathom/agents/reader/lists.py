@@ -10,8 +10,8 @@ from fathom.agents.reader.base import ReadHit
 from fathom.agents.reader.candidates import AnswerSpan, Candidate
 from fathom.models.reading import ReadSpan
 from fathom.text.content_words import Terms
-from fathom.text.numbers import numbers
-from fathom.text.quotable import blocks_of, unlabelled
+from fathom.text.numbers import parse_numbers
+from fathom.text.quotable import list_blocks, strip_label
 from fathom.types import Chunk, ChunkBlock, Evidence, Hit, Span
 
 _MOST_ITEMS = 24
@@ -148,7 +148,7 @@ def _find_label_kind(item: Evidence) -> str:
     """Return the kind of an item's label."""
     chunk = item.hit.chunk
     holding_blocks = (
-        block for block in blocks_of(chunk) if block.start <= item.span.start < block.end
+        block for block in list_blocks(chunk) if block.start <= item.span.start < block.end
     )
     return next((_normalize_label(chunk, block) for block in holding_blocks), "")
 
@@ -171,7 +171,7 @@ def complete_evidence(evidence: Sequence[Evidence]) -> tuple[Evidence, ...]:
 def _find_introduced(evidence: Evidence) -> list[Span]:
     """Return the items or the code right behind a sentence."""
     chunk = evidence.hit.chunk
-    blocks = blocks_of(chunk)
+    blocks = list_blocks(chunk)
     next_block = next(
         (at for at, b in enumerate(blocks) if b.start >= evidence.span.end), len(blocks)
     )
@@ -192,7 +192,7 @@ def _iterate_lists(
 ) -> Iterator[ListAnswer]:
     """Yield the lists of a hit that may be the answer."""
     chunk = read_hit.hit.chunk
-    blocks = blocks_of(chunk)
+    blocks = list_blocks(chunk)
     outer = _find_outer_runs(chunk)
     for run in _find_runs(chunk):
         first, last = _find_lead_start(chunk.text, blocks, run[0]), blocks[run[-1]].end
@@ -239,7 +239,7 @@ def _sum_largest_item(spans: Sequence[ReadSpan], items: Sequence[Span]) -> float
 
 def _find_lead_text(chunk: Chunk, first: int) -> str:
     """Return the headings of a list and the paragraph right above it."""
-    earlier = blocks_of(chunk)[:first]
+    earlier = list_blocks(chunk)[:first]
     heading = [chunk.text[b.start : b.end] for b in earlier if b.kind == "heading"][-1:]
     lead = [
         text
@@ -281,7 +281,7 @@ def _find_continuation(hit: Hit, hits: Sequence[Hit], label: str) -> list[tuple[
 
 def _count_same_kind(label: str, chunk: Chunk, run: range) -> int:
     """Return the number of first blocks with labels of this kind; all if the kind is empty."""
-    blocks = blocks_of(chunk)
+    blocks = list_blocks(chunk)
     kinds = (_normalize_label(chunk, blocks[at]) for at in run)
     return len(run) if not label else sum(1 for _ in takewhile(label.__eq__, kinds))
 
@@ -294,7 +294,7 @@ def _find_runs(chunk: Chunk) -> list[range]:
 
 def _iterate_inner_runs(chunk: Chunk, run: range) -> Iterator[range]:
     """Yield the runs of items that an item with a colon introduces, by labels of other kinds."""
-    blocks = blocks_of(chunk)
+    blocks = list_blocks(chunk)
     labels = [_normalize_label(chunk, blocks[at]) for at in run]
     for place, at in enumerate(run):
         if _ends_in_colon(chunk.text[blocks[at].start : blocks[at].end]):
@@ -310,7 +310,7 @@ def _iterate_inner_runs(chunk: Chunk, run: range) -> Iterator[range]:
 
 def _normalize_label(chunk: Chunk, block: ChunkBlock) -> str:
     """Return the kind of a label: "(1)" and "(2)" have the same kind, "a." and "1." do not."""
-    label = chunk.text[block.start : unlabelled(chunk.text, block).start]
+    label = chunk.text[block.start : strip_label(chunk.text, block).start]
     return re.sub(r"[^\W\d_]+", "a", re.sub(r"\d+", "1", label)).strip()
 
 
@@ -319,7 +319,7 @@ def _find_outer_runs(chunk: Chunk) -> list[range]:
 
     Text and code between two items are inside the list if the numbering goes on after them.
     """
-    blocks = blocks_of(chunk)
+    blocks = list_blocks(chunk)
     items = [at for at, block in enumerate(blocks) if block.kind == "list_item"]
     runs: list[range] = []
     for at in items:
@@ -351,12 +351,12 @@ def _follows(before: str, after: str) -> bool:
 
 def _find_items(chunk: Chunk, run: range) -> list[Span]:
     """Return the items of a list without labels, each with the text or code that belongs to it."""
-    blocks = blocks_of(chunk)
+    blocks = list_blocks(chunk)
     starts = [at for at in run if blocks[at].kind == "list_item"]
     # Text or code between two items belongs to the item before it.
     ends = [*(start - 1 for start in starts[1:]), *run[-1:]]
     return [
-        Span(unlabelled(chunk.text, blocks[start]).start, blocks[end].end)
+        Span(strip_label(chunk.text, blocks[start]).start, blocks[end].end)
         for start, end in zip(starts, ends, strict=True)
     ]
 
@@ -389,5 +389,5 @@ def find_counted_list(
 
 def parse_stated_number(answer: str) -> float | None:
     """Return the one number in a short answer; `None` if there is none or several."""
-    values = set(numbers(answer))
+    values = set(parse_numbers(answer))
     return values.pop() if len(values) == 1 else None

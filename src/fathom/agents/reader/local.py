@@ -31,9 +31,9 @@ from fathom.question.answer_kind import detect_expected_value, is_plausible
 from fathom.question.comparison import Comparison, drop_shared_words, list_options, parse_comparison
 from fathom.question.form import asks_items, asks_steps, choose_yes_no_word, detect_form
 from fathom.runs.context import RunContext
-from fathom.text.answer_type import fits
-from fathom.text.entities import names
-from fathom.text.language import question_language
+from fathom.text.answer_type import can_answer
+from fathom.text.entities import find_names
+from fathom.text.language import detect_question_language
 from fathom.types import Alternative, Draft, Evidence, Hit, Span
 
 
@@ -191,7 +191,7 @@ class LocalReader:
         def may_be(span: Span) -> bool:
             text_of_span = span.cut(text)
             return (
-                fits(question, text, span)
+                can_answer(question, text, span)
                 and (kind is None or is_plausible(kind, text_of_span))
                 and not (comparable and parse_value(text_of_span) is None)
                 and (
@@ -292,7 +292,7 @@ class LocalReader:
 
     def _get_law(self, question: str) -> ReaderLaw:
         """Return the law of the question's language."""
-        return self.laws[question_language(question)]
+        return self.laws[detect_question_language(question)]
 
     def _compute_confidence(self, question: str, best: Candidate) -> float:
         """Return the probability that the best answer is right, in [0, 1]."""
@@ -402,7 +402,7 @@ def extract_source(question: str) -> str:
     if match is None:
         return ""
     # Only a name directly behind "according to" is the source.
-    name = next((entity for entity in names(question) if entity.end > match.end()), None)
+    name = next((entity for entity in find_names(question) if entity.end > match.end()), None)
     follows = name is not None and name.start <= match.end()
     return question[match.end() : name.end] if name is not None and follows else ""
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 
 from fathom.models.reading import Reading, ReadingSession, ReadSpan
 from fathom.question.anchors import TIMES, find_anchors, find_contradicted, find_missing
-from fathom.text.answer_match import Amount, agree, amounts_of, answers_match
-from fathom.text.answer_type import answer_type, spans_of
+from fathom.text.answer_match import Amount, amounts_agree, answers_match, list_amounts
+from fathom.text.answer_type import detect_answer_type, find_spans
 from fathom.text.content_words import ContentTerms
-from fathom.text.quotable import around
+from fathom.text.quotable import extend_to_units
 from fathom.types import Evidence, Hit, Span
 
 _MEASURED = re.compile(
@@ -128,32 +128,32 @@ class RivalFinder:
 
 def _find_quote(hit: Hit, span: ReadSpan) -> Span:
     """Return the sentences around a span, or the span itself in a heading."""
-    return around(hit.chunk, span.span) or span.span
+    return extend_to_units(hit.chunk, span.span) or span.span
 
 
 def values_disagree(question: str, one: str, other: str) -> bool:
     """Return whether two answers to a question cannot both be the same value."""
     if answers_match(question, one, other):
         return False
-    kind = answer_type(question)
+    kind = detect_answer_type(question)
     if kind in _MEASURES:
-        return _amounts_differ(amounts_of(one), amounts_of(other))
-    return all(spans_of(kind, text, question) for text in (one, other))
+        return _amounts_differ(list_amounts(one), list_amounts(other))
+    return all(find_spans(kind, text, question) for text in (one, other))
 
 
 def _amounts_differ(first: Sequence[Amount], second: Sequence[Amount]) -> bool:
     """Return whether both hold amounts of the same sort, but none in common."""
     pairs = [(one, other) for one in first for other in second if len(one) == len(other)]
-    return bool(pairs) and not any(agree(one, other) for one, other in pairs)
+    return bool(pairs) and not any(amounts_agree(one, other) for one, other in pairs)
 
 
 def _is_comparable(question: str, answer: str) -> bool:
     """Return whether answers such as this one can be told to differ."""
-    kind = answer_type(question)
+    kind = detect_answer_type(question)
     if kind in _MEASURES:
         is_measured = kind != "any" or _MEASURED.search(question)
-        return bool(is_measured and amounts_of(answer))
-    return bool(spans_of(kind, answer, question))
+        return bool(is_measured and list_amounts(answer))
+    return bool(find_spans(kind, answer, question))
 
 
 def _list_other_documents(own: Hit, hits: Sequence[Hit]) -> list[Hit]:

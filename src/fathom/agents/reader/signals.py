@@ -13,10 +13,10 @@ from fathom.models.reading import CrossReader, Reading
 from fathom.question.form import detect_form
 from fathom.question.requirements import Requirements
 from fathom.text.answer_match import answers_match
-from fathom.text.answer_type import answer_type
+from fathom.text.answer_type import detect_answer_type
 from fathom.text.content_words import ContentTerms
-from fathom.text.language import question_language
-from fathom.text.quotable import cut_out
+from fathom.text.language import detect_question_language
+from fathom.text.quotable import extract_chunk
 from fathom.types import Draft, Hit
 
 COLUMNS: Mapping[str, str] = {
@@ -108,7 +108,7 @@ class AnswerSignals:
         session = self.pairs.open_session(question)
         (reading,) = session.read([best.hit.chunk])
         claim_session = self.pairs.open_session(f"{question} {short}".strip(), spans=0)
-        quote = cut_out(best.hit.chunk, best.span)
+        quote = extract_chunk(best.hit.chunk, best.span)
         (quote_reading,) = claim_session.read([quote])
         spans = [compute_logit(span.score) for span in reading.spans[:2]]
         signals = {
@@ -145,11 +145,11 @@ def _describe_question(question: str) -> dict[str, float]:
     """Return the signals of the question alone."""
     form = detect_form(question)
     return {
-        "indonesian": question_language(question) == "id",
+        "indonesian": detect_question_language(question) == "id",
         "words": math.log1p(len(question.split())),
         "yes_no": form == "yes or no",
         "several": form == "several",
-        "typed": answer_type(question) != "any",
+        "typed": detect_answer_type(question) != "any",
     }
 
 

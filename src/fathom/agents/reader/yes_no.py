@@ -14,8 +14,8 @@ from fathom.agents.reader.base import ReadHit
 from fathom.models.reading import CrossReader, Reading
 from fathom.question.statement import Statement, parse_statement
 from fathom.text.content_words import ContentTerms
-from fathom.text.language import question_language
-from fathom.text.quotable import cut_out, units
+from fathom.text.language import detect_question_language
+from fathom.text.quotable import extract_chunk, list_units
 from fathom.types import Evidence
 
 _LEAST = 1e-4
@@ -122,7 +122,7 @@ class YesNoJudge:
 
     def judge_sentences(self, question: str, parsed: Statement, read_hit: ReadHit) -> list[Verdict]:
         """Return the verdict of each sentence of a hit that decides at all."""
-        law = self.laws[question_language(question)]
+        law = self.laws[detect_question_language(question)]
         return [
             self._make_verdict(law, stance) for stance in self.weigh_sentences(parsed, read_hit)
         ]
@@ -136,14 +136,14 @@ class YesNoJudge:
         """
         words = self.extract_terms(parsed.says)
         chunk = read_hit.hit.chunk
-        spans = [unit.span for unit in units(chunk)]
+        spans = [unit.span for unit in list_units(chunk)]
         shared = [len(words & self.extract_terms(span.cut(chunk.text))) for span in spans]
         best_places = sorted(range(len(spans)), key=lambda at: (-shared[at], at))[:_SENTENCES]
         # In reading order, whatever their rank; a sentence without shared words is about something
         # else.
         for span in [spans[at] for at in sorted(best_places) if shared[at]]:
             # With the headings of its chunk, which often name what the sentence is about.
-            sentence = cut_out(chunk, span)
+            sentence = extract_chunk(chunk, span)
             (says,) = self.pairs.open_session(parsed.says, spans=0).read([sentence])
             if not every and says.unrelated >= max(says.supported, says.contradicted):
                 continue

@@ -84,7 +84,7 @@ class Cutter:
                 return [(span, tokens)]
         packed: list[tuple[Span, int]] = []
         for segment in _split_text(span.cut(text), kind):
-            _pack(packed, self._halve(text, segment.shifted(span.start), most), most)
+            _pack(packed, self._halve(text, segment.shift(span.start), most), most)
         return packed
 
     def _halve(self, text: str, span: Span, most: int) -> list[tuple[Span, int]]:

@@ -25,7 +25,7 @@ from fathom.documents.base import (
 )
 from fathom.documents.ocr.extra import can_retry
 from fathom.documents.sandbox.frames import HEAD_BYTES, LENGTHS, MEMORY_EXIT, Frame, decode_frame
-from fathom.extensions import Extension, format_of
+from fathom.extensions import Extension, find_format
 
 _BOOT = (
     "import sys; sys.path[:] = sys.argv.pop().split('\\n'); "
@@ -358,7 +358,7 @@ class Sandbox:
             self._child = ReadingProcess(self._limits, self._get_folder())
         while self._child.pending_files < len(self._next) and self._child.has_room:
             path = self._next[self._child.pending_files]
-            self._child.send(path, format_of(path))
+            self._child.send(path, find_format(path))
         return self._child
 
     def _prepare_recogniser(self) -> ReadingProcess:

@@ -9,10 +9,16 @@ from datetime import UTC, datetime
 import numpy as np
 
 from fathom.index.base import Entry, Matrix, SourceRecord, Space, Vector
-from fathom.index.embedded.schema import transaction
-from fathom.index.embedded.spaces import StoredSpace
-from fathom.index.embedded.store import Store
-from fathom.index.rows import checksum, fingerprint, pack_headings, pack_metadata, pack_structure
+from fathom.index.embedded.schema import open_transaction
+from fathom.index.embedded.spaces import SqliteSpace
+from fathom.index.embedded.store import SqliteStore
+from fathom.index.rows import (
+    compute_checksum,
+    compute_fingerprint,
+    pack_headings,
+    pack_metadata,
+    pack_structure,
+)
 from fathom.types import Chunk, Document
 
 # A document that lost the place it was named after takes the path of another of its places.
@@ -26,7 +32,7 @@ WHERE id IN (SELECT value FROM json_each(?))
 
 
 @dataclass(frozen=True, slots=True)
-class Added:
+class AddedDocument:
     """A stored document with its number, and its chunks with their numbers."""
 
     number: int
@@ -37,11 +43,11 @@ class Added:
 class Changes:
     """Writes of new revisions; the caller must hold the writer's lock."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: SqliteStore) -> None:
         self._store = store
         self._connection = store.connection
 
-    def put(self, entries: Sequence[Entry], sources: Sequence[SourceRecord]) -> list[Added]:
+    def put(self, entries: Sequence[Entry], sources: Sequence[SourceRecord]) -> list[AddedDocument]:
         """Store documents and places as the next revision, durable but unpublished.
 
         This is step 1 of a put.
@@ -49,16 +55,16 @@ class Changes:
         Returns:
             The documents with their numbers.
         """
-        with transaction(self._connection, write=True):
+        with open_transaction(self._connection, write=True):
             revision = self._next_revision()
             # The old version of a document goes in the same revision in which the new one comes.
             self._remove_documents([entry.document.id for entry in entries], revision)
-            spaces = self._store.all_spaces()
+            spaces = self._store.list_all_spaces()
             added = self._add(entries, revision)
             for space in spaces:
                 self._add_all_vectors(entries, added, space)
-            self._let_go_of_vectors(entries)
-            self._note_lacking(entries, spaces)
+            self._drop_kept_vectors(entries)
+            self._add_lacking(entries, spaces)
             released = self._replace_sources(sources, revision)
             self._remove_unheld(released, revision)
         return added
@@ -68,35 +74,35 @@ class Changes:
 
         This is step 1 of a forget.
         """
-        with transaction(self._connection, write=True):
+        with open_transaction(self._connection, write=True):
             revision = self._next_revision()
             return self._remove_unheld(self._remove_sources(paths, revision), revision)
 
     def purge(self) -> None:
         """Start a revision for which the keyword index is filled anew, as step 1 of a purge."""
-        with transaction(self._connection, write=True):
+        with open_transaction(self._connection, write=True):
             self._set("purged_at", self._next_revision())
 
     def is_purging(self) -> bool:
         """Return whether an unpublished revision is a purge."""
-        return int(self._store.meta("purged_at") or 0) > self._number("published")
+        return int(self._store.read_meta("purged_at") or 0) > self._read_number("published")
 
     def publish(self) -> None:
         """Publish the last revision and delete for good the rows that it removed.
 
         This is step 3; readers see the revision from now on.
         """
-        with transaction(self._connection, write=True):
-            revision = self._number("revision")
+        with open_transaction(self._connection, write=True):
+            revision = self._read_number("revision")
             execute = self._connection.execute
             # Counted before the rows go: the keyword index still holds their words.
             gone = "SELECT no FROM chunks WHERE removed <= ?"
             dead = execute("SELECT count(*) FROM chunks WHERE removed <= ?", (revision,))
             removed = int(dead.fetchone()[0])
-            self._set("dead", 0 if self.is_purging() else self._number("dead") + removed)
+            self._set("dead", 0 if self.is_purging() else self._read_number("dead") + removed)
             if self.is_purging() or self.touches_chunks():
                 self._set("chunks_at", revision)
-            for space in self._store.all_spaces():
+            for space in self._store.list_all_spaces():
                 query = f"DELETE FROM {space.table} WHERE chunk_no IN ({gone})"  # noqa: S608 - a number makes the name
                 deleted = execute(query, (revision,)).rowcount
                 self._set(space.lacking_key, space.lacking - (removed - deleted))
@@ -118,30 +124,30 @@ class Changes:
         row = self._connection.execute(
             "SELECT EXISTS(SELECT 1 FROM chunks WHERE removed IS NOT NULL) OR "
             "(SELECT max(added) FROM chunks WHERE no = (SELECT max(no) FROM chunks)) > ?",
-            (self._number("published"),),
+            (self._read_number("published"),),
         ).fetchone()
         return bool(row[0])
 
-    def removed_chunks(self) -> list[int]:
+    def list_removed_chunks(self) -> list[int]:
         """Return the numbers of the chunks that the unpublished revisions remove."""
         rows = self._connection.execute("SELECT no FROM chunks WHERE removed IS NOT NULL")
         return [row[0] for row in rows]
 
     def keep_calibration(self, strategy: str, data: str) -> None:
         """Store the calibration of a strategy; empty data removes it."""
-        with transaction(self._connection, write=True):
+        with open_transaction(self._connection, write=True):
             self._connection.execute("DELETE FROM calibrations WHERE strategy = ?", (strategy,))
             if data:
                 self._connection.execute("INSERT INTO calibrations VALUES (?, ?)", (strategy, data))
 
-    def lay_out(self, spaces: Sequence[Space]) -> None:
+    def create_spaces(self, spaces: Sequence[Space]) -> None:
         """Create spaces that are missing or were made otherwise."""
-        existing = {space.name: space for space in self._store.spaces()}
+        existing = {space.name: space for space in self._store.list_spaces()}
         for space in spaces:
             stored = existing.get(space.name)
             if stored is not None and stored.identity == space.identity:
                 continue
-            with transaction(self._connection, write=True):
+            with open_transaction(self._connection, write=True):
                 if stored is not None:
                     self._drop(stored)
                 cursor = self._connection.execute(
@@ -159,24 +165,24 @@ class Changes:
 
     def drop_space(self, name: str) -> bool:
         """Remove a space; return whether it existed."""
-        stored = self._store.space(name) if name else None
+        stored = self._store.find_space(name) if name else None
         if stored is None:
             return False
-        with transaction(self._connection, write=True):
+        with open_transaction(self._connection, write=True):
             self._drop(stored)
         return True
 
-    def _drop(self, space: StoredSpace) -> None:
+    def _drop(self, space: SqliteSpace) -> None:
         self._connection.execute(f"DROP TABLE {space.table}")
         self._connection.execute("DELETE FROM meta WHERE key = ?", (space.lacking_key,))
         self._connection.execute("DELETE FROM spaces WHERE no = ?", (space.number,))
 
-    def fill(self, space: StoredSpace, vectors: Mapping[int, Vector], texts: Sequence[str]) -> None:
+    def fill(self, space: SqliteSpace, vectors: Mapping[int, Vector], texts: Sequence[str]) -> None:
         """Store vectors in a space, by chunk number, and publish them in the same step.
 
         Kept vectors of `texts` are dropped.
         """
-        with transaction(self._connection, write=True):
+        with open_transaction(self._connection, write=True):
             rows = self._connection.execute(
                 f"SELECT chunk_no FROM {space.table} "  # noqa: S608 - a number makes the name
                 "WHERE chunk_no IN (SELECT value FROM json_each(?))",
@@ -187,11 +193,11 @@ class Changes:
             self._add_vectors(space, fresh)
             self._set(space.lacking_key, space.lacking - len(fresh))
             if not space.number:
-                self._mark_filled(list(fresh))
-            self._let_go([_key(text, space.name) for text in texts])
+                self._update_fingerprints(list(fresh))
+            self._drop_kept([_compute_key(text, space.name) for text in texts])
             self._set("published", self._next_revision())
 
-    def _mark_filled(self, chunks: Sequence[int]) -> None:
+    def _update_fingerprints(self, chunks: Sequence[int]) -> None:
         """Update the fingerprints of these chunks' documents that have all their vectors now."""
         rows = self._connection.execute(
             "SELECT DISTINCT document_no FROM chunks AS one "
@@ -200,30 +206,30 @@ class Changes:
             "AND no NOT IN (SELECT chunk_no FROM vectors))",
             (json.dumps(list(chunks)),),
         )
-        fingerprints = self._store.fingerprints([row[0] for row in rows])
+        fingerprints = self._store.compute_fingerprints([row[0] for row in rows])
         self._connection.executemany(
             "UPDATE documents SET fingerprint = ? WHERE no = ?", fingerprints
         )
 
     def note_all_lacking(self) -> None:
         """Store how many chunks each space lacks, if an older version did not."""
-        for space in self._store.all_spaces():
-            if not self._store.meta(space.lacking_key):
+        for space in self._store.list_all_spaces():
+            if not self._store.read_meta(space.lacking_key):
                 self.note_lacking(space, space.lacking)
 
-    def note_lacking(self, space: StoredSpace, chunks: int) -> None:
+    def note_lacking(self, space: SqliteSpace, chunks: int) -> None:
         """Store how many chunks lack a vector in a space."""
         self.note(space.lacking_key, str(chunks))
 
-    def _note_lacking(self, entries: Sequence[Entry], spaces: Sequence[StoredSpace]) -> None:
+    def _add_lacking(self, entries: Sequence[Entry], spaces: Sequence[SqliteSpace]) -> None:
         for space in spaces:
-            more = sum(len(entry.chunks) for entry in entries if _in_space(entry, space) is None)
+            more = sum(len(entry.chunks) for entry in entries if _get_vectors(entry, space) is None)
             if more:
                 self._set(space.lacking_key, space.lacking + more)
 
-    def _add_vectors(self, space: StoredSpace, vectors: Mapping[int, Vector]) -> None:
+    def _add_vectors(self, space: SqliteSpace, vectors: Mapping[int, Vector]) -> None:
         rows = [
-            (number, half, checksum(half))
+            (number, half, compute_checksum(half))
             for number, vector in vectors.items()
             for half in [vector.astype(np.float16).tobytes()]
         ]
@@ -233,15 +239,15 @@ class Changes:
 
     def keep_vectors(self, vectors: Mapping[str, Vector], space: str = "") -> None:
         """Keep vectors of texts whose documents are not stored yet."""
-        with transaction(self._connection, write=True):
+        with open_transaction(self._connection, write=True):
             self._connection.executemany(
                 "INSERT OR REPLACE INTO kept VALUES (?, ?)",
-                [(_key(text, space), vector.tobytes()) for text, vector in vectors.items()],
+                [(_compute_key(text, space), vector.tobytes()) for text, vector in vectors.items()],
             )
 
-    def kept_vectors(self, texts: Sequence[str], space: str = "") -> dict[str, Vector]:
+    def get_kept_vectors(self, texts: Sequence[str], space: str = "") -> dict[str, Vector]:
         """Return the vectors that are kept of these texts, by text."""
-        by_key = {_key(text, space): text for text in texts}
+        by_key = {_compute_key(text, space): text for text in texts}
         rows = self._connection.execute(
             "SELECT key, vector FROM kept WHERE key IN (SELECT value FROM json_each(?))",
             (json.dumps(list(by_key)),),
@@ -253,19 +259,19 @@ class Changes:
         row = self._connection.execute("SELECT EXISTS(SELECT 1 FROM kept)").fetchone()
         return bool(row[0])
 
-    def _let_go_of_vectors(self, entries: Sequence[Entry]) -> None:
+    def _drop_kept_vectors(self, entries: Sequence[Entry]) -> None:
         # Most puts keep nothing, so the keys (hashes of all texts) are computed only on demand.
         if self.keeps_vectors():
-            self._let_go(
+            self._drop_kept(
                 [
-                    _key(chunk.context, space)
+                    _compute_key(chunk.context, space)
                     for entry in entries
                     for chunk in entry.chunks
-                    for space in _spaces_of(entry)
+                    for space in _list_spaces(entry)
                 ]
             )
 
-    def _let_go(self, keys: Sequence[str]) -> None:
+    def _drop_kept(self, keys: Sequence[str]) -> None:
         self._connection.execute(
             "DELETE FROM kept WHERE key IN (SELECT value FROM json_each(?))",
             (json.dumps(list(keys)),),
@@ -273,30 +279,30 @@ class Changes:
 
     def drop_vectors(self) -> None:
         """Drop all vectors that `keep_vectors` kept: no ingest needs them any more."""
-        with transaction(self._connection, write=True):
+        with open_transaction(self._connection, write=True):
             self._connection.execute("DELETE FROM kept")
 
-    def note_graph(self, space: StoredSpace, record: str) -> None:
+    def note_graph(self, space: SqliteSpace, record: str) -> None:
         """Store the record of a space's graph, in a transaction of its own."""
         if not space.number:
             self.note("graph", record)
             return
-        with transaction(self._connection, write=True):
+        with open_transaction(self._connection, write=True):
             self._connection.execute(
                 "UPDATE spaces SET graph = ? WHERE no = ?", (record, space.number)
             )
 
     def note(self, key: str, value: str) -> None:
         """Store a value in `meta`, in a transaction of its own."""
-        with transaction(self._connection, write=True):
+        with open_transaction(self._connection, write=True):
             self._set(key, value)
 
     def _next_revision(self) -> int:
-        revision = self._number("revision") + 1
+        revision = self._read_number("revision") + 1
         self._set("revision", revision)
         return revision
 
-    def _note_dimension(self, space: StoredSpace, dimension: int) -> None:
+    def _note_dimension(self, space: SqliteSpace, dimension: int) -> None:
         if space.number:
             self._connection.execute(
                 "UPDATE spaces SET dimension = ? WHERE no = ?", (dimension, space.number)
@@ -304,21 +310,21 @@ class Changes:
         else:
             self._set("dimension", dimension)
 
-    def _number(self, key: str) -> int:
+    def _read_number(self, key: str) -> int:
         row = self._connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return int(row[0])
 
     def _set(self, key: str, value: object) -> None:
         self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, str(value)))
 
-    def _add(self, entries: Sequence[Entry], revision: int) -> list[Added]:
+    def _add(self, entries: Sequence[Entry], revision: int) -> list[AddedDocument]:
         """Store documents with their chunks, table by table."""
-        next_chunk = self._last("chunks") + 1
+        next_chunk = self._read_last_number("chunks") + 1
         added = []
-        for number, entry in enumerate(entries, start=self._last("documents") + 1):
+        for number, entry in enumerate(entries, start=self._read_last_number("documents") + 1):
             chunks = tuple(enumerate(entry.chunks, start=next_chunk))
             next_chunk += len(chunks)
-            added.append(Added(number, entry.document, chunks))
+            added.append(AddedDocument(number, entry.document, chunks))
         self._add_documents(entries, added, revision)
         self._connection.executemany(
             'INSERT INTO chunks(no, id, document_no, ordinal, start, "end", page, headings, '
@@ -341,7 +347,7 @@ class Changes:
         )
         return added
 
-    def _last(self, table: str) -> int:
+    def _read_last_number(self, table: str) -> int:
         """Return the last number that a table gave; numbers of deleted rows are never reused."""
         row = self._connection.execute(
             "SELECT seq FROM sqlite_sequence WHERE name = ?", (table,)
@@ -349,7 +355,7 @@ class Changes:
         return int(row[0]) if row else 0
 
     def _add_documents(
-        self, entries: Sequence[Entry], added: Sequence[Added], revision: int
+        self, entries: Sequence[Entry], added: Sequence[AddedDocument], revision: int
     ) -> None:
         now = datetime.now(UTC).isoformat(timespec="seconds")
         documents, contents = [], []
@@ -364,13 +370,13 @@ class Changes:
                     document.language,
                     metadata,
                     entry.digest,
-                    _fingerprint(entry, metadata),
+                    _compute_fingerprint(entry, metadata),
                     now,
                     revision,
                 )
             )
             blocks = pack_structure(document)
-            check = checksum(document.text.encode(), blocks)
+            check = compute_checksum(document.text.encode(), blocks)
             contents.append((stored.number, document.text, blocks, check))
         self._connection.executemany(
             "INSERT INTO documents(no, id, path, title, language, metadata, digest, fingerprint, "
@@ -380,12 +386,12 @@ class Changes:
         self._connection.executemany("INSERT INTO contents VALUES (?, ?, ?, ?)", contents)
 
     def _add_all_vectors(
-        self, entries: Sequence[Entry], added: Sequence[Added], space: StoredSpace
+        self, entries: Sequence[Entry], added: Sequence[AddedDocument], space: SqliteSpace
     ) -> None:
         """Store the vectors of a space that come with their documents."""
         vectors: dict[int, Vector] = {}
         for entry, stored in zip(entries, added, strict=True):
-            matrix = _in_space(entry, space)
+            matrix = _get_vectors(entry, space)
             if matrix is not None:
                 numbers = (number for number, _ in stored.chunks)
                 vectors.update(zip(numbers, matrix, strict=True))
@@ -453,20 +459,20 @@ class Changes:
         )
 
 
-def _in_space(entry: Entry, space: StoredSpace) -> Matrix | None:
+def _get_vectors(entry: Entry, space: SqliteSpace) -> Matrix | None:
     """Return the vectors of a document's chunks in a space, if they come with the document."""
     return entry.more.get(space.name) if space.name else entry.vectors
 
 
-def _spaces_of(entry: Entry) -> list[str]:
+def _list_spaces(entry: Entry) -> list[str]:
     """Return the names of the spaces whose vectors come with the document."""
     return [*([] if entry.vectors is None else [""]), *entry.more]
 
 
-def _fingerprint(entry: Entry, metadata: str) -> bytes:
+def _compute_fingerprint(entry: Entry, metadata: str) -> bytes:
     document = entry.document
     stored = b"" if entry.vectors is None else entry.vectors.astype(np.float16).tobytes()
-    return fingerprint(
+    return compute_fingerprint(
         (
             document.id,
             document.title,
@@ -479,6 +485,6 @@ def _fingerprint(entry: Entry, metadata: str) -> bytes:
     )
 
 
-def _key(text: str, space: str = "") -> str:
+def _compute_key(text: str, space: str = "") -> str:
     keyed = f"{space}\0{text}" if space else text
     return hashlib.sha256(keyed.encode()).hexdigest()

@@ -34,7 +34,7 @@ class FileDatabase:
         """Return whether the file exists."""
         return self._connection is not None or self.path.exists()
 
-    def ask(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+    def execute(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Run one statement and return its rows.
 
         If another file has replaced the file in use, the statement runs in the new one.
@@ -44,8 +44,8 @@ class FileDatabase:
         """
         with self._lock:
             try:
-                self._let_go_of_another()
-                self._connection = self._connection or self._opened()
+                self._leave_replaced_file()
+                self._connection = self._connection or self._open()
                 with self._connection:
                     return self._connection.execute(statement, values).fetchall()
             except (OSError, sqlite3.Error) as error:
@@ -62,7 +62,7 @@ class FileDatabase:
             self._connection.close()
             self._connection = None
 
-    def _let_go_of_another(self) -> None:
+    def _leave_replaced_file(self) -> None:
         """Disconnect from a file that another one has replaced; a deleted file stays in use."""
         if self._connection is None:
             return
@@ -70,7 +70,7 @@ class FileDatabase:
             if _identify(self.path.stat()) != self._file:
                 self._disconnect()
 
-    def _opened(self) -> sqlite3.Connection:
+    def _open(self) -> sqlite3.Connection:
         self.path.parent.mkdir(parents=True, exist_ok=True)
         # Created here, because SQLite would let others read a new file.
         handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)

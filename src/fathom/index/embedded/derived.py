@@ -6,10 +6,10 @@ from pathlib import Path
 
 import numpy as np
 
-from fathom.index.embedded.changes import Added, Changes
+from fathom.index.embedded.changes import AddedDocument, Changes
 from fathom.index.embedded.hnsw import GraphRecord
-from fathom.index.embedded.keyword import Entered, KeywordLeg
-from fathom.index.embedded.store import Store
+from fathom.index.embedded.keyword import KeywordEntry, KeywordIndex
+from fathom.index.embedded.store import SqliteStore
 from fathom.index.filters import Numbers
 from fathom.text.analyzer import Analyzer
 
@@ -17,13 +17,13 @@ MOST_DEAD = 0.2
 
 
 def catch_up(
-    store: Store,
+    store: SqliteStore,
     changes: Changes,
-    keyword: KeywordLeg,
+    keyword: KeywordIndex,
     analyzer: Analyzer,
     on_step: Callable[[str], None],
     *,
-    added: Sequence[Added] | None = None,
+    added: Sequence[AddedDocument] | None = None,
 ) -> None:
     """Bring the keyword index to the last stored revision and publish that.
 
@@ -39,62 +39,64 @@ def catch_up(
         added: All documents that are stored and not published, if the caller has them; otherwise
             they are read.
     """
-    latest, published = int(store.meta("revision")), store.published()
+    latest, published = int(store.read_meta("revision")), store.read_published_revision()
     is_purging = changes.is_purging()
     touched = is_purging or changes.touches_chunks()
-    target = store.marker(latest if touched else store.chunks_at())
-    current = keyword.marker()
+    target = store.format_marker(latest if touched else store.read_chunks_revision())
+    current = keyword.get_marker()
     # A killed writer may have applied the change already; then only publishing is left.
     if current != target:
-        if current == store.marker(store.chunks_at()) and not is_purging:
-            removed = set(changes.removed_chunks())
+        if current == store.format_marker(store.read_chunks_revision()) and not is_purging:
+            removed = set(changes.list_removed_chunks())
             if added is None:
-                entered = entries(store, analyzer, after=published)
+                entered = list_keyword_entries(store, analyzer, after=published)
             else:
                 # A put can remove a document that it has just added, if no place points to it.
                 entered = (
-                    entry for entry in _entered(added, analyzer) if entry.chunk not in removed
+                    entry for entry in _build_entries(added, analyzer) if entry.chunk not in removed
                 )
             keyword.apply(entered, sorted(removed), target)
         else:
-            keyword.refill(entries(store, analyzer, after=-1), target)
+            keyword.refill(list_keyword_entries(store, analyzer, after=-1), target)
     if latest != published:
         on_step("applied")
         changes.publish()
         on_step("published")
 
 
-def entries(store: Store, analyzer: Analyzer, *, after: int) -> Iterator[Entered]:
+def list_keyword_entries(
+    store: SqliteStore, analyzer: Analyzer, *, after: int
+) -> Iterator[KeywordEntry]:
     """Yield the keyword entries of the documents added after a revision."""
-    latest = int(store.meta("revision"))
-    documents = store.documents_added(after, latest)
-    return _entered(
+    latest = int(store.read_meta("revision"))
+    documents = store.list_added_documents(after, latest)
+    return _build_entries(
         (
-            Added(number, document, tuple(store.chunks_of(number, document)))
+            AddedDocument(number, document, tuple(store.list_chunks_of(number, document)))
             for number, document in documents
         ),
         analyzer,
     )
 
 
-def _entered(added: Iterable[Added], analyzer: Analyzer) -> Iterator[Entered]:
+def _build_entries(added: Iterable[AddedDocument], analyzer: Analyzer) -> Iterator[KeywordEntry]:
     for addition in added:
         document = addition.document
         for number, chunk in addition.chunks:
             stored = replace(chunk, title=document.title, path=document.path)
-            terms = analyzer.document_terms(stored.context, document.language)
-            yield Entered(number, addition.number, terms)
+            terms = analyzer.list_document_terms(stored.context, document.language)
+            yield KeywordEntry(number, addition.number, terms)
 
 
-def discard_graphs(directory: Path, store: Store) -> None:
+def discard_graphs(directory: Path, store: SqliteStore) -> None:
     """Remove graph files that belong to no space."""
-    current = {space.graph.file for space in store.all_spaces() if space.graph is not None}
+    current = {space.graph.file for space in store.list_all_spaces() if space.graph is not None}
     for path in directory.glob("vectors-*"):
         if path.name not in current:
             path.unlink(missing_ok=True)
 
 
-def graph_is_worn(
+def is_graph_worn(
     directory: Path, record: GraphRecord | None, numbers: Numbers, from_chunks: int
 ) -> bool:
     """Return whether the graph should be built anew.

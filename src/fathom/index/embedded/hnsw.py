@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fathom.index.base import Vector
 from fathom.index.filters import Numbers
-from fathom.index.rows import LARGEST, HalfMatrix, file_checksum, to_matrix
+from fathom.index.rows import MAX_CODE, HalfMatrix, build_matrix, compute_file_checksum
 
 if TYPE_CHECKING:
     from usearch.index import Index
@@ -75,31 +75,31 @@ class Graph:
         if path.stat().st_size != record.size:
             raise OSError(f"{path} has {path.stat().st_size} bytes, {record.size} were written")
         self.record = record
-        self._index = _empty(dimension, record.kind)
+        self._index = _create_index(dimension, record.kind)
         try:
             self._index.view(str(path))
         except RuntimeError as error:
             raise OSError(f"{path}: {error}") from error
         if len(self._index) != record.chunks or self._index.ndim != dimension:
             raise OSError(f"{path} does not hold the {record.chunks} chunks that were written")
-        self._vectors = _Vectors(path, record, dimension) if record.vectors_at else None
+        self._vectors = _VectorFile(path, record, dimension) if record.vectors_at else None
 
-    def nearest(self, vector: Vector, count: int) -> Numbers:
+    def find_nearest(self, vector: Vector, count: int) -> Numbers:
         """Return the numbers of about `count` chunks near the vector, ascending."""
         if self.record.kind == "i8":
-            query = _codes(vector, float(np.abs(vector).max()) or 1.0)
+            query = _encode(vector, float(np.abs(vector).max()) or 1.0)
         else:
             query = vector.astype(np.float16)
         matches = self._index.search(query, min(count, self.record.chunks), threads=1)
         # Ascending, as the callers look numbers up by bisection.
         return np.sort(matches.keys.astype(np.int64))
 
-    def vectors(self, numbers: Numbers) -> HalfMatrix | None:
+    def read_vectors(self, numbers: Numbers) -> HalfMatrix | None:
         """Return the vectors of chunks, given ascending; `None` if the file holds no vectors."""
-        return self._vectors.of(numbers) if self._vectors else None
+        return self._vectors.read(numbers) if self._vectors else None
 
 
-class _Vectors:
+class _VectorFile:
     """The part of a graph file behind the graph: the numbers of the chunks, then their vectors.
 
     The vectors are read, not mapped: a mapped page would bring its surroundings into memory.
@@ -112,26 +112,26 @@ class _Vectors:
         self._file = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         weakref.finalize(self, os.close, self._file)
 
-    def of(self, numbers: Numbers) -> HalfMatrix:
+    def read(self, numbers: Numbers) -> HalfMatrix:
         size = 2 * self._dimension
         rows = np.searchsorted(self._numbers, numbers).tolist()
-        return to_matrix(
+        return build_matrix(
             [os.pread(self._file, size, self._start + size * row) for row in rows], self._dimension
         )
 
 
-def build(directory: Path, name: str, numbers: Numbers, vectors: HalfMatrix) -> GraphRecord:
+def build_graph(directory: Path, name: str, numbers: Numbers, vectors: HalfMatrix) -> GraphRecord:
     """Build the graph of these chunks and put its file in place in one step.
 
     Raises:
         OSError: If the disk is full; no file is left behind then.
     """
-    index = _empty(vectors.shape[1], "i8")
+    index = _create_index(vectors.shape[1], "i8")
     blocks = [slice(start, start + BLOCK) for start in range(0, len(vectors), BLOCK)]
     # One scale for all vectors, so that products of bytes keep the order of the cosines.
     largest = max(float(np.abs(vectors[block]).max()) for block in blocks) or 1.0
     for block in blocks:
-        index.add(numbers[block].astype(np.uint64), _codes(vectors[block], largest))
+        index.add(numbers[block].astype(np.uint64), _encode(vectors[block], largest))
     path, raw = directory / name, directory / f"{name}.part"
     try:
         index.save(str(raw))
@@ -141,7 +141,7 @@ def build(directory: Path, name: str, numbers: Numbers, vectors: HalfMatrix) -> 
             vectors.tofile(file)
             # The record in SQLite must never name a file that the disk does not hold.
             os.fsync(file.fileno())
-        size, crc = raw.stat().st_size, file_checksum(raw)
+        size, crc = raw.stat().st_size, compute_file_checksum(raw)
         raw.replace(path)
     except (RuntimeError, OSError) as error:
         raw.unlink(missing_ok=True)
@@ -157,13 +157,13 @@ def build(directory: Path, name: str, numbers: Numbers, vectors: HalfMatrix) -> 
     )
 
 
-def _codes(vectors: NDArray[np.floating], largest: float) -> NDArray[np.int8]:
+def _encode(vectors: NDArray[np.floating], largest: float) -> NDArray[np.int8]:
     """Scale numbers to bytes, so that `largest` is 127; products keep the order of the cosines."""
-    whole: NDArray[np.float32] = np.rint(vectors.astype(np.float32) * (LARGEST / largest))
+    whole: NDArray[np.float32] = np.rint(vectors.astype(np.float32) * (MAX_CODE / largest))
     return whole.astype(np.int8)
 
 
-def _empty(dimension: int, kind: str) -> "Index":
+def _create_index(dimension: int, kind: str) -> "Index":
     from usearch.index import Index  # slow to import, and small indexes have no graph
 
     return Index(

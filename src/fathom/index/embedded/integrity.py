@@ -5,57 +5,57 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from fathom.index.embedded.hnsw import Graph, GraphRecord
-from fathom.index.embedded.keyword import KeywordLeg, damaged_files
+from fathom.index.embedded.keyword import KeywordIndex, find_damaged_files
 from fathom.index.embedded.schema import FILE
-from fathom.index.embedded.spaces import StoredSpace
-from fathom.index.embedded.store import Store
-from fathom.index.rows import Damaged, checksum, file_checksum
+from fathom.index.embedded.spaces import SqliteSpace
+from fathom.index.embedded.store import SqliteStore
+from fathom.index.rows import DamagedRowError, compute_checksum, compute_file_checksum
 
 MEND = "run `fathom doctor --fix`"
 REBUILD = "restore a backup or run `fathom ingest --rebuild PATH...`"
 
 
-def truth_findings(directory: Path, store: Store) -> Iterator[str]:
+def find_database_faults(directory: Path, store: SqliteStore) -> Iterator[str]:
     """Yield the faults of the SQLite file, which cannot be restored from any other file."""
     file = directory / FILE
     for row in store.connection.execute("PRAGMA integrity_check"):
         if row[0] != "ok":
             yield f"{file}: {row[0]}; {REBUILD}"
     try:
-        yield from _damaged_contents(store)
-        for space in store.all_spaces():
-            yield from _damaged_vectors(store, space)
-        yield from _broken_ties(store)
-    except (sqlite3.Error, Damaged, ValueError, TypeError, AttributeError) as error:
+        yield from _find_damaged_contents(store)
+        for space in store.list_all_spaces():
+            yield from _find_damaged_vectors(store, space)
+        yield from _find_broken_references(store)
+    except (sqlite3.Error, DamagedRowError, ValueError, TypeError, AttributeError) as error:
         yield f"{file}: rows cannot be read ({error}); {REBUILD}"
 
 
-def _damaged_contents(store: Store) -> Iterator[str]:
+def _find_damaged_contents(store: SqliteStore) -> Iterator[str]:
     select = store.connection.execute
     lengths: dict[int, int] = {}
     for number, text, blocks, expected in select("SELECT * FROM contents"):
         lengths[number] = len(text)
-        if checksum(text.encode(), blocks) != expected:
+        if compute_checksum(text.encode(), blocks) != expected:
             yield f"document number {number} differs from what was stored; {REBUILD}"
     for chunk, number, start, end in select('SELECT id, document_no, start, "end" FROM chunks'):
         if not 0 <= start <= end <= lengths.get(number, -1):
             yield f"chunk {chunk!r} lies outside its document; {REBUILD}"
 
 
-def _damaged_vectors(store: Store, space: StoredSpace) -> Iterator[str]:
+def _find_damaged_vectors(store: SqliteStore, space: SqliteSpace) -> Iterator[str]:
     size = 2 * space.dimension
     owner, remedy = "", REBUILD
     if space.number:
         owner = f" by {space.name!r}"
         remedy = f"run `fathom vectors drop {space.name}`, then `fathom ingest`"
     for number, vector, expected in store.connection.execute(f"SELECT * FROM {space.table}"):  # noqa: S608 - a number makes the name
-        if len(vector) != size or checksum(vector) != expected:
+        if len(vector) != size or compute_checksum(vector) != expected:
             yield (
                 f"the vector{owner} of chunk number {number} differs from what was stored; {remedy}"
             )
 
 
-def _broken_ties(store: Store) -> Iterator[str]:
+def _find_broken_references(store: SqliteStore) -> Iterator[str]:
     select = store.connection.execute
     orphans = select(
         "SELECT count(*) FROM documents LEFT JOIN contents ON no = document_no "
@@ -63,7 +63,7 @@ def _broken_ties(store: Store) -> Iterator[str]:
     ).fetchone()[0]
     if orphans:
         yield f"{orphans} rows of documents have none in contents; {REBUILD}"
-    for space in store.all_spaces():
+    for space in store.list_all_spaces():
         lacking = store.count_lacking(space)
         if lacking != space.lacking:
             yield (
@@ -78,38 +78,45 @@ def _broken_ties(store: Store) -> Iterator[str]:
         yield f"{row[0]!r} points to a document that is gone; run `fathom ingest` on it again"
 
 
-def keyword_findings(directory: Path, keyword: KeywordLeg, store: Store) -> Iterator[str]:
+def find_keyword_faults(
+    directory: Path, keyword: KeywordIndex, store: SqliteStore
+) -> Iterator[str]:
     """Yield the faults of the keyword index, which can be made anew.
 
     A writer that is at work, or was killed, between applying and publishing a change leaves the
     keyword index one change ahead. That is sound: the next process that opens the index finishes
     the change.
     """
-    folder = directory / store.keyword_folder()
-    for path in damaged_files(folder):
+    folder = directory / store.get_keyword_folder()
+    for path in find_damaged_files(folder):
         yield f"{path} is damaged; {MEND}"
-    if store.is_unfinished() and keyword.marker() == store.marker(int(store.meta("revision"))):
+    if store.is_unfinished() and keyword.get_marker() == store.format_marker(
+        int(store.read_meta("revision"))
+    ):
         return
-    if keyword.marker() != store.marker(store.chunks_at()):
+    if keyword.get_marker() != store.format_marker(store.read_chunks_revision()):
         yield f"{folder} holds another state than {FILE}; {MEND}"
-    actual, expected = keyword.count(), len(store.chunk_numbers(store.published()))
+    actual, expected = (
+        keyword.count_chunks(),
+        len(store.list_chunk_numbers(store.read_published_revision())),
+    )
     if actual != expected:
         yield f"{folder} holds {actual} chunks, {FILE} {expected}; {MEND}"
 
 
-def graph_findings(directory: Path, store: Store) -> Iterator[str]:
+def find_graph_faults(directory: Path, store: SqliteStore) -> Iterator[str]:
     """Yield the faults of the graphs of neighbours, which can be made anew."""
-    for space in store.all_spaces():
+    for space in store.list_all_spaces():
         if space.graph is not None:
-            yield from _graph_findings(directory, space.graph, space.dimension)
+            yield from _check_graph(directory, space.graph, space.dimension)
 
 
-def _graph_findings(directory: Path, record: GraphRecord, dimension: int) -> Iterator[str]:
+def _check_graph(directory: Path, record: GraphRecord, dimension: int) -> Iterator[str]:
     try:
         # Opening compares the size, the dimension and the number of chunks with the record.
         Graph(directory, record, dimension)
     except OSError as error:
         yield f"{error}; searches scan all chunks; {MEND}"
         return
-    if file_checksum(directory / record.file) != record.crc:
+    if compute_file_checksum(directory / record.file) != record.crc:
         yield f"{directory / record.file} is damaged; {MEND}"

@@ -12,18 +12,18 @@ import numpy as np
 import tantivy
 
 from fathom.errors import RunError
-from fathom.index.filters import Allowed
-from fathom.index.rows import file_checksum
+from fathom.index.filters import SearchScope
+from fathom.index.rows import compute_file_checksum
 
 FOLDER = "tantivy"
 WRITER_HEAP_BYTES = 64_000_000
 FEW_DOCUMENTS = 1000
-MOST_COUNTED = 1000
-MOST_FOOTER = 4096
+MAX_COUNTED = 1000
+MAX_FOOTER_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Entered:
+class KeywordEntry:
     """An entry of the keyword index: the numbers of a chunk and its document, and its terms."""
 
     chunk: int
@@ -31,7 +31,7 @@ class Entered:
     terms: Sequence[str]
 
 
-def _schema() -> tantivy.Schema:
+def _build_schema() -> tantivy.Schema:
     builder = tantivy.SchemaBuilder()
     builder.add_unsigned_field("chunk", indexed=True, fast=True)
     builder.add_unsigned_field("document", indexed=True)
@@ -40,7 +40,7 @@ def _schema() -> tantivy.Schema:
     return builder.build()
 
 
-class KeywordLeg:
+class KeywordIndex:
     """One tantivy index in a folder, or in memory if `folder` is `None`.
 
     A marker names the state that the last commit brought. Tantivy commits the marker together with
@@ -57,7 +57,7 @@ class KeywordLeg:
             RunError: If it is missing or cannot be read.
         """
         self.folder = folder
-        self._schema = _schema()
+        self._schema = _build_schema()
         self._links: tempfile.TemporaryDirectory[str] | None = None
         if folder is None:
             self._index = tantivy.Index(self._schema)
@@ -68,9 +68,9 @@ class KeywordLeg:
         # A reader that follows commits by itself locks its folder from a thread of its own, even
         # after it was closed. So this reader follows them only in `reload`.
         self._index.config_reader(reload_policy="manual")
-        self._see()
+        self._refresh_searcher()
 
-    def _see(self) -> None:
+    def _refresh_searcher(self) -> None:
         """Take a searcher of the current state, which stays the same until the next call."""
         self._searcher = self._index.searcher()
         self._marker: str | None = None
@@ -100,9 +100,9 @@ class KeywordLeg:
         if self._links is not None and self.folder is not None:
             _link(self.folder, Path(self._links.name))
         self._index.reload()
-        self._see()
+        self._refresh_searcher()
 
-    def marker(self) -> str:
+    def get_marker(self) -> str:
         """Return the name of the current state; empty if it has none.
 
         Every search asks for the marker, so it is cached.
@@ -114,14 +114,14 @@ class KeywordLeg:
     def _read_marker(self) -> str:
         """Return the latest marker; older ones stay with the chunks that carried them."""
         markers = [term for term, _ in self._searcher.terms_with_prefix("marker", "")]
-        return max(markers, key=_order, default="")
+        return max(markers, key=_parse_revision, default="")
 
-    def count(self) -> int:
+    def count_chunks(self) -> int:
         """Return the number of chunks."""
-        bare_markers = self._searcher.search(self._alone(), 2, count=False).hits
+        bare_markers = self._searcher.search(self._query_bare_markers(), 2, count=False).hits
         return int(self._searcher.num_docs) - len(bare_markers)
 
-    def _alone(self) -> tantivy.Query:
+    def _query_bare_markers(self) -> tantivy.Query:
         """Return the query for markers that are documents of their own."""
         every = tantivy.Query.regex_query(self._schema, "marker", ".*")
         carried = tantivy.Query.exists_query("chunk")
@@ -129,7 +129,7 @@ class KeywordLeg:
             [(tantivy.Occur.Must, every), (tantivy.Occur.MustNot, carried)]
         )
 
-    def apply(self, entered: Iterable[Entered], removed: Sequence[int], marker: str) -> None:
+    def apply(self, entered: Iterable[KeywordEntry], removed: Sequence[int], marker: str) -> None:
         """Add and remove chunks and set the marker, in one commit: all of it or nothing.
 
         Raises:
@@ -137,12 +137,12 @@ class KeywordLeg:
         """
         self._commit(entered, removed, marker)
 
-    def refill(self, entered: Iterable[Entered], marker: str) -> None:
+    def refill(self, entered: Iterable[KeywordEntry], marker: str) -> None:
         """Replace all chunks; otherwise like `apply`."""
         self._commit(entered, None, marker)
 
     def _commit(
-        self, entered: Iterable[Entered], removed: Sequence[int] | None, marker: str
+        self, entered: Iterable[KeywordEntry], removed: Sequence[int] | None, marker: str
     ) -> None:
         try:
             writer = self._index.writer(WRITER_HEAP_BYTES, 1)
@@ -156,7 +156,7 @@ class KeywordLeg:
             for number, entry in enumerate(entered):
                 if number:
                     writer.add_document(last)
-                last = _document(entry)
+                last = _build_document(entry)
             last.add_text("marker", marker)
             writer.add_document(last)
             writer.commit()
@@ -171,10 +171,10 @@ class KeywordLeg:
             writer.delete_documents_by_query(
                 tantivy.Query.term_set_query(self._schema, "chunk", list(numbers))
             )
-        writer.delete_documents_by_query(self._alone())
+        writer.delete_documents_by_query(self._query_bare_markers())
 
     def search(
-        self, terms: Mapping[str, int], *, k: int, allowed: Allowed | None
+        self, terms: Mapping[str, int], *, k: int, allowed: SearchScope | None
     ) -> list[tuple[int, float]]:
         """Return the best chunks by number, with their scores and with all ties.
 
@@ -182,28 +182,28 @@ class KeywordLeg:
         """
         if not terms or (allowed is not None and not len(allowed.chunks)):
             return []
-        query = self._query(terms, allowed)
+        query = self._build_query(terms, allowed)
         # A few more than k, because ties with the last hit must all be returned.
         limit = k + 16
         while True:
             hits = self._searcher.search(query, limit, count=False).hits
-            matches = self._numbered(hits, allowed)
+            matches = self._resolve_numbers(hits, allowed)
             complete = len(hits) < limit
             if complete or (len(matches) > k and matches[k - 1][1] > matches[-1][1]):
                 return matches
             limit *= 4
 
-    def chunks_with(self, terms: Sequence[str]) -> int:
-        """Return how many chunks contain any of the terms, counted up to `MOST_COUNTED`."""
+    def count_chunks_with(self, terms: Sequence[str]) -> int:
+        """Return how many chunks contain any of the terms, counted up to `MAX_COUNTED`."""
         # Frequencies count removed chunks, too, until their segment is merged: chunks are counted.
         occurring = [term for term in terms if self._searcher.doc_freq("body", term)]
         if not occurring:
             return 0
-        query = self._query(dict.fromkeys(occurring, 1), None)
-        return len(self._searcher.search(query, MOST_COUNTED, count=False).hits)
+        query = self._build_query(dict.fromkeys(occurring, 1), None)
+        return len(self._searcher.search(query, MAX_COUNTED, count=False).hits)
 
-    def _numbered(
-        self, hits: list[tuple[float, tantivy.DocAddress]], allowed: Allowed | None
+    def _resolve_numbers(
+        self, hits: list[tuple[float, tantivy.DocAddress]], allowed: SearchScope | None
     ) -> list[tuple[int, float]]:
         addresses = [address for _, address in hits]
         numbers = np.array(self._searcher.fast_field_values("chunk", addresses), dtype=np.int64)
@@ -214,8 +214,11 @@ class KeywordLeg:
         inside = np.isin(numbers, allowed.chunks)
         return [pair for pair, is_inside in zip(pairs, inside, strict=True) if is_inside]
 
-    def _query(self, terms: Mapping[str, int], allowed: Allowed | None) -> tantivy.Query:
-        words = [(tantivy.Occur.Should, self._term(term, count)) for term, count in terms.items()]
+    def _build_query(self, terms: Mapping[str, int], allowed: SearchScope | None) -> tantivy.Query:
+        words = [
+            (tantivy.Occur.Should, self._build_term_query(term, count))
+            for term, count in terms.items()
+        ]
         query = tantivy.Query.boolean_query(words)
         # A query of many document numbers is slower than dropping the hits outside them.
         if allowed is None or len(allowed.documents) > FEW_DOCUMENTS:
@@ -229,12 +232,12 @@ class KeywordLeg:
             ]
         )
 
-    def _term(self, term: str, count: int) -> tantivy.Query:
+    def _build_term_query(self, term: str, count: int) -> tantivy.Query:
         query = tantivy.Query.term_query(self._schema, "body", term, index_option="freq")
         return tantivy.Query.boost_query(query, float(count)) if count > 1 else query
 
 
-def _document(entry: Entered) -> tantivy.Document:
+def _build_document(entry: KeywordEntry) -> tantivy.Document:
     document = tantivy.Document()
     document.add_unsigned("chunk", entry.chunk)
     document.add_unsigned("document", entry.document)
@@ -242,7 +245,7 @@ def _document(entry: Entered) -> tantivy.Document:
     return document
 
 
-def _order(marker: str) -> int:
+def _parse_revision(marker: str) -> int:
     """Return the number of the revision at the end of a marker; -1 if it has none."""
     number = marker.rpartition(".")[2]
     return int(number) if number.isdigit() else -1
@@ -250,9 +253,9 @@ def _order(marker: str) -> int:
 
 def _open(folder: Path, schema: tantivy.Schema, *, create: bool) -> tantivy.Index:
     try:
-        if create and not tantivy.Index.exists(str(_made(folder))):
+        if create and not tantivy.Index.exists(str(_make_folder(folder))):
             return tantivy.Index(schema, str(folder))
-        damaged = damaged_files(folder)
+        damaged = find_damaged_files(folder)
         if damaged:
             raise RunError(f"{damaged[0]} is damaged")
         return tantivy.Index.open(str(folder))
@@ -267,7 +270,7 @@ def _link(folder: Path, links: Path) -> None:
             link.symlink_to(path.absolute())
 
 
-def damaged_files(folder: Path) -> list[Path]:
+def find_damaged_files(folder: Path) -> list[Path]:
     """Return the files of the last commit that do not match the checksum at their end."""
     try:
         segments = json.loads((folder / "meta.json").read_bytes())["segments"]
@@ -275,29 +278,29 @@ def damaged_files(folder: Path) -> list[Path]:
         return [folder / "meta.json"]
     names = [segment["segment_id"].replace("-", "") for segment in segments]
     files = sorted(path for name in names for path in folder.glob(f"{name}.*"))
-    return [path for path in files if path.suffix != ".del" and not _footer_holds(path)]
+    return [path for path in files if path.suffix != ".del" and not _footer_matches(path)]
 
 
-def _footer_holds(path: Path) -> bool:
+def _footer_matches(path: Path) -> bool:
     try:
         size = path.stat().st_size
         with path.open("rb") as file:
-            file.seek(max(0, size - MOST_FOOTER))
+            file.seek(max(0, size - MAX_FOOTER_BYTES))
             tail = file.read()
         length = int.from_bytes(tail[-8:-4], "little")
         footer = json.loads(tail[-8 - length : -8])
-        return bool(footer["crc"] == file_checksum(path, size - 8 - length))
+        return bool(footer["crc"] == compute_file_checksum(path, size - 8 - length))
     except FileNotFoundError:
         return True  # a writer has merged the file into another one meanwhile
     except (ValueError, KeyError, TypeError):
         return False
 
 
-def _made(folder: Path) -> Path:
+def _make_folder(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 
-def discard(folder: Path) -> None:
+def discard_folder(folder: Path) -> None:
     """Remove the folder of a keyword index."""
     shutil.rmtree(folder, ignore_errors=True)

@@ -34,7 +34,7 @@ class WriterLock:
             raise RunError(
                 f"{path}: {error.strerror}; the index needs a writable folder"
             ) from error
-        if not self._taken():
+        if not self._try_to_take():
             holder = os.pread(self._handle, 200, 0).decode(errors="replace").strip()
             os.close(self._handle)
             raise IndexLocked(
@@ -46,12 +46,12 @@ class WriterLock:
         os.ftruncate(self._handle, 0)
         os.pwrite(self._handle, holder.encode(), 0)
 
-    def _taken(self) -> bool:
+    def _try_to_take(self) -> bool:
         for tries_left in reversed(range(TRIES)):
             try:
                 fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                if tries_left:  # `holder` takes the lock for an instant
+                if tries_left:  # `describe_holder` takes the lock for an instant
                     time.sleep(WAIT_S)
             else:
                 return True
@@ -71,7 +71,7 @@ class WriterLock:
         self.release()
 
 
-def holder(path: Path) -> str:
+def describe_holder(path: Path) -> str:
     """Return a description of the process that holds the lock on a file; `""` for none."""
     try:
         handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC)

@@ -11,13 +11,13 @@ from pathlib import Path
 
 from fathom.errors import IndexLocked, RunError, UsageError
 from fathom.index.embedded import schema
-from fathom.index.embedded.derived import discard_graphs, entries
-from fathom.index.embedded.keyword import FOLDER, KeywordLeg, discard
-from fathom.index.embedded.lock import WriterLock, holder
+from fathom.index.embedded.derived import discard_graphs, list_keyword_entries
+from fathom.index.embedded.keyword import FOLDER, KeywordIndex, discard_folder
+from fathom.index.embedded.lock import WriterLock, describe_holder
 from fathom.index.embedded.reader import EmbeddedReader
-from fathom.index.embedded.store import Store
+from fathom.index.embedded.store import SqliteStore
 from fathom.index.embedded.writer import EmbeddedWriter, OnStep
-from fathom.index.identity import check_identity, missing, named
+from fathom.index.identity import build_missing_error, check_identity, select_expected
 from fathom.text.analyzer import Analyzer
 
 LOCK = "lock"
@@ -43,19 +43,19 @@ def open_reader(
         IndexCorrupt: If its SQLite file is damaged.
     """
     if not (directory / schema.FILE).is_file():
-        raise missing(directory)
-    with schema.corruption_named(directory / schema.FILE):
-        store = Store(schema.connect(directory, write=False))
+        raise build_missing_error(directory)
+    with schema.name_corruption(directory / schema.FILE):
+        store = SqliteStore(schema.connect(directory, write=False))
         try:
-            _check_laid_out(store, directory)
+            _check_tables(store, directory)
             if expected_identity is not None:
-                identity = named(store.identity(), expected_identity)
+                identity = select_expected(store.read_identity(), expected_identity)
                 check_identity(directory, identity, expected_identity)
             keyword = _open_keyword(directory, store, mend=mend)
         except BaseException:
             store.connection.close()
             raise
-    return EmbeddedReader(directory, store, keyword, lambda: _mended(directory, store))
+    return EmbeddedReader(directory, store, keyword, lambda: _mend_keyword(directory, store))
 
 
 def open_writer(
@@ -85,18 +85,18 @@ def open_writer(
         IndexCorrupt: If its SQLite file is damaged.
     """
     if identity is None and not (directory / schema.FILE).is_file():
-        raise missing(directory)
+        raise build_missing_error(directory)
     lock = take_lock(directory)
     try:
         # Only the holder of the lock may remove it: a rebuild in progress holds the same lock.
-        discard(directory / REBUILD)
-        with schema.corruption_named(directory / schema.FILE):
+        discard_folder(directory / REBUILD)
+        with schema.name_corruption(directory / schema.FILE):
             store = _open_store(directory, identity, durability)
             try:
                 writer = EmbeddedWriter(
                     directory,
                     store,
-                    _sound_keyword(directory, store),
+                    _open_sound_keyword(directory, store),
                     lock=lock,
                     ann_from_chunks=ann_from_chunks,
                     on_step=on_step,
@@ -125,10 +125,10 @@ def verify(directory: Path, *, fix: bool = False) -> list[str]:
         with open_writer(directory, None) as writer:
             writer.renew()
     with open_reader(directory, mend=False) as reader:
-        return reader.findings()
+        return reader.list_findings()
 
 
-def stamp_of(directory: Path) -> tuple[int, int] | None:
+def read_stamp(directory: Path) -> tuple[int, int] | None:
     """Return a value that changes when another index takes the place of this one."""
     try:
         file_status = (directory / schema.FILE).stat()
@@ -137,9 +137,9 @@ def stamp_of(directory: Path) -> tuple[int, int] | None:
     return file_status.st_dev, file_status.st_ino
 
 
-def writer_at(directory: Path) -> str:
+def describe_writer(directory: Path) -> str:
     """Return a description of the process that writes to the index; `""` for none."""
-    return holder(directory / LOCK)
+    return describe_holder(directory / LOCK)
 
 
 def take_lock(directory: Path) -> WriterLock:
@@ -160,17 +160,17 @@ def take_lock(directory: Path) -> WriterLock:
 
 def _open_store(
     directory: Path, identity: Mapping[str, str] | None, durability: schema.Durability
-) -> Store:
+) -> SqliteStore:
     connection = schema.connect(directory, write=True, durability=durability)
     try:
-        if identity is not None and not schema.is_laid_out(connection, directory):
-            schema.create(connection, dict(identity), secrets.token_hex(8))
-        store = Store(connection)
-        _check_laid_out(store, directory)
+        if identity is not None and not schema.has_tables(connection, directory):
+            schema.create_tables(connection, dict(identity), secrets.token_hex(8))
+        store = SqliteStore(connection)
+        _check_tables(store, directory)
         if identity is not None:
-            check_identity(directory, store.identity(), identity)
+            check_identity(directory, store.read_identity(), identity)
         # Indexes of older versions lack these tables.
-        for statement in schema.LATER:
+        for statement in schema.LATER_TABLES:
             connection.execute(statement)
     except BaseException:
         connection.close()
@@ -178,38 +178,38 @@ def _open_store(
     return store
 
 
-def discard_strays(directory: Path, store: Store) -> None:
+def discard_strays(directory: Path, store: SqliteStore) -> None:
     """Remove files that belong to no part of the index, left by a kill or by a reader."""
     discard_graphs(directory, store)
     for folder in directory.glob(f"{FOLDER}*"):
-        if folder.name != store.keyword_folder():
-            discard(folder)
+        if folder.name != store.get_keyword_folder():
+            discard_folder(folder)
 
 
-def _sound_keyword(directory: Path, store: Store) -> KeywordLeg:
+def _open_sound_keyword(directory: Path, store: SqliteStore) -> KeywordIndex:
     discard_strays(directory, store)
-    folder = directory / store.keyword_folder()
+    folder = directory / store.get_keyword_folder()
     try:
-        return KeywordLeg(folder, create=True)
+        return KeywordIndex(folder, create=True)
     except RunError:
-        discard(folder)
-        return KeywordLeg(folder, create=True)
+        discard_folder(folder)
+        return KeywordIndex(folder, create=True)
 
 
-def _open_keyword(directory: Path, store: Store, *, mend: bool) -> KeywordLeg:
+def _open_keyword(directory: Path, store: SqliteStore, *, mend: bool) -> KeywordIndex:
     deadline = time.monotonic() + MEND_WAIT_S
     while True:
         try:
-            return KeywordLeg(directory / store.keyword_folder(), create=False)
+            return KeywordIndex(directory / store.get_keyword_folder(), create=False)
         except RunError:
             if not mend:
-                return KeywordLeg(None, create=True)
-            if not writer_at(directory) or time.monotonic() > deadline:
-                return _mended(directory, store)
+                return KeywordIndex(None, create=True)
+            if not describe_writer(directory) or time.monotonic() > deadline:
+                return _mend_keyword(directory, store)
         time.sleep(0.05)  # the writer of a new index will create it soon
 
 
-def _mended(directory: Path, store: Store) -> KeywordLeg:
+def _mend_keyword(directory: Path, store: SqliteStore) -> KeywordIndex:
     """Return a sound keyword index of the store's state.
 
     Wait for a writer to mend it, mend it as the writer, or build it in memory.
@@ -218,25 +218,25 @@ def _mended(directory: Path, store: Store) -> KeywordLeg:
     while True:
         try:
             open_writer(directory, None).close()
-            return KeywordLeg(directory / store.keyword_folder(), create=False)
+            return KeywordIndex(directory / store.get_keyword_folder(), create=False)
         except IndexLocked:
             if time.monotonic() > deadline:
                 raise
             time.sleep(0.05)
         except RunError:
             # The folder cannot be written, so the index is filled anew for this reader alone.
-            return _in_memory(store)
+            return _build_in_memory(store)
 
 
-def _in_memory(store: Store) -> KeywordLeg:
-    keyword = KeywordLeg(None, create=True)
-    with schema.transaction(store.connection, write=False):
-        all_entries = entries(store, Analyzer(), after=-1)
+def _build_in_memory(store: SqliteStore) -> KeywordIndex:
+    keyword = KeywordIndex(None, create=True)
+    with schema.open_transaction(store.connection, write=False):
+        all_entries = list_keyword_entries(store, Analyzer(), after=-1)
         # The transaction keeps the entries and the marker of one and the same state.
-        keyword.refill(all_entries, store.marker(store.chunks_at()))
+        keyword.refill(all_entries, store.format_marker(store.read_chunks_revision()))
     return keyword
 
 
-def _check_laid_out(store: Store, directory: Path) -> None:
-    if not schema.is_laid_out(store.connection, directory):
-        raise missing(directory)
+def _check_tables(store: SqliteStore, directory: Path) -> None:
+    if not schema.has_tables(store.connection, directory):
+        raise build_missing_error(directory)

@@ -10,31 +10,31 @@ from fathom.errors import FathomError, IndexCorrupt
 from fathom.index.base import IndexReader
 from fathom.index.embedded import schema
 from fathom.index.embedded.changes import Changes
-from fathom.index.embedded.keyword import FOLDER, discard
+from fathom.index.embedded.keyword import FOLDER, discard_folder
 from fathom.index.embedded.opening import REBUILD, discard_strays, open_reader, take_lock
-from fathom.index.embedded.store import Store
+from fathom.index.embedded.store import SqliteStore
 from fathom.index.embedded.writer import EmbeddedWriter, OnStep
 
 
 @dataclass(frozen=True, slots=True)
-class Rebuilding:
+class RebuildSession:
     """The writer of a new index, and a reader of the old one if that can be read."""
 
     writer: EmbeddedWriter
     before: IndexReader | None
 
 
-Open = Callable[[Path], EmbeddedWriter]
+OpenWriter = Callable[[Path], EmbeddedWriter]
 """Opens a writer in a directory, and creates an index of the right identity if there is none."""
 
 
 @contextmanager
-def rebuilding(
+def rebuild_index(
     directory: Path,
     roots: Sequence[str],
-    open_new: Open,
+    open_new: OpenWriter,
     on_step: OnStep = lambda _step: None,
-) -> Iterator[Rebuilding]:
+) -> Iterator[RebuildSession]:
     """Make an index anew; at the end of the `with` block it replaces the old one.
 
     Until that instant the old index serves readers, and a kill or an error leaves it as it was.
@@ -54,25 +54,25 @@ def rebuilding(
     new = directory / REBUILD
     with ExitStack() as stack:
         stack.callback(take_lock(directory).release)
-        before = _readable(directory)
+        before = _open_old(directory)
         if before is not None:
             stack.enter_context(before)
-        with _continued(new, roots, before, open_new) as writer:
-            for strategy, data in (before.calibrations() if before else {}).items():
+        with _open_new_writer(new, roots, before, open_new) as writer:
+            for strategy, data in (before.get_calibrations() if before else {}).items():
                 writer.keep_calibration(strategy, data)
-            yield Rebuilding(writer, before)
+            yield RebuildSession(writer, before)
         _replace(directory, new, on_step)
 
 
-def _readable(directory: Path) -> IndexReader | None:
+def _open_old(directory: Path) -> IndexReader | None:
     try:
         return open_reader(directory, mend=False)
     except FathomError:
         return None  # there is no index, or it is damaged or of another layout
 
 
-def _continued(
-    new: Path, roots: Sequence[str], before: IndexReader | None, open_new: Open
+def _open_new_writer(
+    new: Path, roots: Sequence[str], before: IndexReader | None, open_new: OpenWriter
 ) -> EmbeddedWriter:
     if (new / schema.FILE).is_file():
         try:
@@ -81,56 +81,56 @@ def _continued(
             pass  # the remains have another identity or are damaged
         else:
             # The same lineage means that the new index has already replaced the old one.
-            if writer.roots() == list(roots) and _lineage(writer) != _lineage(before):
+            if writer.get_roots() == list(roots) and _read_lineage(writer) != _read_lineage(before):
                 return writer
             writer.close()
-    discard(new)
+    discard_folder(new)
     writer = open_new(new)
     writer.set_roots(roots)
     return writer
 
 
-def _lineage(index: IndexReader | None) -> str:
-    return index.revision().partition(".")[0] if index is not None else ""
+def _read_lineage(index: IndexReader | None) -> str:
+    return index.get_revision().partition(".")[0] if index is not None else ""
 
 
 def _replace(directory: Path, new: Path, on_step: OnStep) -> None:
     """Move the derived files of the new index beside the old ones, then replace the database."""
     with closing(schema.connect(new, write=True)) as connection:
-        store = Store(connection)
-        _move_parts(directory, new, store)
+        store = SqliteStore(connection)
+        _move_derived_files(directory, new, store)
         on_step("moved")
-        with schema.corruption_named(directory / schema.FILE):
-            _put_truth(directory, connection)
+        with schema.name_corruption(directory / schema.FILE):
+            _copy_database(directory, connection)
         on_step("replaced")
         discard_strays(directory, store)
-    discard(new)
+    discard_folder(new)
 
 
-def _move_parts(directory: Path, new: Path, store: Store) -> None:
-    lineage, notes = store.meta("lineage"), {}
+def _move_derived_files(directory: Path, new: Path, store: SqliteStore) -> None:
+    lineage, notes = store.read_meta("lineage"), {}
     # Named by lineage, so that the files of the old index stay in place until it is replaced.
     keyword = f"{FOLDER}-{lineage}"
-    if (new / store.keyword_folder()).is_dir():
-        discard(directory / keyword)
-        (new / store.keyword_folder()).replace(directory / keyword)
+    if (new / store.get_keyword_folder()).is_dir():
+        discard_folder(directory / keyword)
+        (new / store.get_keyword_folder()).replace(directory / keyword)
     notes["keyword"] = keyword
-    with schema.transaction(store.connection, write=True):
+    with schema.open_transaction(store.connection, write=True):
         store.connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", notes.items())
-    for space in store.all_spaces():
+    for space in store.list_all_spaces():
         graph = space.graph
         if graph is not None and (new / graph.file).is_file():
-            record = replace(graph, file=space.graph_file(f"{lineage}-{graph.until}"))
+            record = replace(graph, file=space.name_graph_file(f"{lineage}-{graph.until}"))
             (new / graph.file).replace(directory / record.file)
             Changes(store).note_graph(space, record.dumps())
 
 
-def _put_truth(directory: Path, source: sqlite3.Connection) -> None:
+def _copy_database(directory: Path, source: sqlite3.Connection) -> None:
     """Copy the database over the old one, in one transaction that readers see whole or not."""
     try:
         target = schema.connect(directory, write=True)
     except IndexCorrupt:
-        _put_file(directory, source)
+        _replace_damaged_file(directory, source)
         return
     with closing(target):
         try:
@@ -141,10 +141,10 @@ def _put_truth(directory: Path, source: sqlite3.Connection) -> None:
         else:
             schema.fold_log(target)
             return
-    _put_file(directory, source)
+    _replace_damaged_file(directory, source)
 
 
-def _put_file(directory: Path, source: sqlite3.Connection) -> None:
+def _replace_damaged_file(directory: Path, source: sqlite3.Connection) -> None:
     """Replace a damaged database file."""
     file = directory / schema.FILE
     partial = file.with_name(f"{schema.FILE}.part")

@@ -5,7 +5,7 @@ import simsimd
 from numpy.typing import NDArray
 
 from fathom.index.base import Vector
-from fathom.index.rows import LARGEST, HalfMatrix, cosines
+from fathom.index.rows import MAX_CODE, HalfMatrix, compute_cosines
 
 BLOCK = 64
 """The number of rows that are converted to bytes at a time."""
@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 Places = NDArray[np.int64]
 
 
-class _Bytes:
+class _QuantisedRows:
     """Rows as whole numbers of steps: a row is `codes * steps`, up to `errors`.
 
     Attributes:
@@ -35,15 +35,15 @@ class _Bytes:
             block = slice(start, start + BLOCK)
             exact = rows[block].astype(np.float32)
             largest = np.abs(exact).max(axis=1)
-            steps = np.where(largest > 0, largest, np.float32(1)) / np.float32(LARGEST)
+            steps = np.where(largest > 0, largest, np.float32(1)) / np.float32(MAX_CODE)
             codes = np.rint(exact / steps[:, None])
             rounded = codes * steps[:, None]
             self.codes[block], self.steps[block] = codes, steps
-            self.errors[block] = _lengths(exact - rounded)
-            self.lengths[block] = _lengths(rounded)
+            self.errors[block] = _compute_lengths(exact - rounded)
+            self.lengths[block] = _compute_lengths(rounded)
 
 
-def _lengths(rows: NDArray[np.floating]) -> NDArray[np.floating]:
+def _compute_lengths(rows: NDArray[np.floating]) -> NDArray[np.floating]:
     lengths: NDArray[np.floating] = np.sqrt(np.einsum("ij,ij->i", rows, rows))
     return lengths
 
@@ -59,12 +59,12 @@ class Scan:
     def __init__(self, halves: HalfMatrix) -> None:
         """Take over vectors of unit length."""
         self._halves = halves
-        self._bytes = _Bytes(halves)
+        self._bytes = _QuantisedRows(halves)
 
     def __len__(self) -> int:
         return len(self._halves)
 
-    def nearest(
+    def find_nearest(
         self, vector: Vector, k: int, mask: NDArray[np.bool_] | None = None
     ) -> tuple[Places, Floats]:
         """Return the places of the `k` highest cosines and of all ties, with the cosines.
@@ -74,21 +74,21 @@ class Scan:
             k: At least 1.
             mask: Marks the vectors to search; by default all.
         """
-        low, high = self._bounds(vector)
+        low, high = self._bound_cosines(vector)
         places = np.arange(len(self)) if mask is None else np.flatnonzero(mask)
         if mask is not None:
             low, high = low[mask], high[mask]
         if len(places) > k:
             # At least k cosines reach this floor, so a vector whose upper bound is lower cannot be
             # among them.
-            places = places[high >= _highest(low, k)]
-        exact = cosines(self._halves[places], vector)
-        best = exact >= _highest(exact, k)
+            places = places[high >= _find_kth_highest(low, k)]
+        exact = compute_cosines(self._halves[places], vector)
+        best = exact >= _find_kth_highest(exact, k)
         return places[best], exact[best]
 
-    def _bounds(self, vector: Vector) -> tuple[Floats, Floats]:
+    def _bound_cosines(self, vector: Vector) -> tuple[Floats, Floats]:
         """Compute the lower and the upper bound of each cosine."""
-        rows, query = self._bytes, _Bytes(vector[None])
+        rows, query = self._bytes, _QuantisedRows(vector[None])
         products = np.asarray(simsimd.dot(query.codes[0], rows.codes)).reshape(-1)
         about = products * (rows.steps * query.steps[0])
         length = float(np.linalg.norm(vector.astype(np.float64)))
@@ -96,7 +96,7 @@ class Scan:
         return about - reach, about + reach
 
 
-def _highest(values: Floats, k: int) -> float:
+def _find_kth_highest(values: Floats, k: int) -> float:
     """Return the `k`-th highest value; of fewer values the lowest."""
     if not len(values):
         return 0.0

@@ -13,7 +13,7 @@ from pathlib import Path, PurePath
 from typing import Literal
 
 from fathom.errors import FathomError, IndexCorrupt, IndexMismatch, RunError
-from fathom.index.rows import Damaged
+from fathom.index.rows import DamagedRowError
 
 SCHEMA_VERSION = 1
 FILE = "fathom.db"
@@ -21,7 +21,7 @@ FILE = "fathom.db"
 WRITER_CACHE_KB = 16_000
 READER_CACHE_KB = 4000
 """Small, because a question reads few rows, which the system caches too."""
-_PATIENT = "PRAGMA busy_timeout = 10000"
+_WAIT_FOR_LOCKS = "PRAGMA busy_timeout = 10000"
 Durability = Literal["normal", "full"]
 
 TABLES = """
@@ -59,7 +59,7 @@ CREATE TABLE vectors(
 
 # Tables of later versions; older indexes get them with the next write. The vectors of further
 # space number n are in a table of their own, `vectors_n`, laid out like `vectors`.
-LATER = (
+LATER_TABLES = (
     "CREATE TABLE IF NOT EXISTS kept(key TEXT PRIMARY KEY, vector BLOB NOT NULL) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS spaces(no INTEGER PRIMARY KEY AUTOINCREMENT, "
     "name TEXT NOT NULL UNIQUE, identity TEXT NOT NULL, dimension INTEGER NOT NULL, "
@@ -85,7 +85,7 @@ def connect(
         IndexCorrupt: If the file is no SQLite database.
     """
     file = directory / FILE
-    with corruption_named(file):
+    with name_corruption(file):
         if not write:
             return _connect_to_read(file)
         connection = _open(f"{file.absolute().as_uri()}?mode=rwc", WRITER_CACHE_KB)
@@ -109,28 +109,28 @@ def _connect_to_read(file: Path) -> sqlite3.Connection:
 def _open(uri: str, cache_kb: int) -> sqlite3.Connection:
     connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
     try:
-        connection.execute(_PATIENT)
+        connection.execute(_WAIT_FOR_LOCKS)
         connection.execute(f"PRAGMA cache_size = -{cache_kb}")
         connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
     except BaseException:
         connection.close()
         raise
-    for name, function in (("file_name", _file_name), ("folder_name", _folder_name)):
+    for name, function in (("file_name", _get_file_name), ("folder_name", _get_folder_name)):
         connection.create_function(name, 1, function, deterministic=True)
     return connection
 
 
-def _file_name(path: str) -> str:
+def _get_file_name(path: str) -> str:
     return PurePath(path).name
 
 
-def _folder_name(path: str) -> str:
+def _get_folder_name(path: str) -> str:
     return PurePath(path).parent.name
 
 
-def create(connection: sqlite3.Connection, identity: dict[str, str], lineage: str) -> None:
+def create_tables(connection: sqlite3.Connection, identity: dict[str, str], lineage: str) -> None:
     """Create the tables of an empty index, in one transaction."""
-    with transaction(connection, write=True):
+    with open_transaction(connection, write=True):
         for statement in TABLES.split(";\n"):
             if statement.strip():
                 connection.execute(statement)
@@ -146,13 +146,13 @@ def create(connection: sqlite3.Connection, identity: dict[str, str], lineage: st
         connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
 
 
-def is_laid_out(connection: sqlite3.Connection, directory: Path) -> bool:
+def has_tables(connection: sqlite3.Connection, directory: Path) -> bool:
     """Return whether the tables exist.
 
     Raises:
         IndexMismatch: If another version of Fathom created them.
     """
-    with corruption_named(directory / FILE):
+    with name_corruption(directory / FILE):
         version = int(connection.execute("PRAGMA user_version").fetchone()[0])
     if version not in {0, SCHEMA_VERSION}:
         raise IndexMismatch(
@@ -170,11 +170,11 @@ def fold_log(connection: sqlite3.Connection) -> None:
     # Half a second only: nothing depends on an empty log, so a writer need not wait longer.
     connection.execute("PRAGMA busy_timeout = 500")
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-    connection.execute(_PATIENT)
+    connection.execute(_WAIT_FOR_LOCKS)
 
 
 @contextmanager
-def transaction(connection: sqlite3.Connection, *, write: bool) -> Iterator[None]:
+def open_transaction(connection: sqlite3.Connection, *, write: bool) -> Iterator[None]:
     """Run the block in one transaction: one state for reads, all or nothing for writes."""
     connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
     try:
@@ -187,7 +187,9 @@ def transaction(connection: sqlite3.Connection, *, write: bool) -> Iterator[None
 
 
 @contextmanager
-def corruption_named(file: Path, look: Callable[[], Iterable[str]] = lambda: ()) -> Iterator[None]:
+def name_corruption(
+    file: Path, find_faults: Callable[[], Iterable[str]] = lambda: ()
+) -> Iterator[None]:
     """Turn errors about a damaged file into one line that names it and the next step.
 
     Args:
@@ -205,13 +207,13 @@ def corruption_named(file: Path, look: Callable[[], Iterable[str]] = lambda: ())
         raise
     except sqlite3.OperationalError as error:
         if is_damage(error):
-            raise _damaged(file, _short(error)) from error
+            raise _build_damage_error(file, _shorten(error)) from error
         raise RunError(f"{file}: {error}; check free space and permissions") from error
     except Exception as error:
-        fault = _short(error) if is_damage(error) else _first(look)
+        fault = _shorten(error) if is_damage(error) else _find_first_fault(find_faults)
         if not fault:
             raise
-        raise _damaged(file, fault) from error
+        raise _build_damage_error(file, fault) from error
 
 
 def is_damage(error: Exception) -> bool:
@@ -219,21 +221,21 @@ def is_damage(error: Exception) -> bool:
     name = getattr(error, "sqlite_errorname", "") or ""
     signs = ("no such table", "Could not decode to UTF-8")
     has_code = name.startswith(("SQLITE_CORRUPT", "SQLITE_NOTADB"))
-    return has_code or isinstance(error, Damaged) or str(error).startswith(signs)
+    return has_code or isinstance(error, DamagedRowError) or str(error).startswith(signs)
 
 
-def _short(error: Exception) -> str:
+def _shorten(error: Exception) -> str:
     return str(error).partition(" with text")[0]  # the rest quotes a document
 
 
-def _first(look: Callable[[], Iterable[str]]) -> str:
+def _find_first_fault(find_faults: Callable[[], Iterable[str]]) -> str:
     try:
-        return next(iter(look()), "").partition(";")[0]
-    except (sqlite3.Error, Damaged, ValueError, TypeError) as error:
-        return _short(error)
+        return next(iter(find_faults()), "").partition(";")[0]
+    except (sqlite3.Error, DamagedRowError, ValueError, TypeError) as error:
+        return _shorten(error)
 
 
-def _damaged(file: Path, fault: str) -> IndexCorrupt:
+def _build_damage_error(file: Path, fault: str) -> IndexCorrupt:
     return IndexCorrupt(
         f"{file} is damaged ({fault}); restore it from a backup or make the index anew with "
         "`fathom ingest --rebuild PATH...`"

@@ -12,7 +12,7 @@ from fathom.index.embedded.hnsw import GraphRecord
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoredSpace:
+class SqliteSpace:
     """A vector space as stored in SQLite.
 
     Attributes:
@@ -42,14 +42,14 @@ class StoredSpace:
         """The key in `meta` under which `lacking` is stored."""
         return f"lacking.{self.number}"
 
-    def graph_file(self, state: str) -> str:
+    def name_graph_file(self, state: str) -> str:
         """Return a file name for its graph of a state that had no graph before."""
         return f"vectors-{state}" + (f"-{self.number}" if self.number else "") + ".usearch"
 
 
-def to_space(row: sqlite3.Row) -> StoredSpace:
+def build_space(row: sqlite3.Row) -> SqliteSpace:
     """Build a space from a row of `spaces`, without `lacking`, which `meta` holds."""
-    return StoredSpace(
+    return SqliteSpace(
         number=row["no"],
         name=row["name"],
         dimension=row["dimension"],
@@ -58,7 +58,7 @@ def to_space(row: sqlite3.Row) -> StoredSpace:
     )
 
 
-def check_made_with(directory: Path, space: Space, stored: StoredSpace | None) -> StoredSpace:
+def require_space(directory: Path, space: Space, stored: SqliteSpace | None) -> SqliteSpace:
     """Return the stored space after a check that it is the requested one.
 
     Raises:

@@ -7,12 +7,12 @@ from pathlib import Path
 from fathom.index.base import IndexStatus, MetadataKey, SpaceStatus
 from fathom.index.embedded.dialect import IS_DATE
 from fathom.index.embedded.schema import FILE
-from fathom.index.embedded.spaces import StoredSpace
-from fathom.index.embedded.store import Store
+from fathom.index.embedded.spaces import SqliteSpace
+from fathom.index.embedded.store import SqliteStore
 from fathom.index.filters import KEY
 
 
-def status(directory: Path, store: Store, revision: int) -> IndexStatus:
+def read_status(directory: Path, store: SqliteStore, revision: int) -> IndexStatus:
     """Return the state of the index at a revision; the caller holds a read transaction."""
 
     def count(table: str, condition: str = "TRUE") -> int:
@@ -26,16 +26,16 @@ def status(directory: Path, store: Store, revision: int) -> IndexStatus:
         sources=count("sources"),
         failed=count("sources", "outcome NOT IN ('ok', 'stale', 'no_document')"),
         stale=count("sources", "outcome = 'stale' AND document_id IS NOT NULL"),
-        content=content_hash(store, revision),
-        identity=store.identity(),
-        keys=keys_of(store, revision),
-        bytes_on_disk=_sizes(directory, store.keyword_folder()),
-        spaces=tuple(_space(space, count("chunks")) for space in store.spaces()),
-        lacking=store.main_space().lacking,
+        content=compute_content_hash(store, revision),
+        identity=store.read_identity(),
+        keys=list_keys(store, revision),
+        bytes_on_disk=_measure_sizes(directory, store.get_keyword_folder()),
+        spaces=tuple(_summarize_space(space, count("chunks")) for space in store.list_spaces()),
+        lacking=store.get_main_space().lacking,
     )
 
 
-def _space(space: StoredSpace, chunks: int) -> SpaceStatus:
+def _summarize_space(space: SqliteSpace, chunks: int) -> SpaceStatus:
     return SpaceStatus(
         name=space.name,
         identity=space.identity,
@@ -44,7 +44,7 @@ def _space(space: StoredSpace, chunks: int) -> SpaceStatus:
     )
 
 
-def keys_of(store: Store, revision: int) -> dict[str, MetadataKey]:
+def list_keys(store: SqliteStore, revision: int) -> dict[str, MetadataKey]:
     """Return the metadata keys that filters may use at a revision, as `IndexStatus.keys`."""
     rows = store.connection.execute(
         "SELECT key, CASE WHEN type IN ('integer', 'real') THEN 'number' "  # noqa: S608 - constant
@@ -62,7 +62,7 @@ def keys_of(store: Store, revision: int) -> dict[str, MetadataKey]:
     return keys
 
 
-def content_hash(store: Store, revision: int) -> str:
+def compute_content_hash(store: SqliteStore, revision: int) -> str:
     """Compute sha256 over all documents with their chunks and vectors, and over all places."""
     select = store.connection.execute
     documents = select("SELECT fingerprint FROM documents WHERE added <= ?", (revision,))
@@ -75,7 +75,7 @@ def content_hash(store: Store, revision: int) -> str:
     return hashlib.sha256(b"\n".join(sorted(fingerprints))).hexdigest()
 
 
-def _sizes(directory: Path, keyword: str) -> dict[str, int]:
+def _measure_sizes(directory: Path, keyword: str) -> dict[str, int]:
     files = [path for path in directory.glob(f"{FILE}*") if path.is_file()]
     return {
         "sqlite": sum(path.stat().st_size for path in files),

@@ -17,24 +17,24 @@ from typing import Any, Self
 from fathom.errors import RunError
 from fathom.index.base import IndexReader
 from fathom.index.feedback import Feedback
-from fathom.index.trace_retention import Held, Looked
+from fathom.index.trace_retention import QuotedText, TextLookup
 from fathom.index.traces import (
-    LISTED,
     MAX_BYTES,
-    Kept,
-    KeptFeedback,
-    KeptTrace,
+    SUMMARY_COLUMNS,
+    StoredFeedback,
+    StoredRecord,
+    StoredTrace,
     TraceStore,
     TraceSummary,
+    build_dropped_error,
+    build_summary,
     check_rank,
-    damaged,
-    dropped,
-    kept_of,
-    listed,
-    the_only,
-    unpacked,
+    describe_damaged_traces,
+    pack_trace,
+    resolve_trace_id,
+    unpack_trace,
 )
-from fathom.jsonable import canonical
+from fathom.jsonable import dump_canonical
 from fathom.runs.trace import Trace
 
 FILE = "traces.db"
@@ -89,7 +89,7 @@ class EmbeddedTraces:
         self.path = path
         self.max_bytes = max_bytes
         self._lock = threading.Lock()
-        with self._named():
+        with self._name_failures():
             # SQLite gives the log the permissions of the file, so it must be there first.
             os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
             self._connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
@@ -101,13 +101,15 @@ class EmbeddedTraces:
             self._connection.execute("PRAGMA journal_mode = WAL")
             self._connection.execute("PRAGMA synchronous = NORMAL")
 
-    def put(self, trace: Trace, *, held: Iterable[Held] = (), warnings: Sequence[str] = ()) -> None:
+    def put(
+        self, trace: Trace, *, held: Iterable[QuotedText] = (), warnings: Sequence[str] = ()
+    ) -> None:
         """Store a trace, and drop the oldest ones beyond the cap."""
         with self._transaction():
-            if self._insert(kept_of(trace, held, warnings)):
+            if self._insert(pack_trace(trace, held, warnings)):
                 self._evict()
 
-    def _insert(self, record: KeptTrace) -> bool:
+    def _insert(self, record: StoredTrace) -> bool:
         row = (*astuple(record.summary), record.data)
         cursor = self._connection.execute(
             "INSERT OR IGNORE INTO traces(id, started_at, question, strategy, status, size, "
@@ -137,14 +139,14 @@ class EmbeddedTraces:
     def get(self, trace_id: str) -> Trace:
         """Return the verified trace with this id, or the only one whose id starts so."""
         whole_id = self._find(trace_id)
-        rows = self._rows("SELECT data FROM traces WHERE id = ?", whole_id)
+        rows = self._select("SELECT data FROM traces WHERE id = ?", whole_id)
         if not rows:
-            raise dropped(trace_id)
-        return unpacked(whole_id, rows[0][0])
+            raise build_dropped_error(trace_id)
+        return unpack_trace(whole_id, rows[0][0])
 
-    def warnings(self, trace_id: str) -> tuple[str, ...]:
+    def get_warnings(self, trace_id: str) -> tuple[str, ...]:
         """Return the warnings of the answer of the trace with this whole id."""
-        rows = self._rows(
+        rows = self._select(
             "SELECT warnings.data FROM warnings JOIN traces ON traces.no = trace_no "
             "WHERE traces.id = ?",
             trace_id,
@@ -153,8 +155,8 @@ class EmbeddedTraces:
 
     def list(self, limit: int = 50) -> tuple[TraceSummary, ...]:
         """Return the newest traces, newest first."""
-        rows = self._rows(f"SELECT {LISTED} FROM traces ORDER BY no DESC LIMIT ?", limit)  # noqa: S608 - constant
-        return tuple(listed(row) for row in rows)
+        rows = self._select(f"SELECT {SUMMARY_COLUMNS} FROM traces ORDER BY no DESC LIMIT ?", limit)  # noqa: S608 - constant
+        return tuple(build_summary(row) for row in rows)
 
     def delete(self, trace_id: str) -> str:
         """Remove a trace for good and return its whole id."""
@@ -167,46 +169,53 @@ class EmbeddedTraces:
 
     def sweep(self, index: IndexReader) -> int:
         """Remove all traces with a text that its document no longer contains."""
-        revision = index.revision()
-        if self._swept() == revision:
+        revision = index.get_revision()
+        if self._read_swept_revision() == revision:
             return 0
-        lookup = Looked(index)
+        lookup = TextLookup(index)
         with self._transaction(write=False):
-            held = self._all_held()
+            held = self._read_all_texts()
         # Looked up before the write transaction, which would make others wait for it.
-        lookup.gone(held)
+        lookup.find_missing(held)
         with self._transaction():
-            gone = lookup.gone(self._all_held())  # others may have been stored meanwhile
-            removed = sum(self._remove(text) for text in gone)
-            forgotten = sum(self._forget(text) for text in gone)
+            gone = lookup.find_missing(
+                self._read_all_texts()
+            )  # others may have been stored meanwhile
+            removed = sum(self._remove_traces(text) for text in gone)
+            forgotten = sum(self._remove_feedback(text) for text in gone)
             self._connection.execute("DELETE FROM swept")
             self._connection.execute("INSERT INTO swept VALUES (?)", (revision,))
         if removed or forgotten:
             self._empty_log()
         return removed
 
-    def signals(self, strategy: str, limit: int) -> tuple[Mapping[str, float], ...]:
+    def list_signals(self, strategy: str, limit: int) -> tuple[Mapping[str, float], ...]:
         """Return the signals of the newest answers of a strategy, newest first."""
-        rows = self._rows(
+        rows = self._select(
             "SELECT data FROM signals WHERE strategy = ? ORDER BY trace_no DESC LIMIT ?",
             strategy,
             limit,
         )
         return tuple(json.loads(row[0]) for row in rows)
 
-    def put_feedback(self, feedback: Feedback, *, held: Iterable[Held] = ()) -> None:
+    def put_feedback(self, feedback: Feedback, *, held: Iterable[QuotedText] = ()) -> None:
         """Store feedback on an answer in place of the earlier feedback on it."""
         with self._transaction():
-            self._replace(KeptFeedback(feedback, tuple(held)))
+            self._replace(StoredFeedback(feedback, tuple(held)))
 
-    def _replace(self, record: KeptFeedback) -> None:
+    def _replace(self, record: StoredFeedback) -> None:
         execute, feedback = self._connection.execute, record.feedback
         forget = "DELETE FROM feedback WHERE trace_id = ? RETURNING data"
         for (before,) in execute(forget, (feedback.trace_id,)).fetchall():
             check_rank(feedback, before)  # an error rolls the deletion back
         cursor = execute(
             "INSERT INTO feedback(trace_id, key, strategy, data) VALUES (?, ?, ?, ?)",
-            (feedback.trace_id, feedback.key, feedback.strategy, canonical(feedback.to_json())),
+            (
+                feedback.trace_id,
+                feedback.key,
+                feedback.strategy,
+                dump_canonical(feedback.to_json()),
+            ),
         )
         self._connection.executemany(
             "INSERT OR IGNORE INTO feedback_held VALUES (?, ?, ?, ?, ?)",
@@ -214,40 +223,40 @@ class EmbeddedTraces:
         )
         execute("DELETE FROM swept")  # the index may have changed since the run
 
-    def feedback(self, *, strategy: str = "", key: str = "") -> tuple[Feedback, ...]:
+    def list_feedback(self, *, strategy: str = "", key: str = "") -> tuple[Feedback, ...]:
         """Return feedback, oldest first: on a strategy's answers, or on answers to a question."""
-        rows = self._rows(
+        rows = self._select(
             "SELECT data FROM feedback WHERE (? = '' OR strategy = ?) AND (? = '' OR key = ?) "
             "ORDER BY no",
             *(strategy, strategy, key, key),
         )
         return tuple(Feedback.from_json(json.loads(row[0])) for row in rows)
 
-    def records(self) -> Iterator[Kept]:
+    def export_records(self) -> Iterator[StoredRecord]:
         """Yield all stored records: the traces, oldest first, then the feedback."""
-        for (number,) in self._rows("SELECT no FROM traces ORDER BY no"):
-            for row in self._rows(
-                f"SELECT {LISTED}, data, (SELECT data FROM signals WHERE trace_no = no), "  # noqa: S608 - constant
+        for (number,) in self._select("SELECT no FROM traces ORDER BY no"):
+            for row in self._select(
+                f"SELECT {SUMMARY_COLUMNS}, data, (SELECT data FROM signals WHERE trace_no = no), "  # noqa: S608 - constant
                 "(SELECT data FROM warnings WHERE trace_no = no) FROM traces WHERE no = ?",
                 number,
             ):  # no row if the trace has been deleted since
                 *summary, data, signals, warnings = row
-                yield KeptTrace(
-                    summary=listed(summary),
+                yield StoredTrace(
+                    summary=build_summary(summary),
                     data=data,
                     signals=signals or "",
                     warnings=warnings or "",
-                    held=self._held("held", "trace_no", number),
+                    held=self._read_texts("held", "trace_no", number),
                 )
-        for number, data in self._rows("SELECT no, data FROM feedback ORDER BY no"):
+        for number, data in self._select("SELECT no, data FROM feedback ORDER BY no"):
             feedback = Feedback.from_json(json.loads(data))
-            yield KeptFeedback(feedback, self._held("feedback_held", "feedback_no", number))
+            yield StoredFeedback(feedback, self._read_texts("feedback_held", "feedback_no", number))
 
-    def take(self, records: Iterable[Kept]) -> None:
+    def import_records(self, records: Iterable[StoredRecord]) -> None:
         """Store the records of another store, in one step; existing records stay."""
         with self._transaction():
             for record in records:
-                if isinstance(record, KeptTrace):
+                if isinstance(record, StoredTrace):
                     self._insert(record)
                 else:
                     self._replace(record)
@@ -265,7 +274,7 @@ class EmbeddedTraces:
 
     def _find(self, beginning: str) -> str:
         rows = (
-            self._rows(
+            self._select(
                 "SELECT id FROM traces WHERE substr(id, 1, ?) = ? LIMIT 2",
                 len(beginning),
                 beginning,
@@ -273,38 +282,38 @@ class EmbeddedTraces:
             if beginning.isascii()
             else []
         )
-        return the_only([row[0] for row in rows], beginning)
+        return resolve_trace_id([row[0] for row in rows], beginning)
 
-    def _rows(self, query: str, *values: object) -> Sequence[Any]:
+    def _select(self, query: str, *values: object) -> Sequence[Any]:
         with self._transaction(write=False):
             return self._connection.execute(query, values).fetchall()
 
-    def _held(self, table: str, column: str, number: int) -> tuple[Held, ...]:
-        rows = self._rows(
+    def _read_texts(self, table: str, column: str, number: int) -> tuple[QuotedText, ...]:
+        rows = self._select(
             f'SELECT document, start, "end", mark FROM {table} WHERE {column} = ?',  # noqa: S608 - names
             number,
         )
-        return tuple(Held(*row) for row in rows)
+        return tuple(QuotedText(*row) for row in rows)
 
-    def _swept(self) -> str:
-        rows = self._rows("SELECT revision FROM swept")
+    def _read_swept_revision(self) -> str:
+        rows = self._select("SELECT revision FROM swept")
         return str(rows[0][0]) if rows else ""
 
-    def _all_held(self) -> tuple[Held, ...]:
+    def _read_all_texts(self) -> tuple[QuotedText, ...]:
         rows = self._connection.execute(
             'SELECT document, start, "end", mark FROM held UNION '
             'SELECT document, start, "end", mark FROM feedback_held ORDER BY document'
         )
-        return tuple(Held(*row) for row in rows)
+        return tuple(QuotedText(*row) for row in rows)
 
-    def _remove(self, text: Held) -> int:
+    def _remove_traces(self, text: QuotedText) -> int:
         return self._connection.execute(
             "DELETE FROM traces WHERE no IN (SELECT trace_no FROM held "
             'WHERE document = ? AND start = ? AND "end" = ? AND mark = ?)',
             (text.document, text.start, text.end, text.mark),
         ).rowcount
 
-    def _forget(self, text: Held) -> int:
+    def _remove_feedback(self, text: QuotedText) -> int:
         return self._connection.execute(
             "DELETE FROM feedback WHERE no IN (SELECT feedback_no FROM feedback_held "
             'WHERE document = ? AND start = ? AND "end" = ? AND mark = ?)',
@@ -322,12 +331,12 @@ class EmbeddedTraces:
 
     def _empty_log(self) -> None:
         # Deleted rows would stay readable in the log until later writes overwrite it.
-        with self._lock, self._named():
+        with self._lock, self._name_failures():
             self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     @contextmanager
     def _transaction(self, *, write: bool = True) -> Iterator[None]:
-        with self._lock, self._named():
+        with self._lock, self._name_failures():
             self._connection.execute("BEGIN IMMEDIATE" if write else "BEGIN")
             try:
                 yield
@@ -338,7 +347,7 @@ class EmbeddedTraces:
                 raise
 
     @contextmanager
-    def _named(self) -> Iterator[None]:
+    def _name_failures(self) -> Iterator[None]:
         try:
             yield
         except OSError as error:
@@ -373,12 +382,12 @@ def move_traces(directory: Path, store: TraceStore) -> None:
     if not file.is_file():
         return
     with EmbeddedTraces(file) as old_store:
-        store.take(old_store.records())
+        store.import_records(old_store.export_records())
     for path in (file, *directory.glob(f"{FILE}-*")):
         path.unlink(missing_ok=True)
 
 
-def trace_findings(file: Path) -> list[str]:
+def verify_trace_file(file: Path) -> list[str]:
     """Return a line for each fault of the traces in a file; empty when they are sound."""
     next_step = "delete the file: it holds nothing but traces and feedback"
     try:
@@ -387,6 +396,9 @@ def trace_findings(file: Path) -> list[str]:
         ) as connection:
             faults = [row[0] for row in connection.execute("PRAGMA integrity_check")]
             findings = [f"{file}: {fault}; {next_step}" for fault in faults if fault != "ok"]
-            return [*findings, *damaged(connection.execute("SELECT id, data FROM traces"))]
+            return [
+                *findings,
+                *describe_damaged_traces(connection.execute("SELECT id, data FROM traces")),
+            ]
     except sqlite3.Error as error:
         return [f"{file}: {error}; {next_step}"]

@@ -8,17 +8,17 @@ from numpy.typing import NDArray
 from fathom.index.base import Vector, check_dimension
 from fathom.index.embedded.hnsw import Graph, GraphRecord
 from fathom.index.embedded.scan import Floats, Scan
-from fathom.index.embedded.spaces import StoredSpace
-from fathom.index.embedded.store import Store
-from fathom.index.filters import Allowed, Numbers
-from fathom.index.rows import HalfMatrix, cosines
+from fathom.index.embedded.spaces import SqliteSpace
+from fathom.index.embedded.store import SqliteStore
+from fathom.index.filters import Numbers, SearchScope
+from fathom.index.rows import HalfMatrix, compute_cosines
 
 FEW_CHUNKS = 10_000
 
 Scored = list[tuple[int, float]]
 
 
-class VectorLeg:
+class VectorIndex:
     """The data in memory for the searches of one revision; `refresh` moves it to another.
 
     Scores are computed in float64 from the stored float16 vectors, the same way for every chunk, so
@@ -31,22 +31,22 @@ class VectorLeg:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
         self._state = ""
-        self._space = StoredSpace(number=0, name="", dimension=0, graph=None)
+        self._space = SqliteSpace(number=0, name="", dimension=0, graph=None)
         self._graph: Graph | None = None
         self._record: GraphRecord | None = None
         self._numbers: Numbers = np.empty(0, dtype=np.int64)
         self._tail = Scan(np.empty((0, 0), dtype=np.float16))
 
-    def refresh(self, store: Store, revision: int, space: StoredSpace) -> None:
+    def refresh(self, store: SqliteStore, revision: int, space: SqliteSpace) -> None:
         """Load this state of the chunks; chunks without a vector are left out."""
         record = space.graph
-        state = f"{store.marker(revision)} {space.number}"
+        state = f"{store.format_marker(revision)} {space.number}"
         if state == self._state and record == self._record:
             return
         self._space = space
         if record != self._record:
             self._open_graph(record)
-        self._numbers = store.chunks_with_vectors(space, revision)
+        self._numbers = store.list_chunks_with_vectors(space, revision)
         self._tail = self._read_tail(store, revision)
         self._state = state
 
@@ -58,16 +58,18 @@ class VectorLeg:
             except OSError:
                 self._graph = None  # all chunks are scanned until a writer rebuilds the graph
 
-    def _read_tail(self, store: Store, revision: int) -> Scan:
+    def _read_tail(self, store: SqliteStore, revision: int) -> Scan:
         if not self._space.dimension:
             return Scan(np.empty((0, 0), dtype=np.float16))
-        return Scan(store.vectors_after(revision, self._until, self._space))
+        return Scan(store.read_vectors_after(revision, self._until, self._space))
 
     @property
     def _until(self) -> int:
         return self._graph.record.until if self._graph else 0
 
-    def search(self, store: Store, vector: Vector, k: int, allowed: Allowed | None) -> Scored:
+    def search(
+        self, store: SqliteStore, vector: Vector, k: int, allowed: SearchScope | None
+    ) -> Scored:
         """Return at least `k` chunks by number with their cosines, if there are, with all ties.
 
         Raises:
@@ -80,24 +82,24 @@ class VectorLeg:
         if allowed is not None:
             inside = allowed.chunks
             if self._space.lacking:
-                inside = inside[_among(inside, self._numbers)]
-        near, exact = self._near_in_tail(vector, k, inside)
+                inside = inside[_mark_members(inside, self._numbers)]
+        near, exact = self._search_tail(vector, k, inside)
         covered = inside[: np.searchsorted(inside, self._until, side="right")]
         if len(covered):
-            candidates = self._near_in_graph(vector, k, covered)
-            graph_cosines = cosines(self._halves(store, candidates), vector)
+            candidates = self._search_graph(vector, k, covered)
+            graph_cosines = compute_cosines(self._read_vectors(store, candidates), vector)
             near, exact = np.concatenate([candidates, near]), np.concatenate([graph_cosines, exact])
-        return _best(near, exact, k)
+        return _select_best(near, exact, k)
 
-    def _near_in_tail(self, vector: Vector, k: int, inside: Numbers) -> tuple[Numbers, Floats]:
+    def _search_tail(self, vector: Vector, k: int, inside: Numbers) -> tuple[Numbers, Floats]:
         if not len(self._tail):
             return np.empty(0, dtype=np.int64), np.empty(0)
         numbers = self._numbers[len(self._numbers) - len(self._tail) :]
-        mask = None if len(inside) == len(self._numbers) else _among(numbers, inside)
-        places, exact = self._tail.nearest(vector, k, mask)
+        mask = None if len(inside) == len(self._numbers) else _mark_members(numbers, inside)
+        places, exact = self._tail.find_nearest(vector, k, mask)
         return numbers[places], exact
 
-    def _near_in_graph(self, vector: Vector, k: int, covered: Numbers) -> Numbers:
+    def _search_graph(self, vector: Vector, k: int, covered: Numbers) -> Numbers:
         if self._graph is None or len(covered) <= min(FEW_CHUNKS, 2 * k):
             return covered
         total = self._graph.record.chunks
@@ -107,27 +109,27 @@ class VectorLeg:
         # no filters.
         count = (k + k // 2 + 32) * total // len(covered)
         while count < total:
-            matches = self._graph.nearest(vector, count)
-            inside = matches[_among(matches, covered)]
+            matches = self._graph.find_nearest(vector, count)
+            inside = matches[_mark_members(matches, covered)]
             if len(inside) >= k:
                 return inside
             count *= 4
         return covered
 
-    def _halves(self, store: Store, numbers: Numbers) -> HalfMatrix:
+    def _read_vectors(self, store: SqliteStore, numbers: Numbers) -> HalfMatrix:
         """Return the vectors of chunks in the graph."""
-        vectors = self._graph.vectors(numbers) if self._graph else None
-        return store.vectors(numbers.tolist(), self._space) if vectors is None else vectors
+        vectors = self._graph.read_vectors(numbers) if self._graph else None
+        return store.read_vectors(numbers.tolist(), self._space) if vectors is None else vectors
 
 
-def _best(near: Numbers, exact: Floats, k: int) -> Scored:
+def _select_best(near: Numbers, exact: Floats, k: int) -> Scored:
     if len(exact) > k:
         threshold = np.partition(exact, len(exact) - k)[len(exact) - k]
         near, exact = near[exact >= threshold], exact[exact >= threshold]
     return list(zip(near.tolist(), exact.tolist(), strict=True))
 
 
-def _among(numbers: Numbers, ascending: Numbers) -> NDArray[np.bool_]:
+def _mark_members(numbers: Numbers, ascending: Numbers) -> NDArray[np.bool_]:
     """Mark the numbers that are in the other array, which is long and ascending."""
     if not len(ascending):
         return np.zeros(len(numbers), dtype=np.bool_)

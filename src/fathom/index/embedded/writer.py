@@ -11,14 +11,14 @@ from typing_extensions import override
 
 from fathom.index.base import Entry, SourceRecord, Space, Vector
 from fathom.index.embedded import schema
-from fathom.index.embedded.changes import Added, Changes
-from fathom.index.embedded.derived import catch_up, discard_graphs, graph_is_worn
-from fathom.index.embedded.hnsw import build
-from fathom.index.embedded.keyword import KeywordLeg
+from fathom.index.embedded.changes import AddedDocument, Changes
+from fathom.index.embedded.derived import catch_up, discard_graphs, is_graph_worn
+from fathom.index.embedded.hnsw import build_graph
+from fathom.index.embedded.keyword import KeywordIndex
 from fathom.index.embedded.lock import WriterLock
 from fathom.index.embedded.reader import EmbeddedReader
-from fathom.index.embedded.spaces import StoredSpace
-from fathom.index.embedded.store import Store
+from fathom.index.embedded.spaces import SqliteSpace
+from fathom.index.embedded.store import SqliteStore
 from fathom.index.validation import check_entries, check_vectors
 from fathom.types import Chunk
 
@@ -43,8 +43,8 @@ class EmbeddedWriter(EmbeddedReader):
     def __init__(
         self,
         directory: Path,
-        store: Store,
-        keyword: KeywordLeg,
+        store: SqliteStore,
+        keyword: KeywordIndex,
         *,
         lock: WriterLock,
         ann_from_chunks: int,
@@ -59,7 +59,7 @@ class EmbeddedWriter(EmbeddedReader):
 
     def recover(self) -> None:
         """Finish the changes of an earlier writer, and make unsound files anew."""
-        with self._writing():
+        with self._hold_write_access():
             self._finish()
             self._changes.note_all_lacking()
 
@@ -72,9 +72,9 @@ class EmbeddedWriter(EmbeddedReader):
             RunError: If the change cannot be stored (disk full); it is then stored wholly or not at
                 all.
         """
-        with self._writing():
+        with self._hold_write_access():
             check_entries(
-                entries, {space.name: space.dimension for space in self._store.all_spaces()}
+                entries, {space.name: space.dimension for space in self._store.list_all_spaces()}
             )
             self._finish()
             self._unfinished = True
@@ -84,7 +84,7 @@ class EmbeddedWriter(EmbeddedReader):
 
     def forget(self, paths: Sequence[str], *, purge: bool = True) -> int:
         """Remove these places and the documents that only they held; return how many went."""
-        with self._writing():
+        with self._hold_write_access():
             self._finish()
             self._unfinished = True
             gone = self._changes.forget(paths)
@@ -99,46 +99,46 @@ class EmbeddedWriter(EmbeddedReader):
 
         The keyword index is filled anew: some seconds for each ten thousand chunks.
         """
-        with self._writing():
+        with self._hold_write_access():
             self._finish()
-            if int(self._store.meta("dead")):
+            if int(self._store.read_meta("dead")):
                 self._purge()
 
     def set_roots(self, roots: Sequence[str]) -> None:
         """Store which files and folders the index shall hold."""
-        with self._writing():
+        with self._hold_write_access():
             self._changes.note("roots", json.dumps(list(roots)))
 
     def keep_calibration(self, strategy: str, data: str) -> None:
         """Store the calibration of a strategy; empty data removes it."""
-        with self._writing():
+        with self._hold_write_access():
             self._changes.keep_calibration(strategy, data)
 
     def keep_vectors(self, vectors: Mapping[str, Vector], *, space: str = "") -> None:
         """Keep vectors by their texts, until a chunk with the text is stored."""
-        with self._writing():
+        with self._hold_write_access():
             self._changes.keep_vectors(vectors, space)
 
-    def kept_vectors(self, texts: Sequence[str], *, space: str = "") -> dict[str, Vector]:
+    def get_kept_vectors(self, texts: Sequence[str], *, space: str = "") -> dict[str, Vector]:
         """Return the vectors that are kept of these texts, by text."""
-        with self._writing():
-            return self._changes.kept_vectors(texts, space)
+        with self._hold_write_access():
+            return self._changes.get_kept_vectors(texts, space)
 
-    def lay_out(self, spaces: Sequence[Space]) -> None:
+    def create_spaces(self, spaces: Sequence[Space]) -> None:
         """Create these further spaces, if they are missing or were made otherwise."""
-        with self._writing():
+        with self._hold_write_access():
             self._finish()
-            self._changes.lay_out(spaces)
+            self._changes.create_spaces(spaces)
             discard_graphs(self._directory, self._store)
 
-    def lacking(self, space: str, *, most: int, after: str = "") -> list[Chunk]:
+    def list_unembedded_chunks(self, space: str, *, most: int, after: str = "") -> list[Chunk]:
         """Return the first chunks that have no vector in a space, in the order of their arrival."""
-        with self._writing():
+        with self._hold_write_access():
             self._finish()
-            stored = self._known(space)
+            stored = self._require_space(space)
             if not stored.lacking:
                 return []
-            ids = self._store.lacking_ids(stored, most, after)
+            ids = self._store.list_lacking_ids(stored, most, after)
         return self.chunks(ids)
 
     def fill(self, space: str, vectors: Mapping[str, Vector]) -> None:
@@ -147,10 +147,10 @@ class EmbeddedWriter(EmbeddedReader):
         Raises:
             IndexMismatch: If the vectors have another dimension than the stored ones.
         """
-        with self._writing():
+        with self._hold_write_access():
             self._finish()
-            stored = self._known(space)
-            numbers = self._store.numbers(vectors)
+            stored = self._require_space(space)
+            numbers = self._store.find_numbers(vectors)
             check_vectors(
                 [vectors[chunk_id] for chunk_id in numbers], stored.name, stored.dimension
             )
@@ -167,15 +167,15 @@ class EmbeddedWriter(EmbeddedReader):
 
     def drop_space(self, name: str) -> bool:
         """Remove a further space with its vectors and graph; return whether it existed."""
-        with self._writing():
+        with self._hold_write_access():
             self._finish()
             dropped = self._changes.drop_space(name)
             discard_graphs(self._directory, self._store)
-        self._latest.legs.pop(name, None)
+        self._latest.vectors.pop(name, None)
         return dropped
 
-    def _known(self, name: str) -> StoredSpace:
-        space = self._store.space(name)
+    def _require_space(self, name: str) -> SqliteSpace:
+        space = self._store.find_space(name)
         if space is None:
             raise ValueError(f"{name!r} is no space of the index; lay it out first")
         return space
@@ -188,23 +188,23 @@ class EmbeddedWriter(EmbeddedReader):
         until then no search finds their words, but they count in the statistics. The vectors of
         removed chunks stay in the graph's file, never found, until the graph is built anew.
         """
-        with self._writing():
+        with self._hold_write_access():
             self._finish()
             # `optimize` runs at the end of an ingest, so no later step needs the kept vectors.
             self._changes.drop_vectors()
-            dead = int(self._store.meta("dead"))
-            if dead and dead >= MOST_DEAD * self._keyword.count() - FEW_DEAD:
+            dead = int(self._store.read_meta("dead"))
+            if dead and dead >= MOST_DEAD * self._keyword.count_chunks() - FEW_DEAD:
                 self._purge()
             self._build_graphs()
             schema.fold_log(self._store.connection)
 
     @contextmanager
-    def _writing(self) -> Iterator[None]:
+    def _hold_write_access(self) -> Iterator[None]:
         # A change applies to the last state, even inside a snapshot.
-        with self._busy, self._held.holding(None), self._damage_named():
+        with self._busy, self._slot.hold(None), self._name_damage():
             yield
 
-    def _finish(self, added: Sequence[Added] | None = None) -> None:
+    def _finish(self, added: Sequence[AddedDocument] | None = None) -> None:
         """Run steps 2 and 3 of a stored change that is not published, with `catch_up`."""
         if not self._unfinished:
             return
@@ -213,30 +213,32 @@ class EmbeddedWriter(EmbeddedReader):
         self._unfinished = False
 
     def _build_graphs(self) -> None:
-        for space in self._store.all_spaces():
+        for space in self._store.list_all_spaces():
             self._build_graph(space)
         discard_graphs(self._directory, self._store)
 
-    def _build_graph(self, space: StoredSpace) -> None:
-        revision = self._store.published()
-        numbers = self._store.chunks_with_vectors(space, revision)
-        if not graph_is_worn(self._directory, space.graph, numbers, self._ann_from_chunks):
+    def _build_graph(self, space: SqliteSpace) -> None:
+        revision = self._store.read_published_revision()
+        numbers = self._store.list_chunks_with_vectors(space, revision)
+        if not is_graph_worn(self._directory, space.graph, numbers, self._ann_from_chunks):
             return
         if not len(numbers):
             self._changes.note_graph(space, "")
             return
         self._on_step("building")
-        vectors = self._store.vectors_after(revision, 0, space)
-        record = build(self._directory, space.graph_file(str(revision)), numbers, vectors)
+        vectors = self._store.read_vectors_after(revision, 0, space)
+        record = build_graph(
+            self._directory, space.name_graph_file(str(revision)), numbers, vectors
+        )
         self._on_step("built")
         self._changes.note_graph(space, record.dumps())
 
     def renew(self) -> None:
         """Make all derived files anew."""
-        with self._writing():
+        with self._hold_write_access():
             self._finish()
             self._purge()
-            for space in self._store.all_spaces():
+            for space in self._store.list_all_spaces():
                 self._changes.note_lacking(space, self._store.count_lacking(space))
                 self._changes.note_graph(space, "")
             self._build_graphs()

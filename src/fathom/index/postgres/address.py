@@ -9,11 +9,11 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from fathom.errors import UsageError
 
 SCHEMES = ("postgresql://", "postgres://")
-DEFAULT = "default"
+DEFAULT_WORKSPACE = "default"
 """The workspace of a URL that names none."""
-_LEGS = "+qdrant:"
+_BACKEND_MARK = "+qdrant:"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}", re.ASCII)
-_NEAR = ("localhost", "127.0.0.1", "::1")
+_LOCAL_HOSTS = ("localhost", "127.0.0.1", "::1")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,30 +37,30 @@ class Address:
     user: str = ""
     password: str = field(default="", repr=False)
     database: str = ""
-    workspace: str = DEFAULT
+    workspace: str = DEFAULT_WORKSPACE
     parameters: Mapping[str, str] = field(default_factory=dict)
-    legs: str = ""
+    backend_url: str = ""
 
     @classmethod
-    def of(cls, url: str) -> Self:
+    def from_url(cls, url: str) -> Self:
         """Return the address that a URL names.
 
         Raises:
             UsageError: If the URL is malformed; the message does not show a URL, which may hold a
                 password.
         """
-        server_url, mark, backend = url.partition(_LEGS)
+        server_url, mark, backend = url.partition(_BACKEND_MARK)
         try:
             parts = urlsplit(server_url)
             port = str(parts.port or "")
             # Strict parsing refuses a mistyped query, but it refuses an empty one too.
             pairs = parse_qsl(parts.query, strict_parsing=bool(parts.query))
         except ValueError as error:
-            raise UsageError(f"the index's URL is malformed: {_FORM}") from error
+            raise UsageError(f"the index's URL is malformed: {_EXPECTED_FORM}") from error
         parameters = dict(pairs)
-        workspace = parameters.pop("workspace", DEFAULT)
+        workspace = parameters.pop("workspace", DEFAULT_WORKSPACE)
         if f"{parts.scheme}://" not in SCHEMES or (mark and not backend) or parts.fragment:
-            raise UsageError(f"the index's URL is malformed: {_FORM}")
+            raise UsageError(f"the index's URL is malformed: {_EXPECTED_FORM}")
         return cls(
             # libpq takes these values from the query too, and prefers them.
             host=parameters.pop("host", "") or unquote(parts.hostname or ""),
@@ -68,26 +68,26 @@ class Address:
             user=parameters.pop("user", "") or unquote(parts.username or ""),
             password=parameters.pop("password", "") or unquote(parts.password or ""),
             database=parameters.pop("dbname", "") or unquote(parts.path.lstrip("/")),
-            workspace=_checked(workspace),
+            workspace=_check_workspace(workspace),
             parameters=parameters,
-            legs=backend,
+            backend_url=backend,
         )
 
-    def of_workspace(self, name: str) -> Self:
+    def switch_workspace(self, name: str) -> Self:
         """Return the address of another workspace of the same database."""
-        return replace(self, workspace=_checked(name))
+        return replace(self, workspace=_check_workspace(name))
 
     @property
     def is_near(self) -> bool:
         """True if the host is this machine without any doubt."""
-        return self.host in _NEAR or self.host.startswith("/")
+        return self.host in _LOCAL_HOSTS or self.host.startswith("/")
 
     @property
     def server(self) -> str:
         """The server's host and port, as messages show them."""
         return f"{self.host or 'the local server'}{f':{self.port}' if self.port else ''}"
 
-    def connection(self) -> dict[str, str]:
+    def build_connection_parameters(self) -> dict[str, str]:
         """Return the parameters that libpq connects with."""
         fields = {
             "host": self.host,
@@ -105,27 +105,31 @@ class Address:
         host = "" if socket else self.host
         query = f"?host={self.host}&" if socket else "?"
         name = f"postgresql://{user}{host}{port}/{self.database}{query}workspace={self.workspace}"
-        return f"{name}{_LEGS}{_shown(self.legs)}" if self.legs else name
+        return (
+            f"{name}{_BACKEND_MARK}{_redact_backend_url(self.backend_url)}"
+            if self.backend_url
+            else name
+        )
 
 
-_FORM = "write postgresql://USER@HOST:PORT/DATABASE?workspace=NAME"
+_EXPECTED_FORM = "write postgresql://USER@HOST:PORT/DATABASE?workspace=NAME"
 
 
-def shown(url: str) -> str:
+def redact_url(url: str) -> str:
     """Return a URL without its password, as messages show it."""
     try:
-        return str(Address.of(url)) if url.startswith(SCHEMES) else url
+        return str(Address.from_url(url)) if url.startswith(SCHEMES) else url
     except UsageError:
         return "postgresql://... (malformed)"
 
 
-def _shown(url: str) -> str:
+def _redact_backend_url(url: str) -> str:
     """Return the address of another engine without its credentials and its query."""
     scheme, mark, rest = url.partition("://")
     return f"{scheme}{mark}{rest.rpartition('@')[2].partition('?')[0]}"
 
 
-def _checked(workspace: str) -> str:
+def _check_workspace(workspace: str) -> str:
     """Return the name of a workspace if it is well-formed.
 
     Raises:

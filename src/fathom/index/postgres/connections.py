@@ -12,13 +12,13 @@ from psycopg.rows import TupleRow
 
 from fathom.errors import FathomError, IndexCorrupt, RunError, UsageError
 from fathom.index.postgres.address import Address
-from fathom.index.postgres.halfvec import register
-from fathom.index.rows import Damaged
+from fathom.index.postgres.halfvec import register_dumper
+from fathom.index.rows import DamagedRowError
 
 Connection = psycopg.Connection[TupleRow]
 
 CONNECT_S = 10
-KEPT = 4
+MAX_IDLE_CONNECTIONS = 4
 EXPANSION_SEARCH = 200
 """The number of chunks that a graph of neighbours returns at once."""
 SETTINGS = (
@@ -32,7 +32,7 @@ SETTINGS = (
     "SET max_parallel_workers_per_gather = 0",  # starting a worker takes as long as a search
 )
 """The settings of each connection; a search returns hits in exact order, whatever it takes."""
-_REFUSED = (
+_REFUSALS = (
     psycopg.errors.InvalidPassword,
     psycopg.errors.InvalidAuthorizationSpecification,
     psycopg.errors.InvalidCatalogName,
@@ -51,30 +51,32 @@ def connect(address: Address) -> Connection:
         "connect_timeout": str(CONNECT_S),
         "application_name": name,
         "client_encoding": "UTF8",
-        **address.connection(),
+        **address.build_connection_parameters(),
     }
     try:
         connection = psycopg.connect(autocommit=True, **parameters)  # type: ignore[arg-type]
     except psycopg.OperationalError as error:
-        raise _unreachable(address, error) from None  # its chain may hold the password
+        raise _make_connect_error(address, error) from None  # its chain may hold the password
     except psycopg.Error as error:
-        raise UsageError(f"the index's URL is malformed: {_line(error, address)}") from None
+        raise UsageError(
+            f"the index's URL is malformed: {_summarise_error(error, address)}"
+        ) from None
     try:
-        register(connection)
+        register_dumper(connection)
         connection.execute("; ".join(SETTINGS))
     except psycopg.Error as error:
         connection.close()
-        raise RunError(f"{address}: {_line(error, address)}") from None
+        raise RunError(f"{address}: {_summarise_error(error, address)}") from None
     return connection
 
 
-def _unreachable(address: Address, error: psycopg.OperationalError) -> FathomError:
+def _make_connect_error(address: Address, error: psycopg.OperationalError) -> FathomError:
     """Return the error to raise if a connection cannot be opened."""
-    reason = _line(error, address)
+    reason = _summarise_error(error, address)
     refused = ("password", "authentication", "role ", "database ", "pg_hba.conf")
     # libpq itself reports a missing password; every other refusal comes from the server.
     is_refusal = "FATAL" in str(error) or "no password supplied" in reason
-    if isinstance(error, _REFUSED) or (is_refusal and any(sign in reason for sign in refused)):
+    if isinstance(error, _REFUSALS) or (is_refusal and any(sign in reason for sign in refused)):
         return UsageError(
             f"{address.server} refuses index.url ({reason}); "
             "check user, password and database there"
@@ -105,14 +107,14 @@ class Connections:
             self._free.clear()
 
     @contextmanager
-    def taken(self) -> Iterator[Connection]:
+    def borrow(self) -> Iterator[Connection]:
         """Yield a connection that is in no transaction, for the `with` block.
 
         Raises:
             RunError: If the server cannot be reached, or ends the statements inside the block.
             IndexCorrupt: If the stored rows are damaged.
         """
-        with named(self.address):
+        with translate_errors(self.address):
             connection = self.take()
             try:
                 yield connection
@@ -140,7 +142,7 @@ class Connections:
             connection.rollback()
         idle = connection.info.transaction_status == psycopg.pq.TransactionStatus.IDLE
         with self._lock:
-            if idle and not self._closed and len(self._free) < KEPT:
+            if idle and not self._closed and len(self._free) < MAX_IDLE_CONNECTIONS:
                 self._free.append(connection)
                 return
         connection.close()
@@ -169,7 +171,7 @@ def _is_alive(connection: Connection) -> bool:
 
 
 @contextmanager
-def named(address: Address) -> Iterator[None]:
+def translate_errors(address: Address) -> Iterator[None]:
     """Turn the server's errors into one line that names the server and the next step.
 
     Raises:
@@ -178,20 +180,20 @@ def named(address: Address) -> Iterator[None]:
     """
     try:
         yield
-    except Damaged as error:
-        raise _damaged(address, str(error)) from error
+    except DamagedRowError as error:
+        raise _make_damage_error(address, str(error)) from error
     except (psycopg.errors.DataCorrupted, psycopg.errors.IndexCorrupted) as error:
-        raise _damaged(address, _line(error, address)) from error
+        raise _make_damage_error(address, _summarise_error(error, address)) from error
     except psycopg.OperationalError as error:
         raise RunError(
-            f"{address}: {_line(error, address)}; nothing was changed by what was going on: see "
+            f"{address}: {_summarise_error(error, address)}; nothing was changed by what was going on: see "
             "that the server runs and has room, and try again"
         ) from error
     except psycopg.Error as error:
-        raise RunError(f"{address}: {_line(error, address)}") from error
+        raise RunError(f"{address}: {_summarise_error(error, address)}") from error
 
 
-def _damaged(address: Address, fault: str) -> IndexCorrupt:
+def _make_damage_error(address: Address, fault: str) -> IndexCorrupt:
     """Return the error for a damaged index."""
     return IndexCorrupt(
         f"{address} is damaged ({fault}); restore it from a backup or make the index anew with "
@@ -199,7 +201,7 @@ def _damaged(address: Address, fault: str) -> IndexCorrupt:
     )
 
 
-def _line(error: psycopg.Error, address: Address) -> str:
+def _summarise_error(error: psycopg.Error, address: Address) -> str:
     """Return the server's message as one line, without the password or a document's text."""
     # The primary message never quotes rows; the detail does.
     message = (

@@ -7,10 +7,10 @@ from typing import Any
 from fathom.errors import UsageError
 from fathom.index.postgres.address import Address
 from fathom.index.postgres.connections import Connection, Connections
-from fathom.index.postgres.opening import lay_out
-from fathom.index.postgres.room import Room, open_room
+from fathom.index.postgres.opening import create_tables
+from fathom.index.postgres.room import WorkspaceTables, open_tables
 
-SINCE = 9
+MIN_LAYOUT = 9
 """The first version of the layout that has these tables."""
 
 
@@ -30,11 +30,11 @@ class ServerDatabase:
         self._connections = connections
         self._address = address
         self._lock = threading.Lock()
-        self._room: Room | None = None
+        self._tables: WorkspaceTables | None = None
         self._is_checked = False
 
     @property
-    def room(self) -> Room:
+    def tables(self) -> WorkspaceTables:
         """The tables of the workspace.
 
         Raises:
@@ -42,28 +42,28 @@ class ServerDatabase:
                 them.
         """
         with self._lock:
-            if self._room is None:
-                lay_out(self._connections, self._address)
-                self._room = open_room(self._connections, self._address, since=SINCE)
-            return self._room
+            if self._tables is None:
+                create_tables(self._connections, self._address)
+                self._tables = open_tables(self._connections, self._address, min_layout=MIN_LAYOUT)
+            return self._tables
 
     def is_there(self) -> bool:
         """Return True: the tables are created on first use."""
         return True
 
-    def ask(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+    def execute(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Run one statement with `?` for its values, and return its rows.
 
         Raises:
             UsageError: If the user would see the rows of other workspaces too.
         """
-        room = self.room
+        room = self.tables
         # The check costs a round trip, so it is made once.
         if not self._is_checked:
-            with room.entered() as connection:
+            with room.begin() as connection:
                 _check_user(connection)
             self._is_checked = True
-        return room.ask(statement.replace("?", "%s"), values)
+        return room.execute(statement.replace("?", "%s"), values)
 
     def close(self) -> None:
         """Close the connections; those at work close when they are done."""

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 
-from fathom.index.filters import COLUMNS, Bound, Kind, Part
+from fathom.index.filters import COLUMNS, BoundValue, Kind, SqlCondition
 
 _COLUMNS: Mapping[str, str] = {name: f"documents.{name}" for name in COLUMNS} | {
     "document": "documents.id"
@@ -19,31 +19,33 @@ IS_DATE = "~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}'"
 class PostgresDialect:
     """The `filters.Dialect` of PostgreSQL. Numbers compare exactly, as their JSON text says."""
 
-    def compared(self, key: str, kind: Kind, op: str, value: Bound) -> Part:
+    def compare(self, key: str, kind: Kind, op: str, value: BoundValue) -> SqlCondition:
         """Return the condition that the stored value is of this kind and compares so."""
         if key in _COLUMNS:
             return (f"{_COLUMNS[key]} {op} %s", [value]) if kind == "text" else ("FALSE", [])
         # JSON text keeps every digit of a number; a float parameter would round it.
-        bound: Bound = json.dumps(bool(value)) if kind == "bool" else value
+        bound: BoundValue = json.dumps(bool(value)) if kind == "bool" else value
         bound = json.dumps(bound) if kind == "number" else bound
         cast = _TYPES[kind][1]
-        return _of_kind(key, kind, f"{_value(kind)} {op} %s::{cast}", [*_names(key), bound])
+        return _guard_kind(
+            key, kind, f"{_cast_value(kind)} {op} %s::{cast}", [*_bind_key(key), bound]
+        )
 
-    def dated(self, key: str, op: str, value: str, *, or_text: bool) -> Part:
+    def compare_date(self, key: str, op: str, value: str, *, or_text: bool) -> SqlCondition:
         """Return the condition that the stored date, cut to the value's length, compares so."""
-        stored, keys = _COLUMNS.get(key, _value("text")), _names(key)
+        stored, keys = _COLUMNS.get(key, _cast_value("text")), _bind_key(key)
         other = stored if or_text else "NULL"
         condition = f"CASE WHEN {stored} {IS_DATE} THEN left({stored}, %s) ELSE {other} END {op} %s"
         bound = [*keys, *keys, len(value), *(keys if or_text else []), value]
-        return _of_kind(key, "text", condition, bound)
+        return _guard_kind(key, "text", condition, bound)
 
-    def prefixed(self, key: str, value: str) -> Part:
+    def match_prefix(self, key: str, value: str) -> SqlCondition:
         """Return the condition that the stored value is a text with this beginning."""
-        stored = _COLUMNS.get(key, _value("text"))
-        return _of_kind(key, "text", f"starts_with({stored}, %s)", [*_names(key), value])
+        stored = _COLUMNS.get(key, _cast_value("text"))
+        return _guard_kind(key, "text", f"starts_with({stored}, %s)", [*_bind_key(key), value])
 
 
-def _of_kind(key: str, kind: Kind, condition: str, bound: list[Bound]) -> Part:
+def _guard_kind(key: str, kind: Kind, condition: str, bound: list[BoundValue]) -> SqlCondition:
     """Return a condition that is evaluated only if the stored value is of this kind."""
     if key in _COLUMNS:
         return f"({condition})", bound
@@ -52,12 +54,12 @@ def _of_kind(key: str, kind: Kind, condition: str, bound: list[Bound]) -> Part:
     return f"(CASE WHEN {test} THEN {condition} ELSE FALSE END)", [key, *bound]
 
 
-def _value(kind: Kind) -> str:
+def _cast_value(kind: Kind) -> str:
     """Return the expression that reads a metadata value as this kind."""
     collation = ' COLLATE "C"' if kind == "text" else ""
     return f"(documents.fields ->> %s)::{_TYPES[kind][1]}{collation}"
 
 
-def _names(key: str) -> list[Bound]:
+def _bind_key(key: str) -> list[BoundValue]:
     """Return the values that `_value` binds for a key: none for a column."""
     return [] if key in _COLUMNS else [key]

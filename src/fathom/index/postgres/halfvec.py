@@ -15,7 +15,7 @@ from typing_extensions import override
 from fathom.index.rows import HalfMatrix
 
 
-def to_vectors(packed: Sequence[bytes], dimension: int) -> HalfMatrix:
+def unpack_vectors(packed: Sequence[bytes], dimension: int) -> HalfMatrix:
     """Return vectors as (n, dimension) float16 from the bytes that pgvector sends."""
     if not packed:
         return np.empty((0, dimension), dtype=np.float16)
@@ -25,18 +25,18 @@ def to_vectors(packed: Sequence[bytes], dimension: int) -> HalfMatrix:
     return np.ascontiguousarray(raw).view(">f2").astype(np.float16).reshape(-1, dimension)
 
 
-class Packed(bytes):
+class PackedVector(bytes):
     """The bytes of a vector as pgvector takes them."""
 
     __slots__ = ()
 
 
-def packed(vector: NDArray[np.floating[Any]]) -> Packed:
+def pack_vector(vector: NDArray[np.floating[Any]]) -> PackedVector:
     """Return one vector, rounded to 16 bits, as bytes; the inverse of `unpack_vectors`."""
-    return Packed(struct.pack(">HH", len(vector), 0) + vector.astype(">f2").tobytes())
+    return PackedVector(struct.pack(">HH", len(vector), 0) + vector.astype(">f2").tobytes())
 
 
-class _PackedDumper(Dumper):
+class _PackedVectorDumper(Dumper):
     """A dumper that sends the bytes unchanged; the column decides the type."""
 
     format = Format.BINARY
@@ -47,6 +47,6 @@ class _PackedDumper(Dumper):
         return obj
 
 
-def register(connection: psycopg.Connection[TupleRow]) -> None:
+def register_dumper(connection: psycopg.Connection[TupleRow]) -> None:
     """Let a connection take packed vectors as values."""
-    connection.adapters.register_dumper(Packed, _PackedDumper)
+    connection.adapters.register_dumper(PackedVector, _PackedVectorDumper)

@@ -10,19 +10,19 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from fathom.index.base import Vector
-from fathom.index.filters import Allowed
+from fathom.index.filters import SearchScope
 from fathom.index.postgres.connections import Connections
-from fathom.index.postgres.store import Store, StoredSpace
+from fathom.index.postgres.store import PostgresStore, SpaceTable
 from fathom.index.rows import HalfMatrix
 
-Scored = list[tuple[int, float]]
+ScoredChunks = list[tuple[int, float]]
 """The numbers of chunks with their scores."""
-Transaction = Callable[[], AbstractContextManager[Store]]
+BeginTransaction = Callable[[], AbstractContextManager[PostgresStore]]
 """Begins a transaction that locks the index, and commits it at the end of the `with` block."""
 
 
 @dataclass(frozen=True, slots=True)
-class Posted:
+class ChunkPostings:
     """A chunk as a search backend takes it.
 
     Numbers are never used again within an index, except those of a change that was not committed.
@@ -43,7 +43,7 @@ class Posted:
         return sum(self.counts.values())
 
 
-class Legs(Protocol):
+class SearchBackend(Protocol):
     """An engine that searches chunks and follows the changes of an index; safe from threads.
 
     Searches run inside a transaction that sees one state of the index, and return chunks of that
@@ -51,8 +51,8 @@ class Legs(Protocol):
     """
 
     def keyword_search(
-        self, store: Store, terms: Mapping[str, int], *, k: int, allowed: Allowed | None
-    ) -> Scored:
+        self, store: PostgresStore, terms: Mapping[str, int], *, k: int, allowed: SearchScope | None
+    ) -> ScoredChunks:
         """Return the `k` chunks with the highest BM25 scores, and all ties of the last one.
 
         Args:
@@ -64,23 +64,29 @@ class Legs(Protocol):
         ...
 
     def vector_search(
-        self, store: Store, vector: Vector, space: StoredSpace, *, k: int, allowed: Allowed | None
-    ) -> Scored:
+        self,
+        store: PostgresStore,
+        vector: Vector,
+        space: SpaceTable,
+        *,
+        k: int,
+        allowed: SearchScope | None,
+    ) -> ScoredChunks:
         """Return the `k` chunks with the highest exact cosines, and all ties of the last one."""
         ...
 
-    def chunks_with(self, store: Store, terms: Sequence[str]) -> int:
+    def count_chunks_with(self, store: PostgresStore, terms: Sequence[str]) -> int:
         """Return the number of chunks that have one of the terms; large numbers may be cut.
 
         `IndexReader.count_chunks_per_word` says where.
         """
         ...
 
-    def make_index(self, store: Store) -> None:
+    def create_index(self, store: PostgresStore) -> None:
         """Prepare for a new, empty index that this step creates."""
         ...
 
-    def reserve(self, transaction: Transaction, chunks: int) -> int | None:
+    def reserve_numbers(self, transaction: BeginTransaction, chunks: int) -> int | None:
         """Reserve numbers for new chunks, so that no other change can use them.
 
         Args:
@@ -93,40 +99,40 @@ class Legs(Protocol):
         """
         ...
 
-    def add(self, store: Store, chunks: Sequence[Posted]) -> None:
+    def add(self, store: PostgresStore, chunks: Sequence[ChunkPostings]) -> None:
         """Add the words of new chunks."""
         ...
 
     def add_vectors(
-        self, store: Store, space: StoredSpace, vectors: Mapping[int, HalfMatrix]
+        self, store: PostgresStore, space: SpaceTable, vectors: Mapping[int, HalfMatrix]
     ) -> None:
         """Add the vectors of chunks by number; the space's table has them already."""
         ...
 
-    def remove(self, store: Store, numbers: Sequence[int]) -> None:
+    def remove(self, store: PostgresStore, numbers: Sequence[int]) -> None:
         """Remove chunks from searches; their rows go in the same step."""
         ...
 
-    def purge(self, store: Store) -> None:
+    def purge(self, store: PostgresStore) -> None:
         """Delete the removed chunks for good as soon as nobody reads them.
 
         Publishes a revision if data that searches read was deleted.
         """
         ...
 
-    def drop_space(self, store: Store, space: StoredSpace) -> None:
+    def drop_space(self, store: PostgresStore, space: SpaceTable) -> None:
         """Delete a space; its table goes in the same step."""
         ...
 
-    def drop_index(self, store: Store) -> None:
+    def drop_index(self, store: PostgresStore) -> None:
         """Delete a whole index; its rows go in the same step."""
         ...
 
-    def optimize(self, store: Store) -> None:
+    def optimize(self, store: PostgresStore) -> None:
         """Prepare the fastest searches; no score changes."""
         ...
 
-    def committed(self, connections: Connections, index: int) -> None:
+    def notify_commit(self, connections: Connections, index: int) -> None:
         """Note that the last change is durable and that readers see it.
 
         Work that nobody needs to wait for may begin in the background.
@@ -137,11 +143,11 @@ class Legs(Protocol):
         """
         ...
 
-    def settle(self, connections: Connections, index: int) -> None:
+    def finish_background_work(self, connections: Connections, index: int) -> None:
         """Do the background work of `notify_commit` now; called outside transactions."""
         ...
 
-    def opened(self, store: Store) -> None:
+    def check_backend(self, store: PostgresStore) -> None:
         """Check that this backend searches the index; called when the index is opened.
 
         Raises:
@@ -149,7 +155,7 @@ class Legs(Protocol):
         """
         ...
 
-    def catch_up(self, store: Store) -> None:
+    def catch_up(self, store: PostgresStore) -> None:
         """Take the rows of the index that the backend lacks; a writer begins with this.
 
         Raises:
@@ -157,11 +163,11 @@ class Legs(Protocol):
         """
         ...
 
-    def remake(self, store: Store) -> None:
+    def rebuild(self, store: PostgresStore) -> None:
         """Take all rows of the index again and replace the old data; searches go on meanwhile."""
         ...
 
-    def findings(self, store: Store) -> Iterator[str]:
+    def list_findings(self, store: PostgresStore) -> Iterator[str]:
         """Yield a line for each thing of the index that the backend lacks."""
         ...
 

@@ -9,25 +9,25 @@ import psycopg
 
 from fathom.errors import RunError
 from fathom.index.base import IndexReader, Space
-from fathom.index.identity import check_identity, missing, named
+from fathom.index.identity import build_missing_error, check_identity, select_expected
 from fathom.index.postgres.address import Address
 from fathom.index.postgres.connections import Connection, Connections
-from fathom.index.postgres.legs import Legs
-from fathom.index.postgres.postings import DatabaseLegs
+from fathom.index.postgres.legs import SearchBackend
+from fathom.index.postgres.postings import PostgresBackend
 from fathom.index.postgres.reader import PostgresReader
-from fathom.index.postgres.schema import ENTERED, check_version, migrate
-from fathom.index.postgres.spaces import drop_space, make_space, sweep
-from fathom.index.postgres.store import IndexRow, Store, index_row
+from fathom.index.postgres.schema import IN_WORKSPACE, check_version, migrate
+from fathom.index.postgres.spaces import create_space, drop_space, sweep_spaces
+from fathom.index.postgres.store import IndexRow, PostgresStore, read_index_row
 from fathom.index.postgres.writer import PostgresWriter
 
-_MAKING = 50_721
+_BUILD_LOCK = 50_721
 """The first key of an advisory lock; its holder creates the index of the second key."""
 
 
 def open_reader(
     address: Address,
     expected_identity: Mapping[str, str] | None = None,
-    legs: Legs | None = None,
+    backend: SearchBackend | None = None,
 ) -> PostgresReader:
     """Open the index of a workspace for reading, like `embedded.opening.open_reader`.
 
@@ -44,23 +44,23 @@ def open_reader(
         UsageError: If the server refuses the user, the password or the database.
         RunError: If the server cannot be reached.
     """
-    connections, legs = Connections(address), legs or DatabaseLegs()
+    connections, backend = Connections(address), backend or PostgresBackend()
     try:
-        row = _there(connections, _entered(connections))
+        row = _require_row(connections, _enter_workspace(connections))
         if expected_identity is not None:
-            stored = named(row.identity, expected_identity)
+            stored = select_expected(row.identity, expected_identity)
             check_identity(address, stored, expected_identity)
-        with connections.taken() as connection:
-            legs.opened(Store(connection, row))
+        with connections.borrow() as connection:
+            backend.check_backend(PostgresStore(connection, row))
     except BaseException:
-        legs.close()
+        backend.close()
         connections.close()
         raise
-    return PostgresReader(connections, legs)
+    return PostgresReader(connections, backend)
 
 
 def open_writer(
-    address: Address, identity: Mapping[str, str] | None, legs: Legs | None = None
+    address: Address, identity: Mapping[str, str] | None, backend: SearchBackend | None = None
 ) -> PostgresWriter:
     """Open the index of a workspace for writing, and create it if it is missing.
 
@@ -76,41 +76,41 @@ def open_writer(
         UsageError: As in `open_reader`.
         RunError: As in `open_reader`, or if the server has no pgvector.
     """
-    connections, legs = Connections(address), legs or DatabaseLegs()
+    connections, backend = Connections(address), backend or PostgresBackend()
     try:
         if identity is not None:
-            lay_out(connections, address)
-        row = _entered(connections)
+            create_tables(connections, address)
+        row = _enter_workspace(connections)
         if row is not None:
-            with connections.taken() as connection:
+            with connections.borrow() as connection:
                 migrate(connection, address)
-            _clear(connections, legs)
+            _remove_unfinished(connections, backend)
         if row is None and identity is not None:
-            with connections.taken() as connection, connection.transaction():
+            with connections.borrow() as connection, connection.transaction():
                 # Two processes may open a new workspace at once; the second waits, then finds the
                 # index of the first.
                 connection.execute(
                     "SELECT FROM fathom.workspaces WHERE name = %s FOR UPDATE", (address.workspace,)
                 )
-                row = index_row(connection) or _make(connection, legs, identity)
-        row = _there(connections, row)
+                row = read_index_row(connection) or _insert_index(connection, backend, identity)
+        row = _require_row(connections, row)
         if identity is not None:
             check_identity(address, row.identity, identity)
-        writer = PostgresWriter(connections, legs, row.no)
+        writer = PostgresWriter(connections, backend, row.no)
         writer.catch_up()
     except BaseException:
-        legs.close()
+        backend.close()
         connections.close()
         raise
     return writer
 
 
 @contextmanager
-def rebuilding(
+def rebuild(
     address: Address,
     identity: Mapping[str, str],
     roots: Sequence[str],
-    legs: Legs | None = None,
+    backend: SearchBackend | None = None,
 ) -> Iterator[tuple[PostgresWriter, IndexReader | None]]:
     """Build a new index; at the end of the block it replaces the old one in one step.
 
@@ -123,41 +123,41 @@ def rebuilding(
     Raises:
         RunError: If somebody changed the old index meanwhile; it stays, with that change.
     """
-    connections, legs = Connections(address), legs or DatabaseLegs()
+    connections, backend = Connections(address), backend or PostgresBackend()
     try:
-        lay_out(connections, address)
-        old = _entered(connections)
-        _clear(connections, legs)
-        before = PostgresReader(connections, legs) if old else None
-        with _being_made(connections, legs, identity) as replacement:
-            writer = PostgresWriter(connections, legs, replacement.no)
+        create_tables(connections, address)
+        old = _enter_workspace(connections)
+        _remove_unfinished(connections, backend)
+        before = PostgresReader(connections, backend) if old else None
+        with _create_replacement(connections, backend, identity) as replacement:
+            writer = PostgresWriter(connections, backend, replacement.no)
             try:
                 writer.set_roots(roots)
                 yield writer, before
-                with connections.taken() as connection, connection.transaction():
-                    _swap(connection, legs, old, replacement)
+                with connections.borrow() as connection, connection.transaction():
+                    _replace_index(connection, backend, old, replacement)
             except BaseException:
-                with connections.taken() as connection, connection.transaction():
-                    _drop(connection, legs, replacement)
+                with connections.borrow() as connection, connection.transaction():
+                    _drop_index(connection, backend, replacement)
                 raise
     finally:
-        legs.close()
+        backend.close()
         connections.close()
 
 
 @contextmanager
-def _being_made(
-    connections: Connections, legs: Legs, identity: Mapping[str, str]
+def _create_replacement(
+    connections: Connections, backend: SearchBackend, identity: Mapping[str, str]
 ) -> Iterator[IndexRow]:
     """Create an index that is to replace another, and hold a lock while it is built.
 
     The lock belongs to the connection, so the server releases it even if this process dies; then
     `_remove_unfinished` deletes the index.
     """
-    with connections.taken() as connection:
+    with connections.borrow() as connection:
         with connection.transaction():
-            row = _make(connection, legs, identity, is_current=False)
-            connection.execute("SELECT pg_advisory_lock(%s, %s)", (_MAKING, row.no))
+            row = _insert_index(connection, backend, identity, is_current=False)
+            connection.execute("SELECT pg_advisory_lock(%s, %s)", (_BUILD_LOCK, row.no))
         try:
             yield row
         finally:
@@ -165,25 +165,27 @@ def _being_made(
             connection.close()
 
 
-def _clear(connections: Connections, legs: Legs) -> None:
+def _remove_unfinished(connections: Connections, backend: SearchBackend) -> None:
     """Remove unfinished replacements whose process has ended, and tables that nobody reads."""
-    with connections.taken() as connection:
+    with connections.borrow() as connection:
         unfinished = connection.execute(
-            f"SELECT no FROM fathom.indexes WHERE NOT is_current AND {ENTERED}"  # noqa: S608 - constant
+            f"SELECT no FROM fathom.indexes WHERE NOT is_current AND {IN_WORKSPACE}"  # noqa: S608 - constant
         ).fetchall()
         for (number,) in unfinished:
             with connection.transaction():
                 query = "SELECT pg_try_advisory_xact_lock(%s, %s)"
-                if connection.execute(query, (_MAKING, number)).fetchone() == (True,):
-                    row = index_row(connection, number, lock=True)
+                if connection.execute(query, (_BUILD_LOCK, number)).fetchone() == (True,):
+                    row = read_index_row(connection, number, lock=True)
                     if row is not None and not row.is_current:
-                        _drop(connection, legs, row)
-        sweep(connection)
+                        _drop_index(connection, backend, row)
+        sweep_spaces(connection)
 
 
-def _swap(connection: Connection, legs: Legs, old: IndexRow | None, replacement: IndexRow) -> None:
+def _replace_index(
+    connection: Connection, backend: SearchBackend, old: IndexRow | None, replacement: IndexRow
+) -> None:
     """Replace the old index by the new one, unless the old one has changed since it was read."""
-    current = index_row(connection, lock=True)
+    current = read_index_row(connection, lock=True)
     if (current and (current.no, current.revision)) != (old and (old.no, old.revision)):
         raise RunError("the index was changed while it was made anew; run it again")
     if current is not None:
@@ -192,13 +194,13 @@ def _swap(connection: Connection, legs: Legs, old: IndexRow | None, replacement:
             "SELECT %s, workspace_no, strategy, data FROM fathom.calibrations WHERE index_no = %s",
             (replacement.no, current.no),
         )
-        _drop(connection, legs, current)
+        _drop_index(connection, backend, current)
     connection.execute(
         "UPDATE fathom.indexes SET is_current = true WHERE no = %s", (replacement.no,)
     )
 
 
-def stamp_of(connections: Connections, workspace: str) -> str | None:
+def read_stamp(connections: Connections, workspace: str) -> str | None:
     """Return a stamp of a workspace's index, which changes when another index replaces it.
 
     Args:
@@ -209,12 +211,12 @@ def stamp_of(connections: Connections, workspace: str) -> str | None:
         "SELECT set_config('fathom.workspace', "
         "(SELECT no::text FROM fathom.workspaces WHERE name = %s), true)"
     )
-    with connections.taken() as connection:
+    with connections.borrow() as connection:
         try:
             with connection.pipeline():  # one transaction and one round trip
                 connection.execute(entering, (workspace,))
                 cursor = connection.execute(
-                    f"SELECT lineage FROM fathom.indexes WHERE is_current AND {ENTERED}"  # noqa: S608 - constant
+                    f"SELECT lineage FROM fathom.indexes WHERE is_current AND {IN_WORKSPACE}"  # noqa: S608 - constant
                 )
             row = cursor.fetchone()
         except psycopg.errors.UndefinedTable:
@@ -222,9 +224,9 @@ def stamp_of(connections: Connections, workspace: str) -> str | None:
     return row[0] if row else None
 
 
-def lay_out(connections: Connections, address: Address) -> None:
+def create_tables(connections: Connections, address: Address) -> None:
     """Create the tables and a row for the workspace, as `schema.migrate` does."""
-    with connections.taken() as connection:
+    with connections.borrow() as connection:
         migrate(connection, address)
         connection.execute(
             "INSERT INTO fathom.workspaces(name) VALUES (%s) ON CONFLICT DO NOTHING",
@@ -232,10 +234,10 @@ def lay_out(connections: Connections, address: Address) -> None:
         )
 
 
-def _entered(connections: Connections) -> IndexRow | None:
+def _enter_workspace(connections: Connections) -> IndexRow | None:
     """Enter the workspace with all connections, and return its index if there is one."""
     address = connections.address
-    with connections.taken() as connection:
+    with connections.borrow() as connection:
         if not check_version(connection, address):
             return None
         row = connection.execute(
@@ -244,23 +246,27 @@ def _entered(connections: Connections) -> IndexRow | None:
     if row is None:
         return None
     connections.enter(row[0])
-    with connections.taken() as connection:
-        return index_row(connection)
+    with connections.borrow() as connection:
+        return read_index_row(connection)
 
 
-def _there(connections: Connections, row: IndexRow | None) -> IndexRow:
+def _require_row(connections: Connections, row: IndexRow | None) -> IndexRow:
     """Return the row of an index.
 
     Raises:
         IndexMissing: If there is none.
     """
     if row is None:
-        raise missing(connections.address)
+        raise build_missing_error(connections.address)
     return row
 
 
-def _make(
-    connection: Connection, legs: Legs, identity: Mapping[str, str], *, is_current: bool = True
+def _insert_index(
+    connection: Connection,
+    backend: SearchBackend,
+    identity: Mapping[str, str],
+    *,
+    is_current: bool = True,
 ) -> IndexRow:
     """Insert an index with its space of vectors, and return its row."""
     workspace = "current_setting('fathom.workspace')::int"
@@ -269,18 +275,18 @@ def _make(
         f"VALUES ({workspace}, %s, %s, %s) RETURNING no",
         (is_current, secrets.token_hex(8), json.dumps(dict(identity))),
     ).fetchone()
-    index = index_row(connection, row[0]) if row else None
+    index = read_index_row(connection, row[0]) if row else None
     assert index is not None  # the statement above inserted it
-    store = Store(connection, index)
-    make_space(store, Space(name="", identity={}))
-    legs.make_index(store)
+    store = PostgresStore(connection, index)
+    create_space(store, Space(name="", identity={}))
+    backend.create_index(store)
     return index
 
 
-def _drop(connection: Connection, legs: Legs, index: IndexRow) -> None:
+def _drop_index(connection: Connection, backend: SearchBackend, index: IndexRow) -> None:
     """Delete an index with its spaces and its data in the backend."""
-    store = Store(connection, index)
-    legs.drop_index(store)
-    for space in store.spaces():
+    store = PostgresStore(connection, index)
+    backend.drop_index(store)
+    for space in store.list_spaces():
         drop_space(store, space)
     connection.execute("DELETE FROM fathom.indexes WHERE no = %s", (index.no,))

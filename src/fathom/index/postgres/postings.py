@@ -11,122 +11,124 @@ from numpy.typing import NDArray
 
 from fathom.errors import IndexMismatch
 from fathom.index.base import Vector
-from fathom.index.bm25 import Statistics, norms, quantised, query_weights
-from fathom.index.filters import Allowed, Numbers
+from fathom.index.bm25 import Statistics, compute_norms, compute_query_weights, quantise_lengths
+from fathom.index.filters import Numbers, SearchScope
 from fathom.index.postgres import segments
 from fathom.index.postgres.connections import Connections
-from fathom.index.postgres.halfvec import packed, to_vectors
-from fathom.index.postgres.legs import Posted, Scored, Transaction
+from fathom.index.postgres.halfvec import pack_vector, unpack_vectors
+from fathom.index.postgres.legs import BeginTransaction, ChunkPostings, ScoredChunks
 from fathom.index.postgres.spaces import build_graph
-from fathom.index.postgres.store import Store, StoredSpace
-from fathom.index.rows import HalfMatrix, cosines
+from fathom.index.postgres.store import PostgresStore, SpaceTable
+from fathom.index.rows import HalfMatrix, compute_cosines
 
 MARGIN = 6e-4
 """The largest error of pgvector's product of vectors of 16 bits against the exact cosine."""
 GRAPH_FROM_CHUNKS = 20_000
 """Spaces with more vectors than this get a graph of neighbours."""
-MOST_DEAD = 0.02
+PURGE_SHARE = 0.02
 """The share of removed chunks from which `optimize` deletes their postings."""
-FEW_DEAD = 400
+PURGE_SLACK = 400
 """The number of chunks by which that limit is lowered: a small index is always cleaned."""
-FEW_CHUNKS = 10_000
+MAX_EXACT_CHUNKS = 10_000
 """Up to so many allowed chunks are all compared, without the graph."""
-MERGED_EVERY = 16
+MERGE_INTERVAL = 16
 """The number of changes that add chunks between two merges."""
-MOST_POSTINGS = 4_000_000
+MAX_CACHED_POSTINGS = 4_000_000
 """The number of postings kept in memory, at 12 bytes each."""
 
 
-class DatabaseLegs:
+class PostgresBackend:
     """The `SearchBackend` of PostgreSQL itself."""
 
     def __init__(self) -> None:
         """Create the backend; nothing is read yet."""
-        self._held: _Held | None = None
-        self._merging = segments.Merging()
+        self._cache: _PostingsCache | None = None
+        self._merging = segments.BackgroundMerge()
         self._is_due = False
 
-    def make_index(self, store: Store) -> None:
+    def create_index(self, store: PostgresStore) -> None:
         """Do nothing: an empty index has no postings."""
 
-    def reserve(self, transaction: Transaction, chunks: int) -> int | None:  # noqa: ARG002
+    def reserve_numbers(self, transaction: BeginTransaction, chunks: int) -> int | None:  # noqa: ARG002
         """Return None: a failed transaction takes its whole change back."""
         return None
 
-    def add(self, store: Store, chunks: Sequence[Posted]) -> None:
-        """Store the chunks that have words as a segment of their own."""
+    def add(self, store: PostgresStore, chunks: Sequence[ChunkPostings]) -> None:
+        """PostgresStore the chunks that have words as a segment of their own."""
         worded = [chunk for chunk in chunks if chunk.counts]
         if worded:
-            self._is_due |= segments.add(store, worded) % MERGED_EVERY == 0
+            self._is_due |= segments.add_segment(store, worded) % MERGE_INTERVAL == 0
 
     def add_vectors(
-        self, store: Store, space: StoredSpace, vectors: Mapping[int, HalfMatrix]
+        self, store: PostgresStore, space: SpaceTable, vectors: Mapping[int, HalfMatrix]
     ) -> None:
         """Do nothing: searches read the space's table."""
 
-    def remove(self, store: Store, numbers: Sequence[int]) -> None:
+    def remove(self, store: PostgresStore, numbers: Sequence[int]) -> None:
         """Note that the chunks are removed; their postings stay until `purge`."""
         store.run(
             "INSERT INTO fathom.removed SELECT %(index)s, %(workspace)s, unnest(%(gone)s::int[])",
             gone=list(numbers),
         )
 
-    def purge(self, store: Store) -> None:
+    def purge(self, store: PostgresStore) -> None:
         """Rewrite every row of postings that has a removed chunk."""
-        gone = store.column("DELETE FROM fathom.removed WHERE index_no = %s RETURNING chunk_no")
+        gone = store.select_column(
+            "DELETE FROM fathom.removed WHERE index_no = %s RETURNING chunk_no"
+        )
         if gone:
-            segments.purge(store, np.array(sorted(gone), dtype=np.int64))
+            segments.purge_chunks(store, np.array(sorted(gone), dtype=np.int64))
             # A new state of chunks keeps caches of the old postings apart from the new ones.
             store.publish(chunks=True)
 
-    def drop_space(self, store: Store, space: StoredSpace) -> None:
+    def drop_space(self, store: PostgresStore, space: SpaceTable) -> None:
         """Do nothing: the vectors go with the space's table."""
 
-    def drop_index(self, store: Store) -> None:
+    def drop_index(self, store: PostgresStore) -> None:
         """Do nothing: the postings go with the index's row."""
 
-    def optimize(self, store: Store) -> None:
+    def optimize(self, store: PostgresStore) -> None:
         """Delete many postings of removed chunks, and build the graphs of large spaces."""
-        dead = store.value("SELECT count(*) FROM fathom.removed WHERE index_no = %s")
-        if dead and dead >= MOST_DEAD * store.index.chunks - FEW_DEAD:
+        dead = store.select_value("SELECT count(*) FROM fathom.removed WHERE index_no = %s")
+        if dead and dead >= PURGE_SHARE * store.index.chunks - PURGE_SLACK:
             self.purge(store)
-        for space in store.spaces():
+        for space in store.list_spaces():
             if space.filled > GRAPH_FROM_CHUNKS:
                 build_graph(store, space)
 
-    def committed(self, connections: Connections, index: int) -> None:
+    def notify_commit(self, connections: Connections, index: int) -> None:
         """Start to merge segments in the background once there are many new ones."""
         if self._is_due:
             self._is_due = False
-            self._merging.begin(connections, index)
+            self._merging.start(connections, index)
 
-    def settle(self, connections: Connections, index: int) -> None:
+    def finish_background_work(self, connections: Connections, index: int) -> None:
         """Wait for the merge in the background, then merge what is left."""
         self._merging.wait()
-        segments.merge(connections, index)
+        segments.merge_segments(connections, index)
 
-    def opened(self, store: Store) -> None:
+    def check_backend(self, store: PostgresStore) -> None:
         """Check that the database itself searches the index.
 
         Raises:
             IndexMismatch: If Qdrant searches it.
         """
-        if store.has_other_legs():
+        if store.has_other_backend():
             raise IndexMismatch(
                 "Qdrant searches this index; add +qdrant:https://HOST:PORT to its URL, or move it: "
                 "`fathom copy FROM TO`"
             )
 
-    def catch_up(self, store: Store) -> None:
+    def catch_up(self, store: PostgresStore) -> None:
         """Do nothing: every change is complete when it is committed."""
 
-    def remake(self, store: Store) -> None:
+    def rebuild(self, store: PostgresStore) -> None:
         """Optimize the index; the postings cannot be rebuilt from other rows."""
         self.optimize(store)
 
-    def findings(self, store: Store) -> Iterator[str]:
+    def list_findings(self, store: PostgresStore) -> Iterator[str]:
         """Yield a line if the postings of words do not agree with the number of their chunks."""
-        if wrong := segments.miscounted(store):
+        if wrong := segments.find_miscounted_terms(store):
             yield (
                 f"of {len(wrong)} words the postings are not those of the chunks, as of "
                 f"{wrong[0]!r}; restore a backup or run `fathom ingest --rebuild PATH...`"
@@ -137,11 +139,11 @@ class DatabaseLegs:
         self._merging.wait()
 
     def keyword_search(
-        self, store: Store, terms: Mapping[str, int], *, k: int, allowed: Allowed | None
-    ) -> Scored:
+        self, store: PostgresStore, terms: Mapping[str, int], *, k: int, allowed: SearchScope | None
+    ) -> ScoredChunks:
         """Return the `k` chunks with the highest BM25 scores, and all ties of the last one."""
-        cache = self._held_of(store, terms)
-        weights = query_weights(terms, cache.statistics(store))
+        cache = self._load_postings(store, terms)
+        weights = compute_query_weights(terms, cache.build_statistics(store))
         scores = np.zeros(store.index.next_chunk)
         for term, weight in weights.items():
             numbers, shares = cache.postings[term]
@@ -156,42 +158,50 @@ class DatabaseLegs:
             inside = inside[rounded[inside] > 0]
         best_scores = rounded[inside]
         if len(best_scores) > k:
-            best = best_scores >= _largest(best_scores, k)
+            best = best_scores >= _find_kth_largest(best_scores, k)
             inside, best_scores = inside[best], best_scores[best]
         return list(zip(inside.tolist(), best_scores.tolist(), strict=True))
 
-    def _held_of(self, store: Store, terms: Iterable[str]) -> "_Held":
+    def _load_postings(self, store: PostgresStore, terms: Iterable[str]) -> "_PostingsCache":
         """Return the postings of the store's state, with at least these terms read."""
-        cache, state = self._held, (store.index.lineage, store.index.chunks_at)
-        if cache is None or cache.state != state or cache.size > MOST_POSTINGS:
-            cache = _Held(state, _removed(store))
+        cache, state = self._cache, (store.index.lineage, store.index.chunks_at)
+        if cache is None or cache.state != state or cache.size > MAX_CACHED_POSTINGS:
+            cache = _PostingsCache(state, _read_removed(store))
         lacking = [term for term in terms if term not in cache.postings]
         if lacking:
             cache.read(store, lacking)
-        self._held = cache
+        self._cache = cache
         return cache
 
-    def chunks_with(self, store: Store, terms: Sequence[str]) -> int:
+    def count_chunks_with(self, store: PostgresStore, terms: Sequence[str]) -> int:
         """Return the exact number of chunks that have one of the terms."""
-        postings = store.column(
+        postings = store.select_column(
             "SELECT numbers FROM fathom.postings WHERE index_no = %s AND term = ANY(%s)",
             list(terms),
         )
         numbers = np.unique(np.frombuffer(b"".join(postings), "<u4"))
-        return int((~np.isin(numbers, _removed(store))).sum())
+        return int((~np.isin(numbers, _read_removed(store))).sum())
 
     def vector_search(
-        self, store: Store, vector: Vector, space: StoredSpace, *, k: int, allowed: Allowed | None
-    ) -> Scored:
+        self,
+        store: PostgresStore,
+        vector: Vector,
+        space: SpaceTable,
+        *,
+        k: int,
+        allowed: SearchScope | None,
+    ) -> ScoredChunks:
         """Return the `k` chunks with the highest cosines; a graph of neighbours may miss some."""
         # pgvector orders by rounded products, so more than `k` rows are read and scored exactly.
         limit = k + k // 2 + 32
         inside = None if allowed is None else allowed.chunks
         while True:
-            numbers, near, vectors = _near(store, vector, space, limit, inside)
-            exact = cosines(vectors, vector)
+            numbers, near, vectors = _search_vectors(store, vector, space, limit, inside)
+            exact = compute_cosines(vectors, vector)
             complete = len(near) < limit
-            if complete or (len(exact) > k and _largest(exact, k) > float(near.min()) + MARGIN):
+            if complete or (
+                len(exact) > k and _find_kth_largest(exact, k) > float(near.min()) + MARGIN
+            ):
                 return list(zip(numbers.tolist(), exact.tolist(), strict=True))
             # A chunk beyond the limit could still be among the best `k`.
             limit *= 4
@@ -201,7 +211,7 @@ Shares = NDArray[np.float64]
 """The value `f / (f + norm)` of each posting, as in `bm25`."""
 
 
-class _Held:
+class _PostingsCache:
     """The postings of one state of an index that were read so far.
 
     Several threads may add to the cache at once; they add equal postings.
@@ -214,11 +224,11 @@ class _Held:
         self.size = 0
         self._frequencies: dict[str, int] = {}
 
-    def statistics(self, store: Store) -> Statistics:
+    def build_statistics(self, store: PostgresStore) -> Statistics:
         """Return the numbers that BM25 needs."""
         return Statistics(store.index.chunks, store.index.terms, self._frequencies)
 
-    def read(self, store: Store, terms: Sequence[str]) -> None:
+    def read(self, store: PostgresStore, terms: Sequence[str]) -> None:
         """Read the postings of terms in one round trip."""
         rows = store.connection.execute(
             "SELECT term, chunks, numbers, frequencies, lengths FROM fathom.terms "
@@ -232,8 +242,9 @@ class _Held:
         numbers = np.frombuffer(b"".join(row[2] or b"" for row in rows), "<u4")
         counts = np.frombuffer(b"".join(row[3] or b"" for row in rows), "<u2").astype(np.float64)
         lengths = np.frombuffer(b"".join(row[4] or b"" for row in rows), "<u4")
-        by_length = norms(
-            quantised(np.arange(lengths.max(initial=0) + 1)), self.statistics(store).average
+        by_length = compute_norms(
+            quantise_lengths(np.arange(lengths.max(initial=0) + 1)),
+            self.build_statistics(store).mean_length,
         )
         shares = counts / (counts + by_length[lengths])
         sizes: dict[str, int] = {}
@@ -247,20 +258,20 @@ class _Held:
         self.size += len(numbers)
 
 
-def _removed(store: Store) -> Numbers:
+def _read_removed(store: PostgresStore) -> Numbers:
     """Return the numbers of the removed chunks."""
-    numbers = store.column("SELECT chunk_no FROM fathom.removed WHERE index_no = %s")
+    numbers = store.select_column("SELECT chunk_no FROM fathom.removed WHERE index_no = %s")
     return np.array(numbers, dtype=np.int64)
 
 
-def _near(
-    store: Store, vector: Vector, space: StoredSpace, k: int, allowed: Numbers | None
+def _search_vectors(
+    store: PostgresStore, vector: Vector, space: SpaceTable, k: int, allowed: Numbers | None
 ) -> tuple[Numbers, NDArray[np.float64], HalfMatrix]:
     """Return about `k` chunks with the highest cosines, the cosines by pgvector, and the vectors.
 
     The order is exact if there is no graph, or if few chunks are allowed.
     """
-    few = allowed is not None and len(allowed) <= FEW_CHUNKS
+    few = allowed is not None and len(allowed) <= MAX_EXACT_CHUNKS
     # The graph indexes the cast column; a query without the cast cannot use it.
     column = "vector" if few else f"(vector::halfvec({space.dimension}))"
     condition = "" if allowed is None else "WHERE chunk_no = ANY(%(allowed)s) "
@@ -270,7 +281,7 @@ def _near(
         f"FROM {space.table} {condition}"
         f"ORDER BY {column} <#> %(vector)s::halfvec({space.dimension}) LIMIT {k:d}",
         {
-            "vector": packed(vector),
+            "vector": pack_vector(vector),
             "allowed": None if allowed is None else allowed.tolist(),
         },
         binary=True,
@@ -278,10 +289,10 @@ def _near(
     return (
         np.array([row[0] for row in rows], dtype=np.int64),
         np.array([row[1] for row in rows], dtype=np.float64),
-        to_vectors([row[2] for row in rows], space.dimension),
+        unpack_vectors([row[2] for row in rows], space.dimension),
     )
 
 
-def _largest(values: NDArray[np.floating[Any]], k: int) -> float:
+def _find_kth_largest(values: NDArray[np.floating[Any]], k: int) -> float:
     """Return the `k`-th largest value."""
     return float(np.partition(values, len(values) - k)[len(values) - k])

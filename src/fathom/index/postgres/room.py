@@ -11,7 +11,7 @@ from fathom.index.postgres.connections import Connection, Connections
 from fathom.index.postgres.schema import check_version
 
 
-class Room:
+class WorkspaceTables:
     """The rows of one workspace; each step is one transaction; safe from threads.
 
     Several workspaces may share the connections: each transaction enters its own workspace.
@@ -23,23 +23,23 @@ class Room:
         self.workspace = workspace
 
     @contextmanager
-    def entered(self) -> Iterator[Connection]:
+    def begin(self) -> Iterator[Connection]:
         """Yield a connection in a transaction that sees only the rows of the workspace.
 
         Raises:
             RunError: If the server cannot be reached, or ends the statements inside the block.
         """
-        with self.connections.taken() as connection, connection.transaction():
+        with self.connections.borrow() as connection, connection.transaction():
             self._enter(connection)
             yield connection
 
-    def rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
+    def select_rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         """Return the rows of one statement, whose first value is the workspace's number."""
-        return self.ask(query, (self.workspace, *values))
+        return self.execute(query, (self.workspace, *values))
 
-    def ask(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
+    def execute(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Run one statement for the workspace in one round trip, and return its rows."""
-        with self.connections.taken() as connection:
+        with self.connections.borrow() as connection:
             with connection.pipeline():  # a batch of statements is one transaction too
                 self._enter(connection)
                 cursor = connection.execute(statement, values)
@@ -51,13 +51,13 @@ class Room:
         )
 
 
-def workspace_no(connection: Connection, name: str) -> int | None:
+def find_workspace_number(connection: Connection, name: str) -> int | None:
     """Return the number of a workspace; `None` if no workspace has this name."""
     row = connection.execute("SELECT no FROM fathom.workspaces WHERE name = %s", (name,)).fetchone()
     return row[0] if row else None
 
 
-def open_room(connections: Connections, address: Address, *, since: int) -> Room:
+def open_tables(connections: Connections, address: Address, *, min_layout: int) -> WorkspaceTables:
     """Return the tables of the workspace that an address names.
 
     Args:
@@ -69,20 +69,20 @@ def open_room(connections: Connections, address: Address, *, since: int) -> Room
         RunError: If an older Fathom created the tables, or nothing was ingested.
         IndexMismatch: If a newer Fathom created them.
     """
-    with connections.taken() as connection:
+    with connections.borrow() as connection:
         layout = check_version(connection, address)
-        if layout < since:
+        if layout < min_layout:
             raise RunError(
-                f"{address} has layout {layout or 'none'}, this needs {since}; `fathom ingest` "
+                f"{address} has layout {layout or 'none'}, this needs {min_layout}; `fathom ingest` "
                 "brings it there"
             )
-        number = workspace_no(connection, address.workspace)
+        number = find_workspace_number(connection, address.workspace)
     if number is None:
         raise RunError(f"{address} has no workspace of this name; run `fathom ingest PATH`")
-    return Room(connections, number)
+    return WorkspaceTables(connections, number)
 
 
-class Shared:
+class SharedConnections:
     """Connections that all workspaces of a server share, each lent to one at a time."""
 
     def __init__(self) -> None:
@@ -90,11 +90,11 @@ class Shared:
         self._lock = threading.Lock()
         self._opened: dict[tuple[tuple[str, str], ...], Connections] = {}
 
-    def to(self, address: Address) -> Connections:
+    def get_connections(self, address: Address) -> Connections:
         """Return the connections to the server and database of an address."""
         with self._lock:
             # The key leaves the workspace out, so all workspaces of a database share connections.
-            key = tuple(sorted(address.connection().items()))
+            key = tuple(sorted(address.build_connection_parameters().items()))
             if key not in self._opened:
                 self._opened[key] = Connections(address)
             return self._opened[key]

@@ -14,12 +14,12 @@ from fathom.errors import IndexMismatch, RunError, UsageError
 from fathom.index.postgres.address import Address
 from fathom.index.postgres.connections import Connection
 from fathom.index.postgres.tables import (
+    BACKENDS,
+    BACKENDS_GUARDED,
     DOORS,
     DOORS_GUARDED,
     GONE,
     GONE_GUARDED,
-    OTHER_LEGS,
-    OTHER_LEGS_GUARDED,
     OWNERS,
     OWNERS_GUARDED,
     RATES,
@@ -30,7 +30,7 @@ from fathom.index.postgres.tables import (
     TRACES_GUARDED,
 )
 
-_FIRST = (
+_BASE_TABLES = (
     """CREATE TABLE fathom.workspaces(
       no int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name text COLLATE "C" NOT NULL UNIQUE)""",
     """CREATE TABLE fathom.indexes(
@@ -92,12 +92,12 @@ _FIRST = (
       index_no int NOT NULL REFERENCES fathom.indexes ON DELETE CASCADE,
       workspace_no int NOT NULL, chunk_no int NOT NULL, PRIMARY KEY(index_no, chunk_no))""",
 )
-_DROPPED = (
+_DROPPED_TABLES = (
     """CREATE TABLE fathom.dropped(
       space_no int PRIMARY KEY, workspace_no int NOT NULL,
       at timestamptz NOT NULL DEFAULT now())""",
 )
-_GUARDED = (
+_BASE_GUARDED = (
     "indexes",
     "documents",
     "chunks",
@@ -111,43 +111,43 @@ _GUARDED = (
 )
 
 
-ENTERED = "workspace_no = NULLIF(current_setting('fathom.workspace', true), '')::int"
+IN_WORKSPACE = "workspace_no = NULLIF(current_setting('fathom.workspace', true), '')::int"
 """The condition that a row belongs to the workspace that the connection has entered."""
 
 
-def guarded(table: str) -> tuple[str, ...]:
+def build_guards(table: str) -> tuple[str, ...]:
     """Return the statements that limit a connection to its workspace's rows in a table."""
     return (
         f"ALTER TABLE fathom.{table} ENABLE ROW LEVEL SECURITY",
         # Without FORCE the owner of the table, as whom Fathom usually connects, sees all rows.
         f"ALTER TABLE fathom.{table} FORCE ROW LEVEL SECURITY",
-        f"CREATE POLICY workspace ON fathom.{table} USING ({ENTERED}) WITH CHECK ({ENTERED})",
+        f"CREATE POLICY workspace ON fathom.{table} USING ({IN_WORKSPACE}) WITH CHECK ({IN_WORKSPACE})",
     )
 
 
-def _step(tables: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
+def _build_migration(tables: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
     """Return the statements of one migration: the tables, then their row-level security."""
-    return (*tables, *(statement for name in names for statement in guarded(name)))
+    return (*tables, *(statement for name in names for statement in build_guards(name)))
 
 
 MIGRATIONS: Sequence[tuple[str, ...]] = (
-    _step(_FIRST, _GUARDED),
-    _step(TRACES, TRACES_GUARDED),
-    _step(_DROPPED, ("dropped",)),
-    _step(OTHER_LEGS, OTHER_LEGS_GUARDED),
-    _step(SERVED, SERVED_GUARDED),
-    _step(RATES, RATES_GUARDED),
-    _step(GONE, GONE_GUARDED),
-    _step(DOORS, DOORS_GUARDED),
-    _step(OWNERS, OWNERS_GUARDED),
+    _build_migration(_BASE_TABLES, _BASE_GUARDED),
+    _build_migration(TRACES, TRACES_GUARDED),
+    _build_migration(_DROPPED_TABLES, ("dropped",)),
+    _build_migration(BACKENDS, BACKENDS_GUARDED),
+    _build_migration(SERVED, SERVED_GUARDED),
+    _build_migration(RATES, RATES_GUARDED),
+    _build_migration(GONE, GONE_GUARDED),
+    _build_migration(DOORS, DOORS_GUARDED),
+    _build_migration(OWNERS, OWNERS_GUARDED),
 )
 """The statements that lead from each version to the next; released ones never change."""
 VERSION = len(MIGRATIONS)
-_LOCK = 5_072_106_104
+_LAYOUT_LOCK = 5_072_106_104
 """The key of the advisory lock whose holder creates the tables."""
 
 
-def version(connection: Connection) -> int:
+def read_version(connection: Connection) -> int:
     """Return the version of the tables on the server; 0 if there are none."""
     table = connection.execute("SELECT to_regclass('fathom.layout')").fetchone()
     if table is None or table[0] is None:
@@ -162,7 +162,7 @@ def check_version(connection: Connection, address: Address) -> int:
     Raises:
         IndexMismatch: If a newer Fathom created them.
     """
-    layout = version(connection)
+    layout = read_version(connection)
     if layout > VERSION:
         raise IndexMismatch(
             f"{address} has layout {layout}, this Fathom reads {VERSION}; update Fathom here, or "
@@ -183,11 +183,11 @@ def migrate(connection: Connection, address: Address) -> None:
         return
     _check_encoding(connection, address)
     with connection.transaction():
-        connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
+        connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LAYOUT_LOCK,))
         _add_pgvector(connection, address)
         try:
             # Another process may have migrated while this one waited for the lock.
-            _lay_out(connection, check_version(connection, address))
+            _run_migrations(connection, check_version(connection, address))
         except psycopg.errors.InsufficientPrivilege as error:
             raise RunError(
                 f"{address} does not let its user make tables; as an administrator run "
@@ -195,7 +195,7 @@ def migrate(connection: Connection, address: Address) -> None:
             ) from error
 
 
-def _lay_out(connection: Connection, layout: int) -> None:
+def _run_migrations(connection: Connection, layout: int) -> None:
     """Run the migrations after a version, and note each."""
     connection.execute("CREATE SCHEMA IF NOT EXISTS fathom")
     connection.execute("CREATE TABLE IF NOT EXISTS fathom.layout(version int PRIMARY KEY)")

@@ -16,24 +16,24 @@ import numpy as np
 from fathom.errors import FathomError
 from fathom.index.filters import Numbers
 from fathom.index.postgres.connections import Connections
-from fathom.index.postgres.legs import Posted
-from fathom.index.postgres.store import Store, index_row
+from fathom.index.postgres.legs import ChunkPostings
+from fathom.index.postgres.store import PostgresStore, read_index_row
 
-AT_ONCE = 100
+BATCH_ROWS = 100
 """The number of rows held in memory while they are rewritten."""
-_LARGEST = 2**16 - 1
-_MERGING = 50_722
+_MAX_FREQUENCY = 2**16 - 1
+_MERGE_LOCK = 50_722
 """The first key of an advisory lock; its holder merges or purges the index of the second key."""
 
 
-def add(store: Store, chunks: Sequence[Posted]) -> int:
+def add_segment(store: PostgresStore, chunks: Sequence[ChunkPostings]) -> int:
     """Add the words of new chunks, each of which has some, as a segment; return its number."""
     postings: dict[str, list[tuple[int, int, int]]] = defaultdict(list)
     for chunk in chunks:
         for term, count in chunk.counts.items():
-            postings[term].append((chunk.number, min(count, _LARGEST), chunk.length))
-    segment = _next(store)
-    columns = zip(*map(_packed, postings.values()), strict=True)
+            postings[term].append((chunk.number, min(count, _MAX_FREQUENCY), chunk.length))
+    segment = _take_number(store)
+    columns = zip(*map(_pack_columns, postings.values()), strict=True)
     numbers, frequencies, lengths = (list(column) for column in columns)
     store.run(
         "INSERT INTO fathom.postings(index_no, workspace_no, term, segment, numbers, "
@@ -50,12 +50,12 @@ def add(store: Store, chunks: Sequence[Posted]) -> int:
     return segment
 
 
-def purge(store: Store, gone: Numbers) -> None:
+def purge_chunks(store: PostgresStore, removed: Numbers) -> None:
     """Delete chunks from the postings by rewriting every row that has one of them.
 
     The function waits for a merge, which would copy rows with these chunks to a new segment.
     """
-    store.run("SELECT pg_advisory_xact_lock(%(lock)s, %(index)s)", lock=_MERGING)
+    store.run("SELECT pg_advisory_xact_lock(%(lock)s, %(index)s)", lock=_MERGE_LOCK)
     query = (
         "SELECT term, segment, numbers, frequencies, lengths FROM fathom.postings "
         "WHERE index_no = %s"
@@ -64,8 +64,10 @@ def purge(store: Store, gone: Numbers) -> None:
     reading, writing = store.connection.cursor("postings"), store.connection.cursor()
     with reading, writing:
         reading.execute(query, (store.index.no,))
-        while rows := reading.fetchmany(AT_ONCE):
-            left = ((_without(columns, gone), term, number) for term, number, *columns in rows)
+        while rows := reading.fetchmany(BATCH_ROWS):
+            left = (
+                (_drop_chunks(columns, removed), term, number) for term, number, *columns in rows
+            )
             writing.executemany(
                 "UPDATE fathom.postings SET numbers = %s, frequencies = %s, lengths = %s "
                 "WHERE index_no = %s AND term = %s AND segment = %s",
@@ -74,9 +76,9 @@ def purge(store: Store, gone: Numbers) -> None:
     store.run("DELETE FROM fathom.postings WHERE index_no = %(index)s AND numbers = ''")
 
 
-def _without(columns: Sequence[bytes], gone: Numbers) -> list[bytes]:
+def _drop_chunks(columns: Sequence[bytes], removed: Numbers) -> list[bytes]:
     """Return the columns of a row without some chunks; an empty list if it has none of them."""
-    remaining = ~np.isin(np.frombuffer(columns[0], "<u4"), gone)
+    remaining = ~np.isin(np.frombuffer(columns[0], "<u4"), removed)
     if remaining.all():
         return []
     return [
@@ -85,7 +87,7 @@ def _without(columns: Sequence[bytes], gone: Numbers) -> list[bytes]:
     ]
 
 
-def merge(connections: Connections, index: int) -> None:
+def merge_segments(connections: Connections, index: int) -> None:
     """Merge the small segments into one, in a step of its own that changes no result.
 
     Searches never wait for a merge. Among writers only those wait that purge or remove the index.
@@ -95,31 +97,33 @@ def merge(connections: Connections, index: int) -> None:
         connections: The connections to the workspace.
         index: The number of the index; nothing happens if it is gone, or if somebody else merges.
     """
-    with connections.taken() as connection:
-        index_state = index_row(connection, index)
-        if index_state is None or not _small(Store(connection, index_state)):
+    with connections.borrow() as connection:
+        index_state = read_index_row(connection, index)
+        if index_state is None or not _select_small_segments(
+            PostgresStore(connection, index_state)
+        ):
             return
         with connection.transaction():  # separate, as it waits for writers
-            number = _next(Store(connection, index_state))
+            number = _take_number(PostgresStore(connection, index_state))
         with connection.transaction():
             # FOR KEY SHARE does not block those who change the index, only the one who removes it.
             row = connection.execute(
                 "SELECT pg_try_advisory_xact_lock(%s, no) FROM fathom.indexes WHERE no = %s "
                 "FOR KEY SHARE",
-                (_MERGING, index),
+                (_MERGE_LOCK, index),
             ).fetchone()
             if row == (True,):
-                store = Store(connection, index_state)
-                _merge(store, _small(store), number)
+                store = PostgresStore(connection, index_state)
+                _replace_segments(store, _select_small_segments(store), number)
 
 
-def _small(store: Store) -> list[int]:
+def _select_small_segments(store: PostgresStore) -> list[int]:
     """Return the segments to merge.
 
     After the merge each segment is at least twice as large as all smaller ones together, so the
     number of segments grows with the logarithm of the index.
     """
-    rows = store.rows(
+    rows = store.select_rows(
         "SELECT segment, sum(octet_length(numbers)) AS size FROM fathom.postings "
         "WHERE index_no = %s GROUP BY segment ORDER BY size, segment"
     )
@@ -131,7 +135,7 @@ def _small(store: Store) -> list[int]:
     return [row["segment"] for row in rows[:merged]]
 
 
-def _merge(store: Store, segments: Sequence[int], number: int) -> None:
+def _replace_segments(store: PostgresStore, segments: Sequence[int], number: int) -> None:
     """Replace segments by one with all their postings."""
     store.run(
         "WITH old AS (DELETE FROM fathom.postings WHERE index_no = %(index)s AND "
@@ -147,9 +151,9 @@ def _merge(store: Store, segments: Sequence[int], number: int) -> None:
     )
 
 
-def miscounted(store: Store) -> list[str]:
+def find_miscounted_terms(store: PostgresStore) -> list[str]:
     """Return the terms whose postings, without removed chunks, differ from the counted number."""
-    removed = set(store.column("SELECT chunk_no FROM fathom.removed WHERE index_no = %s"))
+    removed = set(store.select_column("SELECT chunk_no FROM fathom.removed WHERE index_no = %s"))
     gone = np.array(sorted(removed), dtype=np.int64)
     posted: dict[str, int] = defaultdict(int)
     with store.connection.cursor("counted") as cursor:
@@ -158,20 +162,20 @@ def miscounted(store: Store) -> list[str]:
         )
         for term, numbers in cursor:
             posted[term] += int((~np.isin(np.frombuffer(numbers, "<u4"), gone)).sum())
-    rows = store.rows("SELECT term, chunks FROM fathom.terms WHERE index_no = %s")
+    rows = store.select_rows("SELECT term, chunks FROM fathom.terms WHERE index_no = %s")
     counted = {row["term"]: row["chunks"] for row in rows}
     terms = sorted(counted.keys() | posted.keys())
     return [term for term in terms if counted.get(term, 0) != posted.get(term, 0)]
 
 
-class Merging:
+class BackgroundMerge:
     """Merges in a background thread, one at a time."""
 
     def __init__(self) -> None:
         """Create the object; no thread is started yet."""
         self._thread: threading.Thread | None = None
 
-    def begin(self, connections: Connections, index: int) -> None:
+    def start(self, connections: Connections, index: int) -> None:
         """Start to merge the segments of an index, unless a merge is running."""
         if self._thread is None or not self._thread.is_alive():
             self._thread = threading.Thread(
@@ -189,20 +193,20 @@ def _merge_quietly(connections: Connections, index: int) -> None:
     """Merge without raising errors."""
     # If the server is gone the next change reports it, and the next merge catches up.
     with suppress(FathomError):
-        merge(connections, index)
+        merge_segments(connections, index)
 
 
-def _next(store: Store) -> int:
+def _take_number(store: PostgresStore) -> int:
     """Return the number of a new segment."""
     return int(
-        store.value(
+        store.select_value(
             "UPDATE fathom.indexes SET next_segment = next_segment + 1 WHERE no = %s "
             "RETURNING next_segment - 1"
         )
     )
 
 
-def _packed(postings: Sequence[tuple[int, int, int]]) -> tuple[bytes, ...]:
+def _pack_columns(postings: Sequence[tuple[int, int, int]]) -> tuple[bytes, ...]:
     """Return numbers, frequencies and lengths, each as the bytes of an array."""
     columns = np.array(postings, dtype=np.int64).T
     kinds = ("<u4", "<u2", "<u4")

@@ -9,15 +9,15 @@ import psycopg
 from psycopg.rows import dict_row
 
 from fathom.errors import RunError
-from fathom.index.identity import missing
-from fathom.index.postgres.connections import Connection, Connections, named
-from fathom.index.postgres.store import IndexRow, Store, index_query
+from fathom.index.identity import build_missing_error
+from fathom.index.postgres.connections import Connection, Connections, translate_errors
+from fathom.index.postgres.store import IndexRow, PostgresStore, build_index_query
 
-IDLE_S = 600
+IDLE_TIMEOUT_S = 600
 """The time in seconds after which the server ends an idle transaction."""
 _BEGIN = (
     "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; "
-    f"SET LOCAL idle_in_transaction_session_timeout = '{IDLE_S}s'"
+    f"SET LOCAL idle_in_transaction_session_timeout = '{IDLE_TIMEOUT_S}s'"
 )
 
 
@@ -44,15 +44,15 @@ class Snapshot:
         self._lock = threading.Lock()
         self._users = 0
         self._closed = False
-        with named(connections.address):
-            self._store = self._begun()
+        with translate_errors(connections.address):
+            self._store = self._begin()
 
-    def _begun(self) -> Store:
+    def _begin(self) -> PostgresStore:
         """Begin a transaction and return a store that reads in it."""
         connection = self._connections.take()
         try:
             with connection.cursor(row_factory=dict_row) as cursor:
-                cursor.execute(f"{_BEGIN}; {index_query(self._number)}")  # one round trip
+                cursor.execute(f"{_BEGIN}; {build_index_query(self._number)}")  # one round trip
                 while cursor.nextset():
                     pass
                 row = cursor.fetchone()
@@ -61,17 +61,17 @@ class Snapshot:
             raise
         if row is None:
             self._connections.give_back(connection)
-            raise missing(self._connections.address)
-        return Store(connection, IndexRow(**row), fixed=True)
+            raise build_missing_error(self._connections.address)
+        return PostgresStore(connection, IndexRow(**row), fixed=True)
 
     @contextmanager
-    def reading(self) -> Iterator[Store]:
+    def open_store(self) -> Iterator[PostgresStore]:
         """Yield a store that reads the state.
 
         Raises:
             RunError: If the server has ended the transaction, and the index has changed since.
         """
-        with named(self._connections.address):
+        with translate_errors(self._connections.address):
             with self._lock:
                 if not self._users and not _is_open(self._store.connection):
                     self._renew()
@@ -81,11 +81,11 @@ class Snapshot:
             finally:
                 with self._lock:
                     self._users -= 1
-                    self._let_go()
+                    self._release()
 
     def _renew(self) -> None:
         """Replace an ended transaction, if the index still has the same state."""
-        fresh, ended = self._begun(), self._store
+        fresh, ended = self._begin(), self._store
         if fresh.index.name != ended.index.name:
             self._connections.give_back(fresh.connection)
             raise RunError(
@@ -100,9 +100,9 @@ class Snapshot:
         with self._lock:
             if not self._closed:
                 self._closed = True
-                self._let_go()
+                self._release()
 
-    def _let_go(self) -> None:
+    def _release(self) -> None:
         """Give the connection back if the snapshot is closed and unused."""
         if self._closed and not self._users:
             self._connections.give_back(self._store.connection)

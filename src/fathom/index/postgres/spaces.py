@@ -7,14 +7,14 @@ import psycopg
 
 from fathom.index.base import Space
 from fathom.index.postgres.connections import Connection
-from fathom.index.postgres.schema import ENTERED, guarded
-from fathom.index.postgres.store import Store, StoredSpace
+from fathom.index.postgres.schema import IN_WORKSPACE, build_guards
+from fathom.index.postgres.store import PostgresStore, SpaceTable
 
-KEPT_S = 3600
+RETENTION_S = 3600
 """The time in seconds that a removed space's table is kept for questions in progress."""
 
 
-def make_space(store: Store, space: Space) -> None:
+def create_space(store: PostgresStore, space: Space) -> None:
     """Create a space, empty, with a table of its own."""
     number = store.run(
         "INSERT INTO fathom.spaces(index_no, workspace_no, name, identity) "
@@ -27,11 +27,11 @@ def make_space(store: Store, space: Space) -> None:
         f"CREATE TABLE fathom.{table}(workspace_no int NOT NULL, chunk_no int PRIMARY KEY, "
         "vector halfvec NOT NULL)"
     )
-    for statement in guarded(table):
+    for statement in build_guards(table):
         store.run(statement)
 
 
-def drop_space(store: Store, space: StoredSpace) -> None:
+def drop_space(store: PostgresStore, space: SpaceTable) -> None:
     """Remove a space; `sweep_spaces` drops its table, which open questions may still read."""
     store.run(
         "INSERT INTO fathom.dropped(space_no, workspace_no) VALUES (%(space)s, %(workspace)s)",
@@ -40,15 +40,15 @@ def drop_space(store: Store, space: StoredSpace) -> None:
     store.run(f"DELETE FROM fathom.spaces WHERE no = {space.no:d}")  # noqa: S608 - a number
 
 
-def sweep(connection: Connection) -> None:
+def sweep_spaces(connection: Connection) -> None:
     """Drop the tables of spaces that were removed so long ago that no question reads them.
 
     A table that is read nevertheless stays until another time.
     """
     waiting = connection.execute(
         "SELECT space_no FROM fathom.dropped WHERE at < now() - make_interval(secs => %s) "  # noqa: S608 - constant
-        f"AND {ENTERED}",
-        (KEPT_S,),
+        f"AND {IN_WORKSPACE}",
+        (RETENTION_S,),
     ).fetchall()
     for (number,) in waiting:
         with suppress(psycopg.errors.LockNotAvailable), connection.transaction():
@@ -57,7 +57,7 @@ def sweep(connection: Connection) -> None:
             connection.execute("DELETE FROM fathom.dropped WHERE space_no = %s", (number,))
 
 
-def build_graph(store: Store, space: StoredSpace) -> None:
+def build_graph(store: PostgresStore, space: SpaceTable) -> None:
     """Build the graph of neighbours if it is missing; later vectors join it."""
     store.run("SET LOCAL maintenance_work_mem = '512MB'")
     store.run(

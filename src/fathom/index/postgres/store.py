@@ -11,16 +11,16 @@ from psycopg.rows import DictRow, dict_row, scalar_row
 
 from fathom.index.base import DocumentSummary, Entry, SourceRecord
 from fathom.index.bm25 import Statistics
-from fathom.index.filters import Allowed, Numbers, compile_filters
+from fathom.index.filters import Numbers, SearchScope, compile_filters
 from fathom.index.postgres.connections import Connection
 from fathom.index.postgres.dialect import PostgresDialect
-from fathom.index.postgres.halfvec import to_vectors
-from fathom.index.postgres.schema import ENTERED
-from fathom.index.rows import HalfMatrix, Structure, to_chunk, to_document
+from fathom.index.postgres.halfvec import unpack_vectors
+from fathom.index.postgres.schema import IN_WORKSPACE
+from fathom.index.rows import HalfMatrix, Structure, build_chunk, build_document
 from fathom.text.analyzer import Analyzer
 from fathom.types import Chunk, Document, Filter
 
-AT_ONCE = 1_000
+STREAM_ROWS = 1_000
 _ANALYZER = Analyzer()
 _DOCUMENT = (
     "no, id, path, title, language, metadata, convert_from(text, 'UTF8') AS text, blocks, checksum"
@@ -54,7 +54,7 @@ class IndexRow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StoredSpace:
+class SpaceTable:
     """A space of vectors, which lie in a table of their own.
 
     Attributes:
@@ -74,7 +74,7 @@ class StoredSpace:
         return f"fathom.vectors_{self.no}"
 
 
-def index_row(
+def read_index_row(
     connection: Connection, number: int | None = None, *, lock: bool = False
 ) -> IndexRow | None:
     """Return the row of an index, by default of the current one of the workspace.
@@ -85,21 +85,21 @@ def index_row(
         lock: Whether others must not change the index until the transaction ends.
     """
     # A merge of segments locks FOR KEY SHARE, which this lock does not block.
-    query = f"{index_query(number)}{' FOR NO KEY UPDATE' if lock else ''}"
+    query = f"{build_index_query(number)}{' FOR NO KEY UPDATE' if lock else ''}"
     with connection.cursor(row_factory=dict_row) as cursor:
         row = cursor.execute(query).fetchone()
     return IndexRow(**row) if row else None
 
 
-def index_query(number: int | None = None) -> str:
+def build_index_query(number: int | None = None) -> str:
     """Return the query for the columns of `IndexRow`."""
     condition = "is_current" if number is None else f"no = {number:d}"
     # Row-level security does not bind a superuser, so the workspace stands in the query; all
     # other queries use the index's number.
-    return f"SELECT * FROM fathom.indexes WHERE {condition} AND {ENTERED}"  # noqa: S608 - a number
+    return f"SELECT * FROM fathom.indexes WHERE {condition} AND {IN_WORKSPACE}"  # noqa: S608 - a number
 
 
-class Store:
+class PostgresStore:
     """A reader of the rows of one index."""
 
     def __init__(self, connection: Connection, index: IndexRow, *, fixed: bool = False) -> None:
@@ -114,14 +114,14 @@ class Store:
         self.index = index
         self.analyzer = _ANALYZER
         self._fixed = fixed
-        self._spaces: list[StoredSpace] | None = None
+        self._spaces: list[SpaceTable] | None = None
 
-    def rows(self, query: str, *values: object) -> list[DictRow]:
+    def select_rows(self, query: str, *values: object) -> list[DictRow]:
         """Return the rows of a statement, whose first value is the index's number."""
         with self.connection.cursor(row_factory=dict_row) as cursor:
             return cursor.execute(query, (self.index.no, *values)).fetchall()
 
-    def column(self, query: str, *values: object) -> list[Any]:
+    def select_column(self, query: str, *values: object) -> list[Any]:
         """Return the first column of the rows that `select_rows` returns."""
         with self.connection.cursor(row_factory=scalar_row) as cursor:
             return cursor.execute(query, (self.index.no, *values)).fetchall()
@@ -156,47 +156,47 @@ class Store:
             with self.connection.cursor() as cursor:
                 cursor.executemany(f"INSERT INTO fathom.{into} VALUES ({marks})", rows)  # noqa: S608 - constants and numbers
 
-    def value(self, query: str, *values: object) -> Any:  # noqa: ANN401 - columns have many types
+    def select_value(self, query: str, *values: object) -> Any:  # noqa: ANN401 - columns have many types
         """Return the first value of the column that `select_column` returns."""
-        return next(iter(self.column(query, *values)), None)
+        return next(iter(self.select_column(query, *values)), None)
 
-    def _streamed(self, query: str, *values: object) -> Iterator[DictRow]:
+    def _stream_rows(self, query: str, *values: object) -> Iterator[DictRow]:
         """Yield the rows of a statement from a cursor on the server."""
         name = f"streamed_{secrets.token_hex(8)}"  # one transaction may stream several
         with self.connection.cursor(name, row_factory=dict_row) as cursor:
-            cursor.itersize = AT_ONCE
+            cursor.itersize = STREAM_ROWS
             cursor.execute(query, (self.index.no, *values))
             yield from cursor
 
-    def spaces(self) -> list[StoredSpace]:
+    def list_spaces(self) -> list[SpaceTable]:
         """Return the space that every index has, then the further ones in the order of creation."""
         if self._spaces is not None:
             return self._spaces
-        rows = self.rows(
+        rows = self.select_rows(
             "SELECT no, name, dimension, filled, identity FROM fathom.spaces WHERE index_no = %s "
             "ORDER BY name <> '', no"
         )
-        stored = [StoredSpace(**row) for row in rows]
+        stored = [SpaceTable(**row) for row in rows]
         self._spaces = stored if self._fixed else None
         return stored
 
-    def space(self, name: str) -> StoredSpace | None:
+    def find_space(self, name: str) -> SpaceTable | None:
         """Return the space of this name; `""` is the one that every index has."""
-        return next((space for space in self.spaces() if space.name == name), None)
+        return next((space for space in self.list_spaces() if space.name == name), None)
 
-    def has_other_legs(self) -> bool:
+    def has_other_backend(self) -> bool:
         """Return whether another engine than PostgreSQL searches the chunks."""
         if self.run("SELECT to_regclass('fathom.legs')") is None:
             return False  # these tables are older than other backends
-        return bool(self.value("SELECT true FROM fathom.legs WHERE index_no = %s LIMIT 1"))
+        return bool(self.select_value("SELECT true FROM fathom.legs WHERE index_no = %s LIMIT 1"))
 
-    def lacking(self, space: StoredSpace) -> int:
+    def count_unembedded(self, space: SpaceTable) -> int:
         """Return the number of chunks that have no vector in a space."""
         return self.index.chunks - space.filled
 
-    def lacking_ids(self, space: StoredSpace, most: int, after: str) -> list[str]:
+    def list_unembedded_ids(self, space: SpaceTable, most: int, after: str) -> list[str]:
         """Return ids of chunks without a vector in a space, at most so many after one of them."""
-        return self.column(
+        return self.select_column(
             "SELECT id FROM fathom.chunks WHERE index_no = %s AND no > coalesce((SELECT no FROM "  # noqa: S608 - a number makes the name
             f"fathom.chunks WHERE index_no = {self.index.no:d} AND id = %s), 0) AND NOT EXISTS("
             f"SELECT FROM {space.table} WHERE chunk_no = no) ORDER BY no LIMIT %s",
@@ -204,23 +204,23 @@ class Store:
             most,
         )
 
-    def numbers(self, ids: Iterable[str]) -> dict[str, int]:
+    def look_up_numbers(self, ids: Iterable[str]) -> dict[str, int]:
         """Return the numbers of chunks by id."""
-        rows = self.rows(
+        rows = self.select_rows(
             "SELECT id, no FROM fathom.chunks WHERE index_no = %s AND id = ANY(%s)", list(ids)
         )
         return {row["id"]: row["no"] for row in rows}
 
-    def chunk_ids(self, numbers: Sequence[int]) -> dict[int, str]:
+    def look_up_ids(self, numbers: Sequence[int]) -> dict[int, str]:
         """Return the ids of those chunks that exist, by number."""
         if not numbers:
             return {}
-        rows = self.rows(
+        rows = self.select_rows(
             "SELECT no, id FROM fathom.chunks WHERE index_no = %s AND no = ANY(%s)", list(numbers)
         )
         return {row["no"]: row["id"] for row in rows}
 
-    def vectors(self, numbers: Sequence[int], space: StoredSpace) -> tuple[Numbers, HalfMatrix]:
+    def read_vectors(self, numbers: Sequence[int], space: SpaceTable) -> tuple[Numbers, HalfMatrix]:
         """Return the ascending numbers of those chunks that have a vector, and their vectors."""
         rows = self.connection.execute(
             f"SELECT chunk_no, vector FROM {space.table} WHERE chunk_no = ANY(%s) "  # noqa: S608 - a number makes the name
@@ -229,38 +229,38 @@ class Store:
             binary=True,
         ).fetchall()
         stored = np.fromiter((row[0] for row in rows), dtype=np.int64)
-        return stored, to_vectors([row[1] for row in rows], space.dimension)
+        return stored, unpack_vectors([row[1] for row in rows], space.dimension)
 
-    def statistics(self, terms: Iterable[str]) -> Statistics:
+    def read_statistics(self, terms: Iterable[str]) -> Statistics:
         """Return the numbers that BM25 needs for these terms."""
-        rows = self.rows(
+        rows = self.select_rows(
             "SELECT term, chunks FROM fathom.terms WHERE index_no = %s AND term = ANY(%s)",
             list(terms),
         )
         frequencies = {row["term"]: row["chunks"] for row in rows}
         return Statistics(self.index.chunks, self.index.terms, frequencies)
 
-    def allowed(self, filters: Sequence[Filter]) -> Allowed:
+    def apply_filters(self, filters: Sequence[Filter]) -> SearchScope:
         """Return the chunks and documents that pass the filters.
 
         Raises:
             UsageError: If a filter is malformed.
         """
         condition, values = compile_filters(filters, PostgresDialect())
-        documents = self.column(
+        documents = self.select_column(
             f"SELECT no FROM fathom.documents WHERE index_no = %s AND {condition} ORDER BY no",  # noqa: S608 - holds no value
             *values,
         )
-        chunks = self.column(
+        chunks = self.select_column(
             "SELECT no FROM fathom.chunks WHERE index_no = %s AND document_no = ANY(%s) "
             "ORDER BY no",
             documents,
         )
-        return Allowed(np.array(chunks, dtype=np.int64), np.array(documents, dtype=np.int64))
+        return SearchScope(np.array(chunks, dtype=np.int64), np.array(documents, dtype=np.int64))
 
-    def chunks(self, ids: Sequence[str]) -> dict[str, Chunk]:
+    def read_chunks(self, ids: Sequence[str]) -> dict[str, Chunk]:
         """Return the chunks with these ids, by id."""
-        rows = self.rows(
+        rows = self.select_rows(
             "SELECT chunks.*, documents.id AS document_id, title, path, "
             # The text of a document is sent once, with the first of its chunks.
             "CASE WHEN row_number() OVER own = 1 THEN convert_from(text, 'UTF8') END AS text, "
@@ -275,34 +275,34 @@ class Store:
         for row in rows:
             if row["text"] is not None:
                 content = row["text"], Structure(row["blocks"])
-            by_id[row["id"]] = to_chunk(row, *content)
+            by_id[row["id"]] = build_chunk(row, *content)
         return by_id
 
-    def document(self, document_id: str) -> Document | None:
+    def read_document(self, document_id: str) -> Document | None:
         """Return the document with this id."""
-        rows = self.rows(
+        rows = self.select_rows(
             f"SELECT {_DOCUMENT} FROM fathom.documents WHERE index_no = %s AND id = %s",  # noqa: S608 - constant
             document_id,
         )
-        return to_document(rows[0]) if rows else None
+        return build_document(rows[0]) if rows else None
 
-    def paths(self, ids: Sequence[str]) -> dict[str, str]:
+    def read_paths(self, ids: Sequence[str]) -> dict[str, str]:
         """Return the paths of those documents that exist, by id."""
-        rows = self.rows(
+        rows = self.select_rows(
             "SELECT id, path FROM fathom.documents WHERE index_no = %s AND id = ANY(%s)", list(ids)
         )
         return {row["id"]: row["path"] for row in rows}
 
-    def contents_of(self, ids: Sequence[str]) -> list[tuple[DictRow, Document, list[Chunk]]]:
+    def read_contents(self, ids: Sequence[str]) -> list[tuple[DictRow, Document, list[Chunk]]]:
         """Return whole documents: their rows, the documents, and their chunks in order."""
-        rows = self.rows(
+        rows = self.select_rows(
             f"SELECT {_DOCUMENT}, digest FROM fathom.documents "  # noqa: S608 - constant
             "WHERE index_no = %s AND id = ANY(%s) ORDER BY no",
             list(ids),
         )
-        documents = {row["no"]: to_document(row) for row in rows}
+        documents = {row["no"]: build_document(row) for row in rows}
         chunks: dict[int, list[Chunk]] = {row["no"]: [] for row in rows}
-        for row in self.rows(
+        for row in self.select_rows(
             "SELECT * FROM fathom.chunks WHERE index_no = %s AND document_no = ANY(%s) "
             "ORDER BY document_no, ordinal",
             list(documents),
@@ -314,22 +314,22 @@ class Store:
                 "title": document.title,
                 "path": document.path,
             }
-            chunks[row["document_no"]].append(to_chunk(columns, document.text, document.blocks))
+            chunks[row["document_no"]].append(build_chunk(columns, document.text, document.blocks))
         return [(row, documents[row["no"]], chunks[row["no"]]) for row in rows]
 
-    def entry(self, document_id: str) -> Entry | None:
+    def read_entry(self, document_id: str) -> Entry | None:
         """Return the document with this id, with its chunks and their vectors."""
-        contents = self.contents_of([document_id])
+        contents = self.read_contents([document_id])
         if not contents:
             return None
         [(row, document, chunks)] = contents
-        by_id = self.numbers(chunk.id for chunk in chunks)
+        by_id = self.look_up_numbers(chunk.id for chunk in chunks)
         numbers = [
             by_id[chunk.id] for chunk in chunks
         ]  # ascending, as chunks are numbered in order
         matrices = {
-            space.name: self.vectors(numbers, space)[1].astype(np.float32)
-            for space in self.spaces()
+            space.name: self.read_vectors(numbers, space)[1].astype(np.float32)
+            for space in self.list_spaces()
             if space.dimension
         }
         complete = {
@@ -343,30 +343,30 @@ class Store:
             more=complete,
         )
 
-    def summaries(self) -> Iterator[DocumentSummary]:
+    def iterate_summaries(self) -> Iterator[DocumentSummary]:
         """Yield summaries of all documents, ordered by path."""
-        rows = self._streamed(
+        rows = self._stream_rows(
             "SELECT id, path, title, language, updated, (SELECT count(*) FROM fathom.chunks "
             "WHERE chunks.index_no = documents.index_no AND document_no = documents.no) AS chunks "
             "FROM fathom.documents WHERE index_no = %s ORDER BY path, id"
         )
         return (DocumentSummary(**row) for row in rows)
 
-    def source(self, path: str) -> SourceRecord | None:
+    def read_source(self, path: str) -> SourceRecord | None:
         """Return the record of a place."""
-        rows = self.rows(
+        rows = self.select_rows(
             f"SELECT {_SOURCE} FROM fathom.sources WHERE index_no = %s AND path = %s",  # noqa: S608 - constant
             path,
         )
         return SourceRecord(**rows[0]) if rows else None
 
-    def sources(
+    def iterate_sources(
         self, below: str, *, after: str = "", most: int | None = None
     ) -> Iterator[SourceRecord]:
         """Yield the records of a path, of the files inside it and of its lines, ordered by path."""
         base = below.rstrip("/")
         # "0" is the character after "/", and "$" the one after "#": they end the two ranges.
-        rows = self._streamed(
+        rows = self._stream_rows(
             f"SELECT {_SOURCE} FROM fathom.sources WHERE index_no = %s AND path > %s "  # noqa: S608 - constant
             "AND path >= %s AND path < %s "
             "AND (path = %s OR path >= %s OR (path >= %s AND path < %s)) ORDER BY path LIMIT %s",
@@ -381,22 +381,22 @@ class Store:
         )
         return (SourceRecord(**row) for row in rows)
 
-    def places(self, document_id: str) -> list[SourceRecord]:
+    def read_places(self, document_id: str) -> list[SourceRecord]:
         """Return the records of all places that hold a document, ordered by path."""
-        rows = self.rows(
+        rows = self.select_rows(
             f"SELECT {_SOURCE} FROM fathom.sources WHERE index_no = %s AND document_id = %s "  # noqa: S608 - constant
             "ORDER BY path",
             document_id,
         )
         return [SourceRecord(**row) for row in rows]
 
-    def calibrations(self) -> dict[str, str]:
+    def read_calibrations(self) -> dict[str, str]:
         """Return the stored calibrations by strategy."""
-        rows = self.rows(
+        rows = self.select_rows(
             "SELECT strategy, data FROM fathom.calibrations WHERE index_no = %s ORDER BY strategy"
         )
         return {row["strategy"]: row["data"] for row in rows}
 
-    def roots(self) -> list[str]:
+    def read_roots(self) -> list[str]:
         """Return the files and folders that the index was asked to hold."""
         return list(json.loads(self.index.roots))

@@ -1,7 +1,7 @@
 """The tables of a workspace besides its index: answers, other search backends, servers."""
 
 _WORKSPACE = "workspace_no int NOT NULL REFERENCES fathom.workspaces ON DELETE CASCADE"
-_HELD = (
+_QUOTED_TEXT = (
     'document text COLLATE "C" NOT NULL, start int NOT NULL, "end" int NOT NULL, mark text NOT NULL'
 )
 
@@ -15,7 +15,7 @@ TRACES = (
     "ALTER TABLE fathom.traces ALTER data SET STORAGE EXTERNAL",  # already compressed
     "CREATE INDEX ON fathom.traces(workspace_no, no) INCLUDE (size)",
     f"""CREATE TABLE fathom.held(
-      {_WORKSPACE}, {_HELD},
+      {_WORKSPACE}, {_QUOTED_TEXT},
       trace_no bigint NOT NULL REFERENCES fathom.traces ON DELETE CASCADE,
       PRIMARY KEY(workspace_no, document, start, "end", mark, trace_no))""",
     "CREATE INDEX ON fathom.held(trace_no)",
@@ -26,14 +26,14 @@ TRACES = (
       strategy text COLLATE "C" NOT NULL, data text NOT NULL, UNIQUE(workspace_no, trace_id))""",
     "CREATE INDEX ON fathom.feedback(workspace_no, key)",
     f"""CREATE TABLE fathom.feedback_held(
-      {_WORKSPACE}, {_HELD},
+      {_WORKSPACE}, {_QUOTED_TEXT},
       feedback_no bigint NOT NULL REFERENCES fathom.feedback ON DELETE CASCADE,
       PRIMARY KEY(workspace_no, document, start, "end", mark, feedback_no))""",
     "CREATE INDEX ON fathom.feedback_held(feedback_no)",
 )
 TRACES_GUARDED = ("traces", "held", "swept", "feedback", "feedback_held")
 
-OTHER_LEGS = (
+BACKENDS = (
     """CREATE TABLE fathom.legs(
       index_no int NOT NULL REFERENCES fathom.indexes ON DELETE CASCADE,
       workspace_no int NOT NULL, space_no int NOT NULL, mark int NOT NULL,
@@ -52,68 +52,70 @@ OTHER_LEGS = (
       tenant uuid NOT NULL, dimension int, chunks int[], until timestamptz NOT NULL)""",
 )
 """The records about another engine that searches the chunks; empty if PostgreSQL searches."""
-OTHER_LEGS_GUARDED = ("legs", "term_numbers", "chunk_terms", "leftovers")
+BACKENDS_GUARDED = ("legs", "term_numbers", "chunk_terms", "leftovers")
 
-_ENTERED = f"{_WORKSPACE} DEFAULT NULLIF(current_setting('fathom.workspace', true), '')::int"
+_CURRENT_WORKSPACE = (
+    f"{_WORKSPACE} DEFAULT NULLIF(current_setting('fathom.workspace', true), '')::int"
+)
 SERVED = (
     f"""CREATE TABLE fathom.keys(
-      {_ENTERED}, id text COLLATE "C" NOT NULL, hash text NOT NULL, name text NOT NULL,
+      {_CURRENT_WORKSPACE}, id text COLLATE "C" NOT NULL, hash text NOT NULL, name text NOT NULL,
       workspace text NOT NULL, scopes text NOT NULL, created text COLLATE "C" NOT NULL,
       expires text, per_minute bigint, tokens_per_day bigint, usd_per_day float8,
       PRIMARY KEY(workspace_no, id))""",
     f"""CREATE TABLE fathom.accounts(
-      {_ENTERED}, owner text COLLATE "C" NOT NULL, day text COLLATE "C" NOT NULL,
+      {_CURRENT_WORKSPACE}, owner text COLLATE "C" NOT NULL, day text COLLATE "C" NOT NULL,
       tokens bigint NOT NULL DEFAULT 0, nano bigint NOT NULL DEFAULT 0,
       reserved_tokens bigint NOT NULL DEFAULT 0, reserved_nano bigint NOT NULL DEFAULT 0,
       PRIMARY KEY(workspace_no, owner, day))""",
     f"""CREATE TABLE fathom.conversations(
-      {_ENTERED}, id text COLLATE "C" NOT NULL, title text NOT NULL, created text NOT NULL,
+      {_CURRENT_WORKSPACE}, id text COLLATE "C" NOT NULL, title text NOT NULL, created text NOT NULL,
       updated text COLLATE "C" NOT NULL, PRIMARY KEY(workspace_no, id))""",
     f"""CREATE TABLE fathom.turns(
-      no bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, {_ENTERED},
+      no bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, {_CURRENT_WORKSPACE},
       conversation text COLLATE "C" NOT NULL, question text NOT NULL, trace_id text,
       asked text NOT NULL)""",
     "CREATE INDEX ON fathom.turns(workspace_no, conversation)",
     f"""CREATE TABLE fathom.jobs(
-      no bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, {_ENTERED},
+      no bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, {_CURRENT_WORKSPACE},
       id text COLLATE "C" NOT NULL, state text NOT NULL, server text NOT NULL DEFAULT '',
       lease float8 NOT NULL DEFAULT 0, data text NOT NULL, UNIQUE(workspace_no, id))""",
     "CREATE INDEX ON fathom.jobs(workspace_no, no) WHERE state IN ('waiting', 'running')",
     f"""CREATE TABLE fathom.replies(
-      no bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, {_ENTERED},
+      no bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, {_CURRENT_WORKSPACE},
       key text COLLATE "C" NOT NULL, body text NOT NULL, server text NOT NULL,
       lease float8 NOT NULL, status int NOT NULL DEFAULT 0, media text NOT NULL DEFAULT '',
       reply text NOT NULL DEFAULT '', UNIQUE(workspace_no, key))""",
     f"""CREATE TABLE fathom.uploads(
-      no bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, {_ENTERED},
+      no bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, {_CURRENT_WORKSPACE},
       name text COLLATE "C" NOT NULL, path text COLLATE "C" NOT NULL, size bigint NOT NULL,
       UNIQUE(workspace_no, name))""",
     "CREATE INDEX ON fathom.uploads(workspace_no, path)",
     f"""CREATE TABLE fathom.pieces(
-      {_ENTERED}, upload_no bigint NOT NULL REFERENCES fathom.uploads ON DELETE CASCADE,
+      {_CURRENT_WORKSPACE}, upload_no bigint NOT NULL REFERENCES fathom.uploads ON DELETE CASCADE,
       piece int NOT NULL, bytes bytea NOT NULL, PRIMARY KEY(upload_no, piece))""",
 )
 RATES = (
     f"""CREATE TABLE fathom.rates(
-      {_ENTERED}, key text COLLATE "C" NOT NULL, until float8 NOT NULL DEFAULT 0,
+      {_CURRENT_WORKSPACE}, key text COLLATE "C" NOT NULL, until float8 NOT NULL DEFAULT 0,
       PRIMARY KEY(workspace_no, key))""",
 )
 RATES_GUARDED = ("rates",)
 GONE = (
     f"""CREATE TABLE fathom.gone(
-      {_ENTERED}, id text COLLATE "C" NOT NULL, PRIMARY KEY(workspace_no, id))""",
+      {_CURRENT_WORKSPACE}, id text COLLATE "C" NOT NULL, PRIMARY KEY(workspace_no, id))""",
 )
 """The ids of removed keys and conversations, which never have the same ids."""
 GONE_GUARDED = ("gone",)
 DOORS = (
     f"""CREATE TABLE fathom.doors(
-      {_ENTERED}, id text COLLATE "C" NOT NULL, is_open int NOT NULL,
+      {_CURRENT_WORKSPACE}, id text COLLATE "C" NOT NULL, is_open int NOT NULL,
       PRIMARY KEY(workspace_no, id))""",
 )
 DOORS_GUARDED = ("doors",)
 OWNERS = (
     f"""CREATE TABLE fathom.owners(
-      {_ENTERED}, id text COLLATE "C" NOT NULL, owner text NOT NULL,
+      {_CURRENT_WORKSPACE}, id text COLLATE "C" NOT NULL, owner text NOT NULL,
       PRIMARY KEY(workspace_no, id))""",
 )
 """The key that began each conversation."""

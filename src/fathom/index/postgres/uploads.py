@@ -9,9 +9,9 @@ from typing import Any
 
 from fathom.errors import RunError
 from fathom.index.postgres.database import ServerDatabase
-from fathom.index.postgres.schema import ENTERED
+from fathom.index.postgres.schema import IN_WORKSPACE
 
-PIECE = 1 << 20
+PIECE_BYTES = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +39,13 @@ class Uploads:
             path: The path that its documents get, unless they have one already.
             file: The file with the bytes.
         """
-        with self._database.room.entered() as connection, file.open("rb") as source:
+        with self._database.tables.begin() as connection, file.open("rb") as source:
             connection.execute(  # two uploads of one name take turns
                 "SELECT pg_advisory_xact_lock(%s, hashtext(%s))",
-                (self._database.room.workspace, name),
+                (self._database.tables.workspace, name),
             )
             earlier = connection.execute(
-                f"DELETE FROM uploads WHERE name = %s AND {ENTERED} RETURNING path",  # noqa: S608 - constant
+                f"DELETE FROM uploads WHERE name = %s AND {IN_WORKSPACE} RETURNING path",  # noqa: S608 - constant
                 (name,),
             ).fetchone()
             row = connection.execute(
@@ -54,34 +54,36 @@ class Uploads:
             ).fetchone()
             assert row is not None
             number = 0
-            while piece := source.read(PIECE):
+            while piece := source.read(PIECE_BYTES):
                 connection.execute(
                     "INSERT INTO pieces(upload_no, piece, bytes) VALUES (%s, %s, %s)",
                     (row[0], number, piece),
                 )
                 number += 1
 
-    def place(self, name: str, path: str) -> str:
+    def set_path(self, name: str, path: str) -> str:
         """Change the path of a file's documents, and return the earlier one."""
-        rows = self._rows(
+        rows = self._execute(
             "UPDATE uploads SET path = %s FROM (SELECT no, path FROM uploads WHERE name = %s "  # noqa: S608 - constant
-            f"AND {ENTERED}) AS old WHERE uploads.no = old.no RETURNING old.path",
+            f"AND {IN_WORKSPACE}) AS old WHERE uploads.no = old.no RETURNING old.path",
             *(path, name),
         )
         return str(rows[0][0]) if rows else ""
 
     def find(self, path: str) -> Upload | None:
         """Return the file that the documents of a path come from; `None` if it was not uploaded."""
-        rows = self._rows(
-            f"SELECT no, name, path, size FROM uploads WHERE path = %s AND {ENTERED} "  # noqa: S608 - constant
+        rows = self._execute(
+            f"SELECT no, name, path, size FROM uploads WHERE path = %s AND {IN_WORKSPACE} "  # noqa: S608 - constant
             "ORDER BY no DESC LIMIT 1",
             path,
         )
         return Upload(*rows[0]) if rows else None
 
-    def all(self) -> list[Upload]:
+    def list_uploads(self) -> list[Upload]:
         """Return all files, ordered by name."""
-        rows = self._rows(f"SELECT no, name, path, size FROM uploads WHERE {ENTERED} ORDER BY name")  # noqa: S608 - constant
+        rows = self._execute(
+            f"SELECT no, name, path, size FROM uploads WHERE {IN_WORKSPACE} ORDER BY name"
+        )  # noqa: S608 - constant
         return [Upload(*row) for row in rows]
 
     def fetch(self, name: str, target: Path) -> bool:
@@ -90,15 +92,15 @@ class Uploads:
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             part.touch(mode=0o600)
-            with self._database.room.entered() as connection, part.open("wb") as file:
+            with self._database.tables.begin() as connection, part.open("wb") as file:
                 # FOR SHARE keeps others from replacing the file between its pieces.
                 upload = connection.execute(
-                    f"SELECT no, size FROM uploads WHERE name = %s AND {ENTERED} FOR SHARE",  # noqa: S608 - constant
+                    f"SELECT no, size FROM uploads WHERE name = %s AND {IN_WORKSPACE} FOR SHARE",  # noqa: S608 - constant
                     (name,),
                 ).fetchone()
                 if upload is None:
                     return False
-                for number in range(-(-upload[1] // PIECE)):
+                for number in range(-(-upload[1] // PIECE_BYTES)):
                     row = connection.execute(
                         "SELECT bytes FROM pieces WHERE upload_no = %s AND piece = %s",
                         (upload[0], number),
@@ -117,14 +119,14 @@ class Uploads:
 
     def remove(self, path: str) -> None:
         """Remove the file that the documents of a path come from, if there is one."""
-        self._rows(f"DELETE FROM uploads WHERE path = %s AND {ENTERED} RETURNING no", path)  # noqa: S608 - constant
+        self._execute(f"DELETE FROM uploads WHERE path = %s AND {IN_WORKSPACE} RETURNING no", path)  # noqa: S608 - constant
 
-    def _rows(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
+    def _execute(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
         """Run one statement and return its rows."""
-        return self._database.room.ask(statement, values)
+        return self._database.tables.execute(statement, values)
 
     @contextmanager
-    def on_disk(self, targets: dict[str, Path]) -> Iterator[list[Path]]:
+    def fetch_files(self, targets: dict[str, Path]) -> Iterator[list[Path]]:
         """Write files to this disk, by their names, and delete them after the block.
 
         Yields the files that exist.

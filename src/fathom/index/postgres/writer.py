@@ -12,15 +12,15 @@ import numpy as np
 
 from fathom.errors import RunError
 from fathom.index.base import Entry, SourceRecord, Space, Vector
-from fathom.index.postgres.halfvec import packed
-from fathom.index.postgres.legs import Posted
+from fathom.index.postgres.halfvec import pack_vector
+from fathom.index.postgres.legs import ChunkPostings
 from fathom.index.postgres.reader import PostgresReader
-from fathom.index.postgres.spaces import drop_space, make_space
-from fathom.index.postgres.store import Store, StoredSpace, index_row
+from fathom.index.postgres.spaces import create_space, drop_space
+from fathom.index.postgres.store import PostgresStore, SpaceTable, read_index_row
 from fathom.index.rows import (
     HalfMatrix,
-    checksum,
-    fingerprint,
+    compute_checksum,
+    compute_fingerprint,
     pack_headings,
     pack_metadata,
     pack_structure,
@@ -37,83 +37,85 @@ class PostgresWriter(PostgresReader):
     """
 
     @contextmanager
-    def _change(self) -> Iterator[Store]:
+    def _begin_change(self) -> Iterator[PostgresStore]:
         """Yield a store for a change, which is stored whole, or not at all if the block fails."""
-        with self._transaction() as store:
+        with self._begin_transaction() as store:
             yield store
-        self._legs.committed(self._connections, store.index.no)
+        self._backend.notify_commit(self._connections, store.index.no)
 
     @contextmanager
-    def _transaction(self) -> Iterator[Store]:
+    def _begin_transaction(self) -> Iterator[PostgresStore]:
         """Yield a store in a transaction that locks the index.
 
         Raises:
             RunError: If the index was replaced by another one.
         """
-        with self._connections.taken() as connection, connection.transaction():
-            row = index_row(connection, self._number, lock=True)
+        with self._connections.borrow() as connection, connection.transaction():
+            row = read_index_row(connection, self._number, lock=True)
             if row is None:
                 raise RunError(f"{self._connections.address} was made anew; run it again")
-            yield Store(connection, row)
+            yield PostgresStore(connection, row)
 
     def catch_up(self) -> None:
         """Let the search backend take the rows of the index that it lacks."""
-        with self._transaction() as store:
-            self._legs.opened(store)
-            self._legs.catch_up(store)
+        with self._begin_transaction() as store:
+            self._backend.check_backend(store)
+            self._backend.catch_up(store)
 
     def put(self, entries: Sequence[Entry], sources: Sequence[SourceRecord]) -> None:
-        """Store documents and the records of places in one step."""
-        first = self._legs.reserve(self._transaction, sum(len(entry.chunks) for entry in entries))
-        with self._change() as store:
-            spaces = {space.name: space for space in store.spaces()}
+        """PostgresStore documents and the records of places in one step."""
+        first = self._backend.reserve_numbers(
+            self._begin_transaction, sum(len(entry.chunks) for entry in entries)
+        )
+        with self._begin_change() as store:
+            spaces = {space.name: space for space in store.list_spaces()}
             check_entries(entries, {name: space.dimension for name, space in spaces.items()})
             removed = _remove_documents(store, [entry.document.id for entry in entries])
-            posted = self._add(store, entries, spaces, first)
-            _let_go(store, entries)
+            posted = self._add_entries(store, entries, spaces, first)
+            _drop_kept_vectors(store, entries)
             released = _replace_sources(store, sources)
-            removed += _remove_documents(store, _unheld(store, released))
-            self._legs.remove(store, removed)
-            _move(store, released)
+            removed += _remove_documents(store, _find_orphans(store, released))
+            self._backend.remove(store, removed)
+            _move_documents(store, released)
             store.publish(chunks=bool(posted or removed))
 
     def forget(self, paths: Sequence[str], *, purge: bool = True) -> int:
         """Remove places and the documents that only they held; return the number of documents."""
-        with self._change() as store:
+        with self._begin_change() as store:
             released = _remove_sources(store, paths)
-            orphans = _unheld(store, released)
+            orphans = _find_orphans(store, released)
             removed = _remove_documents(store, orphans)
-            self._legs.remove(store, removed)
-            _move(store, released)
+            self._backend.remove(store, removed)
+            _move_documents(store, released)
             store.publish(chunks=bool(removed))
             if removed and purge:
-                self._legs.purge(store)
+                self._backend.purge(store)
         return len(orphans)
 
     def purge(self) -> None:
         """Delete the words of removed documents from the search backend."""
-        with self._change() as store:
-            self._legs.purge(store)
+        with self._begin_change() as store:
+            self._backend.purge(store)
 
-    def _add(
+    def _add_entries(
         self,
-        store: Store,
+        store: PostgresStore,
         entries: Sequence[Entry],
-        spaces: Mapping[str, StoredSpace],
+        spaces: Mapping[str, SpaceTable],
         first: int | None,
-    ) -> list[Posted]:
+    ) -> list[ChunkPostings]:
         """Insert documents with their chunks, vectors and words; return what the backend got."""
-        posted: list[Posted] = []
-        terms_of = store.analyzer.document_terms
+        posted: list[ChunkPostings] = []
+        terms_of = store.analyzer.list_document_terms
         document_no, chunk_no = store.index.next_document, first or store.index.next_chunk
         vectors: dict[str, dict[int, HalfMatrix]] = {name: {} for name in spaces}
         documents, chunks = [], []
         for number, entry in enumerate(entries, start=document_no):
-            documents.append(_document_row(store, entry, number))
+            documents.append(_build_document_row(store, entry, number))
             numbers = range(chunk_no, chunk_no + len(entry.chunks))
             chunk_no = numbers.stop
             chunks += [
-                _chunk_row(store, chunk, number, chunk_number)
+                _build_chunk_row(store, chunk, number, chunk_number)
                 for chunk_number, chunk in zip(numbers, entry.chunks, strict=True)
             ]
             main = {} if entry.vectors is None else {"": entry.vectors}
@@ -121,7 +123,7 @@ class PostgresWriter(PostgresReader):
                 vectors[name].update(zip(numbers, matrix.astype(np.float16), strict=True))
             language = entry.document.language
             posted += [
-                Posted(chunk_number, number, Counter(terms_of(chunk.context, language)))
+                ChunkPostings(chunk_number, number, Counter(terms_of(chunk.context, language)))
                 for chunk_number, chunk in zip(numbers, entry.chunks, strict=True)
             ]
         store.run(
@@ -130,22 +132,24 @@ class PostgresWriter(PostgresReader):
             document=document_no + len(entries),
             chunk=chunk_no,
         )
-        store.insert(_DOCUMENTS, documents)
-        store.insert(_CHUNKS, chunks)
-        _count(store, posted, 1)
-        self._legs.add(store, posted)
+        store.insert(_DOCUMENT_COLUMNS, documents)
+        store.insert(_CHUNK_COLUMNS, chunks)
+        _update_term_counts(store, posted, 1)
+        self._backend.add(store, posted)
         for name, rows in vectors.items():
             self._add_vectors(store, spaces[name], rows)
         return posted
 
     def _add_vectors(
-        self, store: Store, space: StoredSpace, vectors: Mapping[int, HalfMatrix]
+        self, store: PostgresStore, space: SpaceTable, vectors: Mapping[int, HalfMatrix]
     ) -> None:
         """Insert vectors by chunk number into a space, and into the backend."""
         if not vectors:
             return
         table = space.table.removeprefix("fathom.")
-        rows = [(store.index.workspace_no, no, packed(vector)) for no, vector in vectors.items()]
+        rows = [
+            (store.index.workspace_no, no, pack_vector(vector)) for no, vector in vectors.items()
+        ]
         store.insert(f"{table}(workspace_no, chunk_no, vector)", rows)
         store.run(
             "UPDATE fathom.spaces SET filled = filled + %(more)s, dimension = %(dimension)s "
@@ -154,19 +158,19 @@ class PostgresWriter(PostgresReader):
             dimension=len(next(iter(vectors.values()))),
             space=space.no,
         )
-        self._legs.add_vectors(store, space, vectors)
+        self._backend.add_vectors(store, space, vectors)
 
     def set_roots(self, roots: Sequence[str]) -> None:
-        """Store which files and folders the index is asked to hold."""
-        with self._change() as store:
+        """PostgresStore which files and folders the index is asked to hold."""
+        with self._begin_change() as store:
             store.run(
                 "UPDATE fathom.indexes SET roots = %(data)s WHERE no = %(index)s",
                 data=json.dumps(list(roots)),
             )
 
     def keep_calibration(self, strategy: str, data: str) -> None:
-        """Store the calibration of a strategy, in place of an older one; empty removes it."""
-        with self._change() as store:
+        """PostgresStore the calibration of a strategy, in place of an older one; empty removes it."""
+        with self._begin_change() as store:
             store.run(
                 "DELETE FROM fathom.calibrations WHERE index_no = %(index)s "
                 "AND strategy = %(name)s",
@@ -182,115 +186,122 @@ class PostgresWriter(PostgresReader):
 
     def keep_vectors(self, vectors: Mapping[str, Vector], *, space: str = "") -> None:
         """Keep vectors by their text until a chunk with that text is stored."""
-        with self._change() as store, store.connection.cursor() as cursor:
+        with self._begin_change() as store, store.connection.cursor() as cursor:
             cursor.executemany(
                 "INSERT INTO fathom.kept VALUES (%s, %s, %s, %s) ON CONFLICT (index_no, key) "
                 "DO UPDATE SET vector = excluded.vector",
                 [
-                    (store.index.no, store.index.workspace_no, _key(text, space), vector.tobytes())
+                    (
+                        store.index.no,
+                        store.index.workspace_no,
+                        _hash_text(text, space),
+                        vector.tobytes(),
+                    )
                     for text, vector in vectors.items()
                 ],
             )
 
-    def kept_vectors(self, texts: Sequence[str], *, space: str = "") -> dict[str, Vector]:
+    def get_kept_vectors(self, texts: Sequence[str], *, space: str = "") -> dict[str, Vector]:
         """Return the vectors that are kept for these texts."""
-        by_key = {_key(text, space): text for text in texts}
-        with self._snapshot() as store:
-            rows = store.rows(
+        by_key = {_hash_text(text, space): text for text in texts}
+        with self._open_store() as store:
+            rows = store.select_rows(
                 "SELECT key, vector FROM fathom.kept WHERE index_no = %s AND key = ANY(%s)",
                 list(by_key),
             )
         return {by_key[row["key"]]: np.frombuffer(row["vector"], np.float32) for row in rows}
 
-    def lay_out(self, spaces: Sequence[Space]) -> None:
+    def create_spaces(self, spaces: Sequence[Space]) -> None:
         """Create these spaces, empty, if they are missing or have another identity."""
-        with self._change() as store:
-            stored = {space.name: space for space in store.spaces()}
+        with self._begin_change() as store:
+            stored = {space.name: space for space in store.list_spaces()}
             for space in spaces:
                 earlier = stored.get(space.name)
                 if earlier is not None and earlier.identity == space.identity:
                     continue
                 if earlier is not None:
-                    self._drop(store, earlier)
-                make_space(store, space)
+                    self._drop_space(store, earlier)
+                create_space(store, space)
 
     def drop_space(self, name: str) -> bool:
         """Remove a further space with its vectors; return whether it was there."""
-        with self._change() as store:
-            space = store.space(name) if name else None
+        with self._begin_change() as store:
+            space = store.find_space(name) if name else None
             if space is not None:
-                self._drop(store, space)
+                self._drop_space(store, space)
         return space is not None
 
-    def _drop(self, store: Store, space: StoredSpace) -> None:
+    def _drop_space(self, store: PostgresStore, space: SpaceTable) -> None:
         """Remove a space from the backend and from the index."""
-        self._legs.drop_space(store, space)
+        self._backend.drop_space(store, space)
         drop_space(store, space)
 
-    def lacking(self, space: str, *, most: int, after: str = "") -> list[Chunk]:
+    def list_unembedded_chunks(self, space: str, *, most: int, after: str = "") -> list[Chunk]:
         """Return the first chunks that have no vector in a space, in the order of their numbers."""
-        with self._snapshot() as store:
-            stored = _known(store, space)
-            if not store.lacking(stored):
+        with self._open_store() as store:
+            stored = _require_space(store, space)
+            if not store.count_unembedded(stored):
                 return []
-            ids = store.lacking_ids(stored, most, after)
+            ids = store.list_unembedded_ids(stored, most, after)
         return self.chunks(ids)
 
     def fill(self, space: str, vectors: Mapping[str, Vector]) -> None:
-        """Store vectors in a space, by chunk id, where chunks lack one."""
-        with self._change() as store:
-            stored = _known(store, space)
-            chunks = store.chunks(list(vectors))
+        """PostgresStore vectors in a space, by chunk id, where chunks lack one."""
+        with self._begin_change() as store:
+            stored = _require_space(store, space)
+            chunks = store.read_chunks(list(vectors))
             check_vectors([vectors[chunk_id] for chunk_id in chunks], stored.name, stored.dimension)
-            numbers = store.numbers(chunks)
-            filled = set(store.vectors([*numbers.values()], stored)[0].tolist())
+            numbers = store.look_up_numbers(chunks)
+            filled = set(store.read_vectors([*numbers.values()], stored)[0].tolist())
             fresh = {
                 number: vectors[chunk_id].astype(np.float16)
                 for chunk_id, number in numbers.items()
                 if number not in filled
             }
             self._add_vectors(store, stored, fresh)
-            _drop_kept(store, [_key(chunk.context, space) for chunk in chunks.values()])
+            _drop_kept_keys(store, [_hash_text(chunk.context, space) for chunk in chunks.values()])
             if not space:
-                _note_fingerprints(store, {chunk.document_id for chunk in chunks.values()}, stored)
+                _update_fingerprints(
+                    store, {chunk.document_id for chunk in chunks.values()}, stored
+                )
             store.publish(chunks=False)
 
-    def remake_legs(self) -> None:
+    def rebuild_backend(self) -> None:
         """Rebuild the search backend from the rows of the index."""
-        with self._change() as store:
-            self._legs.remake(store)
-        self._legs.settle(self._connections, store.index.no)
+        with self._begin_change() as store:
+            self._backend.rebuild(store)
+        self._backend.finish_background_work(self._connections, store.index.no)
 
     def optimize(self) -> None:
         """Delete kept vectors, and prepare the fastest searches."""
-        with self._change() as store:
+        with self._begin_change() as store:
             store.run("DELETE FROM fathom.kept WHERE index_no = %(index)s")
-            self._legs.optimize(store)
-        self._legs.settle(self._connections, store.index.no)
+            self._backend.optimize(store)
+        self._backend.finish_background_work(self._connections, store.index.no)
 
 
-def _known(store: Store, name: str) -> StoredSpace:
+def _require_space(store: PostgresStore, name: str) -> SpaceTable:
     """Return the space of this name.
 
     Raises:
         ValueError: If the index has no such space.
     """
-    space = store.space(name)
+    space = store.find_space(name)
     if space is None:
         raise ValueError(f"{name!r} is no space of the index; lay it out first")
     return space
 
 
-_DOCUMENTS = (
+_DOCUMENT_COLUMNS = (
     "documents(index_no, no, workspace_no, id, path, file, folder, title, language, metadata, "
     "fields, digest, fingerprint, updated, text, blocks, checksum)"
 )
-_CHUNKS = (
+_CHUNK_COLUMNS = (
     'chunks(index_no, no, workspace_no, id, document_no, ordinal, start, "end", page, headings)'
 )
 
 
-def _document_row(store: Store, entry: Entry, number: int) -> tuple[object, ...]:
+def _build_document_row(store: PostgresStore, entry: Entry, number: int) -> tuple[object, ...]:
     """Return a row for `_DOCUMENT_COLUMNS`."""
     document, blocks = entry.document, pack_structure(entry.document)
     path, metadata = PurePath(document.path), pack_metadata(document.metadata)
@@ -310,15 +321,17 @@ def _document_row(store: Store, entry: Entry, number: int) -> tuple[object, ...]
         # jsonb refuses the null character; the text of the metadata keeps it.
         metadata.replace("\\u0000", ""),
         entry.digest,
-        _mark(document, entry.chunks, half),
+        _compute_document_fingerprint(document, entry.chunks, half),
         datetime.now(UTC).isoformat(timespec="seconds"),
         text,
         blocks,
-        checksum(text, blocks),
+        compute_checksum(text, blocks),
     )
 
 
-def _chunk_row(store: Store, chunk: Chunk, document: int, number: int) -> tuple[object, ...]:
+def _build_chunk_row(
+    store: PostgresStore, chunk: Chunk, document: int, number: int
+) -> tuple[object, ...]:
     """Return a row for `_CHUNK_COLUMNS`."""
     return (
         store.index.no,
@@ -334,7 +347,7 @@ def _chunk_row(store: Store, chunk: Chunk, document: int, number: int) -> tuple[
     )
 
 
-def _count(store: Store, posted: Sequence[Posted], sign: int) -> None:
+def _update_term_counts(store: PostgresStore, posted: Sequence[ChunkPostings], sign: int) -> None:
     """Update the counts of BM25, which stay exact whatever is added and removed."""
     chunks = Counter(term for chunk in posted for term in chunk.counts)
     store.run(
@@ -355,20 +368,23 @@ def _count(store: Store, posted: Sequence[Posted], sign: int) -> None:
     )
 
 
-def _remove_documents(store: Store, ids: Sequence[str]) -> list[int]:
+def _remove_documents(store: PostgresStore, ids: Sequence[str]) -> list[int]:
     """Remove documents with all their rows; return the numbers of their chunks."""
-    contents = store.contents_of(ids)
-    terms_of = store.analyzer.document_terms
-    posted, numbers = [], store.numbers(chunk.id for _, _, chunks in contents for chunk in chunks)
+    contents = store.read_contents(ids)
+    terms_of = store.analyzer.list_document_terms
+    posted, numbers = (
+        [],
+        store.look_up_numbers(chunk.id for _, _, chunks in contents for chunk in chunks),
+    )
     for row, document, chunks in contents:
         language = document.language
         posted += [
-            Posted(numbers[chunk.id], row["no"], Counter(terms_of(chunk.context, language)))
+            ChunkPostings(numbers[chunk.id], row["no"], Counter(terms_of(chunk.context, language)))
             for chunk in chunks
         ]
     gone = [chunk.number for chunk in posted]
     if gone:
-        for space in store.spaces():
+        for space in store.list_spaces():
             store.run(
                 f"WITH gone AS (DELETE FROM {space.table} WHERE chunk_no = ANY(%(gone)s) "  # noqa: S608
                 "RETURNING 1) UPDATE fathom.spaces SET filled = filled - "
@@ -376,7 +392,7 @@ def _remove_documents(store: Store, ids: Sequence[str]) -> list[int]:
                 gone=gone,
                 space=space.no,
             )
-        _count(store, posted, -1)
+        _update_term_counts(store, posted, -1)
     store.run(
         "DELETE FROM fathom.chunks WHERE index_no = %(index)s AND no = ANY(%(gone)s)", gone=gone
     )
@@ -387,8 +403,8 @@ def _remove_documents(store: Store, ids: Sequence[str]) -> list[int]:
     return gone
 
 
-def _replace_sources(store: Store, sources: Sequence[SourceRecord]) -> set[str]:
-    """Store the records of places; return the ids of documents that a place let go of."""
+def _replace_sources(store: PostgresStore, sources: Sequence[SourceRecord]) -> set[str]:
+    """PostgresStore the records of places; return the ids of documents that a place let go of."""
     latest = {source.path: source for source in sources}
     released = _remove_sources(store, list(latest))
     with store.connection.cursor() as cursor:
@@ -411,18 +427,18 @@ def _replace_sources(store: Store, sources: Sequence[SourceRecord]) -> set[str]:
     return released
 
 
-def _remove_sources(store: Store, paths: Sequence[str]) -> set[str]:
+def _remove_sources(store: PostgresStore, paths: Sequence[str]) -> set[str]:
     """Delete the records of places; return the ids of the documents that they held."""
-    rows = store.column(
+    rows = store.select_column(
         "DELETE FROM fathom.sources WHERE index_no = %s AND path = ANY(%s) RETURNING document_id",
         list(paths),
     )
     return {document_id for document_id in rows if document_id is not None}
 
 
-def _unheld(store: Store, documents: Iterable[str]) -> list[str]:
+def _find_orphans(store: PostgresStore, documents: Iterable[str]) -> list[str]:
     """Return the ids of those documents that no place points to."""
-    return store.column(
+    return store.select_column(
         "SELECT id FROM fathom.documents WHERE index_no = %s AND id = ANY(%s) AND NOT EXISTS("
         "SELECT 1 FROM fathom.sources WHERE sources.index_no = documents.index_no "
         "AND document_id = documents.id)",
@@ -430,9 +446,9 @@ def _unheld(store: Store, documents: Iterable[str]) -> list[str]:
     )
 
 
-def _move(store: Store, documents: Iterable[str]) -> None:
+def _move_documents(store: PostgresStore, documents: Iterable[str]) -> None:
     """Give documents whose own place let go of them the path of another of their places."""
-    for row in store.rows(
+    for row in store.select_rows(
         "SELECT no, path, ARRAY(SELECT path FROM fathom.sources WHERE sources.index_no = "
         "documents.index_no AND document_id = documents.id ORDER BY outcome <> 'ok', path) AS "
         "places FROM fathom.documents WHERE index_no = %s AND id = ANY(%s)",
@@ -450,15 +466,17 @@ def _move(store: Store, documents: Iterable[str]) -> None:
             )
 
 
-def _note_fingerprints(store: Store, documents: Collection[str], space: StoredSpace) -> None:
+def _update_fingerprints(
+    store: PostgresStore, documents: Collection[str], space: SpaceTable
+) -> None:
     """Update the fingerprints of documents whose chunks all have their vectors now.
 
     The fingerprint then equals that of a document stored together with its vectors.
     """
-    contents = store.contents_of(list(documents))
-    numbers = store.numbers(chunk.id for _, _, chunks in contents for chunk in chunks)
-    stored = store.space(space.name) or space
-    vector_numbers, vectors = store.vectors([*numbers.values()], stored)
+    contents = store.read_contents(list(documents))
+    numbers = store.look_up_numbers(chunk.id for _, _, chunks in contents for chunk in chunks)
+    stored = store.find_space(space.name) or space
+    vector_numbers, vectors = store.read_vectors([*numbers.values()], stored)
     by_number = dict(zip(vector_numbers.tolist(), vectors, strict=True))
     changed = []
     for row, document, chunks in contents:
@@ -467,29 +485,33 @@ def _note_fingerprints(store: Store, documents: Collection[str], space: StoredSp
         ]
         if len(complete) == len(chunks):
             half = b"".join(vector.tobytes() for vector in complete)
-            changed.append((_mark(document, chunks, half), store.index.no, row["no"]))
+            changed.append(
+                (_compute_document_fingerprint(document, chunks, half), store.index.no, row["no"])
+            )
     with store.connection.cursor() as cursor:
         cursor.executemany(
             "UPDATE fathom.documents SET fingerprint = %s WHERE index_no = %s AND no = %s", changed
         )
 
 
-def _mark(document: Document, chunks: Sequence[Chunk], half: bytes) -> bytes:
+def _compute_document_fingerprint(
+    document: Document, chunks: Sequence[Chunk], half: bytes
+) -> bytes:
     """Return the fingerprint of a document; `half` are its chunks' vectors in 16 bits."""
     metadata = pack_metadata(document.metadata)
-    return fingerprint(
+    return compute_fingerprint(
         (document.id, document.title, document.language, metadata, document.text),
         [(chunk.id, chunk.span.start, chunk.span.end) for chunk in chunks],
         half,
     )
 
 
-def _let_go(store: Store, entries: Sequence[Entry]) -> None:
+def _drop_kept_vectors(store: PostgresStore, entries: Sequence[Entry]) -> None:
     """Delete the kept vectors of texts that are stored now."""
-    _drop_kept(
+    _drop_kept_keys(
         store,
         [
-            _key(chunk.context, space)
+            _hash_text(chunk.context, space)
             for entry in entries
             for chunk in entry.chunks
             for space in (*([] if entry.vectors is None else [""]), *entry.more)
@@ -497,7 +519,7 @@ def _let_go(store: Store, entries: Sequence[Entry]) -> None:
     )
 
 
-def _drop_kept(store: Store, keys: Sequence[str]) -> None:
+def _drop_kept_keys(store: PostgresStore, keys: Sequence[str]) -> None:
     """Delete the kept vectors with these keys."""
     store.run(
         "DELETE FROM fathom.kept WHERE index_no = %(index)s AND key = ANY(%(keys)s)",
@@ -505,7 +527,7 @@ def _drop_kept(store: Store, keys: Sequence[str]) -> None:
     )
 
 
-def _key(text: str, space: str = "") -> str:
+def _hash_text(text: str, space: str = "") -> str:
     """Return the key of a text's kept vector in a space."""
     named = f"{space}\0{text}" if space else text
     return hashlib.sha256(named.encode()).hexdigest()

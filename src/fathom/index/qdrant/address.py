@@ -36,7 +36,7 @@ class QdrantAddress:
     key: SecretStr | None = field(default=None, repr=False)
 
 
-def qdrant_address(
+def parse_qdrant_address(
     url: str,
     *,
     key_env: str = "",
@@ -63,20 +63,20 @@ def qdrant_address(
     if not _NAME.fullmatch(collection) or parts.fragment:
         raise UsageError(f"the address of Qdrant {url!r} is none; write it as {EXAMPLE}")
     key = read_key(key_env, "Qdrant", environment) if key_env else None
-    if key is not None and parts.scheme == "http" and parts.hostname not in _OWN:
+    if key is not None and parts.scheme == "http" and parts.hostname not in _LOCAL_HOSTS:
         raise UsageError(f"{key_env} would travel unencrypted to {parts.hostname}; use https://")
     return QdrantAddress(
         url=f"{parts.scheme}://{parts.netloc}",
         collection=collection,
         key=key,
-        **_counts(parts.query),
+        **_parse_counts(parts.query),
     )
 
 
-_OWN = frozenset({"127.0.0.1", "::1", "localhost"})
+_LOCAL_HOSTS = frozenset({"127.0.0.1", "::1", "localhost"})
 
 
-def _counts(query: str) -> dict[str, int]:
+def _parse_counts(query: str) -> dict[str, int]:
     """Return the numbers of shards and replicas in the query of a URL."""
     fields = dict(parse_qsl(query, keep_blank_values=True))
     for name, value in fields.items():

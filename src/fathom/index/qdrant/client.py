@@ -17,9 +17,9 @@ from fathom.errors import RunError, UsageError
 from fathom.index.qdrant.address import QdrantAddress
 from fathom.llm.retry import RetryPolicy
 
-MOST_BYTES = 256 << 20
+MAX_REPLY_BYTES = 256 << 20
 """The largest accepted reply; the longest replies are lists of candidates."""
-_PASSING = frozenset({408, 429, 500, 502, 503, 504})
+_TRANSIENT_STATUSES = frozenset({408, 429, 500, 502, 503, 504})
 
 
 class QdrantClient:
@@ -73,7 +73,7 @@ class QdrantClient:
         result = self.request(method, path, body, {"wait": "true", "ordering": "strong"})
         status = result.get("status") if isinstance(result, dict) else result
         if status != "completed":
-            raise self._error(f"answered a write with {status!r}, not with 'completed'")
+            raise self._make_error(f"answered a write with {status!r}, not with 'completed'")
 
     def request(
         self,
@@ -90,7 +90,7 @@ class QdrantClient:
         """
         content = None if body is None else json.dumps(body, separators=(",", ":")).encode()
         path = f"{path}?{urlencode(params)}" if params else path
-        status, reply = self._tried(method, path, content)
+        status, reply = self._send_with_retries(method, path, content)
         if status == HTTPStatus.NOT_FOUND:
             return None
         if status in {HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN}:
@@ -102,37 +102,39 @@ class QdrantClient:
             if status == HTTPStatus.OK:
                 return answer["result"]
         except (ValueError, KeyError, TypeError, RecursionError):
-            raise self._error(f"said {status} and no JSON of its own") from None
-        raise self._error(f"said {status}: {_reason(answer)}")
+            raise self._make_error(f"said {status} and no JSON of its own") from None
+        raise self._make_error(f"said {status}: {_extract_reason(answer)}")
 
-    def _tried(self, method: str, path: str, content: bytes | None) -> tuple[int, bytes]:
+    def _send_with_retries(
+        self, method: str, path: str, content: bytes | None
+    ) -> tuple[int, bytes]:
         """Send a request, again after passing errors, and return the status and the reply."""
         tried = 0
         while True:
             tried += 1
             last = tried >= self._policy.tries
             try:
-                status, reply = self._asked(method, path, content)
+                status, reply = self._send(method, path, content)
             except (HTTPException, OSError) as error:
                 if last:
-                    raise self._error(f"cannot be reached ({type(error).__name__})") from None
+                    raise self._make_error(f"cannot be reached ({type(error).__name__})") from None
             else:
-                if last or status not in _PASSING:
+                if last or status not in _TRANSIENT_STATUSES:
                     return status, reply
             self._sleep(self._policy.compute_wait(tried))
 
-    def _asked(self, method: str, path: str, content: bytes | None) -> tuple[int, bytes]:
+    def _send(self, method: str, path: str, content: bytes | None) -> tuple[int, bytes]:
         """Send a request once, and again on a new connection if an idle one has been closed."""
         with self._lock:
             idle = self._free.pop() if self._free else None
         if idle is not None:
             try:
-                return self._asked_on(idle, method, path, content)
+                return self._send_on(idle, method, path, content)
             except (HTTPException, ConnectionError):
                 pass  # the server ends idle connections, which is no failed try
-        return self._asked_on(self._connected(), method, path, content)
+        return self._send_on(self._make_connection(), method, path, content)
 
-    def _connected(self) -> HTTPConnection:
+    def _make_connection(self) -> HTTPConnection:
         """Return a new connection, which opens its socket on the first request."""
         parts = urlsplit(self.address.url)
         host, port = parts.hostname or "", parts.port
@@ -141,26 +143,26 @@ class QdrantClient:
             return HTTPSConnection(host, port, timeout=self._seconds, context=context)
         return HTTPConnection(host, port, timeout=self._seconds)
 
-    def _asked_on(
+    def _send_on(
         self, connection: HTTPConnection, method: str, path: str, content: bytes | None
     ) -> tuple[int, bytes]:
         """Send a request on a connection, and keep the connection for the next one."""
         try:
             connection.request(method, path, content, self._headers)
             reply = connection.getresponse()
-            body = reply.read(MOST_BYTES + 1)
+            body = reply.read(MAX_REPLY_BYTES + 1)
         except BaseException:
             connection.close()
             raise
         # The rest of the reply is still in the socket, so the connection cannot be reused.
-        if len(body) > MOST_BYTES:
+        if len(body) > MAX_REPLY_BYTES:
             connection.close()
-            raise self._error(f"sent more than {MOST_BYTES >> 20} MB")
+            raise self._make_error(f"sent more than {MAX_REPLY_BYTES >> 20} MB")
         with self._lock:
             self._free.append(connection)
         return reply.status, body
 
-    def _error(self, what: str) -> RunError:
+    def _make_error(self, what: str) -> RunError:
         """Return an error that names the cluster and the next step."""
         return RunError(
             f"Qdrant at {self.address.url} {what}; see that it runs, then try again: what was "
@@ -168,7 +170,7 @@ class QdrantClient:
         )
 
 
-def _reason(reply: object) -> str:
+def _extract_reason(reply: object) -> str:
     """Return the reason that an error reply gives, in one line of at most 300 characters."""
     status = reply.get("status") if isinstance(reply, dict) else None
     error = status.get("error") if isinstance(status, dict) else None

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from fathom.errors import IndexMismatch
 from fathom.index.qdrant.client import QdrantClient
 
-BATCH = 256
+BATCH_POINTS = 256
 """Points per request; with 384 numbers each that is about a megabyte."""
 
 CONNECTIVITY = 16
@@ -32,19 +32,19 @@ EXPANSION_SEARCH = 192
 DIGITS = 6
 """Digits of a vector's numbers in requests; half precision errs by far more than the rest."""
 
-_CHUNK = (1 << 32) - 1
+_CHUNK_BITS = (1 << 32) - 1
 """The bits of a point's name that are the chunk's number; the others are the tenant's."""
 
 Numbers = NDArray[np.int64]
 HalfMatrix = NDArray[np.float16]
 
 
-class Unmarked(Exception):
+class MissingMarkError(Exception):
     """The collection lacks the mark of a search."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Point:
+class QdrantPoint:
     """A chunk as a collection stores it.
 
     Attributes:
@@ -59,7 +59,7 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class ScoredPoint:
     """A point of a reply, with its score."""
 
     chunk: int
@@ -82,23 +82,23 @@ class TenantPoints:
         self._dimension = dimension
         name = "words" if dimension is None else str(dimension)
         self._path = f"/collections/{client.address.collection}-{name}"
-        self._own = _belongs_to(tenant)
-        self._marks = marks_of(tenant)
+        self._own_condition = _build_tenant_condition(tenant)
+        self._marks = compute_marks_tenant(tenant)
 
-    def make(self) -> None:
+    def create_collection(self) -> None:
         """Create the collection if it is missing.
 
         Raises:
             IndexMismatch: If there is a collection of this name with another layout.
         """
         if self._client.request("GET", self._path) is None:
-            self._client.request("PUT", self._path, self._layout())
-        for name, schema in _INDEXES.items():
+            self._client.request("PUT", self._path, self._build_layout())
+        for name, schema in _PAYLOAD_INDEXES.items():
             body = {"field_name": name, "field_schema": schema}
             self._client.write("PUT", f"{self._path}/index", body)
-        self._check(self._client.request("GET", self._path))
+        self._check_layout(self._client.request("GET", self._path))
 
-    def _layout(self) -> dict[str, object]:
+    def _build_layout(self) -> dict[str, object]:
         """Return the layout of a new collection."""
         address = self._client.address
         layout: dict[str, object] = {"on_disk_payload": True}
@@ -122,7 +122,7 @@ class TenantPoints:
             layout["write_consistency_factor"] = address.replicas // 2 + 1
         return layout
 
-    def _check(self, description: Any) -> None:  # noqa: ANN401 - as JSON has it
+    def _check_layout(self, description: Any) -> None:  # noqa: ANN401 - as JSON has it
         """Refuse a collection with another layout.
 
         Raises:
@@ -143,76 +143,83 @@ class TenantPoints:
                 "was not made by Fathom; name another one at the end of the address"
             )
 
-    def is_there(self) -> bool:
+    def exists(self) -> bool:
         """Return whether the collection exists."""
         return self._client.request("GET", self._path) is not None
 
-    def put(self, points: Iterable[Point]) -> None:
+    def put(self, points: Iterable[QdrantPoint]) -> None:
         """Store points, in place of older ones of the same chunks; durable when it returns."""
-        for batch in _batches(points):
-            self._put([self._point(point) for point in batch])
+        for batch in _iterate_batches(points):
+            self._put_points([self._build_point(point) for point in batch])
 
-    def _put(self, points: Sequence[object]) -> None:
+    def _put_points(self, points: Sequence[object]) -> None:
         """Send points as JSON to the cluster."""
         self._client.write("PUT", f"{self._path}/points", {"points": points})
 
-    def _point(self, point: Point) -> dict[str, object]:
+    def _build_point(self, point: QdrantPoint) -> dict[str, object]:
         """Return a point as JSON."""
         return {
-            "id": _name(self._tenant, point.chunk),
+            "id": _build_name(self._tenant, point.chunk),
             "vector": {"words" if self._dimension is None else "dense": point.vector},
             "payload": {"tenant": str(self._tenant), "document": point.document},
         }
 
-    def mark(self, mark: int) -> None:
+    def store_mark(self, mark: int) -> None:
         """Store a mark, which says that every point stored before it is there."""
         payload = {"tenant": str(self._marks)}
-        self._put([{"id": _name(self._marks, mark), "vector": {}, "payload": payload}])
+        self._put_points([{"id": _build_name(self._marks, mark), "vector": {}, "payload": payload}])
 
-    def is_marked(self, mark: int) -> bool:
+    def has_mark(self, mark: int) -> bool:
         """Return whether the collection has this mark."""
-        reply = self._client.request("POST", f"{self._path}/points/query", self._asked_for(mark))
+        reply = self._client.request(
+            "POST", f"{self._path}/points/query", self._build_mark_search(mark)
+        )
         return bool(reply and reply["points"])
 
-    def _asked_for(self, mark: int) -> dict[str, object]:
+    def _build_mark_search(self, mark: int) -> dict[str, object]:
         """Return the search for a mark."""
-        conditions = [_belongs_to(self._marks), {"has_id": [_name(self._marks, mark)]}]
-        return _quiet(limit=1, filter={"must": conditions})
+        conditions = [
+            _build_tenant_condition(self._marks),
+            {"has_id": [_build_name(self._marks, mark)]},
+        ]
+        return _build_search(limit=1, filter={"must": conditions})
 
-    def unmark(self, kept: int) -> None:
+    def delete_other_marks(self, kept: int) -> None:
         """Delete all marks except one."""
-        excluded = [{"has_id": [_name(self._marks, kept)]}]
-        self._remove({"must": [_belongs_to(self._marks)], "must_not": excluded})
+        excluded = [{"has_id": [_build_name(self._marks, kept)]}]
+        self._delete_matching(
+            {"must": [_build_tenant_condition(self._marks)], "must_not": excluded}
+        )
 
     def remove(self, chunks: Iterable[int]) -> None:
         """Delete the points of these chunks, if they exist."""
-        for batch in _batches(chunks):
-            names = [_name(self._tenant, int(chunk)) for chunk in batch]
+        for batch in _iterate_batches(chunks):
+            names = [_build_name(self._tenant, int(chunk)) for chunk in batch]
             self._client.write("POST", f"{self._path}/points/delete", {"points": names})
 
     def clear(self) -> None:
         """Delete all points and marks of the tenant."""
-        if self.is_there():
+        if self.exists():
             for tenant in (self._marks, self._tenant):  # marks first, so a search in between fails
-                self._remove({"must": [_belongs_to(tenant)]})
+                self._delete_matching({"must": [_build_tenant_condition(tenant)]})
 
-    def _remove(self, points: Mapping[str, object]) -> None:
+    def _delete_matching(self, points: Mapping[str, object]) -> None:
         """Delete the points that match a filter."""
         self._client.write("POST", f"{self._path}/points/delete", {"filter": points})
 
     def count(self) -> int:
         """Return the number of the tenant's points; 0 if there is no collection."""
-        body = {"filter": {"must": [self._own]}, "exact": True}
+        body = {"filter": {"must": [self._own_condition]}, "exact": True}
         reply = self._client.request("POST", f"{self._path}/points/count", body)
         return int(reply["count"]) if reply else 0
 
-    def chunks(self) -> Iterator[int]:
+    def iterate_chunks(self) -> Iterator[int]:
         """Yield the numbers of all chunks that have a point, ascending."""
         start: object = None
         while True:
             body: dict[str, object] = {
-                "filter": {"must": [self._own]},
-                "limit": 10 * BATCH,
+                "filter": {"must": [self._own_condition]},
+                "limit": 10 * BATCH_POINTS,
                 "with_payload": False,
                 "with_vector": False,
             }
@@ -221,12 +228,12 @@ class TenantPoints:
             reply = self._client.request("POST", f"{self._path}/points/scroll", body)
             if not reply:
                 return
-            yield from (_chunk(point["id"]) for point in reply["points"])
+            yield from (_parse_chunk(point["id"]) for point in reply["points"])
             start = reply["next_page_offset"]
             if start is None:
                 return
 
-    def nearest(
+    def search_vectors(
         self,
         vector: NDArray[np.float32],
         limit: int,
@@ -234,7 +241,7 @@ class TenantPoints:
         *,
         exact: bool,
         mark: int = 0,
-    ) -> list[Found]:
+    ) -> list[ScoredPoint]:
         """Return the points with the largest products with a vector, best first.
 
         Args:
@@ -247,54 +254,57 @@ class TenantPoints:
         Raises:
             MissingMarkError: If the collection lacks the mark.
         """
-        search = _quiet(
+        search = _build_search(
             query=[round(number, DIGITS) for number in vector.tolist()],
             using="dense",
             limit=limit,
-            filter=self._filter(documents),
+            filter=self._build_filter(documents),
             params={"exact": True} if exact else {"hnsw_ef": max(EXPANSION_SEARCH, limit)},
         )
-        return self._query(search, mark)
+        return self._search(search, mark)
 
-    def worded(
+    def search_words(
         self,
         weights: Mapping[int, float],
         limit: int,
         documents: Sequence[int] | None,
         mark: int = 0,
-    ) -> list[Found]:
+    ) -> list[ScoredPoint]:
         """Return the points with the largest sums of weights of a query's terms, best first.
 
         Raises:
             MissingMarkError: If the collection lacks the mark.
         """
-        search = _quiet(
-            query=sparse(weights), using="words", limit=limit, filter=self._filter(documents)
+        search = _build_search(
+            query=build_sparse_vector(weights),
+            using="words",
+            limit=limit,
+            filter=self._build_filter(documents),
         )
-        return self._query(search, mark)
+        return self._search(search, mark)
 
-    def _filter(self, documents: Sequence[int] | None) -> dict[str, object]:
+    def _build_filter(self, documents: Sequence[int] | None) -> dict[str, object]:
         """Return the filter for the tenant's points in some documents."""
-        must: list[object] = [self._own]
+        must: list[object] = [self._own_condition]
         if documents is not None:
             must.append(
                 {"key": "document", "match": {"any": [int(document) for document in documents]}}
             )
         return {"must": must}
 
-    def _query(self, search: dict[str, object], mark: int) -> list[Found]:
+    def _search(self, search: dict[str, object], mark: int) -> list[ScoredPoint]:
         """Search for points and the mark in one request."""
-        searches = [search, *([self._asked_for(mark)] if mark else [])]
+        searches = [search, *([self._build_mark_search(mark)] if mark else [])]
         replies = self._client.request(
             "POST", f"{self._path}/points/query/batch", {"searches": searches}
         )
         if mark and not (replies and replies[-1]["points"]):
-            raise Unmarked
+            raise MissingMarkError
         points = replies[0]["points"] if replies else []
-        return [Found(_chunk(point["id"]), float(point["score"])) for point in points]
+        return [ScoredPoint(_parse_chunk(point["id"]), float(point["score"])) for point in points]
 
 
-_INDEXES: Mapping[str, Mapping[str, object]] = {
+_PAYLOAD_INDEXES: Mapping[str, Mapping[str, object]] = {
     "tenant": {"type": "uuid", "is_tenant": True},
     # Filters use the field; a graph within each document would be useless.
     "document": {"type": "integer", "lookup": True, "range": False, "enable_hnsw": False},
@@ -304,38 +314,38 @@ _INDEXES: Mapping[str, Mapping[str, object]] = {
 _T = TypeVar("_T")
 
 
-def _batches(items: Iterable[_T]) -> Iterator[list[_T]]:
+def _iterate_batches(items: Iterable[_T]) -> Iterator[list[_T]]:
     """Yield the items in lists of at most `BATCH`."""
     remaining = iter(items)
-    while batch := list(islice(remaining, BATCH)):
+    while batch := list(islice(remaining, BATCH_POINTS)):
         yield batch
 
 
-def sparse(weights: Mapping[int, float]) -> dict[str, object]:
+def build_sparse_vector(weights: Mapping[int, float]) -> dict[str, object]:
     """Return a sparse vector as JSON."""
     return {"indices": list(weights), "values": list(weights.values())}
 
 
-def _quiet(**search: object) -> dict[str, object]:
+def _build_search(**search: object) -> dict[str, object]:
     """Return a search whose reply holds only names and scores."""
     return {**search, "with_payload": False, "with_vector": False}
 
 
-def _belongs_to(tenant: uuid.UUID) -> dict[str, object]:
+def _build_tenant_condition(tenant: uuid.UUID) -> dict[str, object]:
     """Return the condition that a point belongs to a tenant."""
     return {"key": "tenant", "match": {"value": str(tenant)}}
 
 
-def marks_of(tenant: uuid.UUID) -> uuid.UUID:
+def compute_marks_tenant(tenant: uuid.UUID) -> uuid.UUID:
     """Return the tenant of a tenant's marks."""
     return uuid.uuid5(tenant, "marks")
 
 
-def _name(tenant: uuid.UUID, number: int) -> str:
+def _build_name(tenant: uuid.UUID, number: int) -> str:
     """Return the name of a point: the tenant's bits, then the number."""
-    return str(uuid.UUID(int=(tenant.int & ~_CHUNK) | number))
+    return str(uuid.UUID(int=(tenant.int & ~_CHUNK_BITS) | number))
 
 
-def _chunk(name: str) -> int:
+def _parse_chunk(name: str) -> int:
     """Return the number of the chunk from a point's name."""
     return int(name[-8:], 16)

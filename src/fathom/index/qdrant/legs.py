@@ -20,35 +20,35 @@ import numpy as np
 
 from fathom.errors import IndexCorrupt, IndexMismatch, RunError
 from fathom.index.base import Vector
-from fathom.index.bm25 import Statistics, query_weights
-from fathom.index.filters import Allowed, Numbers
+from fathom.index.bm25 import Statistics, compute_query_weights
+from fathom.index.filters import Numbers, SearchScope
 from fathom.index.postgres.connections import Connections
-from fathom.index.postgres.legs import Posted, Scored, Transaction
-from fathom.index.postgres.store import Store, StoredSpace
+from fathom.index.postgres.legs import BeginTransaction, ChunkPostings, ScoredChunks
+from fathom.index.postgres.store import PostgresStore, SpaceTable
 from fathom.index.qdrant import record
 from fathom.index.qdrant.client import QdrantClient
-from fathom.index.qdrant.collection import TenantPoints, Unmarked
-from fathom.index.qdrant.record import WORDS, Leg
-from fathom.index.qdrant.searches import Floats, QdrantVectors, QdrantWords, Scope
-from fathom.index.rows import HalfMatrix, cosines
+from fathom.index.qdrant.collection import MissingMarkError, TenantPoints
+from fathom.index.qdrant.record import WORDS, CollectionRecord
+from fathom.index.qdrant.searches import Floats, QdrantScope, QdrantVectors, QdrantWords
+from fathom.index.rows import HalfMatrix, compute_cosines
 
-GRACE_S = 600.0
+GRACE_PERIOD_S = 600.0
 """The longest time in seconds for which a question may read one state."""
-LONGEST_CHANGE_S = 3600.0
+MAX_CHANGE_S = 3600.0
 """The time in seconds after which reserved numbers count as abandoned."""
-COUNTED_EVERY_S = 60.0
+COUNT_INTERVAL_S = 60.0
 """The time in seconds between two counts of a tenant's points."""
-MOST_DRIFT = 1.25
+MAX_DRIFT = 1.25
 """Weights of words are computed again once the mean length has grown by this factor."""
-MARKS = 2**31 - 1
-MOST_COUNTED = 1_000
+MAX_MARK = 2**31 - 1
+MAX_EXACT_COUNT = 1_000
 """The number up to which `IndexReader.count_chunks_per_word` is exact."""
 
 
-class QdrantLegs:
+class QdrantBackend:
     """The `SearchBackend` of a Qdrant cluster."""
 
-    def __init__(self, client: QdrantClient, *, grace_s: float = GRACE_S) -> None:
+    def __init__(self, client: QdrantClient, *, grace_s: float = GRACE_PERIOD_S) -> None:
         """Create the backend; nothing is sent yet.
 
         Args:
@@ -57,8 +57,8 @@ class QdrantLegs:
         """
         self._client = client
         self._grace_s = grace_s
-        self._counted: dict[tuple[int, int], float] = {}
-        self._there: set[int] = set()
+        self._next_count: dict[tuple[int, int], float] = {}
+        self._made_collections: set[int] = set()
 
     def close(self) -> None:
         """Close the connections to the cluster."""
@@ -67,61 +67,72 @@ class QdrantLegs:
     # Searches.
 
     def keyword_search(
-        self, store: Store, terms: Mapping[str, int], *, k: int, allowed: Allowed | None
-    ) -> Scored:
+        self, store: PostgresStore, terms: Mapping[str, int], *, k: int, allowed: SearchScope | None
+    ) -> ScoredChunks:
         """Return the `k` chunks with the highest BM25 scores, and all ties of the last one."""
-        collection, statistics, numbers = record.asked(store, terms)
+        collection, statistics, numbers = record.read_query_terms(store, terms)
         weights = {
-            numbers[term]: weight for term, weight in query_weights(terms, statistics).items()
+            numbers[term]: weight
+            for term, weight in compute_query_weights(terms, statistics).items()
         }
         if not weights:
             return []
-        space = _words(store)
-        with self._sound(store, space):
-            return QdrantWords(self._points(store, space), collection.average).search(
+        space = _make_word_space(store)
+        with self._check_completeness(store, space):
+            return QdrantWords(self._open_points(store, space), collection.average).search(
                 weights,
-                statistics.average,
-                record.bm25(store, weights, statistics.average),
+                statistics.mean_length,
+                record.make_bm25_scorer(store, weights, statistics.mean_length),
                 k=k,
-                scope=Scope(chunks=store.index.chunks, allowed=allowed, mark=collection.mark),
+                scope=QdrantScope(chunks=store.index.chunks, allowed=allowed, mark=collection.mark),
             )
 
     def vector_search(
-        self, store: Store, vector: Vector, space: StoredSpace, *, k: int, allowed: Allowed | None
-    ) -> Scored:
+        self,
+        store: PostgresStore,
+        vector: Vector,
+        space: SpaceTable,
+        *,
+        k: int,
+        allowed: SearchScope | None,
+    ) -> ScoredChunks:
         """Return the `k` chunks with the highest cosines; a graph of neighbours may miss some."""
-        mark = record.leg_of(store, space.no).mark
+        mark = record.read_collection_record(store, space.no).mark
 
         def exact(numbers: Numbers) -> tuple[Numbers, Floats]:
-            stored, vectors = store.vectors(numbers.tolist(), space)
-            return stored, cosines(vectors, vector)
+            stored, vectors = store.read_vectors(numbers.tolist(), space)
+            return stored, compute_cosines(vectors, vector)
 
-        with self._sound(store, space):
-            return QdrantVectors(self._points(store, space)).search(
+        with self._check_completeness(store, space):
+            return QdrantVectors(self._open_points(store, space)).search(
                 vector,
                 exact,
                 k=k,
-                scope=Scope(chunks=store.index.chunks, allowed=allowed, mark=mark),
+                scope=QdrantScope(chunks=store.index.chunks, allowed=allowed, mark=mark),
             )
 
-    def chunks_with(self, store: Store, terms: Sequence[str]) -> int:
+    def count_chunks_with(self, store: PostgresStore, terms: Sequence[str]) -> int:
         """Return the number of chunks that have one of the terms, exact up to `MAX_EXACT_COUNT`."""
-        collection, statistics, numbers = record.asked(store, terms)
+        collection, statistics, numbers = record.read_query_terms(store, terms)
         counts = statistics.frequencies.values()
         # PostgreSQL knows the count of a single term; only a union needs the cluster.
-        if len(counts) < 2 or max(counts) >= MOST_COUNTED:
+        if len(counts) < 2 or max(counts) >= MAX_EXACT_COUNT:
             return max(counts, default=0)
-        space, limit = _words(store), 2 * sum(counts)
+        space, limit = _make_word_space(store), 2 * sum(counts)
         weights = dict.fromkeys(numbers.values(), 1.0)
-        with self._sound(store, space):
+        with self._check_completeness(store, space):
             while True:
-                points = self._points(store, space).worded(weights, limit, None, collection.mark)
+                points = self._open_points(store, space).search_words(
+                    weights, limit, None, collection.mark
+                )
                 if len(points) < limit:
-                    return sum(1 for _ in record.listed(store, [point.chunk for point in points]))
+                    return sum(
+                        1 for _ in record.list_chunks(store, [point.chunk for point in points])
+                    )
                 limit *= 4
 
     @contextmanager
-    def _sound(self, store: Store, space: StoredSpace) -> Iterator[None]:
+    def _check_completeness(self, store: PostgresStore, space: SpaceTable) -> Iterator[None]:
         """Run a search only if the cluster has what PostgreSQL lists.
 
         Raises:
@@ -130,36 +141,36 @@ class QdrantLegs:
         key, now = (store.index.no, space.no), time.monotonic()
         # A count is slow next to a search, so it runs only now and then; the mark is always
         # checked.
-        if now >= self._counted.get(key, now):
-            lacking = space.filled - self._points(store, space).count()
+        if now >= self._next_count.get(key, now):
+            lacking = space.filled - self._open_points(store, space).count()
             if lacking > 0:
-                raise self._lacks(f"{lacking} of {space.filled} chunks")
-            self._counted[key] = now + COUNTED_EVERY_S
+                raise self._make_missing_error(f"{lacking} of {space.filled} chunks")
+            self._next_count[key] = now + COUNT_INTERVAL_S
         try:
             yield
-        except Unmarked:
-            raise self._lacks("the last change") from None
+        except MissingMarkError:
+            raise self._make_missing_error("the last change") from None
 
-    def _lacks(self, what: str) -> IndexCorrupt:
+    def _make_missing_error(self, what: str) -> IndexCorrupt:
         """Return the error for a cluster that lacks something."""
         return IndexCorrupt(
             f"Qdrant at {self._client.address.url} lacks {what} (was it restored from an older "
             "backup?); `fathom doctor --fix` brings it from PostgreSQL"
         )
 
-    def _points(self, store: Store, space: StoredSpace) -> TenantPoints:
+    def _open_points(self, store: PostgresStore, space: SpaceTable) -> TenantPoints:
         """Return the points of a space, or of the words, in its collection."""
-        tenant = record.tenant_of(store, space.no)
+        tenant = record.compute_tenant(store, space.no)
         return TenantPoints(self._client, tenant, space.dimension or None)
 
     # Changes, inside the transaction that changes the index.
 
-    def make_index(self, store: Store) -> None:
+    def create_index(self, store: PostgresStore) -> None:
         """Create the collection of words, and record it."""
-        self._points(store, _words(store)).make()
-        record.record_leg(store, Leg(WORDS, 0, 0.0))
+        self._open_points(store, _make_word_space(store)).create_collection()
+        record.store_collection_record(store, CollectionRecord(WORDS, 0, 0.0))
 
-    def reserve(self, transaction: Transaction, chunks: int) -> int | None:
+    def reserve_numbers(self, transaction: BeginTransaction, chunks: int) -> int | None:
         """Reserve numbers, so that a late request of a failed change cannot meet another change's.
 
         Returns:
@@ -173,10 +184,10 @@ class QdrantLegs:
                 "UPDATE fathom.indexes SET next_chunk = %(next)s WHERE no = %(index)s",
                 next=first + chunks,
             )
-            _leave(store, range(first, first + chunks), LONGEST_CHANGE_S)
+            _record_leftovers(store, range(first, first + chunks), MAX_CHANGE_S)
         return first
 
-    def add(self, store: Store, chunks: Sequence[Posted]) -> None:
+    def add(self, store: PostgresStore, chunks: Sequence[ChunkPostings]) -> None:
         """Send the words of new chunks to the cluster.
 
         Raises:
@@ -184,181 +195,204 @@ class QdrantLegs:
         """
         if not chunks:
             return
-        tenants = [record.tenant_of(store, space.no) for space in _spaces(store)]
+        tenants = [record.compute_tenant(store, space.no) for space in _list_spaces(store)]
         # Without its leftover notes the numbers were cleaned up, perhaps while points arrived.
-        if not record.keep(store, tenants, [chunk.number for chunk in chunks]):
+        if not record.keep_points(store, tenants, [chunk.number for chunk in chunks]):
             raise RunError("the change took too long and was given up; run it again")
-        space, average = _words(store), _average(store)
-        QdrantWords(self._made(store, space), average).put(record.record_terms(store, chunks))
-        self._mark(store, space, min(average, record.leg_of(store, WORDS).average or average))
+        space, average = _make_word_space(store), _read_mean_length(store)
+        QdrantWords(self._create_points(store, space), average).put(
+            record.store_terms(store, chunks)
+        )
+        self._store_mark(
+            store,
+            space,
+            min(average, record.read_collection_record(store, WORDS).average or average),
+        )
 
     def add_vectors(
-        self, store: Store, space: StoredSpace, vectors: Mapping[int, HalfMatrix]
+        self, store: PostgresStore, space: SpaceTable, vectors: Mapping[int, HalfMatrix]
     ) -> None:
         """Send the vectors of chunks to the cluster."""
         if not vectors:
             return
         space = replace(space, dimension=len(next(iter(vectors.values()))))
-        documents = record.documents_of(store, list(vectors))
+        documents = record.look_up_documents(store, list(vectors))
         points = ((no, documents[no], vector) for no, vector in vectors.items())
-        QdrantVectors(self._made(store, space)).put(points)
-        self._mark(store, space)
+        QdrantVectors(self._create_points(store, space)).put(points)
+        self._store_mark(store, space)
 
-    def _made(self, store: Store, space: StoredSpace) -> TenantPoints:
+    def _create_points(self, store: PostgresStore, space: SpaceTable) -> TenantPoints:
         """Return the points of a space, and create its collection first if needed."""
-        points = self._points(store, space)
-        if space.dimension not in self._there:
-            points.make()
-            self._there.add(space.dimension)
+        points = self._open_points(store, space)
+        if space.dimension not in self._made_collections:
+            points.create_collection()
+            self._made_collections.add(space.dimension)
         return points
 
-    def _mark(self, store: Store, space: StoredSpace, average: float = 0.0) -> None:
-        """Store a new mark in the cluster and record it."""
-        mark = 1 + secrets.randbelow(MARKS)
-        self._points(store, space).mark(mark)
-        record.leave_mark(store, space, for_s=self._grace_s)
-        record.record_leg(store, Leg(space.no, mark, average))
+    def _store_mark(self, store: PostgresStore, space: SpaceTable, average: float = 0.0) -> None:
+        """PostgresStore a new mark in the cluster and record it."""
+        mark = 1 + secrets.randbelow(MAX_MARK)
+        self._open_points(store, space).store_mark(mark)
+        record.expire_mark(store, space, for_s=self._grace_s)
+        record.store_collection_record(store, CollectionRecord(space.no, mark, average))
 
-    def remove(self, store: Store, numbers: Sequence[int]) -> None:
+    def remove(self, store: PostgresStore, numbers: Sequence[int]) -> None:
         """Record that chunks are removed; their points stay for readers of older states."""
         if numbers:
-            record.forget_terms(store, numbers)
-            _leave(store, numbers, self._grace_s)
+            record.delete_terms(store, numbers)
+            _record_leftovers(store, numbers, self._grace_s)
 
-    def purge(self, store: Store) -> None:
+    def purge(self, store: PostgresStore) -> None:
         """Do nothing: hidden points are deleted once nobody can be reading them."""
 
-    def drop_space(self, store: Store, space: StoredSpace) -> None:
+    def drop_space(self, store: PostgresStore, space: SpaceTable) -> None:
         """Record that the points of a space are left over."""
-        self._drop(store, space)
+        self._drop_points(store, space)
 
-    def drop_index(self, store: Store) -> None:
+    def drop_index(self, store: PostgresStore) -> None:
         """Record that all points of an index are left over."""
-        for space in _spaces(store):
-            self._drop(store, space)
+        for space in _list_spaces(store):
+            self._drop_points(store, space)
 
-    def _drop(self, store: Store, space: StoredSpace) -> None:
+    def _drop_points(self, store: PostgresStore, space: SpaceTable) -> None:
         """Record that all points of a space are left over, and delete its record."""
         if space.dimension or space.no == WORDS:
-            record.leave(store, space, None, for_s=self._grace_s)
-        record.drop_leg(store, space.no)
+            record.expire_points(store, space, None, for_s=self._grace_s)
+        record.delete_collection_record(store, space.no)
 
-    def committed(self, connections: Connections, index: int) -> None:
+    def notify_commit(self, connections: Connections, index: int) -> None:
         """Do nothing: the change was complete before its commit."""
 
-    def settle(self, connections: Connections, index: int) -> None:
+    def finish_background_work(self, connections: Connections, index: int) -> None:
         """Do nothing: no work runs in the background."""
 
-    def optimize(self, store: Store) -> None:
+    def optimize(self, store: PostgresStore) -> None:
         """Delete points that nobody reads, and compute outdated weights of words again."""
-        self._tidy(store)
-        lowest = record.leg_of(store, WORDS).average
-        if lowest and _average(store) > MOST_DRIFT * lowest:
-            self._bring(store, _words(store), record.chunks_of(store, _words(store)))
+        self._delete_leftovers(store)
+        lowest = record.read_collection_record(store, WORDS).average
+        if lowest and _read_mean_length(store) > MAX_DRIFT * lowest:
+            self._send_chunks(
+                store,
+                _make_word_space(store),
+                record.list_chunk_numbers(store, _make_word_space(store)),
+            )
 
-    def _tidy(self, store: Store) -> None:
+    def _delete_leftovers(self, store: PostgresStore) -> None:
         """Delete the leftover points whose time has come."""
-        due = record.leftovers(store, due=True)
+        due = record.list_leftovers(store, due=True)
         for leftover in due:
             points = TenantPoints(self._client, leftover.tenant, leftover.dimension)
             if leftover.chunks is None:
                 points.clear()
-            elif points.is_there():
+            elif points.exists():
                 points.remove(leftover.chunks)
-        record.gone(store, due)
+        record.forget_leftovers(store, due)
 
     # Repairs.
 
-    def opened(self, store: Store) -> None:
+    def check_backend(self, store: PostgresStore) -> None:
         """Check that Qdrant searches the index.
 
         Raises:
             IndexMismatch: If PostgreSQL itself searches it.
         """
-        if not store.has_other_legs():
+        if not store.has_other_backend():
             raise IndexMismatch(
                 "PostgreSQL itself searches this index; leave +qdrant:... out of its URL, or move "
                 "it: `fathom copy FROM TO`"
             )
 
-    def catch_up(self, store: Store) -> None:
+    def catch_up(self, store: PostgresStore) -> None:
         """Delete leftover points, and send points that the cluster lacks."""
-        self._tidy(store)
-        for space in _spaces(store):
-            points, mark = self._points(store, space), record.leg_of(store, space.no).mark
+        self._delete_leftovers(store)
+        for space in _list_spaces(store):
+            points, mark = (
+                self._open_points(store, space),
+                record.read_collection_record(store, space.no).mark,
+            )
             remaining = sum(
                 len(leftover.chunks or ())
-                for leftover in record.leftovers(store, due=False)
-                if leftover.tenant == record.tenant_of(store, space.no)
+                for leftover in record.list_leftovers(store, due=False)
+                if leftover.tenant == record.compute_tenant(store, space.no)
             )
             # Without the last mark the cluster comes from a backup, and any of its points may be
             # old.
-            if mark and not points.is_marked(mark):
-                self._bring(store, space, record.chunks_of(store, space))
+            if mark and not points.has_mark(mark):
+                self._send_chunks(store, space, record.list_chunk_numbers(store, space))
             elif points.count() < space.filled + remaining:
-                stored = np.fromiter(points.chunks(), dtype=np.int64)
-                missing = np.setdiff1d(record.chunks_of(store, space), stored)
+                stored = np.fromiter(points.iterate_chunks(), dtype=np.int64)
+                missing = np.setdiff1d(record.list_chunk_numbers(store, space), stored)
                 if len(missing):
-                    self._bring(store, space, missing)
+                    self._send_chunks(store, space, missing)
 
-    def remake(self, store: Store) -> None:
+    def rebuild(self, store: PostgresStore) -> None:
         """Send all points again, and delete those that PostgreSQL does not list."""
         remaining = [
-            leftover.chunks for leftover in record.leftovers(store, due=False) if leftover.chunks
+            leftover.chunks
+            for leftover in record.list_leftovers(store, due=False)
+            if leftover.chunks
         ]
-        for space in _spaces(store):
-            points, numbers = self._points(store, space), record.chunks_of(store, space)
-            self._bring(store, space, numbers)
-            stored = np.fromiter(points.chunks(), dtype=np.int64)
+        for space in _list_spaces(store):
+            points, numbers = (
+                self._open_points(store, space),
+                record.list_chunk_numbers(store, space),
+            )
+            self._send_chunks(store, space, numbers)
+            stored = np.fromiter(points.iterate_chunks(), dtype=np.int64)
             points.remove(np.setdiff1d(stored, np.concatenate([numbers, *remaining])).tolist())
-            points.unmark(record.leg_of(store, space.no).mark)
-        self._tidy(store)
+            points.delete_other_marks(record.read_collection_record(store, space.no).mark)
+        self._delete_leftovers(store)
 
-    def _bring(self, store: Store, space: StoredSpace, numbers: Numbers) -> None:
+    def _send_chunks(self, store: PostgresStore, space: SpaceTable, numbers: Numbers) -> None:
         """Send chunks from PostgreSQL to the cluster."""
-        points, average = self._made(store, space), _average(store)
-        for start in range(0, len(numbers), record.AT_ONCE):
-            batch = numbers[start : start + record.AT_ONCE].tolist()
+        points, average = self._create_points(store, space), _read_mean_length(store)
+        for start in range(0, len(numbers), record.BATCH_CHUNKS):
+            batch = numbers[start : start + record.BATCH_CHUNKS].tolist()
             if space.dimension:
-                documents = record.documents_of(store, batch)
-                chunks, vectors = store.vectors(batch, space)
+                documents = record.look_up_documents(store, batch)
+                chunks, vectors = store.read_vectors(batch, space)
                 rows = zip(chunks.tolist(), map(documents.__getitem__, batch), vectors, strict=True)
                 QdrantVectors(points).put(rows)
             else:
-                QdrantWords(points, average).put(record.listed(store, batch))
+                QdrantWords(points, average).put(record.list_chunks(store, batch))
         # Other points keep the weights of the lower mean length, which bounds all of them.
         if len(numbers) < space.filled:
-            average = min(average, record.leg_of(store, space.no).average or average)
-        self._mark(store, space, 0.0 if space.dimension else average)
+            average = min(
+                average, record.read_collection_record(store, space.no).average or average
+            )
+        self._store_mark(store, space, 0.0 if space.dimension else average)
 
-    def findings(self, store: Store) -> Iterator[str]:
+    def list_findings(self, store: PostgresStore) -> Iterator[str]:
         """Yield a line for each space whose points the cluster lacks."""
-        for space in _spaces(store):
-            points, mark = self._points(store, space), record.leg_of(store, space.no).mark
+        for space in _list_spaces(store):
+            points, mark = (
+                self._open_points(store, space),
+                record.read_collection_record(store, space.no).mark,
+            )
             lacking = space.filled - points.count()
             if lacking > 0:
-                yield str(self._lacks(f"{lacking} of {space.filled} chunks"))
-            elif mark and not points.is_marked(mark):
-                yield str(self._lacks("the last change"))
+                yield str(self._make_missing_error(f"{lacking} of {space.filled} chunks"))
+            elif mark and not points.has_mark(mark):
+                yield str(self._make_missing_error("the last change"))
 
 
-def _words(store: Store) -> StoredSpace:
+def _make_word_space(store: PostgresStore) -> SpaceTable:
     """Return the words of an index as if they were one of its spaces."""
-    return StoredSpace(no=WORDS, name="", dimension=0, filled=store.index.chunks)
+    return SpaceTable(no=WORDS, name="", dimension=0, filled=store.index.chunks)
 
 
-def _spaces(store: Store) -> list[StoredSpace]:
+def _list_spaces(store: PostgresStore) -> list[SpaceTable]:
     """Return the words, and the spaces that have vectors."""
-    return [_words(store), *(space for space in store.spaces() if space.dimension)]
+    return [_make_word_space(store), *(space for space in store.list_spaces() if space.dimension)]
 
 
-def _leave(store: Store, chunks: Sequence[int], for_s: float) -> None:
+def _record_leftovers(store: PostgresStore, chunks: Sequence[int], for_s: float) -> None:
     """Record points of chunks in all spaces that are to be deleted later."""
-    for space in _spaces(store):
-        record.leave(store, space, chunks, for_s=for_s)
+    for space in _list_spaces(store):
+        record.expire_points(store, space, chunks, for_s=for_s)
 
 
-def _average(store: Store) -> float:
+def _read_mean_length(store: PostgresStore) -> float:
     """Return the present mean length of a chunk, within the change."""
-    [row] = store.rows("SELECT chunks, terms FROM fathom.indexes WHERE no = %s")
-    return Statistics(row["chunks"], row["terms"], {}).average
+    [row] = store.select_rows("SELECT chunks, terms FROM fathom.indexes WHERE no = %s")
+    return Statistics(row["chunks"], row["terms"], {}).mean_length

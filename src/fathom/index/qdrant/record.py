@@ -12,16 +12,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fathom.index.bm25 import Statistics, norms, quantised
+from fathom.index.bm25 import Statistics, compute_norms, quantise_lengths
 from fathom.index.filters import Numbers
-from fathom.index.postgres.legs import Posted
-from fathom.index.postgres.store import Store, StoredSpace
-from fathom.index.qdrant.collection import marks_of
+from fathom.index.postgres.legs import ChunkPostings
+from fathom.index.postgres.store import PostgresStore, SpaceTable
+from fathom.index.qdrant.collection import compute_marks_tenant
 
 WORDS = 0
 """The number that stands for the words in place of a space."""
-AT_ONCE = 1_000
-LARGEST = 2**16 - 1
+BATCH_CHUNKS = 1_000
+MAX_COUNT = 2**16 - 1
 """The largest count of a term in a chunk; higher counts are stored as this one."""
 
 Floats = NDArray[np.float64]
@@ -31,7 +31,7 @@ _NAMESPACE = uuid.UUID("f0a7b0c1-3d52-4e0b-8c0e-7a4f6d1e9b25")
 
 
 @dataclass(frozen=True, slots=True)
-class Leg:
+class CollectionRecord:
     """The state of an index's words, or of one space, in the cluster.
 
     Attributes:
@@ -62,42 +62,52 @@ class Leftover:
     chunks: Sequence[int] | None
 
 
-def tenant_of(store: Store, space: int) -> uuid.UUID:
+def compute_tenant(store: PostgresStore, space: int) -> uuid.UUID:
     """Return the tenant of an index's words or of a space, the same on any cluster."""
     return uuid.uuid5(_NAMESPACE, f"{store.index.lineage}/{space}")
 
 
-def leg_of(store: Store, space: int) -> Leg:
+def read_collection_record(store: PostgresStore, space: int) -> CollectionRecord:
     """Return the record of the words or of a space; an empty one if there is none."""
-    rows = store.rows(
+    rows = store.select_rows(
         "SELECT mark, average FROM fathom.legs WHERE index_no = %s AND space_no = %s", space
     )
-    return Leg(space, rows[0]["mark"], rows[0]["average"]) if rows else Leg(space, 0, 0.0)
+    return (
+        CollectionRecord(space, rows[0]["mark"], rows[0]["average"])
+        if rows
+        else CollectionRecord(space, 0, 0.0)
+    )
 
 
-def drop_leg(store: Store, space: int) -> None:
+def delete_collection_record(store: PostgresStore, space: int) -> None:
     """Delete the record of a space."""
     store.run(
         "DELETE FROM fathom.legs WHERE index_no = %(index)s AND space_no = %(space)s", space=space
     )
 
 
-def asked(store: Store, terms: Iterable[str]) -> tuple[Leg, Statistics, dict[str, int]]:
+def read_query_terms(
+    store: PostgresStore, terms: Iterable[str]
+) -> tuple[CollectionRecord, Statistics, dict[str, int]]:
     """Return the record of the words, and the statistics and numbers of those terms that occur."""
-    rows = store.rows(
+    rows = store.select_rows(
         "SELECT mark, average, term, chunks, no FROM fathom.legs JOIN fathom.terms USING "
         "(index_no) JOIN fathom.term_numbers USING (index_no, term) "
         "WHERE index_no = %s AND space_no = 0 AND term = ANY(%s)",
         list(terms),
     )
-    collection = Leg(WORDS, rows[0]["mark"], rows[0]["average"]) if rows else Leg(WORDS, 0, 0.0)
+    collection = (
+        CollectionRecord(WORDS, rows[0]["mark"], rows[0]["average"])
+        if rows
+        else CollectionRecord(WORDS, 0, 0.0)
+    )
     counts = {row["term"]: row["chunks"] for row in rows}
     statistics = Statistics(store.index.chunks, store.index.terms, counts)
     return collection, statistics, {row["term"]: row["no"] for row in rows}
 
 
-def record_leg(store: Store, leg: Leg) -> None:
-    """Store the record of a space, in place of an older one."""
+def store_collection_record(store: PostgresStore, leg: CollectionRecord) -> None:
+    """PostgresStore the record of a space, in place of an older one."""
     store.run(
         "INSERT INTO fathom.legs(index_no, workspace_no, space_no, mark, average) VALUES "
         "(%(index)s, %(workspace)s, %(space)s, %(mark)s, %(average)s) "
@@ -109,19 +119,19 @@ def record_leg(store: Store, leg: Leg) -> None:
     )
 
 
-def numbers_of(store: Store, terms: Iterable[str]) -> dict[str, int]:
+def look_up_terms(store: PostgresStore, terms: Iterable[str]) -> dict[str, int]:
     """Return the numbers of those terms that have one."""
-    rows = store.rows(
+    rows = store.select_rows(
         "SELECT term, no FROM fathom.term_numbers WHERE index_no = %s AND term = ANY(%s)",
         list(terms),
     )
     return {row["term"]: row["no"] for row in rows}
 
 
-def number(store: Store, terms: Iterable[str]) -> dict[str, int]:
+def number_terms(store: PostgresStore, terms: Iterable[str]) -> dict[str, int]:
     """Return the numbers of terms; those without a number get one."""
     distinct = set(terms)
-    existing = numbers_of(store, distinct)
+    existing = look_up_terms(store, distinct)
     fresh = sorted(distinct - set(existing))
     if not fresh:
         return existing
@@ -142,14 +152,16 @@ def number(store: Store, terms: Iterable[str]) -> dict[str, int]:
     return {**existing, **assigned}
 
 
-def record_terms(store: Store, chunks: Sequence[Posted]) -> Sequence[tuple[int, int, Counts]]:
-    """Store the terms of chunks; return each chunk's number, its document's, and the counts."""
-    numbers = number(store, {term for chunk in chunks for term in chunk.counts})
+def store_terms(
+    store: PostgresStore, chunks: Sequence[ChunkPostings]
+) -> Sequence[tuple[int, int, Counts]]:
+    """PostgresStore the terms of chunks; return each chunk's number, its document's, and the counts."""
+    numbers = number_terms(store, {term for chunk in chunks for term in chunk.counts})
     counted = [
         (
             chunk.number,
             chunk.document,
-            {numbers[term]: min(count, LARGEST) for term, count in chunk.counts.items()},
+            {numbers[term]: min(count, MAX_COUNT) for term, count in chunk.counts.items()},
         )
         for chunk in chunks
     ]
@@ -157,19 +169,19 @@ def record_terms(store: Store, chunks: Sequence[Posted]) -> Sequence[tuple[int, 
     store.insert(
         "chunk_terms(index_no, workspace_no, chunk_no, document_no, length, terms)",
         [
-            (*owner, chunk.number, chunk.document, chunk.length, _packed(counts))
+            (*owner, chunk.number, chunk.document, chunk.length, _pack_counts(counts))
             for chunk, (_, _, counts) in zip(chunks, counted, strict=True)
         ],
     )
     return counted
 
 
-def _packed(counts: Counts) -> bytes:
+def _pack_counts(counts: Counts) -> bytes:
     """Return the numbers and counts of terms as bytes."""
     return np.array(list(counts.items()), dtype=_PAIR).tobytes()
 
 
-def forget_terms(store: Store, chunks: Sequence[int]) -> None:
+def delete_terms(store: PostgresStore, chunks: Sequence[int]) -> None:
     """Delete the terms of chunks."""
     store.run(
         "DELETE FROM fathom.chunk_terms WHERE index_no = %(index)s AND "
@@ -178,7 +190,7 @@ def forget_terms(store: Store, chunks: Sequence[int]) -> None:
     )
 
 
-def listed(store: Store, numbers: Sequence[int]) -> Iterator[tuple[int, int, Counts]]:
+def list_chunks(store: PostgresStore, numbers: Sequence[int]) -> Iterator[tuple[int, int, Counts]]:
     """Yield those chunks that exist: their numbers, their documents' numbers, and their terms."""
     rows = store.connection.execute(
         "SELECT chunk_no, document_no, terms FROM fathom.chunk_terms WHERE index_no = %s "
@@ -191,28 +203,28 @@ def listed(store: Store, numbers: Sequence[int]) -> Iterator[tuple[int, int, Cou
     )
 
 
-def chunks_of(store: Store, space: StoredSpace) -> Numbers:
+def list_chunk_numbers(store: PostgresStore, space: SpaceTable) -> Numbers:
     """Return the ascending numbers of chunks that have words, or vectors in a space."""
     source = (
         f"{space.table} WHERE %s IS NOT NULL"
         if space.no
         else "fathom.chunk_terms WHERE index_no = %s"
     )
-    numbers = store.column(f"SELECT chunk_no FROM {source} ORDER BY chunk_no")  # noqa: S608 - a number makes the name
+    numbers = store.select_column(f"SELECT chunk_no FROM {source} ORDER BY chunk_no")  # noqa: S608 - a number makes the name
     return np.array(numbers, dtype=np.int64)
 
 
-def documents_of(store: Store, chunks: Sequence[int]) -> dict[int, int]:
+def look_up_documents(store: PostgresStore, chunks: Sequence[int]) -> dict[int, int]:
     """Return the numbers of the documents of chunks, by chunk number."""
-    rows = store.rows(
+    rows = store.select_rows(
         "SELECT no, document_no FROM fathom.chunks WHERE index_no = %s AND no = ANY(%s)",
         list(chunks),
     )
     return {row["no"]: row["document_no"] for row in rows}
 
 
-def bm25(
-    store: Store, weights: Mapping[int, float], average: float
+def make_bm25_scorer(
+    store: PostgresStore, weights: Mapping[int, float], average: float
 ) -> Callable[[Numbers], tuple[Numbers, Floats]]:
     """Return a function that scores chunks exactly by BM25, as `postings` does."""
 
@@ -224,7 +236,7 @@ def bm25(
             binary=True,
         ).fetchall()
         lengths = np.array([row[1] for row in rows], dtype=np.int64)
-        chunk_norms = norms(quantised(lengths), average)
+        chunk_norms = compute_norms(quantise_lengths(lengths), average)
         pairs = np.frombuffer(b"".join(row[2] for row in rows), _PAIR)
         owners = np.repeat(np.arange(len(rows)), [len(row[2]) // _PAIR.itemsize for row in rows])
         scores = np.zeros(len(rows))
@@ -238,21 +250,25 @@ def bm25(
     return exact
 
 
-def leave_mark(store: Store, space: StoredSpace, *, for_s: float) -> None:
+def expire_mark(store: PostgresStore, space: SpaceTable, *, for_s: float) -> None:
     """Record that the present mark is to be deleted after so many seconds."""
-    if mark := leg_of(store, space.no).mark:
-        _leave(store, marks_of(tenant_of(store, space.no)), space, [mark], for_s)
+    if mark := read_collection_record(store, space.no).mark:
+        _insert_leftover(
+            store, compute_marks_tenant(compute_tenant(store, space.no)), space, [mark], for_s
+        )
 
 
-def leave(store: Store, space: StoredSpace, chunks: Sequence[int] | None, *, for_s: float) -> None:
+def expire_points(
+    store: PostgresStore, space: SpaceTable, chunks: Sequence[int] | None, *, for_s: float
+) -> None:
     """Record points that are to be deleted after so many seconds, as in `Leftover`."""
-    _leave(store, tenant_of(store, space.no), space, chunks, for_s)
+    _insert_leftover(store, compute_tenant(store, space.no), space, chunks, for_s)
 
 
-def _leave(
-    store: Store,
+def _insert_leftover(
+    store: PostgresStore,
     tenant: uuid.UUID,
-    space: StoredSpace,
+    space: SpaceTable,
     points: Sequence[int] | None,
     for_s: float,
 ) -> None:
@@ -268,7 +284,7 @@ def _leave(
     )
 
 
-def keep(store: Store, tenants: Sequence[uuid.UUID], chunks: Sequence[int]) -> int:
+def keep_points(store: PostgresStore, tenants: Sequence[uuid.UUID], chunks: Sequence[int]) -> int:
     """Delete the notes that these points are left over; return how many there were."""
     return int(
         store.run(
@@ -281,9 +297,9 @@ def keep(store: Store, tenants: Sequence[uuid.UUID], chunks: Sequence[int]) -> i
     )
 
 
-def leftovers(store: Store, *, due: bool) -> list[Leftover]:
+def list_leftovers(store: PostgresStore, *, due: bool) -> list[Leftover]:
     """Return the leftovers of the workspace; with `due` those whose time has come."""
-    rows = store.rows(
+    rows = store.select_rows(
         "SELECT no, tenant, dimension, chunks FROM fathom.leftovers WHERE %s IS NOT NULL "
         "AND workspace_no = %s AND (until <= clock_timestamp() OR NOT %s) ORDER BY no",
         store.index.workspace_no,
@@ -292,7 +308,7 @@ def leftovers(store: Store, *, due: bool) -> list[Leftover]:
     return [Leftover(**row) for row in rows]
 
 
-def gone(store: Store, done: Sequence[Leftover]) -> None:
+def forget_leftovers(store: PostgresStore, done: Sequence[Leftover]) -> None:
     """Delete the notes of leftovers that were deleted from the cluster."""
     store.run(
         "DELETE FROM fathom.leftovers WHERE no = ANY(%(done)s::int[])",

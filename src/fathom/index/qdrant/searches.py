@@ -13,13 +13,19 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from fathom.index.bm25 import norms, quantised
-from fathom.index.filters import Allowed, Numbers
-from fathom.index.qdrant.collection import DIGITS, Found, Point, TenantPoints, sparse
+from fathom.index.bm25 import compute_norms, quantise_lengths
+from fathom.index.filters import Numbers, SearchScope
+from fathom.index.qdrant.collection import (
+    DIGITS,
+    QdrantPoint,
+    ScoredPoint,
+    TenantPoints,
+    build_sparse_vector,
+)
 
-FEW_CHUNKS = 10_000
+MAX_EXACT_CHUNKS = 10_000
 """Up to so many chunks are all compared, without a graph."""
-FEW_DOCUMENTS = 10_000
+MAX_NAMED_DOCUMENTS = 10_000
 """Up to so many documents are named in a request."""
 MARGIN = 2e-4
 """The largest error of a product in half precision."""
@@ -27,13 +33,13 @@ ROUNDING = 1e-5
 """The largest relative error of a sum in single precision."""
 
 Floats = NDArray[np.float64]
-Scored = list[tuple[int, float]]
-Exact = Callable[[Numbers], tuple[Numbers, Floats]]
+ScoredChunks = list[tuple[int, float]]
+ScoreExactly = Callable[[Numbers], tuple[Numbers, Floats]]
 """Returns those of the chunks that PostgreSQL lists, and their exact scores."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scope:
+class QdrantScope:
     """The chunks that a search may return, and the state of the index.
 
     Attributes:
@@ -43,7 +49,7 @@ class Scope:
     """
 
     chunks: int
-    allowed: Allowed | None = None
+    allowed: SearchScope | None = None
     mark: int = 0
 
     @property
@@ -52,13 +58,13 @@ class Scope:
         return self.chunks if self.allowed is None else len(self.allowed.chunks)
 
     @property
-    def named(self) -> Sequence[int] | None:
+    def named_documents(self) -> Sequence[int] | None:
         """The documents, if they are few enough to be named in a request."""
-        if self.allowed is None or len(self.allowed.documents) > FEW_DOCUMENTS:
+        if self.allowed is None or len(self.allowed.documents) > MAX_NAMED_DOCUMENTS:
             return None
         return [int(document) for document in self.allowed.documents]
 
-    def among(self, points: Sequence[Found]) -> Numbers:
+    def select_allowed(self, points: Sequence[ScoredPoint]) -> Numbers:
         """Return the numbers of those points that may be returned."""
         numbers = np.array([point.chunk for point in points], dtype=np.int64)
         return numbers if self.allowed is None else numbers[np.isin(numbers, self.allowed.chunks)]
@@ -84,25 +90,25 @@ class QdrantWords:
         Args:
             chunks: The number of each chunk, of its document, and how often it has each term.
         """
-        self._points.put(self._point(*chunk) for chunk in chunks)
+        self._points.put(self._build_point(*chunk) for chunk in chunks)
 
-    def _point(self, chunk: int, document: int, terms: Mapping[int, int]) -> Point:
+    def _build_point(self, chunk: int, document: int, terms: Mapping[int, int]) -> QdrantPoint:
         """Return the point of a chunk, with the weight of each of its terms."""
-        norm = norms(quantised(np.array([sum(terms.values())])), self._average)
+        norm = compute_norms(quantise_lengths(np.array([sum(terms.values())])), self._average)
         counts = np.fromiter(terms.values(), dtype=np.float64, count=len(terms))
         weights = np.round(counts / (counts + norm), 7).tolist()
-        vector = sparse(dict(zip(terms, weights, strict=True)))
-        return Point(chunk=chunk, document=document, vector=vector)
+        vector = build_sparse_vector(dict(zip(terms, weights, strict=True)))
+        return QdrantPoint(chunk=chunk, document=document, vector=vector)
 
     def search(
         self,
         weights: Mapping[int, float],
         average: float,
-        exact: Exact,
+        score_exactly: ScoreExactly,
         *,
         k: int,
-        scope: Scope,
-    ) -> Scored:
+        scope: QdrantScope,
+    ) -> ScoredChunks:
         """Return the `k` chunks with the highest BM25, and all ties of the last one, by number.
 
         Args:
@@ -120,9 +126,11 @@ class QdrantWords:
         # Weights made for a shorter average than now have larger norms, so the cluster's sums are
         # too small, at most by this factor.
         growth = max(1.0, average / self._average) * (1 + ROUNDING)
-        return _certain(
-            lambda limit: self._points.worded(weights, limit, scope.named, scope.mark),
-            exact,
+        return _search_until_certain(
+            lambda limit: self._points.search_words(
+                weights, limit, scope.named_documents, scope.mark
+            ),
+            score_exactly,
             lambda score: score * growth,
             k=k,
             scope=scope,
@@ -143,7 +151,7 @@ class QdrantVectors:
             chunks: The number of each chunk, of its document, and its vector of unit length.
         """
         self._points.put(
-            Point(
+            QdrantPoint(
                 chunk=chunk,
                 document=document,
                 vector=np.round(vector.astype(np.float64), DIGITS).tolist(),
@@ -151,7 +159,14 @@ class QdrantVectors:
             for chunk, document, vector in chunks
         )
 
-    def search(self, vector: NDArray[np.float32], exact: Exact, *, k: int, scope: Scope) -> Scored:
+    def search(
+        self,
+        vector: NDArray[np.float32],
+        score_exactly: ScoreExactly,
+        *,
+        k: int,
+        scope: QdrantScope,
+    ) -> ScoredChunks:
         """Return the `k` chunks with the highest cosine, and all ties of the last one, by number.
 
         Args:
@@ -165,26 +180,26 @@ class QdrantVectors:
         """
         if not scope.size:
             return []
-        compare_all = scope.size <= FEW_CHUNKS
-        return _certain(
-            lambda limit: self._points.nearest(
-                vector, limit, scope.named, exact=compare_all, mark=scope.mark
+        compare_all = scope.size <= MAX_EXACT_CHUNKS
+        return _search_until_certain(
+            lambda limit: self._points.search_vectors(
+                vector, limit, scope.named_documents, exact=compare_all, mark=scope.mark
             ),
-            exact,
+            score_exactly,
             lambda score: score + MARGIN,
             k=k,
             scope=scope,
         )
 
 
-def _certain(
-    ask: Callable[[int], list[Found]],
-    exact: Exact,
+def _search_until_certain(
+    ask: Callable[[int], list[ScoredPoint]],
+    score_exactly: ScoreExactly,
     bound: Callable[[float], float],
     *,
     k: int,
-    scope: Scope,
-) -> Scored:
+    scope: QdrantScope,
+) -> ScoredChunks:
     """Return the best `k` and all ties of the last one, once no other chunk can be better.
 
     Args:
@@ -197,8 +212,8 @@ def _certain(
     limit = k + k // 2 + 16
     while True:
         points = ask(limit)
-        numbers, scores = exact(scope.among(points))
-        threshold = _kth(scores, k)
+        numbers, scores = score_exactly(scope.select_allowed(points))
+        threshold = _find_kth(scores, k)
         # The cluster has no more points, so none can be missing.
         if len(points) < limit:
             break
@@ -210,7 +225,7 @@ def _certain(
     return list(zip(numbers.tolist(), scores.tolist(), strict=True))
 
 
-def _kth(scores: Floats, k: int) -> float | None:
+def _find_kth(scores: Floats, k: int) -> float | None:
     """Return the score of rank `k`, if there are more scores."""
     if len(scores) <= k:
         return None

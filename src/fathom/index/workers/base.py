@@ -17,12 +17,12 @@ TRIES = 3
 """The tries of a task whose workers die; after them the task itself is blamed."""
 EMBED_SECONDS, EMBED_TEXT_SECONDS = 120.0, 10.0
 """The time in seconds in which a worker must start and embed, and the time per text."""
-AHEAD = 4
+MAX_AHEAD = 4
 """The largest number of started tasks per worker whose results nobody has taken yet."""
 
 
 @dataclass(frozen=True, slots=True)
-class ReadFile:
+class ReadFileTask:
     """The task to read a file in the sandbox and to cut it.
 
     Attributes:
@@ -34,7 +34,7 @@ class ReadFile:
 
     path: str
     place: str
-    known: str = ""
+    known_digest: str = ""
 
     @property
     def seconds(self) -> float:
@@ -43,7 +43,7 @@ class ReadFile:
 
 
 @dataclass(frozen=True, slots=True)
-class Embed:
+class EmbedTask:
     """The task to embed texts for a space."""
 
     space: str
@@ -56,7 +56,7 @@ class Embed:
 
 
 @dataclass(frozen=True, slots=True)
-class CutRecords:
+class CutRecordsTask:
     """The task to cut records of a corpus file; `place` is that of the file."""
 
     place: str
@@ -69,7 +69,7 @@ class CutRecords:
 
 
 @dataclass(frozen=True, slots=True)
-class CutDocument:
+class CutDocumentTask:
     """The task to cut a document."""
 
     document: Document
@@ -81,7 +81,7 @@ class CutDocument:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FileRead:
+class FileContent:
     """The content of a file that was read.
 
     Attributes:
@@ -94,26 +94,26 @@ class FileRead:
     """
 
     digest: str = ""
-    parts: tuple[ParsedDocument | RecordFailure, ...] = ()
+    contents: tuple[ParsedDocument | RecordFailure, ...] = ()
     chunks: tuple[Chunk, ...] = ()
-    refused: ParseRefusal | None = None
+    refusal: ParseRefusal | None = None
     error: OSError | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class ChunkedText:
     """The language and the chunks that a worker found for a document or a record."""
 
     language: str
     chunks: tuple[Chunk, ...]
 
 
-RecordsCut = tuple[Cut | ParseRefusal, ...]
+ChunkedRecords = tuple[ChunkedText | ParseRefusal, ...]
 """The chunks of each record in their order, or the reason why it cannot be cut."""
 
 
 @dataclass(frozen=True, slots=True)
-class Lost:
+class LostTask:
     """The result of a task whose worker died or failed.
 
     Attributes:
@@ -125,29 +125,31 @@ class Lost:
     is_final: bool = False
 
     @property
-    def told(self) -> str:
+    def final_reason(self) -> str:
         """The reason after all tries, in one line."""
         return self.reason if self.is_final else f"{self.reason}, {TRIES} times"
 
 
-Task = ReadFile | CutRecords | CutDocument | Embed
+Task = ReadFileTask | CutRecordsTask | CutDocumentTask | EmbedTask
 
 
-def tries(task: Task) -> int:
+def count_tries(task: Task) -> int:
     """Return the number of tries for a task whose workers die; 1 if it has several texts."""
-    if isinstance(task, ReadFile | CutDocument):
+    if isinstance(task, ReadFileTask | CutDocumentTask):
         return TRIES
-    texts = task.texts if isinstance(task, Embed) else task.records
+    texts = task.texts if isinstance(task, EmbedTask) else task.records
     # One of several texts is to blame, so the caller splits the task instead.
     return 1 if len(texts) > 1 else TRIES
 
 
-Done = FileRead | RecordsCut | Cut | ParseRefusal | Matrix | Lost | FathomError
-Ended = tuple[int, Done]
+TaskResult = (
+    FileContent | ChunkedRecords | ChunkedText | ParseRefusal | Matrix | LostTask | FathomError
+)
+EndedTask = tuple[int, TaskResult]
 TaskT = TypeVar("TaskT", bound=Task)
 
 
-class Tools(Protocol):
+class WorkerTools(Protocol):
     """The tools of a worker."""
 
     @property
@@ -178,7 +180,7 @@ class Workers(Protocol):
         """Give a task to an idle worker; there must be one."""
         ...
 
-    def ended(self) -> list[Ended]:
+    def wait_for_results(self) -> list[EndedTask]:
         """Wait until tasks have ended, and return their tickets and results.
 
         Workers that died are replaced.
@@ -193,7 +195,7 @@ class Workers(Protocol):
         ...
 
 
-class Pool:
+class WorkerPool:
     """Workers shared by runs of tasks; one run may go on inside another."""
 
     def __init__(self, workers: Workers) -> None:
@@ -204,13 +206,13 @@ class Pool:
         """
         self._workers = workers
         self._tickets = count()
-        self._given: dict[int, Task] = {}
+        self._started: dict[int, Task] = {}
         """Tasks that were started and whose result nobody has taken."""
         self._tries: dict[int, int] = {}
         """The tries of the tasks that a worker has now."""
-        self._came: dict[int, Done] = {}
+        self._results: dict[int, TaskResult] = {}
 
-    def in_order(self, tasks: Iterable[TaskT]) -> Iterator[tuple[TaskT, Done]]:
+    def run_in_order(self, tasks: Iterable[TaskT]) -> Iterator[tuple[TaskT, TaskResult]]:
         """Yield each task with its result, in the order of the tasks.
 
         Tasks are started as workers become idle, at most `MAX_AHEAD` per worker before the results
@@ -222,53 +224,55 @@ class Pool:
         """
         run = _Run(tasks)
         try:
-            while self._begin(run):
-                if not run.given or run.given[0][0] not in self._came:
+            while self._start_tasks(run):
+                if not run.started or run.started[0][0] not in self._results:
                     self._collect()
                     continue
-                ticket, task = run.given.popleft()
-                del self._given[ticket]
-                result = self._came.pop(ticket)
+                ticket, task = run.started.popleft()
+                del self._started[ticket]
+                result = self._results.pop(ticket)
                 if isinstance(result, FathomError):
                     raise result
-                self._begin(run)  # keeps workers busy while the caller stores the result
+                self._start_tasks(run)  # keeps workers busy while the caller stores the result
                 yield task, result
         finally:
-            for ticket, _ in run.given:
-                del self._given[ticket]
-                self._came.pop(ticket, None)
+            for ticket, _ in run.started:
+                del self._started[ticket]
+                self._results.pop(ticket, None)
 
-    def _begin(self, run: "_Run[TaskT]") -> bool:
+    def _start_tasks(self, run: "_Run[TaskT]") -> bool:
         """Give tasks to all idle workers; return whether there is a result to wait for."""
         size = self._workers.size
-        while run.more is not None and len(self._tries) < size and len(run.given) < AHEAD * size:
+        while (
+            run.more is not None and len(self._tries) < size and len(run.started) < MAX_AHEAD * size
+        ):
             task = next(run.more, None)
             if task is None:
                 run.more = None
                 break
             ticket = next(self._tickets)
-            run.given.append((ticket, task))
-            self._given[ticket], self._tries[ticket] = task, 1
+            run.started.append((ticket, task))
+            self._started[ticket], self._tries[ticket] = task, 1
             self._workers.start(ticket, task)
-        return bool(run.given) or run.more is not None
+        return bool(run.started) or run.more is not None
 
     def _collect(self) -> None:
         """Wait for results of any run; lost tasks are tried again."""
-        for ticket, result in self._workers.ended():
-            task = self._given.get(ticket)
+        for ticket, result in self._workers.wait_for_results():
+            task = self._started.get(ticket)
             if task is None:  # its run has ended early
                 del self._tries[ticket]
-            elif _is_retried(result) and self._tries[ticket] < tries(task):
+            elif _may_retry(result) and self._tries[ticket] < count_tries(task):
                 self._tries[ticket] += 1
                 self._workers.start(ticket, task)
             else:
-                self._came[ticket] = result
+                self._results[ticket] = result
                 del self._tries[ticket]
 
 
-def _is_retried(result: Done) -> bool:
+def _may_retry(result: TaskResult) -> bool:
     """Return whether a result is a loss that another worker may avoid."""
-    return isinstance(result, Lost) and not result.is_final
+    return isinstance(result, LostTask) and not result.is_final
 
 
 class _Run(Generic[TaskT]):
@@ -276,4 +280,4 @@ class _Run(Generic[TaskT]):
 
     def __init__(self, tasks: Iterable[TaskT]) -> None:
         self.more: Iterator[TaskT] | None = iter(tasks)
-        self.given: deque[tuple[int, TaskT]] = deque()
+        self.started: deque[tuple[int, TaskT]] = deque()

@@ -11,16 +11,16 @@ from multiprocessing import Pipe
 from multiprocessing.connection import Connection, wait
 
 from fathom.errors import FathomError, RunError
-from fathom.index.workers.base import Ended, Lost, Task
+from fathom.index.workers.base import EndedTask, LostTask, Task
 from fathom.index.workers.cutting import TOO_LONG
-from fathom.index.workers.work import Work
+from fathom.index.workers.work import TaskRunner
 
 _BOOT = "from fathom.index.workers.local import main; main()"
-_CANNOT = -1
+_UNABLE_TICKET = -1
 """The ticket with which a worker reports that it cannot work at all."""
 
 
-class Processes:
+class LocalWorkers:
     """A number of processes; each ends by itself if this one dies.
 
     Only messages of workers are unpickled; documents are parsed in the sandbox below them.
@@ -51,13 +51,13 @@ class Processes:
         idle = next(worker for worker in self._workers if worker.ticket is None)
         idle.give(ticket, task)
 
-    def ended(self) -> list[Ended]:
+    def wait_for_results(self) -> list[EndedTask]:
         """Wait until tasks have ended, and return their tickets and results."""
         busy = [worker for worker in self._workers if worker.ticket is not None]
         until = min(worker.deadline for worker in busy)
         timeout = None if until == math.inf else max(0.0, until - time.monotonic())
         ready = wait([worker.connection for worker in busy], timeout)
-        ended_tasks: list[Ended] = []
+        ended_tasks: list[EndedTask] = []
         for number, worker in enumerate(self._workers):
             if worker.ticket is None:
                 continue
@@ -65,17 +65,17 @@ class Processes:
                 if worker.deadline <= time.monotonic():
                     worker.close()
                     ended_tasks.append(
-                        (worker.ticket, Lost(f"its worker took {worker.seconds:.0f} s"))
+                        (worker.ticket, LostTask(f"its worker took {worker.seconds:.0f} s"))
                     )
                     self._workers[number] = _Worker(self._tools)
                 continue
             try:
                 ticket, result = worker.connection.recv()
             except (EOFError, OSError, pickle.UnpicklingError):
-                ended_tasks.append((worker.ticket, worker.lost()))
+                ended_tasks.append((worker.ticket, worker.kill_and_explain()))
                 self._workers[number] = _Worker(self._tools)
                 continue
-            if ticket == _CANNOT:
+            if ticket == _UNABLE_TICKET:
                 raise result
             worker.ticket = None
             ended_tasks.append((ticket, result))
@@ -120,13 +120,13 @@ class _Worker:
         except OSError:
             return
 
-    def lost(self) -> Lost:
+    def kill_and_explain(self) -> LostTask:
         """Kill the worker, if it has not ended, and return how it ended."""
         self.close()
         code = self.process.wait()
         if code == -signal.SIGALRM:
-            return Lost(TOO_LONG, is_final=True)
-        return Lost(f"its worker ended ({f'signal {-code}' if code < 0 else code})")
+            return LostTask(TOO_LONG, is_final=True)
+        return LostTask(f"its worker ended ({f'signal {-code}' if code < 0 else code})")
 
     def close(self) -> None:
         """Kill the worker."""
@@ -153,9 +153,9 @@ def _serve(connection: "Connection[object, object]") -> None:
         raise
     except Exception as error:  # noqa: BLE001 - the starting process reports it
         fault = error if isinstance(error, FathomError) else RunError(f"a worker: {error!r}")
-        connection.send((_CANNOT, fault))
+        connection.send((_UNABLE_TICKET, fault))
         return
-    with Work(tools) as work:
+    with TaskRunner(tools) as work:
         while True:
             ticket, task = pickle.loads(connection.recv_bytes())  # noqa: S301
-            connection.send((ticket, work.do(task)))
+            connection.send((ticket, work.run(task)))

@@ -9,34 +9,34 @@ from importlib import import_module
 from typing import Any
 
 from fathom.errors import FathomError, ModelError
-from fathom.index.workers.base import Done, Ended, Lost, Task
-from fathom.index.workers.work import Work
+from fathom.index.workers.base import EndedTask, LostTask, Task, TaskResult
+from fathom.index.workers.work import TaskRunner
 
 INSTALL = "ray is not installed: pip install 'fathom-qa[ray]'"
-NEXT = "see `ray status`; a cluster that wants a token is told it by RAY_AUTH_MODE=token"
+NEXT_STEP = "see `ray status`; a cluster that wants a token is told it by RAY_AUTH_MODE=token"
 
 
 class _Actor:
     """One worker in a process that Ray starts."""
 
     def __init__(self, tools: bytes) -> None:
-        self._work: Work | None = None
+        self._runner: TaskRunner | None = None
         self._fault: FathomError | None = None
         try:
-            self._work = Work(pickle.loads(tools)())  # noqa: S301 - from the process that started the actor
-            self._work.__enter__()
+            self._runner = TaskRunner(pickle.loads(tools)())  # noqa: S301 - from the process that started the actor
+            self._runner.__enter__()
         except FathomError as error:
             self._fault = error
 
-    def do(self, task: Task) -> tuple[bool, Done]:
+    def do(self, task: Task) -> tuple[bool, TaskResult]:
         """Return whether the actor can work at all, and the result of the task."""
-        if self._work is None or self._fault is not None:
+        if self._runner is None or self._fault is not None:
             return False, self._fault or ModelError("the worker has nothing to work with")
-        return True, self._work.do(task)
+        return True, self._runner.run(task)
 
 
 @dataclass(frozen=True, slots=True)
-class _Flight:
+class _RunningTask:
     """A task that an actor is doing.
 
     Attributes:
@@ -49,11 +49,11 @@ class _Flight:
     ticket: int
     actor: int
     seconds: float
-    begun: float
+    started_at: float
 
     @property
     def deadline(self) -> float:
-        return self.begun + self.seconds
+        return self.started_at + self.seconds
 
 
 class RayWorkers:
@@ -83,13 +83,13 @@ class RayWorkers:
                 ray.init(include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
         except (ConnectionError, RuntimeError, ValueError) as error:
             reason = " ".join(str(error).split())[:200]
-            raise ModelError(f"{address or 'ray'}: {reason}; {NEXT}") from error
+            raise ModelError(f"{address or 'ray'}: {reason}; {NEXT_STEP}") from error
         self._tools = tools
         number = number or max(1, int(ray.cluster_resources().get("CPU", 1)))
-        self._actors = [self._made() for _ in range(number)]
-        self._flying: dict[Any, _Flight] = {}
+        self._actors = [self._start_actor() for _ in range(number)]
+        self._running: dict[Any, _RunningTask] = {}
 
-    def _made(self) -> Any:  # noqa: ANN401 - of Ray
+    def _start_actor(self) -> Any:  # noqa: ANN401 - of Ray
         """Start an actor."""
         return self._ray.remote(num_cpus=1, max_restarts=0)(_Actor).remote(self._tools)
 
@@ -100,40 +100,42 @@ class RayWorkers:
 
     def start(self, ticket: int, task: Task) -> None:
         """Give a task to an idle actor."""
-        busy = {flight.actor for flight in self._flying.values()}
+        busy = {flight.actor for flight in self._running.values()}
         idle = next(number for number in range(self.size) if number not in busy)
         reference = self._actors[idle].do.remote(task)
-        self._flying[reference] = _Flight(ticket, idle, task.seconds, time.monotonic())
+        self._running[reference] = _RunningTask(ticket, idle, task.seconds, time.monotonic())
 
-    def ended(self) -> list[Ended]:
+    def wait_for_results(self) -> list[EndedTask]:
         """Wait until tasks have ended, and return their tickets and results."""
-        until = min(flight.deadline for flight in self._flying.values())
+        until = min(flight.deadline for flight in self._running.values())
         timeout = None if until == math.inf else max(0.0, until - time.monotonic())
-        done, waiting = self._ray.wait(list(self._flying), num_returns=1, timeout=timeout)
-        ended_tasks = [self._taken(reference) for reference in done]
+        done, waiting = self._ray.wait(list(self._running), num_returns=1, timeout=timeout)
+        ended_tasks = [self._take_result(reference) for reference in done]
         for reference in waiting:
-            flight = self._flying[reference]
+            flight = self._running[reference]
             if flight.deadline <= time.monotonic():
                 # A timeout of `ray.wait` leaves the actor running, so a hanging one is killed.
                 self._ray.kill(self._actors[flight.actor])
-                ended_tasks.append(self._lost(reference, f"its worker took {flight.seconds:.0f} s"))
+                ended_tasks.append(
+                    self._replace_actor(reference, f"its worker took {flight.seconds:.0f} s")
+                )
         return ended_tasks
 
-    def _taken(self, reference: Any) -> Ended:  # noqa: ANN401 - of Ray
+    def _take_result(self, reference: Any) -> EndedTask:  # noqa: ANN401 - of Ray
         """Return the result of a finished task."""
         try:
             is_able, result = self._ray.get(reference)
         except self._ray.exceptions.RayError as error:
-            return self._lost(reference, f"its worker ended ({type(error).__name__})")
+            return self._replace_actor(reference, f"its worker ended ({type(error).__name__})")
         if not is_able:
             raise result
-        return self._flying.pop(reference).ticket, result
+        return self._running.pop(reference).ticket, result
 
-    def _lost(self, reference: Any, reason: str) -> Ended:  # noqa: ANN401 - of Ray
+    def _replace_actor(self, reference: Any, reason: str) -> EndedTask:  # noqa: ANN401 - of Ray
         """Replace the actor of a lost task."""
-        flight = self._flying.pop(reference)
-        self._actors[flight.actor] = self._made()
-        return flight.ticket, Lost(reason)
+        flight = self._running.pop(reference)
+        self._actors[flight.actor] = self._start_actor()
+        return flight.ticket, LostTask(reason)
 
     def close(self) -> None:
         """Disconnect from Ray, which ends the actors."""

@@ -7,12 +7,14 @@ from contextlib import contextmanager
 from fathom.errors import UsageError
 from fathom.index.workers.base import Workers
 
-_NAMED = re.compile(r"(?P<where>ray(://[^?\s]+)?)?((?(where)\?workers=)(?P<number>[1-9]\d{0,3}))?")
+_NAME_PATTERN = re.compile(
+    r"(?P<where>ray(://[^?\s]+)?)?((?(where)\?workers=)(?P<number>[1-9]\d{0,3}))?"
+)
 
 
 @contextmanager
-def opened_workers(
-    name: str, tools: Callable[[int], bytes], *, offline: bool = False
+def open_workers(
+    name: str, pickle_tools: Callable[[int], bytes], *, offline: bool = False
 ) -> Iterator[Workers | None]:
     """Open the workers that a name stands for, for a `with` block; yield `None` for `1`.
 
@@ -26,29 +28,31 @@ def opened_workers(
     Raises:
         UsageError: If the name stands for no workers, or `offline` forbids them.
     """
-    match = _NAMED.fullmatch(name) if name else None
+    match = _NAME_PATTERN.fullmatch(name) if name else None
     if match is None:
         raise UsageError(f"workers = {name!r}: give a number, ray, or ray://HOST:PORT?workers=N")
     number = int(match["number"] or 0)
     if not match["where"] and number == 1:
         yield None
         return
-    workers = _made(match["where"] or "", number, tools, offline=offline)
+    workers = _start_workers(match["where"] or "", number, pickle_tools, offline=offline)
     try:
         yield workers
     finally:
         workers.close()
 
 
-def _made(where: str, number: int, tools: Callable[[int], bytes], *, offline: bool) -> Workers:
+def _start_workers(
+    where: str, number: int, pickle_tools: Callable[[int], bytes], *, offline: bool
+) -> Workers:
     """Start processes on this machine, or actors of Ray."""
     # Imported late: most commands need no workers, and Ray is an optional package.
     if not where:
-        from fathom.index.workers.local import Processes
+        from fathom.index.workers.local import LocalWorkers
 
-        return Processes(number, tools(number))
+        return LocalWorkers(number, pickle_tools(number))
     if offline:
         raise UsageError("ray talks over sockets, which --offline forbids; give a number")
     from fathom.index.workers.on_ray import RayWorkers
 
-    return RayWorkers("" if where == "ray" else where, number, tools(0))
+    return RayWorkers("" if where == "ray" else where, number, pickle_tools(0))

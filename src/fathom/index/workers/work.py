@@ -11,83 +11,83 @@ from fathom.documents.discover import derive_document_id, digest_content
 from fathom.documents.sandbox.parent import Sandbox, read_file
 from fathom.errors import FathomError
 from fathom.index.workers.base import (
-    Cut,
-    CutDocument,
-    CutRecords,
-    Done,
-    FileRead,
-    Lost,
-    ReadFile,
+    ChunkedText,
+    CutDocumentTask,
+    CutRecordsTask,
+    FileContent,
+    LostTask,
+    ReadFileTask,
     Task,
-    Tools,
+    TaskResult,
+    WorkerTools,
 )
 from fathom.index.workers.cutting import cut_document, end_if_late
 from fathom.models.base import embed_many
-from fathom.text.language import detect
+from fathom.text.language import detect_language
 from fathom.types import Chunk, Document
 
-_OWN = re.compile(r"_*\((?:line|record) [0-9]+\)")
+_LINE_PLACE = re.compile(r"_*\((?:line|record) [0-9]+\)")
 
 
-class Work:
+class TaskRunner:
     """A runner of tasks, one after the other; a context manager for one thread."""
 
-    def __init__(self, tools: Tools) -> None:
+    def __init__(self, tools: WorkerTools) -> None:
         """Create the runner; nothing is started yet."""
         self._tools = tools
-        self._open = ExitStack()
+        self._exit_stack = ExitStack()
         self._has_cut = False
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self._open.close()
+        self._exit_stack.close()
 
     @cached_property
     def _sandbox(self) -> Sandbox:
         """The sandbox, started for the first file: a worker that only cuts needs none."""
-        return self._open.enter_context(Sandbox(self._tools.parse_limits))
+        return self._exit_stack.enter_context(Sandbox(self._tools.parse_limits))
 
-    def do(self, task: Task) -> Done:
+    def run(self, task: Task) -> TaskResult:
         """Return the result of a task; a file always has one, whatever is in it."""
         try:
-            if isinstance(task, ReadFile):
-                return self._read(task)
-            if isinstance(task, CutRecords):
-                return tuple(self._cut(record, task.place) for record in task.records)
-            if isinstance(task, CutDocument):
-                return self._cut_whole(task.document)
+            if isinstance(task, ReadFileTask):
+                return self._read_file(task)
+            if isinstance(task, CutRecordsTask):
+                return tuple(self._cut_record(record, task.place) for record in task.records)
+            if isinstance(task, CutDocumentTask):
+                return self._cut_document(task.document)
         except FathomError as error:
             return error
         try:
             return embed_many(self._tools.embedders[task.space], task.texts)
         except FathomError as error:
-            return Lost(str(error))
+            return LostTask(str(error))
 
-    def _read(self, task: ReadFile) -> FileRead:
+    def _read_file(self, task: ReadFileTask) -> FileContent:
         """Read a file, unless its content is known."""
         file = Path(task.path)
         try:
             digest = digest_content(file)
         except OSError as error:
-            return FileRead(error=error)
-        if digest == task.known:
-            return FileRead(digest=digest)
+            return FileContent(error=error)
+        if digest == task.known_digest:
+            return FileContent(digest=digest)
         try:
-            return self._parsed(file, task.place, digest)
+            return self._parse_file(file, task.place, digest)
         except ParseRefusal as refusal:
-            return FileRead(digest=digest, refused=refusal)
+            return FileContent(digest=digest, refusal=refusal)
 
-    def _cut(self, record: ParsedDocument, place: str) -> Cut | ParseRefusal:
+    def _cut_record(self, record: ParsedDocument, place: str) -> ChunkedText | ParseRefusal:
         """Cut a record of a corpus file."""
-        place = record_place(place, record.record)
-        return self._cut_whole(document_of(record, str(record.record), place))
+        place = build_record_place(place, record.record)
+        return self._cut_document(make_document(record, str(record.record), place))
 
-    def _cut_whole(self, document: Document) -> Cut | ParseRefusal:
+    def _cut_document(self, document: Document) -> ChunkedText | ParseRefusal:
         """Cut a document."""
         try:
-            return Cut(document.language, self._split(document))
+            return ChunkedText(document.language, self._split(document))
         except ParseRefusal as refusal:
             return refusal
 
@@ -100,25 +100,25 @@ class Work:
         with end_if_late(len(document.text)):
             return cut_document(chunker, document)
 
-    def _parsed(self, file: Path, place: str, digest: str) -> FileRead:
+    def _parse_file(self, file: Path, place: str, digest: str) -> FileContent:
         """Parse and cut a file; a corpus file is left to the writing process."""
         for item in read_file(file, self._sandbox):
             if not isinstance(item, ParsedDocument) or item.record is not None:
-                return FileRead(digest=digest)  # a corpus, whose records are too many for memory
-            document = document_of(item, derive_document_id(digest), place)
+                return FileContent(digest=digest)  # a corpus, whose records are too many for memory
+            document = make_document(item, derive_document_id(digest), place)
             chunks = self._split(document)
-            return FileRead(digest=digest, parts=(item,), chunks=chunks)
-        return FileRead(digest=digest)
+            return FileContent(digest=digest, contents=(item,), chunks=chunks)
+        return FileContent(digest=digest)
 
 
-def record_place(file: str, record: str | None) -> str:
+def build_record_place(file: str, record: str | None) -> str:
     """Return the place of a record of a corpus file, by its id."""
     # An id such as `(line 3)` would name the same place as `build_line_place`.
-    mark = "_" if _OWN.fullmatch(str(record)) else ""
+    mark = "_" if _LINE_PLACE.fullmatch(str(record)) else ""
     return f"{file}#{mark}{record}"
 
 
-def line_place(file: str, number: int, of: Literal["line", "record"] = "line") -> str:
+def build_line_place(file: str, number: int, of: Literal["line", "record"] = "line") -> str:
     """Return the place of a line without a record, so that no record has the same place.
 
     Args:
@@ -129,7 +129,7 @@ def line_place(file: str, number: int, of: Literal["line", "record"] = "line") -
     return f"{file}#({of} {number})"
 
 
-def document_of(
+def make_document(
     parsed: ParsedDocument, document_id: str, place: str, language: str = ""
 ) -> Document:
     """Return a parsed document with its id, its place and its language.
@@ -145,7 +145,7 @@ def document_of(
         text=parsed.text,
         path=place,
         title=parsed.title or Path(place).stem if parsed.record is None else parsed.title,
-        language=language or detect(parsed.text),
+        language=language or detect_language(parsed.text),
         metadata=parsed.metadata,
         blocks=parsed.blocks,
         lines=parsed.lines,

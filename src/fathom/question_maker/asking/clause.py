@@ -13,7 +13,7 @@ from fathom.question_maker.asking.verbs import (
     map_third_persons,
     split_words,
 )
-from fathom.text.answer_type import spans_of
+from fathom.text.answer_type import find_spans
 from fathom.types import Span
 
 BE = split_words("is are was were")
@@ -170,7 +170,7 @@ def parse_clause(sentence: str, common: Collection[str]) -> Clause | None:
 def _find_leading_time(sentence: str) -> Span | None:
     """Return the time at the beginning of a sentence: "In 1891, ..."."""
     comma, first = sentence.find(", "), sentence.find(" ") + 1
-    times = spans_of("time", sentence, "") or []
+    times = find_spans("time", sentence, "") or []
     return next((span for span in times if span.start == first and span.end == comma), None)
 
 
@@ -257,7 +257,10 @@ def _parse_have(word: str, lead: str, rest: list[str], adverbs: int) -> _Verb | 
 
 def _find_core(sentence: str, tail: Span) -> Span:
     """Return the tail up to the end of the main clause, past the commas of dates and places."""
-    protected = [*(spans_of("time", sentence, "") or ()), *(spans_of("place", sentence, "") or ())]
+    protected = [
+        *(find_spans("time", sentence, "") or ()),
+        *(find_spans("place", sentence, "") or ()),
+    ]
     ends = [match.start() for match in _ENDS.finditer(sentence, tail.start - 1, tail.end)]
     joints = _JOINT.finditer(sentence, tail.start, tail.end)
     # "and" before a verb begins another clause, elsewhere it joins two nouns.

@@ -6,8 +6,8 @@ from collections.abc import Callable, Collection, Iterator
 from fathom.question_maker.asking.base import PosedQuestion, is_plain, tidy_question
 from fathom.question_maker.asking.clause import BE, HAVE, Clause, parse_clause
 from fathom.question_maker.asking.verbs import map_participles, split_words
-from fathom.text.answer_type import spans_of
-from fathom.text.entities import names
+from fathom.text.answer_type import find_spans
+from fathom.text.entities import find_names
 from fathom.types import Span
 
 _DENIES = re.compile(r"\b(?:not|never|no|nor|neither|hardly|none|cannot)\b|n't", re.IGNORECASE)
@@ -135,7 +135,7 @@ def _ask_when(clause: Clause) -> Iterator[PosedQuestion]:
                 clause.ask("When", clause.rest), clause.when, "when", subject=clause.about
             )
         return
-    times = [span for span in spans_of("time", sentence, "") or () if tail.start <= span.start]
+    times = [span for span in find_spans("time", sentence, "") or () if tail.start <= span.start]
     inside = [span for span in times if span.end <= tail.end]
     before = _TIME_BEFORE.search(sentence[tail.start : inside[0].start]) if inside else None
     # Two times or a range: one of them alone would be half an answer.
@@ -155,8 +155,8 @@ def _ask_where(clause: Clause) -> Iterator[PosedQuestion]:
     sentence, tail = clause.sentence, clause.tail
     if clause.main not in (_PLACE_VERBS if clause.passive else _STAY_VERBS):
         return
-    times = spans_of("time", sentence, "") or ()
-    for span in spans_of("place", sentence, clause.subject.cut(sentence)) or ():
+    times = find_spans("time", sentence, "") or ()
+    for span in find_spans("place", sentence, clause.subject.cut(sentence)) or ():
         before = _PLACE_BEFORE.search(sentence[tail.start : max(tail.start, span.start)])
         is_time = any(time.start < span.end and span.start < time.end for time in times)
         # Names of times look like places behind "in" or "on": "in March".
@@ -172,8 +172,8 @@ def _ask_agent(clause: Clause) -> Iterator[PosedQuestion]:
         return
     at = clause.tail.start + match.start("who")
     # The name may follow "the ", which has four characters.
-    who = next((span for span in names(clause.sentence) if span.start in {at, at + 4}), None)
-    if who is None or spans_of("time", who.cut(clause.sentence), ""):
+    who = next((span for span in find_names(clause.sentence) if span.start in {at, at + 4}), None)
+    if who is None or find_spans("time", who.cut(clause.sentence), ""):
         return
     if not _AGENT_ENDS.match(clause.sentence[who.end :]):
         return
@@ -226,7 +226,7 @@ def _ask_duration(clause: Clause) -> Iterator[PosedQuestion]:
 
 
 def _pose_number(clause: Clause, text: str, match: re.Match[str], rule: str) -> PosedQuestion:
-    span = Span(*match.span("num")).shifted(clause.tail.start)
+    span = Span(*match.span("num")).shift(clause.tail.start)
     return PosedQuestion(text, span, rule, numeric=True, subject=clause.about)
 
 
@@ -236,7 +236,7 @@ def _ask_who(clause: Clause) -> Iterator[PosedQuestion]:
     people = len(words) in {2, 3} and all(
         word[0].isupper() and word[1:].islower() for word in words
     )
-    name_spans = names(clause.sentence)
+    name_spans = find_names(clause.sentence)
     if clause.subject not in name_spans or not people or clause.passive:
         return
     has_name = any(clause.tail.start <= span.start < clause.tail.end for span in name_spans)
@@ -250,9 +250,9 @@ def _ask_identity(clause: Clause) -> Iterator[PosedQuestion]:
     if clause.verb or clause.aux not in BE:
         return
     rest, subject = clause.rest.strip(), clause.subject.cut(clause.sentence)
-    is_named = clause.subject in names(clause.sentence)
+    is_named = clause.subject in find_names(clause.sentence)
     reversed_match = _UNIQUE_ROLE.match(rest) if is_named else None
-    if reversed_match and names(f"x {reversed_match['whose']}"):
+    if reversed_match and find_names(f"x {reversed_match['whose']}"):
         # "Oslo is the capital of Norway" asks for the name: "What is the capital of Norway?"
         word = "Who" if reversed_match["noun"].lower() in _ROLES else "What"
         yield PosedQuestion(
@@ -260,7 +260,7 @@ def _ask_identity(clause: Clause) -> Iterator[PosedQuestion]:
         )
     elif _ROLE_OF.match(subject) and len(rest.split()) <= 8:
         if re.match(r"\d", rest) or (
-            (is_named or names(f"x {rest}")) and re.match("the |an? |[A-Z]", rest)
+            (is_named or find_names(f"x {rest}")) and re.match("the |an? |[A-Z]", rest)
         ):
             role = any(word in _ROLES for word in subject.lower().split()[1:3])
             yield _pose_definition(clause, "Who" if role else "What")
@@ -313,7 +313,7 @@ def _ask_reason(clause: Clause) -> Iterator[PosedQuestion]:
 def _ask_share(clause: Clause) -> Iterator[PosedQuestion]:
     match = _SHARE.match(clause.subject.cut(clause.sentence))
     if match:
-        span = Span(*match.span("num")).shifted(clause.subject.start)
+        span = Span(*match.span("num")).shift(clause.subject.start)
         predicate = clause.sentence[clause.finite.start : clause.tail.end]
         text = tidy_question(f"What percentage of {match['what']} {predicate}")
         yield PosedQuestion(text, span, "what share", numeric=True)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 from fathom.question_maker.asking.base import PosedQuestion, is_plain, tidy_question
 from fathom.question_maker.asking.verbs import split_words
-from fathom.text.answer_type import spans_of
-from fathom.text.entities import names
+from fathom.text.answer_type import find_spans
+from fathom.text.entities import find_names
 from fathom.types import Span
 
 _IS = r"(?:adalah|merupakan|ialah)"
@@ -166,7 +166,10 @@ def _parse_clause(sentence: str, common: Collection[str]) -> _Clause | None:
 
 
 def _find_core(sentence: str, tail: Span) -> Span:
-    protected = [*(spans_of("time", sentence, "") or ()), *(spans_of("place", sentence, "") or ())]
+    protected = [
+        *(find_spans("time", sentence, "") or ()),
+        *(find_spans("place", sentence, "") or ()),
+    ]
     for match in _ENDS.finditer(sentence, tail.start, tail.end):
         # A comma within a date or a place does not end the clause.
         if not any(span.start < match.start() < span.end for span in protected):
@@ -180,7 +183,7 @@ def _ask_when(clause: _Clause) -> Iterator[PosedQuestion]:
     tail = clause.tail
     inside = [
         span
-        for span in spans_of("time", clause.sentence, "") or ()
+        for span in find_spans("time", clause.sentence, "") or ()
         if tail.start <= span.start and span.end <= tail.end
     ]
     text = clause.sentence[tail.start : inside[0].start] if len(inside) == 1 else ""
@@ -202,9 +205,13 @@ def _ask_where(clause: _Clause) -> Iterator[PosedQuestion]:
     if not _PLACE_VERBS.search(clause.verb):
         return
     tail = clause.tail
-    for span in spans_of("place", clause.sentence, clause.subject) or ():
+    for span in find_spans("place", clause.sentence, clause.subject) or ():
         before = _PLACE_BEFORE.search(clause.sentence[tail.start : max(span.start, tail.start)])
-        if before and span.end <= tail.end and not spans_of("time", span.cut(clause.sentence), ""):
+        if (
+            before
+            and span.end <= tail.end
+            and not find_spans("time", span.cut(clause.sentence), "")
+        ):
             rest = clause.omit(tail.start + before.start(), span.end)
             yield PosedQuestion(
                 tidy_question(f"Di mana {clause.subject} {rest}"),
@@ -237,7 +244,7 @@ def _ask_count(clause: _Clause) -> Iterator[PosedQuestion]:
     match = _COUNT.search(clause.rest)
     if not match or re.search(_IS, clause.verb) or _COUNT.search(clause.rest, match.end()):
         return
-    if spans_of("time", match["num"], "") or re.match(
+    if find_spans("time", match["num"], "") or re.match(
         r"\s*(?:-|sampai|hingga)\s*\d", clause.rest[match.end() :]
     ):
         return
@@ -248,7 +255,7 @@ def _ask_count(clause: _Clause) -> Iterator[PosedQuestion]:
 
 
 def _pose_number(clause: _Clause, text: str, match: re.Match[str], rule: str) -> PosedQuestion:
-    span = Span(*match.span("num")).shifted(clause.tail.start)
+    span = Span(*match.span("num")).shift(clause.tail.start)
     return PosedQuestion(tidy_question(text), span, rule, numeric=True, subject=clause.subject)
 
 
@@ -257,7 +264,7 @@ def _ask_agent(clause: _Clause) -> Iterator[PosedQuestion]:
     if not match:
         return
     at = clause.tail.start + match.start("who")
-    who = next((span for span in names(clause.sentence) if span.start == at), None)
+    who = next((span for span in find_names(clause.sentence) if span.start == at), None)
     if who and re.match(
         r"\s*(?:$|[.;]|(?:pada|di|dari|dengan|untuk|dalam|sejak|ke)\s)", clause.sentence[who.end :]
     ):
@@ -277,7 +284,7 @@ def _ask_identity(clause: _Clause) -> Iterator[PosedQuestion]:
     start = clause.tail.start
     name_spans = [
         span
-        for span in names(clause.sentence)
+        for span in find_names(clause.sentence)
         if span.start == 0 and span.end == len(clause.subject)
     ]
     reversed_match = _UNIQUE_ROLE.match(rest)
@@ -315,7 +322,7 @@ def _ask_items(clause: _Clause) -> Iterator[PosedQuestion]:
     match = _ITEM_LIST.match(clause.sentence[clause.tail.start : len(clause.sentence) - 1])
     if match:
         items = tuple(filter(None, map(str.strip, _ITEMS.split(match["items"]))))
-        span = Span(*match.span("items")).shifted(clause.tail.start)
+        span = Span(*match.span("items")).shift(clause.tail.start)
         text = tidy_question(f"{clause.subject} terdiri atas apa saja")
         yield PosedQuestion(text, span, "list", several=True, subject=clause.subject, items=items)
 
@@ -323,7 +330,7 @@ def _ask_items(clause: _Clause) -> Iterator[PosedQuestion]:
 def _ask_reason(clause: _Clause) -> Iterator[PosedQuestion]:
     match = _BECAUSE.match(clause.sentence[clause.tail.end :])
     if match:
-        span = Span(*match.span("why")).shifted(clause.tail.end)
+        span = Span(*match.span("why")).shift(clause.tail.end)
         text = tidy_question(f"Mengapa {clause.subject} {clause.verb} {clause.rest}")
         yield PosedQuestion(text, span, "why", subject=clause.subject)
 

@@ -12,7 +12,7 @@ from fathom import __version__
 from fathom.errors import UsageError
 from fathom.serving.cli import documents, questions, traces, training
 from fathom.serving.cli.calibration import calibrate, feedback
-from fathom.serving.cli.ending import prepare_streams, told
+from fathom.serving.cli.ending import prepare_streams, report_error
 from fathom.serving.cli.evaluate import evaluate
 from fathom.serving.cli.mcp import mcp
 from fathom.serving.cli.options import (
@@ -32,10 +32,10 @@ from fathom.serving.cli.options import (
     StrategyOption,
     TokensOption,
     build_engine,
-    note_lacking,
-    note_unmet,
+    collect_run_flags,
+    note_lacking_vectors,
+    note_unmet_filters,
     note_writer,
-    run_flags,
 )
 from fathom.serving.cli.serve import keys, serve
 from fathom.serving.cli.skill import skill
@@ -66,11 +66,11 @@ def main() -> NoReturn:
         code = app(prog_name="fathom", standalone_mode=False)
         sys.stdout.flush()
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - nothing above reports errors
-        sys.exit(told(error, as_json="--json" in sys.argv[1:]))
+        sys.exit(report_error(error, as_json="--json" in sys.argv[1:]))
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _version(value: bool) -> None:
+def _show_version(value: bool) -> None:
     if value:
         typer.echo(__version__)
         raise typer.Exit
@@ -79,7 +79,8 @@ def _version(value: bool) -> None:
 @app.callback()
 def _root(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version.")
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Show the version."),
     ] = False,
 ) -> None:
     """Define the options of the whole command line."""
@@ -134,8 +135,8 @@ def ingest(
     from dataclasses import asdict
 
     from fathom.serving.cli.files import check_writable
-    from fathom.serving.cli.output import ingest_text, show, show_json
-    from fathom.serving.cli.progress import Told, ingest_progress
+    from fathom.serving.cli.output import format_ingest_report, show, show_json
+    from fathom.serving.cli.progress import InterruptibleProgress, show_ingest_progress
     from fathom.serving.cli.watch import watch
 
     if report is not None:
@@ -152,8 +153,8 @@ def ingest(
         # With --watch only the first round rebuilds; later rounds update the new index.
         anew = rebuild and not failure_counts
         with (
-            ingest_progress(verbose=verbose) as on_progress,
-            Told(on_progress, anew=anew) as progress,
+            show_ingest_progress(verbose=verbose) as on_progress,
+            InterruptibleProgress(on_progress, anew=anew) as progress,
         ):
             outcome = engine.ingest(
                 paths or (), prune=prune, rebuild=anew, lose=yes, on_progress=progress
@@ -165,12 +166,14 @@ def ingest(
         if as_json:
             show_json(outcome)
         else:
-            show(ingest_text(outcome))
+            show(format_ingest_report(outcome))
         sys.stdout.flush()
 
     with build_engine(index, assignments, offline=offline, flags=flags) as engine:
         if follow:
-            watch(lambda: engine.documents.fingerprint(paths or ()), lambda: ingest_once(engine))
+            watch(
+                lambda: engine.documents.take_fingerprint(paths or ()), lambda: ingest_once(engine)
+            )
         else:
             ingest_once(engine)
     # With --watch the last round counts: a file that failed before may have been mended since.
@@ -203,27 +206,29 @@ def ask(
 
     from fathom.question.conversation import load_dialogue
     from fathom.serving.cli.output import (
-        answer_text,
-        citation_links,
-        seconds_running,
+        format_answer,
+        link_citations,
+        measure_running_seconds,
         show,
         show_json,
     )
-    from fathom.serving.cli.progress import steps_shown
+    from fathom.serving.cli.progress import make_step_listener
 
-    text = _text(question)
+    text = _read_text(question)
     turns = load_dialogue(history) if history else ()
-    flags = run_flags(llm, effort, max_tokens, max_calls, max_cost, deadline)
+    flags = collect_run_flags(llm, effort, max_tokens, max_calls, max_cost, deadline)
     flags |= {"ask.strategy": strategy, "ask.max_error": max_error}
     with build_engine(index, assignments, offline=offline, flags=flags) as engine:
         note_writer(engine)
-        answer = engine.ask(text, filters=filters or (), history=turns, listener=steps_shown())
+        answer = engine.ask(
+            text, filters=filters or (), history=turns, listener=make_step_listener()
+        )
         # Print before the engine closes: closing may have to wait for a search that was cut off.
         if as_json:
             steps = {"steps": engine.traces.steps(answer)} if explain else {}
             show_json({**asdict(answer), **steps})
         else:
-            show(answer_text(answer, seconds=seconds_running()), citation_links(answer))
+            show(format_answer(answer, seconds=measure_running_seconds()), link_citations(answer))
         if explain and not as_json:
             show(f"\n{engine.traces.explain(answer)}")
     # Scripts can then ask again with a higher effort, which no other abstention calls for.
@@ -244,24 +249,24 @@ def search(
     offline: OfflineOption = False,
 ) -> None:
     """Show the best hits for a query."""
-    from fathom.serving.cli.output import hits_text, place_links, show, show_json
-    from fathom.serving.shapes import hits_json
+    from fathom.serving.cli.output import format_hits, link_places, show, show_json
+    from fathom.serving.shapes import serialize_hits
 
-    text = _text(query)
+    text = _read_text(query)
     with build_engine(index, assignments, offline=offline) as engine:
         note_writer(engine)
         hits = engine.search(text, k=k, retriever=retriever, filters=filters or ())
-        note_lacking(engine)
+        note_lacking_vectors(engine)
         if not hits:
-            note_unmet(engine, filters or ())
+            note_unmet_filters(engine, filters or ())
         places = engine.documents.locate(hits)
     if as_json:
-        show_json(hits_json(text, hits, places))
+        show_json(serialize_hits(text, hits, places))
     else:
-        show(hits_text(hits, places), place_links(places, hits))
+        show(format_hits(hits, places), link_places(places, hits))
 
 
-def _text(argument: str) -> str:
+def _read_text(argument: str) -> str:
     if argument != "-":
         return argument
     try:

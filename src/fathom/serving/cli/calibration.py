@@ -102,10 +102,10 @@ def feedback(
     if as_json:
         show_json(entry)
     else:
-        show(told(entry))
+        show(format_feedback(entry))
 
 
-def told(entry: "Feedback") -> str:
+def format_feedback(entry: "Feedback") -> str:
     """Return what was stored, and its effect, in one line."""
     summary = f"kept: {entry.said}" + (f", {entry.answer}" if entry.answer else "")
     # A right answer is given again only while the quotes that prove it still stand.
@@ -118,7 +118,7 @@ def told(entry: "Feedback") -> str:
     return f"{summary}; no document cited holds it word for word, so it is not given again"
 
 
-def calibration_text(calibration: "Calibration") -> str:
+def format_calibration(calibration: "Calibration") -> str:
     """Return a calibration in one line."""
     counts = ", ".join(f"{name} {value}" for name, value in calibration.made_of.items())
     rates = [

@@ -12,7 +12,7 @@ from fathom.assembly import WARM
 from fathom.documents.ocr.extra import describe_extra as recognition
 from fathom.engine import Engine
 from fathom.errors import FathomError, IndexMissing, ModelError, UsageError
-from fathom.extensions import Extension, find, registered
+from fathom.extensions import Extension, find_extension, iterate_extensions
 from fathom.llm.local import describe_installation
 
 
@@ -41,25 +41,25 @@ def diagnose(engine: Engine, *, fix: bool) -> list[Check]:
         fix: Whether damaged data that can be derived is rebuilt too.
     """
     return [
-        _python(),
-        _made("embedder", lambda: _embedder(engine)),
-        *_query_encoder(engine),
-        *(_further(engine, name) for name in engine.settings.retrieval.embedders),
-        _made("cross-reader", lambda: _cross_reader(engine)),
-        _made("language model", lambda: _language_models(engine)),
+        _check_python(),
+        _try_check("embedder", lambda: _describe_embedder(engine)),
+        *_check_query_encoder(engine),
+        *(_check_further_embedder(engine, name) for name in engine.settings.retrieval.embedders),
+        _try_check("cross-reader", lambda: _describe_cross_reader(engine)),
+        _try_check("language model", lambda: _describe_language_models(engine)),
         Check("local language model", True, describe_installation()),
-        Check("ray", True, _ray()),
+        Check("ray", True, _describe_ray()),
         Check("text recognition", True, recognition()),
-        _made("strategy", lambda: _strategy(engine)),
-        *_index(engine, fix=fix),
-        *_traces(engine),
-        *_calibrations(engine),
-        *_extensions(),
-        *_environment(),
+        _try_check("strategy", lambda: _describe_strategy(engine)),
+        *_check_index(engine, fix=fix),
+        *_check_traces(engine),
+        *_check_calibrations(engine),
+        *_check_extensions(),
+        *_check_environment(),
     ]
 
 
-def _made(name: str, make: Callable[[], str]) -> Check:
+def _try_check(name: str, make: Callable[[], str]) -> Check:
     """Return a check that shows the text of `make`, or fails with its error."""
     try:
         return Check(name, True, make())
@@ -67,14 +67,14 @@ def _made(name: str, make: Callable[[], str]) -> Check:
         return Check(name, False, str(error))
 
 
-def _python() -> Check:
+def _check_python() -> Check:
     python_version = platform.python_version()
     return Check(
         "python", sys.version_info >= (3, 11), f"{python_version} on {platform.platform()}"
     )
 
 
-def _embedder(engine: Engine) -> str:
+def _describe_embedder(engine: Engine) -> str:
     vector = engine.embedder.embed(["fathom"])[0]
     if len(vector) != engine.embedder.dimension:
         raise ModelError(
@@ -83,7 +83,7 @@ def _embedder(engine: Engine) -> str:
     return " ".join(f"{key}={value}" for key, value in engine.embedder.identity.items())
 
 
-def _query_encoder(engine: Engine) -> list[Check]:
+def _check_query_encoder(engine: Engine) -> list[Check]:
     """Return the check of the query encoder; none where the embedder embeds questions."""
 
     def embed_sample() -> str:
@@ -92,43 +92,43 @@ def _query_encoder(engine: Engine) -> list[Check]:
         return " ".join(f"{key}={value}" for key, value in encoder.identity.items())
 
     same = engine.settings.models.query_encoder == "same"
-    return [] if same else [_made("query encoder", embed_sample)]
+    return [] if same else [_try_check("query encoder", embed_sample)]
 
 
-def _ray() -> str:
+def _describe_ray() -> str:
     try:
         return f"{version('ray')}; `fathom ingest --workers ray` reads and embeds with it"
     except PackageNotFoundError:
         return "not installed; pip install 'fathom-qa[ray]' for ingesting on a cluster"
 
 
-def _further(engine: Engine, name: str) -> Check:
+def _check_further_embedder(engine: Engine, name: str) -> Check:
     def embed_sample() -> str:
         side = engine.assembly.side(name)
         return f"{len(side.embedder.embed(['fathom'])[0])} numbers a vector"
 
-    return _made(f"embedder {name}", embed_sample)
+    return _try_check(f"embedder {name}", embed_sample)
 
 
-def _cross_reader(engine: Engine) -> str:
+def _describe_cross_reader(engine: Engine) -> str:
     engine.assembly.cross_reader.open_session("fathom").read([WARM])
     return engine.settings.models.cross_reader
 
 
-def _language_models(engine: Engine) -> str:
+def _describe_language_models(engine: Engine) -> str:
     engine.assembly.prepare()
     engine.models.language_models.load()
     return engine.settings.llm.model or "none; every question is answered locally"
 
 
-def _strategy(engine: Engine) -> str:
+def _describe_strategy(engine: Engine) -> str:
     from fathom.engine.calibration import check_strategy
 
     check_strategy(engine.settings.ask.strategy)
     return f"{engine.settings.ask.strategy}, domain {engine.assembly.domain.name}"
 
 
-def _index(engine: Engine, *, fix: bool) -> list[Check]:
+def _check_index(engine: Engine, *, fix: bool) -> list[Check]:
     try:
         faults = engine.verify(fix=fix)
         if not faults:
@@ -145,11 +145,11 @@ def _index(engine: Engine, *, fix: bool) -> list[Check]:
     return [Check("index", False, detail) for detail in faults]
 
 
-def _traces(engine: Engine) -> list[Check]:
+def _check_traces(engine: Engine) -> list[Check]:
     try:
         if not engine.traces.exist():
             return []
-        faults = engine.index.trace_findings()
+        faults = engine.index.verify_traces()
     except FathomError as error:
         return [Check("traces", False, str(error))]
     if not faults:
@@ -157,13 +157,13 @@ def _traces(engine: Engine) -> list[Check]:
     return [Check("traces", False, detail) for detail in faults]
 
 
-def _calibrations(engine: Engine) -> list[Check]:
+def _check_calibrations(engine: Engine) -> list[Check]:
     """Return a check of each calibration of the index: whether it holds for these settings."""
 
     def check_calibration(name: str) -> str:
-        if stale := engine.calibration.current(name).stale:
+        if stale := engine.calibration.get_current(name).stale:
             raise UsageError(stale)
-        if moved := engine.calibration.drift(name):
+        if moved := engine.calibration.find_drift(name):
             raise UsageError(
                 f"the questions to {name} differ from those it was calibrated on "
                 f"({', '.join(moved)}); run `fathom calibrate` with such questions"
@@ -171,30 +171,33 @@ def _calibrations(engine: Engine) -> list[Check]:
         return f"{name}: made for these settings"
 
     try:
-        calibrations = engine.reader(checked=False).calibrations()
+        calibrations = engine.reader(checked=False).get_calibrations()
     except FathomError:
         return []  # the check of the index reports that
-    return [_made("calibration", partial(check_calibration, name)) for name in calibrations]
+    return [_try_check("calibration", partial(check_calibration, name)) for name in calibrations]
 
 
-def _extensions() -> list[Check]:
+def _check_extensions() -> list[Check]:
     """Return a check of each installed extension."""
-    return [_made("extension", partial(_extension, extension)) for extension in registered()]
+    return [
+        _try_check("extension", partial(_describe_extension, extension))
+        for extension in iterate_extensions()
+    ]
 
 
-def _extension(extension: Extension) -> str:
+def _describe_extension(extension: Extension) -> str:
     if extension.is_refused:
         raise UsageError(
             f"{extension} is not used: Fathom itself uses the name; rename the extension"
         )
-    find(extension.kind, extension.name)
+    find_extension(extension.kind, extension.name)
     # A parser of files is imported in the sandbox only, as it handles content of strangers.
     if extension.kind != "format":
         extension.load()
     return str(extension)
 
 
-def _environment() -> list[Check]:
+def _check_environment() -> list[Check]:
     # LangGraph sends every run, with its texts, to LangSmith where one of these is set.
     leaks = [name for name in ("LANGSMITH_TRACING", "LANGCHAIN_TRACING_V2") if name in os.environ]
     return [

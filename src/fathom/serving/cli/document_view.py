@@ -6,18 +6,18 @@ from dataclasses import asdict
 from typing import Any
 
 from fathom.errors import UsageError
-from fathom.serving.cli.output import file_link, near
-from fathom.serving.cli.terminal import linked, plain
-from fathom.serving.wording import page_word
+from fathom.serving.cli.output import make_file_link, shorten_path
+from fathom.serving.cli.terminal import add_links, replace_controls
+from fathom.serving.wording import choose_page_word
 from fathom.types import Document, Span
 
-AROUND = 10
+CONTEXT_LINES = 10
 """The number of lines shown before and after the place."""
 _PLACE = re.compile(r"(?P<start>\d{1,15})(?:-(?P<end>\d{1,15}))?", re.ASCII)
-_MARKED = "\x1b[30;43m", "\x1b[0m"  # black on yellow, like a text marker
+_MARKER_CODES = "\x1b[30;43m", "\x1b[0m"  # black on yellow, like a text marker
 
 
-def place_of(document: Document, at: str) -> Span:
+def parse_place(document: Document, at: str) -> Span:
     """Parse a line (`12`), or the characters that a citation names (`530-561`).
 
     Raises:
@@ -30,16 +30,16 @@ def place_of(document: Document, at: str) -> Span:
     if match["end"] is None:
         last = document.line_at(len(document.text))
         if not 1 <= first <= last:
-            raise UsageError(f"--at {at}: {near(document.path)} has lines 1 to {last}")
+            raise UsageError(f"--at {at}: {shorten_path(document.path)} has lines 1 to {last}")
         return document.line_span(first)
     # `--json` gives the end as one past the last character, so it must exceed the start.
     if not first < int(match["end"]) <= len(document.text):
         length = len(document.text)
-        raise UsageError(f"--at {at}: {near(document.path)} has characters 0-{length}")
+        raise UsageError(f"--at {at}: {shorten_path(document.path)} has characters 0-{length}")
     return Span(first, int(match["end"]))
 
 
-def opened_json(document: Document, span: Span) -> dict[str, Any]:
+def serialize_place(document: Document, span: Span) -> dict[str, Any]:
     """Return the place in the shape of `docs show --at --json`."""
     return {
         **asdict(document.place_at(span.start)),
@@ -49,7 +49,7 @@ def opened_json(document: Document, span: Span) -> dict[str, Any]:
     }
 
 
-def opened_text(document: Document, span: Span, *, styled: bool) -> str:
+def format_place_view(document: Document, span: Span, *, styled: bool) -> str:
     """Return the lines around a place with their numbers, and `>` before those of the place.
 
     Args:
@@ -59,45 +59,47 @@ def opened_text(document: Document, span: Span, *, styled: bool) -> str:
             clicked.
     """
     place = document.place_at(span.start)
-    page = f", {page_word(place.path)} {place.page}" if place.page else ""
+    page = f", {choose_page_word(place.path)} {place.page}" if place.page else ""
     section = f", {place.section}" if place.section else ""
-    head = plain(f"{near(place.path)}{page}{section}")
+    head = replace_controls(f"{shorten_path(place.path)}{page}{section}")
     if styled:
-        head = linked(head, {near(place.path): file_link(place.path, document.id)})
-    lines = [plain(place.title), head, ""]
+        head = add_links(head, {shorten_path(place.path): make_file_link(place.path, document.id)})
+    lines = [replace_controls(place.title), head, ""]
     width = len(str(document.line_at(len(document.text))))
-    for line in _around(document.text, span):
+    for line in _iterate_lines_around(document.text, span):
         # An end at the beginning of a line does not mark that line; an empty place marks its own.
         inside = line.start <= max(span.end - 1, span.start) and span.start <= line.end
         # A blank line of the text need not be a line of the file, so it gets no number.
         number = document.line_at(line.start) if line.start < line.end else ""
         margin = f"{'>' if inside else ' '} {number:>{width}}  "
-        lines.append(f"{margin}{_shown(document.text, line, span, styled=styled and inside)}")
+        lines.append(f"{margin}{_format_line(document.text, line, span, styled=styled and inside)}")
     return "\n".join(line.rstrip() for line in lines)
 
 
-def _around(text: str, span: Span) -> Iterator[Span]:
+def _iterate_lines_around(text: str, span: Span) -> Iterator[Span]:
     """Yield the lines of the place, and as many as are shown on either side."""
     start = text.rfind("\n", 0, span.start) + 1
-    end = _line_end(text, max(span.end - 1, span.start))
-    for _ in range(AROUND):
+    end = _find_line_end(text, max(span.end - 1, span.start))
+    for _ in range(CONTEXT_LINES):
         start = text.rfind("\n", 0, max(start - 1, 0)) + 1
-        end = _line_end(text, end + 1)
+        end = _find_line_end(text, end + 1)
     offset = start
     for line in text[start:end].split("\n"):
         yield Span(offset, offset + len(line))
         offset += len(line) + 1
 
 
-def _line_end(text: str, offset: int) -> int:
+def _find_line_end(text: str, offset: int) -> int:
     end = text.find("\n", offset)
     return len(text) if end < 0 else end
 
 
-def _shown(text: str, line: Span, marked: Span, *, styled: bool) -> str:
+def _format_line(text: str, line: Span, marked: Span, *, styled: bool) -> str:
     if not styled:
-        return plain(line.cut(text))
+        return replace_controls(line.cut(text))
     first, last = max(line.start, marked.start), min(line.end, marked.end)
-    start, end = _MARKED
+    start, end = _MARKER_CODES
     before, inner, after = text[line.start : first], text[first:last], text[last : line.end]
-    return f"{plain(before)}{start}{plain(inner)}{end}{plain(after)}"
+    return (
+        f"{replace_controls(before)}{start}{replace_controls(inner)}{end}{replace_controls(after)}"
+    )

@@ -13,7 +13,7 @@ from fathom.serving.cli.options import (
     JsonOption,
     SetOption,
     build_engine,
-    index_flags,
+    collect_index_flags,
 )
 
 docs = typer.Typer(help="List, show and remove documents.", no_args_is_help=True)
@@ -22,24 +22,24 @@ config = typer.Typer(help="Settings and where they come from.", no_args_is_help=
 
 
 @docs.command("list")
-def docs_list(
+def list_documents(
     index: IndexOption = None, as_json: JsonOption = False, assignments: SetOption = None
 ) -> None:
     """List all documents with id, language, chunks, path and title."""
     from dataclasses import asdict
 
-    from fathom.serving.cli.output import documents_text, show, show_json
+    from fathom.serving.cli.output import format_documents, show, show_json
 
     with build_engine(index, assignments) as engine:
         documents = list(engine.documents.list())
     if as_json:
         show_json({"documents": [asdict(document) for document in documents]})
     else:
-        show(documents_text(documents))
+        show(format_documents(documents))
 
 
 @docs.command("show")
-def docs_show(
+def show_document(
     document: Annotated[str, typer.Argument(help="Id or path.")],
     at: Annotated[
         str | None,
@@ -50,28 +50,30 @@ def docs_show(
     assignments: SetOption = None,
 ) -> None:
     """Show the text of a document as it was read, or the lines around one place in it."""
-    from fathom.serving.cli.document_view import opened_json, opened_text, place_of
+    from fathom.serving.cli.document_view import format_place_view, parse_place, serialize_place
     from fathom.serving.cli.output import show, show_json
     from fathom.serving.cli.terminal import is_terminal
-    from fathom.serving.shapes import document_json
+    from fathom.serving.shapes import serialize_document
 
     with build_engine(index, assignments) as engine:
         stored_document = engine.documents.get(document)
-    span = place_of(stored_document, at) if at is not None else None
+    span = parse_place(stored_document, at) if at is not None else None
     if as_json:
-        whole = document_json(stored_document)
-        show_json(whole if span is None else {**whole, "at": opened_json(stored_document, span)})
+        whole = serialize_document(stored_document)
+        show_json(
+            whole if span is None else {**whole, "at": serialize_place(stored_document, span)}
+        )
     elif span is None:
         show(stored_document.text)
     else:
         # The view marks the place itself, so it is written directly: `show` would take out the
         # colours.
         styled = is_terminal() and not os.environ.get("NO_COLOR")
-        sys.stdout.write(opened_text(stored_document, span, styled=styled) + "\n")
+        sys.stdout.write(format_place_view(stored_document, span, styled=styled) + "\n")
 
 
 @docs.command("rm")
-def docs_rm(
+def remove_documents(
     documents: Annotated[
         list[str], typer.Argument(help="Ids, paths, folders or patterns, as '*.md'.")
     ],
@@ -91,25 +93,25 @@ def docs_rm(
 
 
 @vectors.command("list")
-def vectors_list(
+def list_vectors(
     index: IndexOption = None, as_json: JsonOption = False, assignments: SetOption = None
 ) -> None:
     """List the further embedders that have vectors, and how many chunks have them."""
     from dataclasses import asdict
 
-    from fathom.serving.cli.output import show, show_json, space_text
+    from fathom.serving.cli.output import format_space, show, show_json
 
     with build_engine(index, assignments) as engine:
         state = engine.status()
     if as_json:
         show_json({"vectors": [asdict(space) for space in state.spaces]})
     else:
-        lines = [space_text(space, state.chunks) for space in state.spaces]
+        lines = [format_space(space, state.chunks) for space in state.spaces]
         show("\n".join(lines) or "no vectors besides those of models.embedder")
 
 
 @vectors.command("drop")
-def vectors_drop(
+def drop_vectors(
     name: Annotated[str, typer.Argument(help="The embedder, as in retrieval.embedders.")],
     index: IndexOption = None,
     as_json: JsonOption = False,
@@ -136,25 +138,25 @@ def status(
     assignments: SetOption = None,
 ) -> None:
     """Show the counts, sizes and identity of the index."""
-    from fathom.serving.cli.calibration import calibration_text
-    from fathom.serving.cli.output import outdated_text, show, show_json, status_text
-    from fathom.serving.shapes import status_json
+    from fathom.serving.cli.calibration import format_calibration
+    from fathom.serving.cli.output import format_outdated, format_status, show, show_json
+    from fathom.serving.shapes import serialize_status
 
     with build_engine(index, assignments) as engine:
         # This reads every known file again, so it happens only on request.
         if stale:
-            outdated = engine.documents.outdated()
+            outdated = engine.documents.list_outdated()
             if as_json:
                 show_json({"stale": outdated})
             else:
-                show(outdated_text(outdated))
+                show(format_outdated(outdated))
             return
         state = engine.status()
         calibrations, place = engine.calibration.list(), str(engine.index)
     if as_json:
-        show_json(status_json(state, calibrations))
+        show_json(serialize_status(state, calibrations))
     else:
-        sections = [place, status_text(state), *map(calibration_text, calibrations.values())]
+        sections = [place, format_status(state), *map(format_calibration, calibrations.values())]
         show("\n".join(sections))
 
 
@@ -188,7 +190,7 @@ def copy(
 
 
 @config.command("show")
-def config_show(
+def show_settings(
     index: IndexOption = None,
     constants: Annotated[
         bool, typer.Option("--constants", help="Show the constants too, which nobody can set.")
@@ -198,19 +200,19 @@ def config_show(
 ) -> None:
     """Show every setting with its value and its origin."""
     from fathom.config import Layers
-    from fathom.serving.cli.output import settings_text, show, show_json
+    from fathom.serving.cli.output import format_settings, show, show_json
 
-    flags = index_flags(index)
+    flags = collect_index_flags(index)
     layers = Layers.load(cwd=Path.cwd(), flags=flags, assignments=assignments or [])
-    values = layers.values(constants=constants)
+    values = layers.list_values(constants=constants)
     if as_json:
         show_json({value.key: {"value": value.value, "origin": value.origin} for value in values})
     else:
-        show(settings_text(values))
+        show(format_settings(values))
 
 
 @config.command("prompts")
-def config_prompts(
+def show_prompts(
     name: Annotated[str | None, typer.Argument(help="Show the whole text of this prompt.")] = None,
     as_json: JsonOption = False,
     assignments: SetOption = None,
@@ -219,22 +221,22 @@ def config_prompts(
     from fathom.assembly.prompts import choose_prompts
     from fathom.config import Layers
     from fathom.evaluation.judges import load_grading_prompts
-    from fathom.serving.cli.output import prompt_json, prompts_text, show, show_json
+    from fathom.serving.cli.output import format_prompts, serialize_prompt, show, show_json
 
-    settings = Layers.load(cwd=Path.cwd(), assignments=assignments or []).settings()
+    settings = Layers.load(cwd=Path.cwd(), assignments=assignments or []).build_settings()
     # The judges of `fathom eval` have prompts too, which the settings can replace as well.
     graders = {prompt.name: prompt for prompt in load_grading_prompts(settings).values()}
     prompts = {**choose_prompts(settings), **graders}
     if name is None:
         if as_json:
-            show_json({"prompts": [prompt_json(prompt) for prompt in prompts.values()]})
+            show_json({"prompts": [serialize_prompt(prompt) for prompt in prompts.values()]})
         else:
-            show(prompts_text(list(prompts.values())))
+            show(format_prompts(list(prompts.values())))
         return
     if name not in prompts:
         raise UsageError(f"there is no prompt {name!r}; there are {', '.join(prompts)}")
     if as_json:
-        show_json(prompt_json(prompts[name]))
+        show_json(serialize_prompt(prompts[name]))
     else:
         show(prompts[name].text)
 
@@ -247,12 +249,12 @@ def doctor(
 ) -> int:
     """Check the installation, the models and the index."""
     from fathom.serving.cli.doctor import diagnose
-    from fathom.serving.cli.output import findings_text, show, show_json
+    from fathom.serving.cli.output import format_checks, show, show_json
 
     with build_engine(index, assignments) as engine:
         findings = diagnose(engine, fix=fix)
     if as_json:
         show_json({"findings": findings})
     else:
-        show(findings_text(findings))
+        show(format_checks(findings))
     return 0 if all(finding.ok for finding in findings) else 5

@@ -12,11 +12,11 @@ from typing import Any, TextIO
 
 import typer
 
-from fathom.errors import FathomError, culprit
+from fathom.errors import FathomError, locate_error
 
-BUG = 1
-INTERRUPTED = 130
-_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
+BUG_CODE = 1
+INTERRUPTED_CODE = 130
+_STREAM_ERRORS = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 """The errors of writing to a stream; such an error has no file name."""
 
 
@@ -33,13 +33,13 @@ def prepare_streams() -> None:
             stream.reconfigure(errors="replace")
 
 
-def json_text(value: object, **options: Any) -> str:  # noqa: ANN401 - the options of json.dumps
+def dump_json(value: object, **options: Any) -> str:  # noqa: ANN401 - the options of json.dumps
     """Return a value as JSON that the standard output can encode without loss."""
     unicode = (getattr(sys.stdout, "encoding", None) or "").lower().replace("-", "") == "utf8"
     return json.dumps(value, ensure_ascii=not unicode, **options)
 
 
-def told(error: BaseException, *, as_json: bool) -> int:
+def report_error(error: BaseException, *, as_json: bool) -> int:
     """Report an error in one line on stderr.
 
     Args:
@@ -50,41 +50,41 @@ def told(error: BaseException, *, as_json: bool) -> int:
         The exit code.
     """
     if isinstance(error, BrokenPipeError):  # the reader, such as `head`, has enough
-        _silence(sys.stdout)
+        _silence_stream(sys.stdout)
         return 0
     if type(error).__name__ == "NoArgsIsHelpError":
         error.show()  # type: ignore[attr-defined]  # Click's
         return 2
-    message, code = _said(error)
+    message, code = _describe_error(error)
     # A developer wants the traceback, which may quote documents: a user sees one line without it.
-    if code == BUG and os.environ.get("PYTHONDEVMODE"):
+    if code == BUG_CODE and os.environ.get("PYTHONDEVMODE"):
         raise error
     message = " ".join(message.split())
     sys.stderr.write(f"fathom: {message}\n")
     # The output itself cannot be written, so the object of `--json` could not be either.
     if isinstance(error, OSError) and error.filename is None:
-        _silence(sys.stdout)
+        _silence_stream(sys.stdout)
     elif as_json:
         shape = {"error": {"kind": type(error).__name__, "message": message, "exit_code": code}}
         with suppress(OSError):
-            sys.stdout.write(json_text(shape) + "\n")
+            sys.stdout.write(dump_json(shape) + "\n")
     return code
 
 
-def _said(error: BaseException) -> tuple[str, int]:
+def _describe_error(error: BaseException) -> tuple[str, int]:
     if isinstance(error, FathomError):
         return str(error), error.exit_code
     if isinstance(error, KeyboardInterrupt | typer.Abort):
-        return "interrupted; run the same command again to go on", INTERRUPTED
+        return "interrupted; run the same command again to go on", INTERRUPTED_CODE
     if isinstance(error, _click_errors()):
         command = error.ctx.command_path if getattr(error, "ctx", None) else "fathom"
         return f"{error.format_message().rstrip('.')}; see `{command} --help`", 2
-    if isinstance(error, OSError) and (error.filename is not None or error.errno in _FULL):
+    if isinstance(error, OSError) and (error.filename is not None or error.errno in _STREAM_ERRORS):
         # A name that is too long is a wrong argument; any other failure of a file is not the
         # caller's.
         code = 2 if error.errno == errno.ENAMETOOLONG else 5
-        return f"{_shown(error.filename)}: {error.strerror}", code
-    return f"a bug: {culprit(error)}; please report what PYTHONDEVMODE=1 shows of it", BUG
+        return f"{_describe_file(error.filename)}: {error.strerror}", code
+    return f"a bug: {locate_error(error)}; please report what PYTHONDEVMODE=1 shows of it", BUG_CODE
 
 
 def _click_errors() -> type[Any]:
@@ -93,11 +93,11 @@ def _click_errors() -> type[Any]:
     return next(base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException")
 
 
-def _shown(filename: object) -> str:
+def _describe_file(filename: object) -> str:
     return "the output cannot be written" if filename is None else str(filename)
 
 
-def _silence(stream: TextIO) -> None:
+def _silence_stream(stream: TextIO) -> None:
     """Send all further output of a stream nowhere.
 
     Python flushes the stream at exit, and would fail and complain there once more.

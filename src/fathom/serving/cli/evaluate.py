@@ -26,10 +26,10 @@ from fathom.serving.cli.options import (
     SetOption,
     TokensOption,
     build_engine,
-    run_flags,
+    collect_run_flags,
 )
-from fathom.serving.cli.progress import ingest_progress, show_count
-from fathom.serving.cli.terminal import plain
+from fathom.serving.cli.progress import show_count, show_ingest_progress
+from fathom.serving.cli.terminal import replace_controls
 
 if TYPE_CHECKING:  # a command imports what it needs: `--help` must not wait for it
     from fathom.engine import Engine
@@ -38,7 +38,7 @@ if TYPE_CHECKING:  # a command imports what it needs: `--help` must not wait for
     from fathom.evaluation.gate import Baseline
     from fathom.evaluation.harness import Evaluation
 
-FELL = 7
+QUALITY_FELL = 7
 """The exit code if quality fell below the baseline."""
 ALL_FAILED = 5
 """The exit code if every question failed."""
@@ -116,21 +116,21 @@ def evaluate(
     from fathom.evaluation.harness import evaluate as measure
     from fathom.serving.cli.output import show, show_json
 
-    systems = Systems.of(names_of(retriever), names_of(strategy), compare)
+    systems = Systems.of(split_names(retriever), split_names(strategy), compare)
     systems.check()
-    Panel(names=names_of(judge), model=judge_model, labels=labels).check(systems.strategies)
-    reports = Reports(
+    Panel(names=split_names(judge), model=judge_model, labels=labels).check(systems.strategies)
+    reports = ReportFiles(
         html=html, markdown=markdown, gate=gate, baseline=save_baseline, records=records
     )
     baseline = reports.check()
-    fields = parse_fields(names_of(by))
-    flags = run_flags(llm, effort, max_tokens, max_calls, max_cost, deadline)
+    fields = parse_fields(split_names(by))
+    flags = collect_run_flags(llm, effort, max_tokens, max_calls, max_cost, deadline)
     evaluations = []
-    loaded_datasets = loaded(
+    loaded_datasets = load_datasets(
         datasets, build_engine(index, assignments, offline=offline, flags=flags)
     )
     # Each variant gets an engine of its own: settings are fixed when an engine is built.
-    for dataset, varied in product(loaded_datasets, variants(vary or ())):
+    for dataset, varied in product(loaded_datasets, expand_variants(vary or ())):
         assigned = [*(assignments or ()), *(f"{key}={value}" for key, value in varied.items())]
         with build_engine(index, assigned, offline=offline, flags=flags) as engine:
             evaluated = measure(
@@ -140,16 +140,16 @@ def evaluate(
                 strategies=systems.strategies,
                 compare=compare,
                 queries=queries,
-                judges=names_of(judge),
+                judges=split_names(judge),
                 judge_model=judge_model,
                 labels=labels,
                 records=records,
                 varied=varied,
-                ingesting=ingest_progress(verbose=False),
+                ingesting=show_ingest_progress(verbose=False),
                 on_progress=show_count,
             )
             directory = engine.directory
-        sys.stderr.writelines(f"{plain(warning)}\n" for warning in evaluated.warnings)
+        sys.stderr.writelines(f"{replace_controls(warning)}\n" for warning in evaluated.warnings)
         evaluations.append(evaluated)
     evaluation = Evaluation.combine(evaluations)
     if baseline:
@@ -159,11 +159,11 @@ def evaluate(
         show_json(evaluation.to_dict(fields))
     else:
         show(evaluation.to_text(fields))
-    return exit_code(evaluation)
+    return choose_exit_code(evaluation)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reports:
+class ReportFiles:
     """The files to write besides the tables on the terminal; `None` for a file that is not wanted.
 
     Attributes:
@@ -213,27 +213,31 @@ class Reports:
             from fathom.evaluation.report.render import render_html
 
             report = build_full_report(evaluation)
-            self.html.write_text(plain(render_html(report)), encoding="utf-8")
+            self.html.write_text(replace_controls(render_html(report)), encoding="utf-8")
             # The web page lists the reports that lie there. An index on a server may have no such
             # folder.
             if directory.is_dir():
                 save_report(report, directory)
         if self.markdown is not None:
-            self.markdown.write_text(plain(evaluation.to_markdown(by)) + "\n", encoding="utf-8")
+            self.markdown.write_text(
+                replace_controls(evaluation.to_markdown(by)) + "\n", encoding="utf-8"
+            )
         if self.baseline is not None:
             from fathom.evaluation.gate import Baseline
 
             Baseline.of(evaluation.groups).save(self.baseline)
 
 
-def exit_code(evaluation: "Evaluation") -> int:
+def choose_exit_code(evaluation: "Evaluation") -> int:
     """Return the exit code of the command."""
     if evaluation.all_failed:
         return ALL_FAILED
-    return FELL if evaluation.verdict is not None and evaluation.verdict.regressions else 0
+    return QUALITY_FELL if evaluation.verdict is not None and evaluation.verdict.regressions else 0
 
 
-def loaded(paths: Sequence[Path], opening: AbstractContextManager["Engine"]) -> "list[Dataset]":
+def load_datasets(
+    paths: Sequence[Path], opening: AbstractContextManager["Engine"]
+) -> "list[Dataset]":
     """Return the data sets at these folders and files of questions.
 
     Args:
@@ -257,7 +261,7 @@ def loaded(paths: Sequence[Path], opening: AbstractContextManager["Engine"]) -> 
     return list(by_name.values())
 
 
-def variants(vary: Sequence[str]) -> list[dict[str, str]]:
+def expand_variants(vary: Sequence[str]) -> list[dict[str, str]]:
     """Return every combination of values, one value for each setting.
 
     Without settings there is one empty combination.
@@ -271,13 +275,13 @@ def variants(vary: Sequence[str]) -> list[dict[str, str]]:
     keys, choices = [], []
     for assignment in vary:
         key, _, values = assignment.partition("=")
-        if not key.strip() or not names_of(values):
+        if not key.strip() or not split_names(values):
             raise UsageError(f"--vary {assignment!r}: expected a setting and its values, a.b=1,2,3")
         keys.append(key.strip())
-        choices.append(names_of(values))
+        choices.append(split_names(values))
     return [dict(zip(keys, combination, strict=True)) for combination in product(*choices)]
 
 
-def names_of(listed: str | None) -> list[str]:
+def split_names(listed: str | None) -> list[str]:
     """Return the names in a list separated by commas."""
     return [name.strip() for name in (listed or "").split(",") if name.strip()]

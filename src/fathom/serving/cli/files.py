@@ -23,7 +23,7 @@ def check_writable(file: Path) -> None:
             file.unlink()
     except (OSError, ValueError) as error:
         raise UsageError(
-            f"{file}: cannot be written: {_reason(error)}; name a file in a folder that exists"
+            f"{file}: cannot be written: {_describe_reason(error)}; name a file in a folder that exists"
         ) from None
 
 
@@ -38,8 +38,10 @@ def check_folder(folder: Path) -> None:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except (OSError, ValueError) as error:
-        raise UsageError(f"{folder}: the folder cannot be written into: {_reason(error)}") from None
+        raise UsageError(
+            f"{folder}: the folder cannot be written into: {_describe_reason(error)}"
+        ) from None
 
 
-def _reason(error: Exception) -> str:
+def _describe_reason(error: Exception) -> str:
     return getattr(error, "strerror", None) or str(error)

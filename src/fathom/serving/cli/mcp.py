@@ -23,7 +23,7 @@ from fathom.serving.cli.options import (
     StrategyOption,
     TokensOption,
     build_engine,
-    run_flags,
+    collect_run_flags,
 )
 
 if TYPE_CHECKING:  # only a server needs these
@@ -32,7 +32,7 @@ if TYPE_CHECKING:  # only a server needs these
     from fathom.serving.mcp import Desk
 
 LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
-TOKEN = "MCP_TOKEN"  # noqa: S105 - the name of a variable, not a token
+TOKEN_VARIABLE = "MCP_TOKEN"  # noqa: S105 - the name of a variable, not a token
 GRACE_S = 5
 """The time that open requests have to finish when the server ends, in seconds."""
 
@@ -52,7 +52,7 @@ def mcp(
     ] = None,
     token_env: Annotated[
         str, typer.Option(help="With --http: the variable that holds the bearer token.")
-    ] = TOKEN,
+    ] = TOKEN_VARIABLE,
     strategy: StrategyOption = None,
     llm: LlmOption = None,
     effort: EffortOption = None,
@@ -66,30 +66,30 @@ def mcp(
 ) -> None:
     """Give other agents tools to ask and search the documents (Model Context Protocol)."""
     try:
-        from fathom.serving.mcp import Bearer, OwnDesk, http_app, mcp_server
+        from fathom.serving.mcp import Bearer, SingleDesk, make_http_app, make_mcp_server
     except ModuleNotFoundError as error:
         raise UsageError(f"fathom mcp needs {error.name}: pip install 'fathom-qa[mcp]'") from None
-    flags = run_flags(llm, effort, max_tokens, max_calls, max_cost, deadline)
+    flags = collect_run_flags(llm, effort, max_tokens, max_calls, max_cost, deadline)
     flags |= {"ask.strategy": strategy, "ask.max_error": max_error}
     with build_engine(index, assignments, offline=offline, flags=flags) as engine:
-        desk = OwnDesk(engine)
+        desk = SingleDesk(engine)
         if not over_http:
             # A thread waits for stdin, and nothing can stop it; so Ctrl-C ends the process at once.
             signal.signal(signal.SIGINT, signal.SIG_DFL)
-            mcp_server(desk).run("stdio")
+            make_mcp_server(desk).run("stdio")
             return
-        token = _token(host, token_env)
+        token = _read_token(host, token_env)
 
         def find_desk(key: str) -> "Desk | None":
             # The comparison takes the same time for every key, so that timing reveals nothing of
             # the token.
             return desk if compare_digest(key.encode(), token.encode()) else None
 
-        http = http_app(mcp_server(), hosts=allow_host or ())
-        _run(Bearer(http, find_desk), host, port)
+        http = make_http_app(make_mcp_server(), hosts=allow_host or ())
+        _run_server(Bearer(http, find_desk), host, port)
 
 
-def _token(host: str, variable: str) -> str:
+def _read_token(host: str, variable: str) -> str:
     """Return the token that clients must send; without one in the variable a new one is printed."""
     if configured := os.environ.get(variable, ""):
         return configured
@@ -104,13 +104,13 @@ def _token(host: str, variable: str) -> str:
     return token
 
 
-def _run(app: "ASGIApp", host: str, port: int) -> None:
+def _run_server(app: "ASGIApp", host: str, port: int) -> None:
     import uvicorn
 
-    from fathom.serving.listening import listening
+    from fathom.serving.listening import listen
     from fathom.serving.mcp import PATH
 
-    listener = listening(host, port)
+    listener = listen(host, port)
     name = f"[{host}]" if ":" in host else host
     sys.stderr.write(f"fathom: http://{name}:{listener.getsockname()[1]}{PATH} (Ctrl-C ends it)\n")
     config = uvicorn.Config(

@@ -60,7 +60,7 @@ DeadlineOption = Annotated[
 ]
 
 
-def run_flags(
+def collect_run_flags(
     llm: str | None,
     effort: str | None,
     max_tokens: int | None,
@@ -79,13 +79,13 @@ def run_flags(
     }
 
 
-def index_flags(index: str | Path | None) -> dict[str, Any]:
+def collect_index_flags(index: str | Path | None) -> dict[str, Any]:
     """Return the settings that `--index` gives."""
     if not index:
         return {}
-    from fathom.index.engines import place_of
+    from fathom.index.engines import make_index_settings
 
-    return {f"index.{key}": str(value) for key, value in place_of(str(index)).items()}
+    return {f"index.{key}": str(value) for key, value in make_index_settings(str(index)).items()}
 
 
 @contextmanager
@@ -111,34 +111,34 @@ def build_engine(
     from fathom.engine import Engine
 
     settings_by_flag: dict[str, Any] = {
-        **index_flags(index),
+        **collect_index_flags(index),
         # A flag that is not set must not override `offline = true` of a file.
         "offline": offline or None,
     }
     settings_by_flag |= flags or {}
     layers = Layers.load(cwd=Path.cwd(), flags=settings_by_flag, assignments=assignments or [])
-    with Engine(layers.settings()) as engine:
+    with Engine(layers.build_settings()) as engine:
         yield engine
 
 
 def note_writer(engine: "Engine") -> None:
     """Note on stderr that another process still fills the index, if one does."""
-    writer = engine.index.writer()
+    writer = engine.index.describe_writer()
     if writer:
         sys.stderr.write(
             f"fathom: {writer} is writing to the index; what is not stored yet is not found\n"
         )
 
 
-def note_lacking(engine: "Engine") -> None:
+def note_lacking_vectors(engine: "Engine") -> None:
     """Note on stderr that a search passed over chunks without vectors, if there are any."""
-    from fathom.index.filling import still_filled
+    from fathom.index.filling import describe_missing_vectors
 
-    for line in still_filled(engine.reader(checked=False).lacking_vectors()):
+    for line in describe_missing_vectors(engine.reader(checked=False).count_missing_vectors()):
         sys.stderr.write(f"fathom: {line}\n")
 
 
-def note_unmet(engine: "Engine", filters: Sequence[str]) -> None:
+def note_unmet_filters(engine: "Engine", filters: Sequence[str]) -> None:
     """Note on stderr the conditions that no document can meet."""
     for line in engine.check_filters(filters):
         sys.stderr.write(f"fathom: {line}\n")

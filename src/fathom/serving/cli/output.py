@@ -14,27 +14,33 @@ from fathom.config import SettingValue
 from fathom.index.base import DocumentSummary, IndexStatus, SpaceStatus
 from fathom.index.filters import COLUMNS
 from fathom.index.traces import TraceSummary
-from fathom.serving.cli.ending import json_text
-from fathom.serving.cli.terminal import is_terminal, linked, plain
-from fathom.serving.wording import ENGLISH, called, place_name, readings, short_answer
+from fathom.serving.cli.ending import dump_json
+from fathom.serving.cli.terminal import add_links, is_terminal, replace_controls
+from fathom.serving.wording import (
+    ENGLISH,
+    list_readings,
+    name_document,
+    name_place,
+    pick_short_answer,
+)
 from fathom.types import PARTIAL_LIST, VERIFIED, Answer, Citation, Hit, Place
 from fathom.usage import Usage
 
 
-def place_text(place: Place) -> str:
+def format_place(place: Place) -> str:
     """Return a place in one line: title, section and page, then path and line."""
-    name = place_name(place)
+    name = name_place(place)
     line = f":{place.line}" if place.line else ""
-    return f"{name} ({near(place.path)}{line})" if place.path else name
+    return f"{name} ({shorten_path(place.path)}{line})" if place.path else name
 
 
-def near(path: str) -> str:
+def shorten_path(path: str) -> str:
     """Return a path relative to the working directory if it lies below it, else unchanged."""
     inside = path.removeprefix(f"{Path.cwd()}{os.sep}")
     return inside or path
 
 
-def citation_links(answer: Answer) -> dict[str, str]:
+def link_citations(answer: Answer) -> dict[str, str]:
     """Return the addresses of the paths that an answer shows."""
     links = {}
     for citation in answer.citations:
@@ -42,27 +48,27 @@ def citation_links(answer: Answer) -> dict[str, str]:
             address = citation.document.removeprefix("web:")
             links[address] = address
         elif citation.path:
-            links[near(citation.path)] = file_link(citation.path, citation.document)
+            links[shorten_path(citation.path)] = make_file_link(citation.path, citation.document)
     return links
 
 
-def place_links(places: Sequence[Place], hits: Sequence[Hit]) -> dict[str, str]:
+def link_places(places: Sequence[Place], hits: Sequence[Hit]) -> dict[str, str]:
     """Return the addresses of the paths that a list of hits shows."""
     return {
-        near(place.path): file_link(place.path, hit.chunk.document_id)
+        shorten_path(place.path): make_file_link(place.path, hit.chunk.document_id)
         for place, hit in zip(places, hits, strict=True)
         if place.path
     }
 
 
-def file_link(path: str, document: str) -> str:
+def make_file_link(path: str, document: str) -> str:
     """Return the address of the file that a document was read from."""
     return Path(path.removesuffix(f"#{document}")).absolute().as_uri()
 
 
 if TYPE_CHECKING:  # each of these is needed by one command only, and takes a while to import
     from fathom.index.ingest_report import IngestReport
-    from fathom.index.outdated import Outdated
+    from fathom.index.outdated import OutdatedFile
     from fathom.llm.prompt import Prompt
     from fathom.serving.cli.doctor import Check
     from fathom.strategies.run import Replay
@@ -75,22 +81,22 @@ def show(text: str, links: Mapping[str, str] | None = None) -> None:
         text: What to print.
         links: Addresses by the words that link to them if stdout is a terminal.
     """
-    printable = plain(text)
+    printable = replace_controls(text)
     if links and is_terminal():
-        printable = linked(printable, links)
+        printable = add_links(printable, links)
     sys.stdout.write(printable + "\n")
 
 
 def show_json(value: object) -> None:
     """Print one JSON object; dataclasses become objects of their fields."""
-    sys.stdout.write(json_text(value, default=_fields) + "\n")
+    sys.stdout.write(dump_json(value, default=_convert_value) + "\n")
 
 
-def _fields(value: object) -> Any:  # noqa: ANN401 - any value that JSON can hold
+def _convert_value(value: object) -> Any:  # noqa: ANN401 - any value that JSON can hold
     return asdict(value) if is_dataclass(value) and not isinstance(value, type) else str(value)
 
 
-def answer_text(answer: Answer, *, seconds: float | None = None) -> str:
+def format_answer(answer: Answer, *, seconds: float | None = None) -> str:
     """Return an answer with its citations, or the reason why there is none.
 
     The short answer comes first, then the documents that disagree, then the sentences.
@@ -103,7 +109,7 @@ def answer_text(answer: Answer, *, seconds: float | None = None) -> str:
     if answer.standalone_question not in {None, answer.question}:
         lines += [f"{ENGLISH.understood}: {answer.standalone_question}", ""]
     if answer.status == "answered":
-        lines += [*_short(answer), *_disagreeing(answer), answer.answer, ""]
+        lines += [*_format_short_answer(answer), *_format_disagreement(answer), answer.answer, ""]
         if answer.stop_reason == PARTIAL_LIST:
             lines += [ENGLISH.partial, ""]
     elif answer.status == "failed":
@@ -113,15 +119,15 @@ def answer_text(answer: Answer, *, seconds: float | None = None) -> str:
         lines += [f"{ENGLISH.unknown}: {reason}.", ""]
         if answer.citations:
             lines.append(f"{ENGLISH.nearest}:")
-    lines += [_cited(citation) for citation in answer.citations]
-    lines.append(f"  {_sureness(answer)}, {_spent(answer.usage, seconds)}")
+    lines += [_format_citation(citation) for citation in answer.citations]
+    lines.append(f"  {_format_confidence(answer)}, {_format_usage(answer.usage, seconds)}")
     lines += [f"  warning: {warning}" for warning in answer.warnings]
     if answer.trace_id:
         lines.append(f"  trace {answer.trace_id[:12]}")
     return "\n".join(lines)
 
 
-def _sureness(answer: Answer) -> str:
+def _format_confidence(answer: Answer) -> str:
     """Return the confidence of an answer, and the basis of it."""
     if answer.confidence is None:
         return "confidence unknown: not calibrated for these settings (fathom calibrate)"
@@ -132,18 +138,18 @@ def _sureness(answer: Answer) -> str:
     return f"confidence {answer.confidence:.2f}{by}"
 
 
-def _short(answer: Answer) -> list[str]:
+def _format_short_answer(answer: Answer) -> list[str]:
     """Return the short answer and a blank line, if it says less than the whole; else nothing."""
-    short = short_answer(answer)
+    short = pick_short_answer(answer)
     return [short, ""] if short else []
 
 
-def _disagreeing(answer: Answer) -> list[str]:
+def _format_disagreement(answer: Answer) -> list[str]:
     """Return the readings with the documents that hold them, if the documents disagree."""
-    conflicting = readings(answer)
+    conflicting = list_readings(answer)
     if not conflicting:
         return []
-    names = {citation.n: called(citation) for citation in answer.citations}
+    names = {citation.n: name_document(citation) for citation in answer.citations}
     return [
         f"{ENGLISH.differing}:",
         *(
@@ -155,7 +161,7 @@ def _disagreeing(answer: Answer) -> list[str]:
     ]
 
 
-def _cited(citation: Citation) -> str:
+def _format_citation(citation: Citation) -> str:
     quote = " ".join(citation.quote.split())
     if citation.source == "web":
         return f'  [{citation.n}] {citation.title} ({citation.document}, from the web): "{quote}"'
@@ -167,10 +173,10 @@ def _cited(citation: Citation) -> str:
         line=citation.line,
         recognised=citation.recognised,
     )
-    return f'  [{citation.n}] {place_text(place)}: "{quote}"'
+    return f'  [{citation.n}] {format_place(place)}: "{quote}"'
 
 
-def _spent(usage: Usage, seconds: float | None) -> str:
+def _format_usage(usage: Usage, seconds: float | None) -> str:
     waited = f"{usage.seconds if seconds is None else seconds:.2f} s"
     if not usage.llm_calls:
         return waited
@@ -178,7 +184,7 @@ def _spent(usage: Usage, seconds: float | None) -> str:
     return f"{waited}, {usage.llm_calls} calls, {usage.tokens} tokens, {cost}"
 
 
-def prompt_json(prompt: "Prompt") -> dict[str, Any]:
+def serialize_prompt(prompt: "Prompt") -> dict[str, Any]:
     """Return one prompt in the shape of `config prompts --json`."""
     return {
         "name": prompt.name,
@@ -189,23 +195,23 @@ def prompt_json(prompt: "Prompt") -> dict[str, Any]:
     }
 
 
-def prompts_text(prompts: "Sequence[Prompt]") -> str:
+def format_prompts(prompts: "Sequence[Prompt]") -> str:
     """Return a line for each prompt: name, version, and source."""
     return "\n".join(
         f"{prompt.name:<20} {prompt.version}  {prompt.source or 'shipped'}" for prompt in prompts
     )
 
 
-def replay_text(replayed: "Replay") -> str:
+def format_replay(replayed: "Replay") -> str:
     """Return whether a replay gave the same answer, and if not the first difference."""
     if replayed.missing:
         missing = "\n".join(f"  {call}" for call in (*replayed.missing, *replayed.prompts))
         return f"no answer: the record lacks these, which only a new run can ask\n{missing}"
     head = "the same answer, byte for byte" if replayed.same else f"differs: {replayed.difference}"
-    return f"{head}\n\n{answer_text(replayed.answer)}" if replayed.answer else head
+    return f"{head}\n\n{format_answer(replayed.answer)}" if replayed.answer else head
 
 
-def traces_text(traces: Sequence[TraceSummary]) -> str:
+def format_traces(traces: Sequence[TraceSummary]) -> str:
     """Return a line for each trace, newest first."""
     lines = [
         f"{trace.id[:12]}  {trace.started_at[:19]}  {trace.strategy:<8} {trace.status:<9} "
@@ -215,7 +221,7 @@ def traces_text(traces: Sequence[TraceSummary]) -> str:
     return "\n".join(lines) or "no traces"
 
 
-def hits_text(hits: Sequence[Hit], places: Sequence[Place]) -> str:
+def format_hits(hits: Sequence[Hit], places: Sequence[Place]) -> str:
     """Return hits for people: a line of place and the beginning of the text for each."""
     if not hits:
         return "nothing found"
@@ -223,12 +229,12 @@ def hits_text(hits: Sequence[Hit], places: Sequence[Place]) -> str:
     for hit, place in zip(hits, places, strict=True):
         text = " ".join(hit.chunk.text.split())
         excerpt = text if len(text) <= 300 else f"{text[:297]}..."
-        head = f"{hit.rank:>3}. {place_text(place)}  ({hit.score:.4f}, {hit.chunk.id})"
+        head = f"{hit.rank:>3}. {format_place(place)}  ({hit.score:.4f}, {hit.chunk.id})"
         entries.append(f"{head}\n     {excerpt}")
     return "\n".join(entries)
 
 
-def documents_text(documents: Iterable[DocumentSummary]) -> str:
+def format_documents(documents: Iterable[DocumentSummary]) -> str:
     """Return a line for each document."""
     lines = [
         f"{document.id}  {document.language:<3}  {document.chunks:>4} chunks  "
@@ -238,7 +244,7 @@ def documents_text(documents: Iterable[DocumentSummary]) -> str:
     return "\n".join(lines) or "no documents"
 
 
-def outdated_text(outdated: "Sequence[Outdated]") -> str:
+def format_outdated(outdated: "Sequence[OutdatedFile]") -> str:
     """Return a line for each file that differs from what was read, and the next step."""
     if not outdated:
         return "every file is as it was read"
@@ -246,7 +252,7 @@ def outdated_text(outdated: "Sequence[Outdated]") -> str:
     return "\n".join([*lines, f"{len(outdated)} files differ; `fathom ingest` reads them again"])
 
 
-def status_text(status: IndexStatus) -> str:
+def format_status(status: IndexStatus) -> str:
     """Return the state of an index in a few lines."""
     size = sum(status.bytes_on_disk.values()) / 1e6
     lines = [
@@ -260,7 +266,7 @@ def status_text(status: IndexStatus) -> str:
             "`fathom ingest` adds them"
         )
     lines += [f"  {key} = {value}" for key, value in status.identity.items()]
-    lines += [f"vectors of {space_text(space, status.chunks)}" for space in status.spaces]
+    lines += [f"vectors of {format_space(space, status.chunks)}" for space in status.spaces]
     lines.append(f"filter by {', '.join(COLUMNS)} (all documents)")
     lines += [
         f"  {name}: {' or '.join(key.kinds)} ({key.documents} documents)"
@@ -269,14 +275,14 @@ def status_text(status: IndexStatus) -> str:
     return "\n".join(lines)
 
 
-def space_text(space: SpaceStatus, chunks: int) -> str:
+def format_space(space: SpaceStatus, chunks: int) -> str:
     """Return the state of a further vector space in one line."""
     if space.chunks < chunks:
         return f"{space.name}: {space.chunks} of {chunks} chunks; `fathom ingest` makes the rest"
     return f"{space.name}: all {chunks} chunks, {space.dimension} numbers each"
 
 
-def ingest_text(report: "IngestReport") -> str:
+def format_ingest_report(report: "IngestReport") -> str:
     """Return the counts of an ingestion, and a line for each file that gave no document."""
     lines = [
         f"{report.new} new, {report.changed} changed, {report.unchanged} unchanged, "
@@ -296,24 +302,24 @@ def ingest_text(report: "IngestReport") -> str:
     return "\n".join(lines)
 
 
-def settings_text(values: Sequence[SettingValue]) -> str:
+def format_settings(values: Sequence[SettingValue]) -> str:
     """Return a line for each setting, as in TOML, with its origin."""
     return "\n".join(
         f"{value.key} = {json.dumps(value.value)}  # {value.origin}" for value in values
     )
 
 
-def findings_text(checks: "Sequence[Check]") -> str:
+def format_checks(checks: "Sequence[Check]") -> str:
     """Return a line for each check."""
     return "\n".join(
         f"{'ok  ' if check.ok else 'FAIL'} {check.name}: {check.detail}" for check in checks
     )
 
 
-_IMPORTED = time.monotonic()
+_IMPORT_TIME = time.monotonic()
 
 
-def seconds_running() -> float:
+def measure_running_seconds() -> float:
     """Return the seconds since the process began.
 
     Where the system does not tell, they count from the import of this module.
@@ -324,4 +330,4 @@ def seconds_running() -> float:
         started = int(fields.split()[19]) / os.sysconf("SC_CLK_TCK")
         return time.clock_gettime(time.CLOCK_BOOTTIME) - started
     except (OSError, ValueError, IndexError, AttributeError):
-        return time.monotonic() - _IMPORTED
+        return time.monotonic() - _IMPORT_TIME

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING, Self
 
 from fathom.errors import Interrupted
 from fathom.runs.context import Listener
-from fathom.serving.cli.terminal import plain
+from fathom.serving.cli.terminal import replace_controls
 
 if TYPE_CHECKING:  # a command that asks does not ingest
-    from fathom.index.ingest_progress import Advance
+    from fathom.index.ingest_progress import IngestState
     from fathom.index.ingest_report import IngestProgress, IngestReport
 
-_LINE_BEFORE = "\x1b[A\x1b[2K\r"
+_REPLACE_LINE = "\x1b[A\x1b[2K\r"
 
 
 @contextmanager
-def ingest_progress(*, verbose: bool) -> "Iterator[IngestProgress]":
+def show_ingest_progress(*, verbose: bool) -> "Iterator[IngestProgress]":
     """Show the progress of an ingestion on stderr.
 
     Args:
@@ -26,33 +26,33 @@ def ingest_progress(*, verbose: bool) -> "Iterator[IngestProgress]":
             terminal.
     """
     if verbose:
-        yield _Lines()
+        yield _LinePrinter()
         return
     if not sys.stderr.isatty():
         yield lambda _report, _advance: None
         return
-    from fathom.serving.cli.progress_bar import ingest_bar
+    from fathom.serving.cli.progress_bar import show_ingest_bar
 
-    with ingest_bar() as update:
+    with show_ingest_bar() as update:
         yield update
 
 
-class _Lines:
+class _LinePrinter:
     """A printer of the lines that were added to the report since the last call."""
 
     def __init__(self) -> None:
         self._written = 0
 
-    def __call__(self, report: "IngestReport", advance: "Advance") -> None:
+    def __call__(self, report: "IngestReport", advance: "IngestState") -> None:
         for number, file in enumerate(report.files[self._written :], start=self._written + 1):
             reason = f": {file.reason}" if file.reason else ""
             line = f"{number}/{advance.files} {file.outcome} {file.path}{reason}"
-            sys.stderr.write(plain(line) + "\n")
+            sys.stderr.write(replace_controls(line) + "\n")
         self._written = len(report.files)
         sys.stderr.flush()
 
 
-class Told:
+class InterruptibleProgress:
     """A wrapper that passes progress on, and says on Ctrl-C how much is stored."""
 
     def __init__(self, on_progress: "IngestProgress", *, anew: bool) -> None:
@@ -60,7 +60,7 @@ class Told:
         self._anew = anew
         self._documents, self._read, self._files = 0, 0, 0
 
-    def __call__(self, report: "IngestReport", advance: "Advance") -> None:
+    def __call__(self, report: "IngestReport", advance: "IngestState") -> None:
         """Note the counts and pass them on."""
         self._documents, self._read = report.documents, len(report.files)
         self._files = advance.files
@@ -82,16 +82,18 @@ class Told:
 def show_count(label: str, done: int, total: int) -> None:
     """Show on stderr, if it is a terminal, how much is done, in one line that counts."""
     if sys.stderr.isatty():
-        sys.stderr.write(f"\r{plain(label)}: {done}/{total}" + ("\n" if done == total else ""))
+        sys.stderr.write(
+            f"\r{replace_controls(label)}: {done}/{total}" + ("\n" if done == total else "")
+        )
         sys.stderr.flush()
 
 
-def steps_shown() -> Listener:
+def make_step_listener() -> Listener:
     """Return a listener that shows the steps of a question if stderr is a terminal."""
-    return _Steps() if sys.stderr.isatty() else Listener()
+    return _StepPrinter() if sys.stderr.isatty() else Listener()
 
 
-class _Steps(Listener):
+class _StepPrinter(Listener):
     """A printer of the finished steps, and of a language model's sentences as they come.
 
     A step that is taken several times in a row has one line, which counts.
@@ -116,5 +118,5 @@ class _Steps(Listener):
 
     def _write(self, line: str, *, again: bool) -> None:
         """Write a line, or replace the last one."""
-        sys.stderr.write(f"{_LINE_BEFORE if again else ''}{plain(line)}\n")
+        sys.stderr.write(f"{_REPLACE_LINE if again else ''}{replace_controls(line)}\n")
         sys.stderr.flush()

@@ -9,16 +9,16 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from fathom.index.ingest_progress import Advance
+from fathom.index.ingest_progress import IngestState
 from fathom.index.ingest_report import IngestReport
-from fathom.serving.cli.terminal import plain
+from fathom.serving.cli.terminal import replace_controls
 
 WINDOW_S = 20.0
 """The time over which speed is measured, in seconds.
 
 A mean of the whole run would mislead: files differ, and known files at the start pass quickly.
 """
-_BAR = 20
+_BAR_WIDTH = 20
 """The characters of a full bar."""
 
 
@@ -45,7 +45,7 @@ class Pace:
         seconds = self._clock() - since
         return (value - before) / seconds if seconds > 0 else 0.0
 
-    def left(self, total: float) -> float | None:
+    def estimate_seconds_left(self, total: float) -> float | None:
         """Return the seconds until the value reaches `total`; `None` if nobody can say."""
         missing = total - self._seen[-1][1]
         if missing <= 0:
@@ -53,15 +53,15 @@ class Pace:
         return missing / self.rate if self.rate > 0 else None
 
 
-class Board:
+class ProgressBoard:
     """The text of the two live lines, as of now."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         """Start without any progress."""
         self._size, self._chunks, self._vectors = Pace(clock), Pace(clock), Pace(clock)
-        self._report, self._advance = IngestReport(), Advance()
+        self._report, self._advance = IngestReport(), IngestState()
 
-    def update(self, report: IngestReport, advance: Advance) -> None:
+    def update(self, report: IngestReport, advance: IngestState) -> None:
         """Take over new counts."""
         self._size.add(advance.done)
         self._chunks.add(advance.chunks)
@@ -73,48 +73,48 @@ class Board:
         if not advance.files:
             return "looking for files\n"
         if advance.lacking or advance.vectors:
-            return self._filling(report.failed)
+            return self._format_filling(report.failed)
         share = min(1.0, advance.done / advance.bytes) if advance.bytes else 1.0
         files_read = min(len(report.files), advance.files)
         failed = f", {report.failed} failed" if report.failed else ""
         return (
-            f"{_drawn(share)}  "
+            f"{_draw_bar(share)}  "
             f"{advance.done / 1e6:.1f} of {advance.bytes / 1e6:.1f} MB, "
             f"{files_read} of {advance.files} files, {advance.chunks} chunks{failed}\n"
-            f"{self._left()}{self._size.rate / 1e6:.2f} MB/s, {self._chunks.rate:.0f} chunks/s, "
-            f"{doing(advance)}"
+            f"{self._format_time_left()}{self._size.rate / 1e6:.2f} MB/s, {self._chunks.rate:.0f} chunks/s, "
+            f"{describe_activity(advance)}"
         )
 
-    def _filling(self, failed: int) -> str:
+    def _format_filling(self, failed: int) -> str:
         """Return the lines for the time while stored chunks get their vectors."""
         done, total = self._advance.vectors, self._advance.vectors + self._advance.lacking
-        seconds = self._vectors.left(total)
-        time_left = f"{duration(seconds)} left, " if seconds is not None else ""
+        seconds = self._vectors.estimate_seconds_left(total)
+        time_left = f"{format_duration(seconds)} left, " if seconds is not None else ""
         return (
-            f"{_drawn(done / total)}  all {self._advance.chunks} chunks are found by words, "
+            f"{_draw_bar(done / total)}  all {self._advance.chunks} chunks are found by words, "
             f"{done} of {total} have vectors{f', {failed} failed' if failed else ''}\n"
-            f"{time_left}{self._vectors.rate:.0f} vectors/s, {doing(self._advance)}"
+            f"{time_left}{self._vectors.rate:.0f} vectors/s, {describe_activity(self._advance)}"
         )
 
-    def _left(self) -> str:
-        seconds = self._size.left(self._advance.bytes)
+    def _format_time_left(self) -> str:
+        seconds = self._size.estimate_seconds_left(self._advance.bytes)
         # All bytes are read while an ingestion finishes, but that takes time which nobody knows.
         is_known = seconds is not None and self._advance.stage != "finishing"
-        return f"{duration(seconds or 0.0)} left, " if is_known else ""
+        return f"{format_duration(seconds or 0.0)} left, " if is_known else ""
 
 
-def _drawn(share: float) -> str:
+def _draw_bar(share: float) -> str:
     """Return a share as a bar and in percent."""
-    full = round(share * _BAR)
-    return f"{'#' * full}{'.' * (_BAR - full)} {share:4.0%}"
+    full = round(share * _BAR_WIDTH)
+    return f"{'#' * full}{'.' * (_BAR_WIDTH - full)} {share:4.0%}"
 
 
 @contextmanager
-def ingest_bar(
+def show_ingest_bar(
     console: Console | None = None, clock: Callable[[], float] = time.monotonic
-) -> Iterator[Callable[[IngestReport, Advance], None]]:
+) -> Iterator[Callable[[IngestReport, IngestState], None]]:
     """Show the live lines within a `with` block, and yield the function that takes new counts."""
-    board = Board(clock)
+    board = ProgressBoard(clock)
 
     def render_board() -> Text:
         return Text(str(board), no_wrap=True, overflow="ellipsis")
@@ -130,14 +130,14 @@ def ingest_bar(
         yield board.update
 
 
-def doing(advance: Advance) -> str:
+def describe_activity(advance: IngestState) -> str:
     """Return the current activity in a few words."""
-    name = plain(advance.place.rpartition("/")[2])
+    name = replace_controls(advance.place.rpartition("/")[2])
     page = f", page {advance.page} of {advance.pages} recognised" if advance.pages else ""
     return f"{advance.stage} {name}{page}".rstrip()
 
 
-def duration(seconds: float) -> str:
+def format_duration(seconds: float) -> str:
     """Return minutes and seconds, with hours if there are any."""
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)

@@ -66,14 +66,14 @@ def make(
         )
     question_set.write(out)
     if as_json:
-        show_json(_told(question_set, out))
+        show_json(_serialize_questions(question_set, out))
     else:
-        show(_text(question_set, out))
+        show(_format_questions(question_set, out))
     # An empty file is no success: a script that measures with it must notice.
     return 0 if question_set.questions else 3
 
 
-def _text(question_set: "QuestionSet", file: Path) -> str:
+def _format_questions(question_set: "QuestionSet", file: Path) -> str:
     """Return the counts of the questions by kind, and the reasons for those not taken."""
     counts = ", ".join(f"{count} {kind}" for kind, count in question_set.counts.items())
     lines = [f"{len(question_set.questions)} synthetic questions in {file}: {counts or 'none'}"]
@@ -87,7 +87,7 @@ def _text(question_set: "QuestionSet", file: Path) -> str:
     return "\n".join(lines)
 
 
-def _told(question_set: "QuestionSet", file: Path) -> dict[str, Any]:
+def _serialize_questions(question_set: "QuestionSet", file: Path) -> dict[str, Any]:
     """Return the counts in the shape of `--json`."""
     return {
         "file": str(file),

@@ -21,7 +21,7 @@ from fathom.serving.cli.options import (
 if TYPE_CHECKING:  # `--help` must not wait for these imports
     from fathom.serving.http.keys import Key, Keys
 
-_CLOSED = (
+_CLOSED_HINT = (
     "nobody can ask until `fathom keys add NAME` makes a key, or `fathom keys open` lets everybody "
     "on 127.0.0.1 ask without one"
 )
@@ -59,7 +59,7 @@ def serve(
 
 
 @keys.command("add")
-def keys_add(
+def add_key(
     name: Annotated[str, typer.Argument(help="The holder of the key.")],
     scope: Annotated[
         list[str] | None,
@@ -99,32 +99,34 @@ def keys_add(
         tokens_per_day=tokens_per_day,
         usd_per_day=usd_per_day,
     )
-    with _keys(index) as store:
+    with _open_keys(index) as store:
         added, text = store.add(key)
     if as_json:
-        show_json({**_key_json(added), "key": text})
+        show_json({**_serialize_key(added), "key": text})
     else:
         show(f"{text}\nnot stored: copy it now; `fathom keys revoke {added.id}` ends it")
 
 
 @keys.command("list")
-def keys_list(index: IndexOption = None, as_json: JsonOption = False) -> None:
+def list_keys(index: IndexOption = None, as_json: JsonOption = False) -> None:
     """List all keys with what they allow."""
     from fathom.serving.cli.output import show, show_json
 
-    with _keys(index) as store:
+    with _open_keys(index) as store:
         listed_keys, door = store.list_keys(), store.get_door()
     if as_json:
-        show_json({"keys": [_key_json(key) for key in listed_keys], "door": door})
+        show_json({"keys": [_serialize_key(key) for key in listed_keys], "door": door})
     else:
         no_keys = (
-            f"no keys; {_CLOSED}" if door == "closed" else "no keys: on 127.0.0.1 nobody needs one"
+            f"no keys; {_CLOSED_HINT}"
+            if door == "closed"
+            else "no keys: on 127.0.0.1 nobody needs one"
         )
-        show("\n".join(map(_key_text, listed_keys)) or no_keys)
+        show("\n".join(map(_format_key, listed_keys)) or no_keys)
 
 
 @keys.command("revoke")
-def keys_revoke(
+def revoke_key(
     key_id: Annotated[
         str, typer.Argument(metavar="ID", help="The id that `fathom keys list` shows.")
     ],
@@ -133,25 +135,25 @@ def keys_revoke(
     """Revoke a key; its holder can ask no more."""
     from fathom.serving.cli.output import show
 
-    with _keys(index) as store:
+    with _open_keys(index) as store:
         if not store.revoke(key_id):
             raise UsageError(f"no key {key_id!r}; `fathom keys list` shows them")
         is_last = not store.has_keys()
-    show(f"{key_id} revoked" + (f"; it was the last: {_CLOSED}" if is_last else ""))
+    show(f"{key_id} revoked" + (f"; it was the last: {_CLOSED_HINT}" if is_last else ""))
 
 
 @keys.command("open")
-def keys_open(index: IndexOption = None) -> None:
+def open_server(index: IndexOption = None) -> None:
     """Let everybody on 127.0.0.1 ask without a key again, once no key is left."""
     from fathom.serving.cli.output import show
 
-    with _keys(index) as store:
+    with _open_keys(index) as store:
         store.open_door()
     show("on 127.0.0.1 nobody needs a key; `fathom keys add NAME` closes the server again")
 
 
 @contextmanager
-def _keys(index: str | None) -> "Iterator[Keys]":
+def _open_keys(index: str | None) -> "Iterator[Keys]":
     from fathom.serving.http.keys import create_key_store
 
     with build_engine(index, None) as engine:
@@ -162,13 +164,13 @@ def _keys(index: str | None) -> "Iterator[Keys]":
             store.close()
 
 
-def _key_json(key: "Key") -> dict[str, object]:
+def _serialize_key(key: "Key") -> dict[str, object]:
     from dataclasses import asdict
 
     return {**asdict(key), "scopes": sorted(key.scopes)}
 
 
-def _key_text(key: "Key") -> str:
+def _format_key(key: "Key") -> str:
     limits = [
         f"until {key.expires}" if key.expires else "",
         f"{key.per_minute} requests a minute" if key.per_minute is not None else "",

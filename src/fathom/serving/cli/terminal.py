@@ -11,9 +11,9 @@ def is_terminal() -> bool:
     return sys.stdout.isatty() and os.environ.get("TERM") != "dumb"
 
 
-def linked(text: str, links: Mapping[str, str]) -> str:
+def add_links(text: str, links: Mapping[str, str]) -> str:
     """Return the text with the words of `links` made clickable by OSC 8 sequences."""
-    targets = {plain(words): plain(target) for words, target in links.items()}
+    targets = {replace_controls(words): replace_controls(target) for words, target in links.items()}
     # The longest words come first, or the path of a folder would match within that of its file.
     pattern = re.compile("|".join(re.escape(words) for words in sorted(targets, key=len)[::-1]))
     return pattern.sub(
@@ -21,7 +21,7 @@ def linked(text: str, links: Mapping[str, str]) -> str:
     )
 
 
-def plain(text: str) -> str:
+def replace_controls(text: str) -> str:
     """Replace control characters, which a document could use to fool a terminal."""
     return "".join(
         character if character.isprintable() or character in "\n\t" else "\N{REPLACEMENT CHARACTER}"

@@ -32,16 +32,16 @@ def trace(
     """Show how an answer came about, step by step."""
     from fathom.runs.export import export_trace
     from fathom.runs.outline import format_tree, to_json
-    from fathom.serving.cli.output import show, show_json, traces_text
+    from fathom.serving.cli.output import format_traces, show, show_json
 
-    _check_named(trace_id, needed=delete or otel is not None)
+    _require_id(trace_id, needed=delete or otel is not None)
     with build_engine(index, assignments) as engine:
         if trace_id is None:
             summaries = engine.traces.list()
             if as_json:
                 show_json({"traces": summaries})
             else:
-                show(traces_text(summaries))
+                show(format_traces(summaries))
         elif delete:
             deleted_id = engine.traces.delete(trace_id)
             if as_json:
@@ -56,7 +56,7 @@ def trace(
             show(to_json(record) if as_json else format_tree(record))
 
 
-def _check_named(trace_id: str | None, *, needed: bool) -> None:
+def _require_id(trace_id: str | None, *, needed: bool) -> None:
     if needed and trace_id is None:
         raise UsageError("name the trace to delete or to export; `fathom trace` lists them")
 
@@ -70,15 +70,15 @@ def replay(
     assignments: SetOption = None,
 ) -> int:
     """Answer again from the record alone; with --set, as other settings would have."""
-    from fathom.serving.cli.output import replay_text, show, show_json
-    from fathom.serving.shapes import replay_json
+    from fathom.serving.cli.output import format_replay, show, show_json
+    from fathom.serving.shapes import serialize_replay
 
     with build_engine(index, None) as engine:
         replayed = engine.replay(trace_id, assignments=assignments or [])
     if as_json:
-        show_json(replay_json(replayed))
+        show_json(serialize_replay(replayed))
     else:
-        show(replay_text(replayed))
+        show(format_replay(replayed))
     # With --set another answer is expected; without it any difference is a failure.
     if replayed.missing or not (replayed.same or assignments):
         return 5

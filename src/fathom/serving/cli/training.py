@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fathom.errors import UsageError
-from fathom.jsonable import canonical
-from fathom.serving.cli.evaluate import loaded
+from fathom.jsonable import dump_canonical
+from fathom.serving.cli.evaluate import load_datasets
 from fathom.serving.cli.files import check_folder, check_writable
 from fathom.serving.cli.options import (
     IndexOption,
@@ -19,7 +19,7 @@ from fathom.serving.cli.options import (
     SetOption,
     build_engine,
 )
-from fathom.serving.cli.progress import ingest_progress, show_count
+from fathom.serving.cli.progress import show_count, show_ingest_progress
 
 if TYPE_CHECKING:  # a command imports what it needs: `--help` must not wait for it
     from fathom.engine import Engine
@@ -83,23 +83,23 @@ def planner(
     from fathom.planner.train import train_policy as learn
     from fathom.serving.cli.output import show, show_json
 
-    _check(datasets, records, [out, curves], checkpoints)
+    _check_arguments(datasets, records, [out, curves], checkpoints)
     outcomes = OutcomeFile(records)
     if datasets:
         with build_engine(index, assignments, offline=offline) as engine:
-            _record(engine, datasets, outcomes, queries)
+            _record_outcomes(engine, datasets, outcomes, queries)
     reward, training = Reward(alpha=alpha, wrong=wrong), Training(seed=seed, updates=updates)
     trained = learn(
         outcomes.list_questions(),
         reward,
         training,
         checkpoints=checkpoints,
-        on_update=_told(training),
+        on_update=_make_update_callback(training),
     )
     out.write_text(trained.policy.to_json(), encoding="utf-8")
     if curves is not None:
         curves.write_text(
-            "".join(canonical(asdict(update)) + "\n" for update in trained.curve), "utf-8"
+            "".join(dump_canonical(asdict(update)) + "\n" for update in trained.curve), "utf-8"
         )
     # The comparison trains further policies, on each fold of the questions, which takes a while.
     table = None
@@ -117,20 +117,20 @@ def planner(
         show(f"{measured}{out}: `--set adaptive.policy={out}` asks it, or the same in fathom.toml")
 
 
-def _record(
+def _record_outcomes(
     engine: "Engine", paths: Sequence[Path], outcomes: "OutcomeFile", queries: int | None
 ) -> None:
     """Record the outcomes of data sets, each over its own index if the engine's is another."""
     from fathom.evaluation.harness import prepare_engine
     from fathom.evaluation.outcomes import record_outcomes
 
-    for dataset in loaded(paths, nullcontext(engine)):
-        with prepare_engine(engine, dataset, ingest_progress(verbose=False)) as prepared:
+    for dataset in load_datasets(paths, nullcontext(engine)):
+        with prepare_engine(engine, dataset, show_ingest_progress(verbose=False)) as prepared:
             sample = dataset.sample(queries)
             record_outcomes(prepared, dataset, sample, outcomes, on_progress=show_count)
 
 
-def _check(
+def _check_arguments(
     datasets: list[Path] | None,
     records: Path | None,
     files: Sequence[Path | None],
@@ -146,7 +146,7 @@ def _check(
         check_folder(folder)
 
 
-def _told(training: "Training") -> "OnUpdate":
+def _make_update_callback(training: "Training") -> "OnUpdate":
     """Return a callback that shows the progress of training if stderr is a terminal."""
 
     def show_update(at: "TrainingProgress") -> None:

@@ -10,10 +10,10 @@ import typer
 from fathom.extensions import STRATEGIES
 from fathom.serving.cli.evaluate import (
     ALL_FAILED,
-    Reports,
-    loaded,
-    names_of,
-    variants,
+    ReportFiles,
+    expand_variants,
+    load_datasets,
+    split_names,
 )
 from fathom.serving.cli.options import (
     STRATEGY_NAMES,
@@ -24,8 +24,8 @@ from fathom.serving.cli.options import (
     SetOption,
     build_engine,
 )
-from fathom.serving.cli.progress import ingest_progress, show_count
-from fathom.serving.cli.terminal import plain
+from fathom.serving.cli.progress import show_count, show_ingest_progress
+from fathom.serving.cli.terminal import replace_controls
 
 if TYPE_CHECKING:
     from fathom.engine import Engine
@@ -72,9 +72,9 @@ def tune(
     from fathom.evaluation.tuning import check_measure, compare_trials
 
     check_measure(measure)
-    reports = Reports(html=html, markdown=markdown, records=records)
+    reports = ReportFiles(html=html, markdown=markdown, records=records)
     reports.check()
-    tried = names_of(strategies) or list(STRATEGIES)
+    tried = split_names(strategies) or list(STRATEGIES)
     Systems.of([], tried).check()
 
     def open_engine(varied_settings: Mapping[str, str]) -> AbstractContextManager["Engine"]:
@@ -84,11 +84,11 @@ def tune(
         ]
         return build_engine(index, assigned, offline=offline, flags={"llm.model": llm})
 
-    (dataset,) = loaded([questions], open_engine({}))
+    (dataset,) = load_datasets([questions], open_engine({}))
     with open_engine({}) as engine:
         current = engine.settings.ask.strategy
     evaluations = []
-    for varied in _choices(settings or ()):
+    for varied in _list_variants(settings or ()):
         with open_engine(varied) as engine:
             evaluated = measure_all(
                 engine,
@@ -99,21 +99,21 @@ def tune(
                 queries=queries,
                 records=records,
                 varied=varied,
-                ingesting=ingest_progress(verbose=False),
+                ingesting=show_ingest_progress(verbose=False),
                 on_progress=show_count,
             )
         evaluations.append(evaluated)
     evaluation = Evaluation.combine(evaluations)
     tuning = compare_trials(evaluation.answered, current, measure=measure)
     if html is not None:
-        html.write_text(plain(tuning.to_html(evaluation)), encoding="utf-8")
+        html.write_text(replace_controls(tuning.to_html(evaluation)), encoding="utf-8")
     if markdown is not None:
-        markdown.write_text(f"{plain(tuning.to_markdown())}\n", encoding="utf-8")
-    _show(tuning, _written(tuning) if write else None, as_json=as_json)
+        markdown.write_text(f"{replace_controls(tuning.to_markdown())}\n", encoding="utf-8")
+    _show_tuning(tuning, _write_recommendation(tuning) if write else None, as_json=as_json)
     return ALL_FAILED if evaluation.all_failed else 0
 
 
-def _show(tuning: "Tuning", written: str | None, *, as_json: bool) -> None:
+def _show_tuning(tuning: "Tuning", written: str | None, *, as_json: bool) -> None:
     from fathom.serving.cli.output import show, show_json
 
     if as_json:
@@ -122,12 +122,12 @@ def _show(tuning: "Tuning", written: str | None, *, as_json: bool) -> None:
         show("\n".join([tuning.to_text(), *([f"written to {written}"] if written else [])]))
 
 
-def _choices(settings: Sequence[str]) -> list[dict[str, str]]:
+def _list_variants(settings: Sequence[str]) -> list[dict[str, str]]:
     """Return the settings as they are, and each combination of values to try."""
-    return [{}, *(variant for variant in variants(settings) if variant)]
+    return [{}, *(variant for variant in expand_variants(settings) if variant)]
 
 
-def _written(tuning: "Tuning") -> str | None:
+def _write_recommendation(tuning: "Tuning") -> str | None:
     """Write the recommendation; return the file, or `None` if there is no recommendation."""
     if tuning.recommendation is None:
         return None

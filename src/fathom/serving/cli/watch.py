@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Mapping
 
-EVERY_S = 2.0
+INTERVAL_S = 2.0
 """The time between two looks at the files, in seconds."""
 Snapshot = Mapping[str, object]
 """The state of all files; it differs after every change."""
@@ -29,11 +29,11 @@ def watch(
     act()
     while True:
         try:
-            sleep(EVERY_S)
+            sleep(INTERVAL_S)
             current = look()
             if current == last:
                 continue
-            while (newer := _after(sleep, look)) != current:
+            while (newer := _wait_and_look(sleep, look)) != current:
                 current = newer  # a file is still being written
         except KeyboardInterrupt:
             return
@@ -42,6 +42,6 @@ def watch(
         last = current
 
 
-def _after(sleep: Callable[[float], None], look: Callable[[], Snapshot]) -> Snapshot:
-    sleep(EVERY_S / 2)
+def _wait_and_look(sleep: Callable[[float], None], look: Callable[[], Snapshot]) -> Snapshot:
+    sleep(INTERVAL_S / 2)
     return look()

@@ -40,13 +40,13 @@ class DailyAccount:
         self._is_priced = budget.cost_usd is not None
         self._tokens = NO_LIMIT if budget.tokens is None else budget.tokens
         self._nano = NO_LIMIT if budget.cost_usd is None else floor(budget.cost_usd * NANO)
-        database.ask(
+        database.execute(
             "INSERT INTO accounts(owner, day) VALUES (?, ?) ON CONFLICT DO NOTHING", self._owner
         )
 
     def get_remaining(self) -> dict[Limit, float]:
         """Return what may still be reserved, cost in billionths of a USD; infinite if unlimited."""
-        [(tokens, nano)] = self._database.ask(
+        [(tokens, nano)] = self._database.execute(
             "SELECT tokens + reserved_tokens, nano + reserved_nano FROM accounts "
             "WHERE owner = ? AND day = ?",
             self._owner,
@@ -80,7 +80,7 @@ class DailyAccount:
     def book(self, amount: Charge, spent: Charge) -> None:
         """End a drawing of `amount`, of which `spent` was spent."""
         if amount.tokens or amount.nano:
-            self._database.ask(
+            self._database.execute(
                 "UPDATE accounts SET reserved_tokens = reserved_tokens - ?, "
                 "reserved_nano = reserved_nano - ?, tokens = tokens + ?, nano = nano + ? "
                 "WHERE owner = ? AND day = ?",
@@ -96,7 +96,7 @@ class DailyAccount:
             )
         if not amount.tokens and not amount.nano:
             return  # a run without language models, such as a search
-        drawn = self._database.ask(
+        drawn = self._database.execute(
             "UPDATE accounts SET reserved_tokens = reserved_tokens + ?, "
             "reserved_nano = reserved_nano + ? WHERE owner = ? AND day = ? "
             "AND tokens + reserved_tokens + ? <= ? AND nano + reserved_nano + ? <= ? RETURNING day",

@@ -11,11 +11,11 @@ from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response, StreamingResponse
 
 from fathom.errors import IndexMissing
-from fathom.extensions import names
+from fathom.extensions import list_names
 from fathom.jsonable import Json
 from fathom.runs.concurrency import FinalEvent
 from fathom.runs.outline import to_json
-from fathom.serving.budgets import Effort, budget_of
+from fathom.serving.budgets import Effort, limit_budget
 from fathom.serving.http.asking import MOST_CHARS, SubmittedQuestion
 from fathom.serving.http.dependencies import (
     CurrentWorkspace,
@@ -34,7 +34,12 @@ from fathom.serving.http.streams import (
 )
 from fathom.serving.http.telling import EventBuilder, ProgressEvent, ProgressListener, encode_answer
 from fathom.serving.http.workspaces import Workspace
-from fathom.serving.shapes import harmless, hits_json, replay_json, status_json
+from fathom.serving.shapes import (
+    replace_invisible,
+    serialize_hits,
+    serialize_replay,
+    serialize_status,
+)
 from fathom.types import Answer
 from fathom.usage import Budget
 
@@ -118,7 +123,7 @@ async def _build_question(body: AskBody, space: Workspace) -> SubmittedQuestion:
         question=body.question,
         strategy=body.strategy,
         filters=body.filters,
-        budget=budget_of(space.engine.settings, body.effort, limits),
+        budget=limit_budget(space.engine.settings, body.effort, limits),
         history=history,
     )
 
@@ -177,7 +182,7 @@ async def _stream_events(
     plan = {
         "strategy": body.strategy or settings.ask.strategy,
         "effort": body.effort or settings.budget.effort,
-        "question": harmless(body.question),
+        "question": replace_invisible(body.question),
     }
     builder = EventBuilder(plan, space.engine)
     try:
@@ -213,7 +218,9 @@ def list_traces(
 ) -> Response:
     """List the newest traces, newest first."""
     summaries = load_or_default(lambda: space.engine.traces.list(limit), ())
-    return build_json_reply({"traces": harmless([asdict(summary) for summary in summaries])})
+    return build_json_reply(
+        {"traces": replace_invisible([asdict(summary) for summary in summaries])}
+    )
 
 
 @router.get("/traces/{trace_id}")
@@ -225,8 +232,8 @@ def get_trace(trace_id: str, space: CurrentWorkspace, _: ReadCaller) -> Response
 @router.post("/traces/{trace_id}/replay")
 def replay_trace(trace_id: str, space: CurrentWorkspace, _: ReadCaller) -> Response:
     """Answer again from the trace alone, and list the differences."""
-    comparison = replay_json(space.engine.replay(trace_id))
-    return build_json_reply(harmless(json.loads(json.dumps(comparison, default=asdict))))
+    comparison = serialize_replay(space.engine.replay(trace_id))
+    return build_json_reply(replace_invisible(json.loads(json.dumps(comparison, default=asdict))))
 
 
 @router.post("/search")
@@ -238,7 +245,7 @@ async def search(
     def find_hits() -> Any:  # noqa: ANN401 - JSON
         engine = space.engine
         hits = engine.search(body.query, k=body.k, retriever=body.retriever, filters=body.filters)
-        return harmless(hits_json(body.query, hits, engine.documents.locate(hits)))
+        return replace_invisible(serialize_hits(body.query, hits, engine.documents.locate(hits)))
 
     async def work() -> Response:
         async with asking.admission.take_turn():
@@ -297,7 +304,7 @@ def list_strategies(space: CurrentWorkspace, _: ReadCaller) -> Response:
             "effort": settings.budget.effort,
             "strategies": [
                 {"name": name, "description": DESCRIPTIONS.get(name, "")}
-                for name in names("strategy")
+                for name in list_names("strategy")
             ],
             "efforts": {name: getattr(settings.effort, name).model_dump() for name in EFFORTS},
         }
@@ -309,17 +316,17 @@ def get_status(space: CurrentWorkspace, caller: ReadCaller) -> Response:
     """Get the state of the workspace: its documents, its models, its writer."""
     engine = space.engine
     index_status = load_or_default(
-        lambda: status_json(engine.status(), engine.calibration.list()), None
+        lambda: serialize_status(engine.status(), engine.calibration.list()), None
     )
     reply = {
         "workspace": space.name,
         "scopes": sorted(caller.scopes),
         "llm": engine.settings.llm.model,
         "offline": engine.settings.offline,
-        "writer": engine.index.writer() if index_status else "",
+        "writer": engine.index.describe_writer() if index_status else "",
         "index": index_status,
     }
-    return build_json_reply(harmless(json.loads(json.dumps(reply, default=asdict))))
+    return build_json_reply(replace_invisible(json.loads(json.dumps(reply, default=asdict))))
 
 
 def load_or_default(load: Callable[[], T], default: U) -> T | U:

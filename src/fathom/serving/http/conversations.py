@@ -30,7 +30,9 @@ class Conversations:
     def __init__(self, engine: Engine) -> None:
         """Create the store. Nothing is opened before it is needed."""
         self._engine = engine
-        self._database = engine.index.database(CONVERSATION_TABLES.file, CONVERSATION_TABLES.tables)
+        self._database = engine.index.open_database(
+            CONVERSATION_TABLES.file, CONVERSATION_TABLES.tables
+        )
 
     def add(self, title: str = "", owner: str = "") -> str:
         """Begin a conversation.
@@ -43,12 +45,14 @@ class Conversations:
             The id of the conversation.
         """
         conversation, now = token_hex(8), _format_now()
-        self._database.ask(
+        self._database.execute(
             "INSERT INTO conversations(id, title, created, updated) VALUES (?, ?, ?, ?)",
             (conversation, title[:TITLE_CHARS], now, now),
         )
         if owner:
-            self._database.ask("INSERT INTO owners(id, owner) VALUES (?, ?)", (conversation, owner))
+            self._database.execute(
+                "INSERT INTO owners(id, owner) VALUES (?, ?)", (conversation, owner)
+            )
         return conversation
 
     def find_owner(self, conversation: str) -> str:
@@ -58,12 +62,12 @@ class Conversations:
             Problem: If there is no conversation of this id.
         """
         self._get_head(conversation)
-        rows = self._database.ask("SELECT owner FROM owners WHERE id = ?", (conversation,))
+        rows = self._database.execute("SELECT owner FROM owners WHERE id = ?", (conversation,))
         return str(rows[0][0]) if rows else ""
 
     def list_latest(self, limit: int, before: str = "") -> list[dict[str, Any]]:
         """List the latest conversations, newest first; `before` is a cursor."""
-        rows = self._database.ask(
+        rows = self._database.execute(
             "SELECT id, title, created, updated FROM conversations "
             # The cursor joins time and id, as several conversations may have the same time.
             "WHERE ? = '' OR updated || id < ? ORDER BY updated DESC, id DESC LIMIT ?",
@@ -100,13 +104,13 @@ class Conversations:
         """Add a question and the id of its trace; nothing if the conversation was removed."""
         now = _format_now()
         title = " ".join(question.split())[:TITLE_CHARS]
-        updated = self._database.ask(
+        updated = self._database.execute(
             "UPDATE conversations SET updated = ?, "
             "title = CASE title WHEN '' THEN ? ELSE title END WHERE id = ? RETURNING id",
             (now, title, conversation),
         )
         if updated:
-            self._database.ask(
+            self._database.execute(
                 "INSERT INTO turns(conversation, question, trace_id, asked) VALUES (?, ?, ?, ?)",
                 (conversation, question, trace_id, now),
             )
@@ -120,24 +124,24 @@ class Conversations:
         Raises:
             Problem: If there is no conversation of this id.
         """
-        self._database.ask(
+        self._database.execute(
             "INSERT INTO gone(id) SELECT id FROM conversations WHERE id = ? ON CONFLICT DO NOTHING",
             (conversation,),
         )
-        removed = self._database.ask(
+        removed = self._database.execute(
             "DELETE FROM conversations WHERE id = ? RETURNING id", (conversation,)
         )
         if not removed:
             raise _build_missing_problem(conversation)
-        self._database.ask("DELETE FROM turns WHERE conversation = ?", (conversation,))
-        self._database.ask("DELETE FROM owners WHERE id = ?", (conversation,))
+        self._database.execute("DELETE FROM turns WHERE conversation = ?", (conversation,))
+        self._database.execute("DELETE FROM owners WHERE id = ?", (conversation,))
 
     def close(self) -> None:
         """Close the database."""
         self._database.close()
 
     def _get_head(self, conversation: str) -> dict[str, Any]:
-        rows = self._database.ask(
+        rows = self._database.execute(
             "SELECT id, title, created, updated FROM conversations WHERE id = ?", (conversation,)
         )
         if not rows:
@@ -146,7 +150,7 @@ class Conversations:
 
     def _load_turns(self, conversation: str, latest: int = ALL_TURNS) -> list[dict[str, Any]]:
         """Return the turns in order, or the latest ones only, each with its answer."""
-        rows = self._database.ask(
+        rows = self._database.execute(
             "SELECT question, trace_id, asked FROM turns WHERE conversation = ? "
             "ORDER BY no DESC LIMIT ?",
             (conversation, latest),

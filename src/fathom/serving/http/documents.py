@@ -23,7 +23,7 @@ from fathom.serving.http.fetch import MOST_URL_CHARS, Fetcher
 from fathom.serving.http.problems import Problem
 from fathom.serving.http.streams import build_json_reply
 from fathom.serving.http.workspaces import Workspace
-from fathom.serving.shapes import harmless
+from fathom.serving.shapes import replace_invisible
 from fathom.types import Chunk, Document
 
 router = APIRouter(prefix="/api/v1", tags=["documents"])
@@ -66,7 +66,7 @@ def list_documents(
         "total": len(summaries),
         "next": page[-1].path if len(remaining) > limit else None,
     }
-    return build_json_reply(harmless(reply))
+    return build_json_reply(replace_invisible(reply))
 
 
 @router.post("/documents", status_code=202)
@@ -84,7 +84,7 @@ async def upload_documents(
     async def work() -> Response:
         stored = await asyncio.to_thread(space.files.store, files)
         job = await asyncio.to_thread(space.jobs.add, stored.names, stored.refused)
-        return build_json_reply({"job": job.id, **harmless(job.to_json())}, 202)
+        return build_json_reply({"job": job.id, **replace_invisible(job.to_json())}, 202)
 
     # Names and sizes tell requests apart well enough, without reading the files twice.
     digest = sha256(repr([(file.filename, file.size) for file in files]).encode("utf-8", "replace"))
@@ -112,13 +112,15 @@ def fetch_document(body: UrlBody, space: CurrentWorkspace, _: IngestCaller) -> R
     upload = UploadFile(BytesIO(fetched_file.content), filename=fetched_file.name)
     stored = space.files.store([upload])
     job = space.jobs.add(stored.names, stored.refused)
-    return build_json_reply({"job": job.id, **harmless(job.to_json())}, 202)
+    return build_json_reply({"job": job.id, **replace_invisible(job.to_json())}, 202)
 
 
 @router.get("/jobs")
 def list_jobs(space: CurrentWorkspace, _: ReadCaller) -> Response:
     """List the latest jobs, newest first."""
-    return build_json_reply({"jobs": [harmless(job.to_json()) for job in space.jobs.list_latest()]})
+    return build_json_reply(
+        {"jobs": [replace_invisible(job.to_json()) for job in space.jobs.list_latest()]}
+    )
 
 
 @router.get("/jobs/{job_id}")
@@ -127,7 +129,7 @@ def get_job(job_id: str, space: CurrentWorkspace, _: ReadCaller) -> Response:
     job = space.jobs.get(job_id)
     if job is None:
         raise Problem(404, "job_missing", f"there is no job {job_id[:64]!r}")
-    return build_json_reply(harmless(job.to_json()))
+    return build_json_reply(replace_invisible(job.to_json()))
 
 
 def find_document(space: Workspace, document_id: str) -> Document:
@@ -137,7 +139,7 @@ def find_document(space: Workspace, document_id: str) -> Document:
         Problem: If there is none.
     """
     document = load_or_default(
-        lambda: space.engine.reader(checked=False).document(document_id), None
+        lambda: space.engine.reader(checked=False).get_document(document_id), None
     )
     if document is None:
         raise Problem(
@@ -174,7 +176,7 @@ def get_document_text(
 
     The offsets of citations point into this text.
     """
-    whole = harmless(find_document(space, document_id).text)
+    whole = replace_invisible(find_document(space, document_id).text)
     return Response(whole[start : end or None], media_type="text/plain; charset=utf-8")
 
 
@@ -193,7 +195,7 @@ def list_document_chunks(document_id: str, space: CurrentWorkspace, _: ReadCalle
         }
         for chunk in _iterate_chunks(space, document.id)
     ]
-    return build_json_reply(harmless({"document": document.id, "chunks": rows}))
+    return build_json_reply(replace_invisible({"document": document.id, "chunks": rows}))
 
 
 def _iterate_chunks(space: Workspace, document_id: str) -> Iterator[Chunk]:
@@ -280,7 +282,7 @@ def get_document(document_id: str, space: CurrentWorkspace, _: ReadCaller) -> Re
         "format": PurePath(place).suffix.lower().lstrip("."),
         "outline": build_outline(document),
     }
-    return build_json_reply(harmless(reply))
+    return build_json_reply(replace_invisible(reply))
 
 
 def build_outline(document: Document) -> list[dict[str, Any]]:
@@ -305,7 +307,7 @@ def delete_document(document_id: str, space: CurrentWorkspace, _: IngestCaller) 
     """
     document = find_document(space, document_id)
     index = space.engine.reader(checked=False)
-    places = [place.path for place in index.places(document.id)]
+    places = [place.path for place in index.list_places(document.id)]
     files = [path for path in places if find_file(index, path, document.id) == path]
     # An index has one writer, so deletions queue behind the jobs of this server.
     removal = space.jobs.submit(lambda: space.engine.documents.remove([document.id]))

@@ -158,13 +158,16 @@ class SharedFiles:
     def map_paths(self, names: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
         """Map stored files to their paths on this machine."""
         local_names = {str(self.folder / name): name for name in names.values()}
-        earlier = {*names, *(self._uploads.place(name, path) for path, name in local_names.items())}
+        earlier = {
+            *names,
+            *(self._uploads.set_path(name, path) for path, name in local_names.items()),
+        }
         return local_names, sorted(earlier - local_names.keys() - {""})
 
     @contextmanager
     def provide_files(self, names: Mapping[str, str]) -> Iterator[list[Path]]:
         """Fetch files for the length of a `with` block, and yield their paths."""
-        with self._uploads.on_disk({name: Path(path) for path, name in names.items()}) as paths:
+        with self._uploads.fetch_files({name: Path(path) for path, name in names.items()}) as paths:
             yield paths
 
     def has_file(self, path: str) -> bool:
@@ -193,7 +196,7 @@ class SharedFiles:
         """Remove copies whose files are gone, and what a killed server left behind."""
         copies = self.folder.parent / FETCHED
         if copies.is_dir():
-            numbers = {str(upload.no) for upload in self._uploads.all()}
+            numbers = {str(upload.no) for upload in self._uploads.list_uploads()}
             for folder in copies.iterdir():
                 if folder.name not in numbers:
                     shutil.rmtree(folder, ignore_errors=True)
@@ -215,5 +218,5 @@ def create_file_store(index: Index, directory: Path) -> UploadedFiles:
         index: The index, which may store them on its server.
         directory: The index's directory, or that of its companion data on this machine.
     """
-    folder, uploads = (directory / UPLOADS).absolute(), index.uploads()
+    folder, uploads = (directory / UPLOADS).absolute(), index.open_uploads()
     return LocalFiles(folder) if uploads is None else SharedFiles(folder, uploads)

@@ -139,7 +139,7 @@ class ReplyStore:
             await asyncio.sleep(BEAT_S)
             with suppress(FathomError):  # the next renewal reports it
                 await asyncio.to_thread(
-                    self._database.ask,
+                    self._database.execute,
                     f"UPDATE replies SET lease = {self._database.clock} + ? "  # noqa: S608 - constant
                     "WHERE key = ? AND server = ?",
                     (LEASE_S, key, self._server),
@@ -148,13 +148,13 @@ class ReplyStore:
     def _claim_request(self, key: str, digest: str) -> bool:
         """Claim a request for this server: a new one, or one whose server has died."""
         lease = f"{self._database.clock} + ?"
-        claimed = self._database.ask(
+        claimed = self._database.execute(
             f"INSERT INTO replies(key, body, server, lease) VALUES (?, ?, ?, {lease}) "  # noqa: S608 - constant
             "ON CONFLICT DO NOTHING RETURNING key",
             (key, digest, self._server, LEASE_S),
         )
         return bool(claimed) or bool(
-            self._database.ask(
+            self._database.execute(
                 f"UPDATE replies SET server = ?, lease = {lease} WHERE key = ? AND body = ? "  # noqa: S608 - constant
                 f"AND status = 0 AND lease < {self._database.clock} RETURNING key",
                 (self._server, LEASE_S, key, digest),
@@ -164,7 +164,7 @@ class ReplyStore:
     def _find_reply(self, key: str, digest: str, note_kind: ReplyNote) -> Response | None:
         """Return the stored reply; `None` while there is none."""
         statement = "SELECT body, status, media, reply FROM replies WHERE key = ?"
-        for body, status, media, note in self._database.ask(statement, (key,)):
+        for body, status, media, note in self._database.execute(statement, (key,)):
             if body != digest:
                 raise _build_reuse_problem()
             if status:
@@ -179,23 +179,23 @@ class ReplyStore:
         if not note:
             self._forget_reply(key)
             return False
-        self._database.ask(
+        self._database.execute(
             "UPDATE replies SET status = ?, media = ?, reply = ? WHERE key = ? AND server = ?",
             (response.status_code, response.media_type or "", note, key, self._server),
         )
-        self._database.ask(
+        self._database.execute(
             "DELETE FROM replies WHERE status > 0 AND no <= (SELECT max(no) FROM replies) - ?",
             (MOST_KEPT,),
         )
         return True
 
     def _forget_reply(self, key: str) -> None:
-        self._database.ask("DELETE FROM replies WHERE key = ?", (key,))
+        self._database.execute("DELETE FROM replies WHERE key = ?", (key,))
 
 
 def create_reply_store(index: Index) -> ReplyStore:
     """Create the store of replies beside an index."""
-    return ReplyStore(index.database(REPLY_TABLES.file, REPLY_TABLES.tables))
+    return ReplyStore(index.open_database(REPLY_TABLES.file, REPLY_TABLES.tables))
 
 
 def _build_reuse_problem() -> Problem:

@@ -83,11 +83,11 @@ class JobQueue:
 
     def add(self, job: Job) -> None:
         """Store a job; from then on it is not lost."""
-        self._database.ask(
+        self._database.execute(
             "INSERT INTO jobs(id, state, data) VALUES (?, ?, ?)",
             (job.id, job.state, _serialize_job(job)),
         )
-        self._database.ask(
+        self._database.execute(
             f"DELETE FROM jobs WHERE NOT {_OPEN} AND no <= (SELECT max(no) FROM jobs) - ?",  # noqa: S608 - constant
             (MOST_KEPT,),
         )
@@ -144,7 +144,7 @@ class JobQueue:
 
     def save(self, job: Job) -> bool:
         """Save the progress of a job; return whether this server still has the job."""
-        rows = self._database.ask(
+        rows = self._database.execute(
             # The database's clock: the clocks of the servers may differ.
             f"UPDATE jobs SET state = ?, data = ?, lease = {self._database.clock} + ? "  # noqa: S608 - constant
             "WHERE id = ? AND server = ? AND state = 'running' RETURNING id",
@@ -157,12 +157,12 @@ class JobQueue:
         self._database.close()
 
     def _select_rows(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
-        return self._database.ask(statement, values) if self._database.is_there() else []
+        return self._database.execute(statement, values) if self._database.is_there() else []
 
 
 def create_job_queue(index: Index, server: str) -> JobQueue:
     """Create the queue beside an index."""
-    return JobQueue(index.database(JOB_TABLES.file, JOB_TABLES.tables), server)
+    return JobQueue(index.open_database(JOB_TABLES.file, JOB_TABLES.tables), server)
 
 
 def _serialize_job(job: Job) -> str:

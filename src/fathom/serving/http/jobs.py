@@ -22,7 +22,7 @@ from fathom.serving.http.job_queue import Job, create_job_queue
 from fathom.serving.http.problems import build_problem
 
 if TYPE_CHECKING:  # who asks reads no files
-    from fathom.index.ingest_progress import Advance
+    from fathom.index.ingest_progress import IngestState
     from fathom.index.ingest_report import IngestProgress, IngestReport
 
 T = TypeVar("T")
@@ -178,7 +178,7 @@ class Jobs:
                     if not self._queue.save(job):
                         taken.set()
 
-        def follow(report: "IngestReport", advance: "Advance") -> None:
+        def follow(report: "IngestReport", advance: "IngestState") -> None:
             job.stage, job.files_done = advance.stage, min(len(report.files), len(job.names))
             job.bytes, job.bytes_done = advance.bytes, advance.done
             if self._ending.is_set():

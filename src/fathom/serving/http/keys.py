@@ -74,7 +74,9 @@ class Keys:
 
     def has_keys(self) -> bool:
         """Return whether there is a key, even an expired one."""
-        return self.database.is_there() and bool(self.database.ask("SELECT 1 FROM keys LIMIT 1"))
+        return self.database.is_there() and bool(
+            self.database.execute("SELECT 1 FROM keys LIMIT 1")
+        )
 
     def get_door(self) -> Door:
         """Return whether callers without a key are let in.
@@ -84,7 +86,7 @@ class Keys:
         """
         if not self.database.is_there():
             return "new"
-        [(has_keys, is_open, had_keys)] = self.database.ask(_SELECT_DOOR, (2 * _ID_BYTES,))
+        [(has_keys, is_open, had_keys)] = self.database.execute(_SELECT_DOOR, (2 * _ID_BYTES,))
         if has_keys:
             return "closed"
         if is_open is not None:
@@ -108,10 +110,10 @@ class Keys:
         self._set_door(is_open=False)
 
     def _set_door(self, *, is_open: bool) -> None:
-        self.database.ask(
+        self.database.execute(
             "INSERT INTO doors(id, is_open) VALUES ('door', 0) ON CONFLICT DO NOTHING"
         )
-        self.database.ask("UPDATE doors SET is_open = ?", (int(is_open),))
+        self.database.execute("UPDATE doors SET is_open = ?", (int(is_open),))
 
     def add(self, key: Key) -> tuple[Key, str]:
         """Store a key; its `id` and `created` are made here.
@@ -148,14 +150,16 @@ class Keys:
         )
         self.close_door()  # first: the door stays closed even if the row is lost
         marks = ", ".join("?" * len(values))
-        self.database.ask(f"INSERT INTO keys({KEY_COLUMNS}) VALUES ({marks})", values)  # noqa: S608 - constants
+        self.database.execute(f"INSERT INTO keys({KEY_COLUMNS}) VALUES ({marks})", values)  # noqa: S608 - constants
         stored = next(candidate for candidate in self.list_keys() if candidate.id == key_id)
         return stored, f"{PREFIX}{key_id}_{secret}"
 
     def list_keys(self) -> tuple[Key, ...]:
         """Return all keys, oldest first."""
         rows = (
-            self.database.ask(f"{_SELECT} ORDER BY created, id") if self.database.is_there() else []
+            self.database.execute(f"{_SELECT} ORDER BY created, id")
+            if self.database.is_there()
+            else []
         )
         return tuple(_parse_key(row) for row in rows)
 
@@ -165,12 +169,12 @@ class Keys:
             return False
         if self.has_keys():  # keys of a version without doors
             self.close_door()
-        self.database.ask(
+        self.database.execute(
             "INSERT INTO gone(id) SELECT id FROM keys WHERE id = ? ON CONFLICT DO NOTHING",
             (key_id,),
         )
-        self.database.ask("DELETE FROM rates WHERE key = ?", (key_id,))
-        return bool(self.database.ask("DELETE FROM keys WHERE id = ? RETURNING id", (key_id,)))
+        self.database.execute("DELETE FROM rates WHERE key = ?", (key_id,))
+        return bool(self.database.execute("DELETE FROM keys WHERE id = ? RETURNING id", (key_id,)))
 
     def find(self, text: str) -> Key | None:
         """Return the key of this text, expired or not; `None` if there is none."""
@@ -178,7 +182,7 @@ class Keys:
         key_id, _, secret = rest.partition("_")
         if prefix != "fth" or not text.isascii() or not self.database.is_there():
             return None
-        rows = self.database.ask(f"{_SELECT} WHERE id = ?", (key_id,))
+        rows = self.database.execute(f"{_SELECT} WHERE id = ?", (key_id,))
         stored_hash = str(rows[0][1]) if rows else "0" * 64
         # A constant time, also for an unknown id, so that timing tells nothing about keys.
         is_right = compare_digest(stored_hash, _hash_secret(secret))
@@ -187,7 +191,7 @@ class Keys:
     def list_workspaces(self) -> tuple[str, ...]:
         """Return the workspaces that keys name; empty is the default one."""
         rows = (
-            self.database.ask("SELECT DISTINCT workspace FROM keys")
+            self.database.execute("SELECT DISTINCT workspace FROM keys")
             if self.database.is_there()
             else []
         )
@@ -200,7 +204,7 @@ class Keys:
 
 def create_key_store(index: Index) -> Keys:
     """Create the store of keys beside an index."""
-    return Keys(index.database(KEY_TABLES.file, KEY_TABLES.tables))
+    return Keys(index.open_database(KEY_TABLES.file, KEY_TABLES.tables))
 
 
 def compute_expiry(days: float | None) -> str | None:

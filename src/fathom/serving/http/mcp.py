@@ -110,9 +110,9 @@ class McpTools:
         self._is_wanted.set()
         app = await asyncio.shield(self._app)
 
-        from fathom.serving.mcp import at_desk
+        from fathom.serving.mcp import assign_desk
 
-        await app(at_desk(scope, desk), receive, send)
+        await app(assign_desk(scope, desk), receive, send)
 
 
 class _BufferedReceive:
@@ -130,9 +130,9 @@ class _BufferedReceive:
 
 
 def _create_app() -> Starlette:
-    from fathom.serving.mcp import http_app, mcp_server
+    from fathom.serving.mcp import make_http_app, make_mcp_server
 
-    return http_app(mcp_server(), hosts=None)  # the server's guard has checked the host
+    return make_http_app(make_mcp_server(), hosts=None)  # the server's guard has checked the host
 
 
 def install_tools(app: FastAPI) -> None:

@@ -52,7 +52,7 @@ def copy_server_tables(source: Index, target: Index, directory: Path) -> list[st
 
 
 def _open_tables(index: Index, tables: TableFile) -> Database:
-    return index.database(tables.file, tables.tables)
+    return index.open_database(tables.file, tables.tables)
 
 
 def _copy_keys(source: Database, target: Database) -> Iterator[str]:
@@ -117,7 +117,7 @@ def _intersect_keys(target_row: Row, source_row: Row) -> Row:
 def _restrict_key(target: Database, target_row: Row, row: Row) -> None:
     restricted = _intersect_keys(target_row, row)
     if restricted != target_row:
-        target.ask(
+        target.execute(
             "UPDATE keys SET scopes = ?, expires = ?, per_minute = ?, tokens_per_day = ?, "
             "usd_per_day = ? WHERE id = ?",
             (restricted[4], *restricted[6:], target_row[0]),
@@ -132,7 +132,7 @@ def _copy_accounts(source: Database, target: Database) -> None:
             _insert_row(target, "accounts", _ACCOUNTS, row)
         elif existing[row[:2]] != row:
             for name, spent, reserved in (("tokens", *row[2::2]), ("nano", *row[3::2])):
-                target.ask(
+                target.execute(
                     f"UPDATE accounts SET {name} = ?, reserved_{name} = ? WHERE owner = ? "  # noqa: S608 - constants
                     f"AND day = ? AND {name} + reserved_{name} < ?",
                     (spent, reserved, *row[:2], spent + reserved),
@@ -173,7 +173,7 @@ def _copy_conversation(source: Database, target: Database, row: Row) -> None:
     for owner in _select_rows(source, "owners", _OWNER, "WHERE id = ?", name):
         _insert_row(target, "owners", _OWNER, owner)
     _insert_row(target, "conversations", _CONVERSATION, row[:4])
-    target.ask(
+    target.execute(
         "UPDATE conversations SET title = CASE title WHEN '' THEN ? ELSE title END, updated = ? "
         "WHERE id = ? AND updated < ?",
         (title, updated, name, updated),
@@ -190,11 +190,11 @@ def _copy_jobs(source: Database, target: Database) -> Iterator[str]:
 
 
 def _report_uploads(source: Index, folder: Path) -> Iterator[str]:
-    uploads = source.uploads()
+    uploads = source.open_uploads()
     names = (
         [str(file) for file in folder.rglob("*") if file.is_file()]
         if uploads is None
-        else [file.name for file in uploads.all()]
+        else [file.name for file in uploads.list_uploads()]
     )
     if names:
         yield (
@@ -217,7 +217,7 @@ def _select_rows(
     database: Database, table: str, columns: str, rest: str = "", *values: object
 ) -> list[Row]:
     statement = f"SELECT {columns} FROM {table} {rest}"  # noqa: S608 - constants
-    return database.ask(statement, values) if database.is_there() else []
+    return database.execute(statement, values) if database.is_there() else []
 
 
 def _index_rows(
@@ -234,7 +234,7 @@ def _load_removed_ids(database: Database) -> frozenset[str]:
 
 def _insert_row(database: Database, table: str, columns: str, row: Sequence[object]) -> None:
     marks = ", ".join("?" * len(row))
-    database.ask(
+    database.execute(
         f"INSERT INTO {table}({columns}) VALUES ({marks}) ON CONFLICT DO NOTHING",  # noqa: S608 - constants
         row,
     )

@@ -18,9 +18,9 @@ from fathom.errors import (
     ModelRefused,
     ModelUnavailable,
     UsageError,
-    culprit,
+    locate_error,
 )
-from fathom.index.traces import Outranked, TraceMissing
+from fathom.index.traces import MissingTraceError, OutrankedFeedbackError
 from fathom.runs.ledger import BudgetRefused
 
 MEDIA_TYPE = "application/problem+json"
@@ -83,8 +83,8 @@ def _round_up_seconds(seconds: float) -> int:
 
 
 _PROBLEMS: tuple[tuple[type[FathomError], int, str, float | None], ...] = (
-    (TraceMissing, 404, "trace_missing", None),
-    (Outranked, 409, "judged_already", None),
+    (MissingTraceError, 404, "trace_missing", None),
+    (OutrankedFeedbackError, 409, "judged_already", None),
     (IndexMissing, 409, "index_empty", None),
     (IndexMismatch, 409, "index_mismatch", None),
     (UsageError, 400, "bad_request", None),
@@ -111,11 +111,14 @@ def build_problem(error: BaseException) -> Problem:
                 status, name, detail, next=_NEXT_STEPS.get(name, next_step), retry_after=retry_after
             )
     # The message of an unforeseen error may contain private text, so only the log gets it.
-    LOG.error("%s", culprit(error), exc_info=error)
+    LOG.error("%s", locate_error(error), exc_info=error)
     if isinstance(error, FathomError):
         return Problem(500, "failed", message)
     return Problem(
-        500, "bug", f"a bug: {culprit(error)}", next="please report what the server's log shows"
+        500,
+        "bug",
+        f"a bug: {locate_error(error)}",
+        next="please report what the server's log shows",
     )
 
 

@@ -38,11 +38,11 @@ class Rates:
         if per_minute < 1:
             return MINUTE
         share = MINUTE / per_minute
-        if self._database.ask(self._take, (share, key_id, share)):
+        if self._database.execute(self._take, (share, key_id, share)):
             return 0.0
-        rows = self._database.ask(self._wait, (key_id,))
+        rows = self._database.execute(self._wait, (key_id,))
         if not rows:  # the key is used for the first time
-            self._database.ask(
+            self._database.execute(
                 "INSERT INTO rates(key) VALUES (?) ON CONFLICT DO NOTHING", (key_id,)
             )
             return self.take(key_id, per_minute)

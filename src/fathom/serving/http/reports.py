@@ -10,7 +10,7 @@ from fathom.evaluation.report.kept import list_reports, load_report
 from fathom.serving.http.dependencies import CurrentWorkspace, ReadCaller
 from fathom.serving.http.problems import Problem
 from fathom.serving.http.streams import encode_json
-from fathom.serving.shapes import harmless
+from fathom.serving.shapes import replace_invisible
 
 router = APIRouter(prefix="/api/v1", tags=["reports"])
 
@@ -18,7 +18,9 @@ router = APIRouter(prefix="/api/v1", tags=["reports"])
 @router.get("/reports")
 def list_evaluation_reports(space: CurrentWorkspace, _: ReadCaller) -> Any:  # noqa: ANN401
     """List the reports, newest first."""
-    return {"reports": [harmless(asdict(summary)) for summary in list_reports(space.directory)]}
+    return {
+        "reports": [replace_invisible(asdict(summary)) for summary in list_reports(space.directory)]
+    }
 
 
 @router.get("/reports/{name}")
@@ -32,4 +34,4 @@ def get_evaluation_report(name: str, space: CurrentWorkspace, _: ReadCaller) -> 
             f"there is no report {name[:64]!r}",
             next="fathom eval QUESTIONS --strategy naive,adaptive --html report.html makes one",
         )
-    return Response(encode_json(harmless(report_json)), media_type="application/json")
+    return Response(encode_json(replace_invisible(report_json)), media_type="application/json")

@@ -12,7 +12,7 @@ from typing_extensions import override
 from fathom.errors import UsageError
 from fathom.serving.http.app import build_access, create_app
 from fathom.serving.http.guard import LOOPBACK
-from fathom.serving.listening import listening
+from fathom.serving.listening import listen
 from fathom.settings import Settings
 
 GRACE_S = 5
@@ -68,7 +68,7 @@ def run(
             f"--host {host}: others could ask without a key; make one with `fathom keys add NAME`, "
             "or serve 127.0.0.1 only"
         )
-    listener = listening(host, port, waiting=WAITING)
+    listener = listen(host, port, backlog=WAITING)
     app = create_app(settings, access)
     config = uvicorn.Config(
         app,

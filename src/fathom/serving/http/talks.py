@@ -9,7 +9,7 @@ from starlette.responses import Response
 from fathom.serving.http.api import Body
 from fathom.serving.http.dependencies import CurrentWorkspace, ReadCaller, build_scope_problem
 from fathom.serving.http.streams import build_json_reply
-from fathom.serving.shapes import harmless
+from fathom.serving.shapes import replace_invisible
 
 router = APIRouter(prefix="/api/v1/conversations", tags=["conversations"])
 
@@ -34,7 +34,9 @@ def list_conversations(
         if len(conversations) == limit
         else None
     )
-    return build_json_reply({"conversations": harmless(conversations), "next": next_cursor})
+    return build_json_reply(
+        {"conversations": replace_invisible(conversations), "next": next_cursor}
+    )
 
 
 @router.post("", status_code=201)
@@ -48,7 +50,7 @@ def create_conversation(
 @router.get("/{conversation_id}")
 def get_conversation(conversation_id: str, space: CurrentWorkspace, _: ReadCaller) -> Response:
     """Get a conversation with its questions, and their answers as they were given."""
-    return build_json_reply(harmless(space.conversations.get(conversation_id)))
+    return build_json_reply(replace_invisible(space.conversations.get(conversation_id)))
 
 
 @router.delete("/{conversation_id}", status_code=204)

@@ -13,7 +13,7 @@ from fathom.runs.concurrency import FinalEvent, TextEvent
 from fathom.runs.context import Listener
 from fathom.runs.trace import Step
 from fathom.serving.http.streams import ServerEvent, encode_json
-from fathom.serving.shapes import harmless, hits_json
+from fathom.serving.shapes import replace_invisible, serialize_hits
 from fathom.types import Answer, Hit
 
 SHORT_CHARS = 280
@@ -27,7 +27,7 @@ SHORT_OUTPUTS = ("action", "answer", "answers", "margin", "score", "share", "to"
 
 def build_answer_json(answer: Answer) -> Json:
     """Convert an answer to the JSON of every interface: streamed, stored and reloaded alike."""
-    return harmless(asdict(answer))
+    return replace_invisible(asdict(answer))
 
 
 def encode_answer(answer: Answer) -> str:
@@ -145,7 +145,7 @@ class EventBuilder:
                 Hit(chunk=chunk, score=scored[chunk.id], rank=rank, retriever=step.agent)
                 for rank, chunk in enumerate(chunks, start=1)
             ]
-            hits = hits_json("", ranked, self._engine.documents.locate(ranked))["hits"]
+            hits = serialize_hits("", ranked, self._engine.documents.locate(ranked))["hits"]
         except FathomError:
             return []  # the index was replaced meanwhile; the answer does not depend on it
         return [{**hit, "text": _shorten_text(hit["text"])} for hit in hits]
@@ -177,4 +177,4 @@ def _shorten_text(text: str) -> str:
 
 
 def _build_event(name: str, data: Json) -> ServerEvent:
-    return ServerEvent(name, encode_json(harmless(data)))
+    return ServerEvent(name, encode_json(replace_invisible(data)))

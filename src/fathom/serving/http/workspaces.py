@@ -67,7 +67,7 @@ class Workspaces:
         with self._lock:
             name = caller.workspace
             if name not in self._open:
-                self._open[name] = _open_workspace(name, self._engine.workspace(name))
+                self._open[name] = _open_workspace(name, self._engine.open_workspace(name))
             return self._open[name]
 
     def resume(self, list_names: Callable[[], Sequence[str]] = tuple) -> None:

@@ -14,7 +14,7 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 from langchain_openai.chat_models._client_utils import _cached_sync_httpx_client
 
-from fathom.config import settings_of
+from fathom.config import parse_settings
 from fathom.serving.http.app import create_app
 
 QUESTION = "How deep must a pothole on a bus route be to be filled within 48 hours?"
@@ -24,7 +24,7 @@ ANSWER = "4 centimetres"
 def application(corpus: Path, place: Path) -> FastAPI:
     """The application over a copy of the small index of the samples."""
     shutil.copytree(corpus, place / "index")
-    return create_app(settings_of({"index.directory": str(place / "index"), "offline": True}))
+    return create_app(parse_settings({"index.directory": str(place / "index"), "offline": True}))
 
 
 @pytest.fixture(scope="session")

@@ -17,7 +17,7 @@ from tests.serving.http.openai.test_chores import of_open_webui
 from tests.serving.http.openai.test_cited_text import answer
 from tests.serving.http.test_live import Live, Slow, wait_for
 
-from fathom.config import settings_of
+from fathom.config import parse_settings
 from fathom.runs.concurrency import FinalEvent, TextEvent
 from fathom.serving.http.app import create_app
 from fathom.serving.http.openai.chat import ChatCompletion, _stream_chunks
@@ -194,7 +194,7 @@ def test_usage_is_what_the_language_models_used(corpus: Path, tmp_path: Path) ->
     shutil.copytree(corpus, place)
     with served(Extractive(lambda _: '{"answer": null}')) as server:
         given = {"index": {"directory": str(place)}, **sections("mixed", server.base_url)}
-        app = create_app(settings_of(given))
+        app = create_app(parse_settings(given))
         with TestClient(app, base_url="http://127.0.0.1:8000") as client:
             whole = ask(client, QUESTION).json()
             calls = server.calls

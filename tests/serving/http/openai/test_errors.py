@@ -9,7 +9,7 @@ from fastapi.testclient import TestClient
 from tests.serving.http.openai.conftest import QUESTION
 from tests.serving.http.openai.test_cited_text import answer
 
-from fathom.config import settings_of
+from fathom.config import parse_settings
 from fathom.index.engines import EmbeddedIndex
 from fathom.serving.http.access import Access
 from fathom.serving.http.app import create_app
@@ -40,7 +40,7 @@ def test_a_run_that_broke_off_is_an_error() -> None:
 
 
 def test_who_needs_a_key_and_has_none_is_told_so(corpus: Path) -> None:
-    settings = settings_of({"index.directory": str(corpus), "offline": True})
+    settings = parse_settings({"index.directory": str(corpus), "offline": True})
     app = create_app(settings, Access(create_key_store(EmbeddedIndex(corpus)), required=True))
     with TestClient(app, base_url="http://127.0.0.1:8000") as client:
         for path, method in (
@@ -71,7 +71,7 @@ def test_a_body_that_is_none_or_too_long_is_told_in_the_same_shape(client: TestC
 
 
 def test_an_empty_index_is_no_error_to_try_again(tmp_path: Path) -> None:
-    settings = settings_of({"index.directory": str(tmp_path / "none"), "offline": True})
+    settings = parse_settings({"index.directory": str(tmp_path / "none"), "offline": True})
     with TestClient(create_app(settings), base_url="http://127.0.0.1:8000") as client:
         for stream in (False, True):
             reply = client.post("/v1/chat/completions", json={**BODY, "stream": stream})
@@ -84,7 +84,7 @@ def test_an_empty_index_is_no_error_to_try_again(tmp_path: Path) -> None:
 def test_who_is_to_come_again_later_is_told_when(corpus: Path, tmp_path: Path) -> None:
     place = tmp_path / "index"
     shutil.copytree(corpus, place)
-    settings = settings_of(
+    settings = parse_settings(
         {
             "index.directory": str(place),
             "offline": True,

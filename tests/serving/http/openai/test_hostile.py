@@ -11,7 +11,7 @@ from tests.serving.http.openai.test_markdown import ACTIVE
 from tests.serving.http.payloads import PAYLOADS
 
 from fathom import Engine
-from fathom.config import settings_of
+from fathom.config import parse_settings
 from fathom.documents.record_ids import check_record_id
 from fathom.serving.http.app import create_app
 
@@ -35,9 +35,9 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
     lines = "\n".join(json.dumps(each) for each in records)
     Path(folder / "harbours.jsonl").write_text(f"{lines}\n", encoding="utf-8")
     given = {"index.directory": str(folder / "index"), "offline": True}
-    with Engine(settings_of(given)) as engine:
+    with Engine(parse_settings(given)) as engine:
         engine.ingest([folder / "harbours.jsonl"])
-    app = create_app(settings_of(given))
+    app = create_app(parse_settings(given))
     with TestClient(app, base_url="http://127.0.0.1:8000") as client:
         yield client
 

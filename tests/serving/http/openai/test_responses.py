@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 from tests.serving.http.openai.conftest import ANSWER, QUESTION
 from tests.serving.http.openai.test_chores import of_open_webui
 
-from fathom.config import settings_of
+from fathom.config import parse_settings
 from fathom.serving.http.app import create_app
 from fathom.serving.http.keys import Key
 
@@ -112,7 +112,7 @@ def test_it_is_called_after_its_trace(client: TestClient) -> None:
 
 def test_a_response_belongs_to_its_workspace(corpus: Path, tmp_path: Path) -> None:
     shutil.copytree(corpus, tmp_path / "index")
-    settings = settings_of({"index.directory": str(tmp_path / "index"), "offline": True})
+    settings = parse_settings({"index.directory": str(tmp_path / "index"), "offline": True})
     shutil.copytree(corpus, tmp_path / "index" / "workspaces" / "other")
     app = create_app(settings)
     keys = app.state.access.keys

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import override
 
 from fathom.question.conversation import Dialogue, parse_dialogue
-from fathom.serving.budgets import Effort, budget_of
+from fathom.serving.budgets import Effort, limit_budget
 from fathom.serving.http.api import BudgetBody, Filters
 from fathom.serving.http.asking import SubmittedQuestion
 from fathom.serving.http.openai.choices import get_choice
@@ -102,7 +102,7 @@ class _QuestionBody(_Body):
             question=turn.question,
             strategy=choice.strategy,
             filters=self.filters,
-            budget=budget_of(
+            budget=limit_budget(
                 settings,
                 _EFFORTS[effort] if effort else choice.effort,
                 (self.budget or BudgetBody()).to_budget(),

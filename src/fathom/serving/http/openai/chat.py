@@ -28,7 +28,7 @@ from fathom.serving.http.streams import (
     run_while_connected,
 )
 from fathom.serving.http.telling import ProgressEvent, ProgressListener, StepEnd, build_answer_json
-from fathom.serving.shapes import harmless
+from fathom.serving.shapes import replace_invisible
 from fathom.types import Answer
 from fathom.usage import Usage
 
@@ -122,7 +122,10 @@ class ChatCompletion:
 
     def build_status_chunk(self, description: str, *, done: bool = False) -> dict[str, Any]:
         """Build the chunk of a status, which Open WebUI shows and other clients ignore."""
-        event = {"type": "status", "data": {"description": harmless(description), "done": done}}
+        event = {
+            "type": "status",
+            "data": {"description": replace_invisible(description), "done": done},
+        }
         return {**self._build_chunk({}), "event": event}
 
     def iterate_answer_chunks(self, text: CitedText) -> Iterator[dict[str, Any]]:
@@ -228,7 +231,7 @@ def _build_source_event(source: Source) -> dict[str, Any]:
         "type": "source",
         "data": {
             "source": {"name": source.name, "url": source.url},
-            "document": [harmless(source.citation.quote)],
+            "document": [replace_invisible(source.citation.quote)],
             "metadata": [{"source": source.url, "name": source.name}],
         },
     }

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path
 
-from fathom.extensions import names
+from fathom.extensions import list_names
 from fathom.serving.budgets import Effort
 from fathom.serving.http.api import EFFORTS
 from fathom.serving.http.dependencies import CurrentWorkspace, ReadCaller
@@ -30,7 +30,7 @@ class Choice:
 def list_choices() -> Mapping[str, Choice]:
     """Return all choices by name: `fathom`, `fathom-high`, `fathom-anchor-low`, and so on."""
     by_name: dict[str, Choice] = {}
-    for strategy in (None, *names("strategy")):
+    for strategy in (None, *list_names("strategy")):
         name = f"{NAME}-{strategy}" if strategy else NAME
         by_name[name] = Choice(strategy=strategy)
         for effort in EFFORTS:

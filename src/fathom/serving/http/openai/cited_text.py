@@ -6,14 +6,14 @@ from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
 
 from fathom.serving.http.openai.markdown import escape_label, escape_line, escape_markdown
-from fathom.serving.shapes import harmless
+from fathom.serving.shapes import replace_invisible
 from fathom.serving.wording import (
     LANGUAGES,
     Wording,
-    place_name,
-    readings,
-    short_answer,
-    wording_for,
+    choose_wording,
+    list_readings,
+    name_place,
+    pick_short_answer,
 )
 from fathom.types import PARTIAL_LIST, Answer, Citation
 
@@ -63,7 +63,7 @@ def render_cited_text(answer: Answer, base_url: str) -> CitedText:
         answer: The answer or abstention.
         base_url: The address of the page, ending in a slash; the links lead there.
     """
-    wording = wording_for(answer.standalone_question or answer.question)
+    wording = choose_wording(answer.standalone_question or answer.question)
     text = "\n\n".join(_iterate_blocks(answer, wording, base_url))
     sources = (_build_source(citation, text, wording, base_url) for citation in answer.citations)
     return CitedText(text=text, sources=tuple(sources))
@@ -115,9 +115,9 @@ def _iterate_answer_blocks(answer: Answer, wording: Wording) -> Iterator[str]:
         reason = wording.reasons.get(answer.stop_reason, answer.stop_reason)
         yield f"{wording.unknown}: {reason}."
         return
-    if short := short_answer(answer):
+    if short := pick_short_answer(answer):
         yield f"**{escape_line(short, LONGEST_QUOTE)}**"
-    if alternatives := readings(answer):
+    if alternatives := list_readings(answer):
         lines = (
             f"- {escape_line(reading.text, LONGEST_QUOTE)} "
             + "".join(f"[{n}]" for n in reading.citations)
@@ -143,7 +143,7 @@ def _build_source(citation: Citation, text: str, wording: Wording, base_url: str
     start = text.find(mark)
     return Source(
         citation=citation,
-        name=" ".join(str(harmless(_name_source(citation, wording))).split()),
+        name=" ".join(str(replace_invisible(_name_source(citation, wording))).split()),
         url=build_link(citation, base_url),
         start=start,
         end=start + len(mark),
@@ -151,4 +151,4 @@ def _build_source(citation: Citation, text: str, wording: Wording, base_url: str
 
 
 def _name_source(citation: Citation, wording: Wording) -> str:
-    return place_name(citation, wording) or citation.path or citation.document
+    return name_place(citation, wording) or citation.path or citation.document

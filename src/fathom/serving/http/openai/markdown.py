@@ -8,7 +8,7 @@ clients show the text as it is: words, addresses and file names stay.
 
 import re
 
-from fathom.serving.shapes import harmless
+from fathom.serving.shapes import replace_invisible
 
 _ACTIVE = re.compile(
     r"""
@@ -42,7 +42,7 @@ def escape_markdown(text: str, marks: frozenset[int] = frozenset()) -> str:
             return whole if is_mark else rf"{whole[:-1]}\]"
         return "&lt;" if match["tag"] else f"\\{whole}"
 
-    return _ACTIVE.sub(escape_match, harmless(text))
+    return _ACTIVE.sub(escape_match, replace_invisible(text))
 
 
 def escape_line(text: str, longest: int) -> str:

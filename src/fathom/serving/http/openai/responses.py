@@ -18,7 +18,7 @@ from fastapi import APIRouter, Path, Request
 from starlette.responses import Response
 
 from fathom.engine import Engine
-from fathom.index.traces import TraceMissing
+from fathom.index.traces import MissingTraceError
 from fathom.question.conversation import Dialogue, DialogueTurn, parse_dialogue
 from fathom.runs.concurrency import FinalEvent
 from fathom.runs.trace import Trace
@@ -96,7 +96,7 @@ def get_response(
 
 def _find_trace(engine: Engine, response_id: str) -> Trace:
     trace_id = response_id.removeprefix(PREFIX)
-    with suppress(TraceMissing):
+    with suppress(MissingTraceError):
         if trace_id != response_id and (trace := engine.trace(trace_id)).id == trace_id:
             return trace  # a prefix of an id finds a trace, but names no response
     raise Problem(
