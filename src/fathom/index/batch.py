@@ -142,7 +142,7 @@ class Batch:
         """Store the waiting documents in one step.
 
         Args:
-            told: Called meanwhile with the number of embedded chunks, and of all.
+            report_embedded: Called meanwhile with the number of embedded chunks, and of all.
         """
         if not self._pending:
             return StoredBatch()

@@ -24,7 +24,7 @@ def copy_index(
     Args:
         source: The index to copy from.
         target: The index to copy to.
-        beside: Called before the copy, once the target is known to hold nothing else.
+        before_copy: Called before the copy, once the target is known to hold nothing else.
 
     Raises:
         UsageError: If the target holds a document that the source does not hold in the same form.

@@ -25,7 +25,7 @@ def cut_ahead(
     """Yield the items in their order, each with what a worker made of it.
 
     Args:
-        parts: The items of a corpus file, as they are read; a bounded number is in memory.
+        items: The items of a corpus file, as they are read; a bounded number is in memory.
         place: The place of the file.
         pool: The workers that cut; `None` leaves cutting to the writing process.
         is_wanted: Returns whether a record is to be cut; the index may have it already.

@@ -31,7 +31,7 @@ class IsolatedChunker:
 
         Args:
             chunker: Cuts short documents in this process.
-            start: Starts a worker that cuts long ones in the same way.
+            start_workers: Starts a worker that cuts long ones in the same way.
         """
         self._chunker = chunker
         self._start_workers = start_workers

@@ -223,7 +223,7 @@ class PostgresIndex:
 
     Attributes:
         shared: The connections for everything but the index itself.
-        beside: The folder on this machine where older versions kept the traces.
+        old_traces: The folder on this machine where older versions kept the traces.
         qdrant: The address of the Qdrant server that searches the chunks; `None` if PostgreSQL
             searches them.
     """
@@ -359,10 +359,10 @@ def locate_index(
         url: `postgresql://...`, `postgresql://...+qdrant:https://...`, `embedded:DIR`, a plain
             path, or empty for `directory`.
         directory: The folder of the embedded index.
-        embedded: Builds the embedded index of a folder.
+        make_embedded: Builds the embedded index of a folder.
         qdrant_key_env: The name of the environment variable that holds the API key of Qdrant.
         offline: Open no socket to another machine.
-        shared: Returns the connections that several workspaces of a server share.
+        get_shared: Returns the connections that several workspaces of a server share.
 
     Raises:
         UsageError: If the URL is malformed, needs a package that is not installed, or needs a

@@ -74,7 +74,7 @@ def fill_spaces(
         writer: The writer of the index, in which the spaces exist.
         embedders: The embedders by the names of their spaces; `""` is the space that every
             index has.
-        told: Called after each step.
+        report_progress: Called after each step.
         clock: Returns seconds.
 
     Raises:

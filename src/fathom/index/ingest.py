@@ -93,7 +93,7 @@ class Ingester:
         Args:
             paths: Files and folders; a BEIR folder or corpus file gives a document per line. A
                 missing one stands for what was read there earlier.
-            wanted: The filter of files; by default all are read.
+            file_filter: The filter of files; by default all are read.
             prune: Also remove documents below `paths` whose file, or whose record in a corpus file,
                 is gone.
         """

@@ -48,7 +48,7 @@ class ProgressCounter:
         """Create the count, at zero.
 
         Args:
-            tell: Called whenever something has changed.
+            report_state: Called whenever something has changed.
         """
         self._report_state = report_state
         self._files = self._total = 0

@@ -39,7 +39,7 @@ class ResumableEmbedder:
 
         Args:
             texts: The texts to embed.
-            told: Called after each slice with the number of finished texts.
+            on_progress: Called after each slice with the number of finished texts.
         """
         kept = self._writer.get_kept_vectors(texts, space=self._space)
         remaining = [text for text in dict.fromkeys(texts) if text not in kept]

@@ -11,7 +11,7 @@ def listen(host: str, port: int, *, backlog: int | None = None) -> socket.socket
     Args:
         host: A name or an address.
         port: 0 takes any free one.
-        waiting: The number of connections that the kernel keeps until they are accepted.
+        backlog: The number of connections that the kernel keeps until they are accepted.
 
     Raises:
         UsageError: If the address cannot be listened at.

@@ -168,7 +168,7 @@ def get_visible_text(root: Any, *, keep_space: bool = False) -> str:  # noqa: AN
 
     Args:
         root: The element.
-        keep: Keep white space as it is, for preformatted text.
+        keep_space: Keep white space as it is, for preformatted text.
     """
     words: list[str] = []
     todo: list[Any] = [root]

@@ -34,7 +34,7 @@ def open_reader(
     Args:
         address: The workspace.
         expected_identity: The part of the index's identity that must agree.
-        legs: The backend that searches the chunks, closed with the reader; by default the database
+        backend: The backend that searches the chunks, closed with the reader; by default the database
             itself.
 
     Raises:
@@ -67,7 +67,7 @@ def open_writer(
     Args:
         address: The workspace.
         identity: The identity of the index; `None` accepts an existing index as it is.
-        legs: The backend that searches the chunks, as in `open_reader`; it first takes the rows
+        backend: The backend that searches the chunks, as in `open_reader`; it first takes the rows
             that it lacks.
 
     Raises:
@@ -118,7 +118,7 @@ def rebuild(
         address: The workspace.
         identity: The identity of the new index.
         roots: The files and folders that it is to hold.
-        legs: The backend of the old and of the new index, as in `open_reader`.
+        backend: The backend of the old and of the new index, as in `open_reader`.
 
     Raises:
         RunError: If somebody changed the old index meanwhile; it stays, with that change.

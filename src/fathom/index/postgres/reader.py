@@ -48,7 +48,7 @@ class PostgresReader:
 
         Args:
             connections: The connections; the reader closes them.
-            legs: The backend; the reader closes it.
+            backend: The backend; the reader closes it.
             number: The number of an index that is being built there; by default the current index.
         """
         self._connections = connections

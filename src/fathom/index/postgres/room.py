@@ -63,7 +63,7 @@ def open_tables(connections: Connections, address: Address, *, min_layout: int) 
     Args:
         connections: The connections to its server.
         address: The address.
-        since: The first version of the layout that has the tables.
+        min_layout: The first version of the layout that has the tables.
 
     Raises:
         RunError: If an older Fathom created the tables, or nothing was ingested.

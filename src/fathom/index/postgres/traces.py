@@ -43,7 +43,7 @@ class PostgresTraces:
         """Create the store; nothing is read yet.
 
         Args:
-            room: The tables of the workspace; its connections stay open.
+            tables: The tables of the workspace; its connections stay open.
             max_bytes: The size of the compressed traces beyond which the oldest are removed.
         """
         self.max_bytes = max_bytes

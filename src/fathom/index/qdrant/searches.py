@@ -114,7 +114,7 @@ class QdrantWords:
         Args:
             weights: `bm25.compute_query_weights` by the numbers of the terms.
             average: The mean length of a chunk at the revision.
-            exact: Returns BM25 at the revision.
+            score_exactly: Returns BM25 at the revision.
             k: The number of chunks to return without ties.
             scope: The chunks that may be returned.
 
@@ -171,7 +171,7 @@ class QdrantVectors:
 
         Args:
             vector: The query's vector, of unit length.
-            exact: Returns cosines.
+            score_exactly: Returns cosines.
             k: The number of chunks to return without ties.
             scope: The chunks that may be returned.
 
@@ -204,7 +204,7 @@ def _search_until_certain(
 
     Args:
         ask: Returns the first so many points by the cluster's scores.
-        exact: Returns their exact scores.
+        score_exactly: Returns their exact scores.
         bound: Returns the highest exact score that is possible for a score of the cluster.
         k: The number of chunks to return without ties.
         scope: The chunks that may be returned.

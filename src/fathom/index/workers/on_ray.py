@@ -43,7 +43,7 @@ class _RunningTask:
         ticket: The ticket of the task.
         actor: The number of the actor.
         seconds: The time limit.
-        begun: The time at which it was started, in seconds.
+        started_at: The time at which it was started, in seconds.
     """
 
     ticket: int

@@ -33,8 +33,8 @@ class ReplyNote:
     """The storing and restoring of a reply, so that the store contains no text of a document.
 
     Attributes:
-        note: Makes the note of a reply; empty if there is none.
-        text: Restores the reply from a note; raises a `FathomError` if that is no longer possible.
+        make_note: Makes the note of a reply; empty if there is none.
+        restore_text: Restores the reply from a note; raises a `FathomError` if that is no longer possible.
     """
 
     make_note: Callable[[Response], str] = lambda reply: bytes(reply.body).decode()

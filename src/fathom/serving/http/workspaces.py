@@ -31,7 +31,7 @@ class Workspace:
         files: The uploaded files.
         jobs: The ingestion jobs.
         conversations: The conversations.
-        once: The replies to requests with an idempotency key.
+        replies: The replies to requests with an idempotency key.
     """
 
     name: str

@@ -66,7 +66,7 @@ def read_inline(paragraph: Element, find_note: FindNote) -> DocxInline:
 
     Args:
         paragraph: The `w:p`.
-        note: Returns mark and body for a foot- or endnote reference.
+        find_note: Returns mark and body for a foot- or endnote reference.
     """
     inline = DocxInline()
     inline.text = "".join(_iter_pieces(paragraph, inline, find_note))

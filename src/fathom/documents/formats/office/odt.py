@@ -137,7 +137,7 @@ def read_rows(table: Element, read_text: Callable[[Element], str]) -> list[list[
 
     Args:
         table: The `table:table`.
-        text: Returns the text of a cell.
+        read_text: Returns the text of a cell.
 
     Raises:
         ParseRefusal: `failed` when it unfolds to more than a million cells.
@@ -207,7 +207,7 @@ def read_inline(paragraph: Element, find_note: FindNote) -> OdtInline:
 
     Args:
         paragraph: A `text:p` or `text:h`.
-        mark: Returns mark and body of a note.
+        find_note: Returns mark and body of a note.
     """
     inline = OdtInline()
     inline.text = "".join(_iter_pieces(paragraph, inline, find_note)).strip()
