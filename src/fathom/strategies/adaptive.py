@@ -403,12 +403,12 @@ def _compute_share_left(context: RunContext) -> float:
 
     Time is left out, as it differs in every run.
     """
-    caps, left = context.ledger.budget, context.ledger.get_remaining_budget()
+    caps, remaining = context.ledger.budget, context.ledger.get_remaining_budget()
     pairs = [
-        (left.tokens, caps.tokens),
-        (left.calls, caps.calls),
-        (left.retrievals, caps.retrievals),
-        (left.cost_usd, caps.cost_usd),
+        (remaining.tokens, caps.tokens),
+        (remaining.calls, caps.calls),
+        (remaining.retrievals, caps.retrievals),
+        (remaining.cost_usd, caps.cost_usd),
     ]
     # A cap of 0 leaves nothing; kinds without a cap do not count.
     shares = [0.0 if not cap else (rest or 0) / cap for rest, cap in pairs if cap is not None]

@@ -187,13 +187,13 @@ class AnchorGate(GraphStrategy):
 
     async def select(self, state: AnchorState, runtime: Runtime[RunContext]) -> AnchorState:
         """Select the hits to read from the pool."""
-        left = (
+        available = (
             self._count_tokens_left(state, runtime.context)
             if state.is_later_round
             else self.settings.context
         )
         # Later rounds get only the tokens that the allowance still has.
-        tokens = int(min(self.settings.context, left))
+        tokens = int(min(self.settings.context, available))
         form = detect_form(state.query.text)
         hits = await self.context_selector(
             state.query.text,

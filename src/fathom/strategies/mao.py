@@ -177,8 +177,8 @@ class Mao(GraphStrategy):
     """MAO-ARAG (arXiv 2508.01005, section 3.1 and figure 2).
 
     Attributes:
-        follow_anchors: R for the question itself, where the look does not cover it; with `None` R is
-            always the plain search.
+        follow_anchors: R for the question itself, where the look does not cover it; with `None` R
+            is always the plain search.
         coverage_threshold: The least share of its terms in the best hit at which a question is
             covered.
         hits: The number of hits that R gives.

@@ -248,9 +248,9 @@ def _open_context(
     recorder: Recorder, ledger: Ledger, last_s: float, resources: RunResources
 ) -> RunContext:
     """Return the context of the run, whose deadline leaves time for the last step."""
-    left = ledger.get_remaining_budget().seconds
+    remaining = ledger.get_remaining_budget().seconds
     # A replay has no deadline: the record says where the run was cut.
-    deadline = inf if left is None or resources.events else time.monotonic() + left
+    deadline = inf if remaining is None or resources.events else time.monotonic() + remaining
     return RunContext(
         ledger=ledger,
         scope=recorder,
@@ -374,8 +374,8 @@ def _describe_error(strategy: Strategy, error: Exception) -> str:
 
 def _compute_patience(context: RunContext) -> float | None:
     """Return the seconds until a node that ignores the deadline is cut: half of the last step's."""
-    left = context.seconds_left
-    return None if left is None else left + (context.end - context.deadline) / 2
+    remaining = context.seconds_left
+    return None if remaining is None else remaining + (context.end - context.deadline) / 2
 
 
 def _make_failed_answer(strategy: Strategy, query: Query, reason: str) -> Answer:
