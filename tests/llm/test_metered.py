@@ -27,12 +27,12 @@ from fathom.llm.metered import MeteredModel
 from fathom.llm.prompt import ModelRequest
 from fathom.llm.retry import RetryingModel, RetryPolicy
 from fathom.llm.structured import request_object
-from fathom.llm.tokens import bound_prompt_tokens, count_prompt_tokens
+from fathom.llm.tokens import limit_prompt_tokens, count_prompt_tokens
 from fathom.runs.ledger import BudgetRefused, Ledger
 from fathom.testing.doubles import ScriptedChat, completion
 from fathom.usage import FREE, Budget, Price, Usage
 
-MOST = bound_prompt_tokens(HELLO)
+MOST = limit_prompt_tokens(HELLO)
 LIKELY = count_prompt_tokens(HELLO)
 PRICE = Price(prompt=1_000_000.0, completion=2_000_000.0)  # one and two USD for a token
 

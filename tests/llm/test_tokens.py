@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fathom.llm.base import Message
-from fathom.llm.tokens import TokenCount, bound_prompt_tokens, bound_tokens, count_tokens, cut_text
+from fathom.llm.tokens import TokenCount, limit_prompt_tokens, limit_tokens, count_tokens, cut_text
 from fathom.llm.tokens import count_prompt_tokens as likely_prompt_tokens
 
 
@@ -35,12 +35,12 @@ def test_count_by_hand(text: str, tokens: int) -> None:
     ],
 )
 def test_the_bound_holds_where_the_estimate_is_poor(text: str, true: int) -> None:
-    assert bound_tokens(text) >= true
+    assert limit_tokens(text) >= true
 
 
 @given(st.text())
 def test_likely_is_at_most_the_bound_is_at_most_the_bytes(text: str) -> None:
-    assert count_tokens(text) <= bound_tokens(text) <= len(text.encode("utf-8", "replace"))
+    assert count_tokens(text) <= limit_tokens(text) <= len(text.encode("utf-8", "replace"))
 
 
 @given(st.lists(st.text(alphabet="ab c1,\né東"), max_size=30))
@@ -68,4 +68,4 @@ def test_a_conversation_has_a_frame() -> None:
 
     assert likely_prompt_tokens(messages) == 3 + 2 * 4 + 2 + 4
     assert likely_prompt_tokens(messages, "a") == 3 + 2 * 4 + 2 + 4 + 1
-    assert bound_prompt_tokens(messages) == 3 + 2 * 4 + 3 + 4  # 1.5 * 1.6 = 2.4; 4 bytes
+    assert limit_prompt_tokens(messages) == 3 + 2 * 4 + 3 + 4  # 1.5 * 1.6 = 2.4; 4 bytes

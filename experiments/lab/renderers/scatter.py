@@ -47,7 +47,8 @@ def _drawn(found: Mapping[str, Points], of: str) -> str:
         for place, (name, points) in enumerate(found.items()):
             axes.scatter(
                 [x for x, _ in points], [y for _, y in points],
-                s=20, alpha=0.6, color=pick_colour(place), marker=pick_mark(place), label=name, linewidths=0,
+                s=20, alpha=0.6, color=pick_colour(place), marker=pick_mark(place), label=name,
+                linewidths=0,
             )  # fmt: skip
         axes.set_xscale("log")
         axes.minorticks_off()

@@ -63,7 +63,8 @@ def choose_calibration(
             return CalibrationInForce(calibration=stored)
         stale = (
             f"the index's calibration of {strategy} was made for other settings "
-            f"({_join_differences(changed)}); run `fathom calibrate QUESTIONS --strategy {strategy}` again"
+            f"({_join_differences(changed)}); run `fathom calibrate QUESTIONS --strategy "
+            f"{strategy}` again"
         )
     shipped_calibration = load_shipped_calibrations().get(strategy)
     if shipped_calibration is None or not _fits(assembly, strategy, shipped_calibration):
@@ -98,16 +99,16 @@ def make_weigher(found: CalibrationInForce, strategy: str, ask: AskSettings) -> 
     return replace(weigher, law=calibration.law, by=calibration.source, threshold=threshold)
 
 
-def _refuse_rate(known: Calibration, strategy: str, max_error: float) -> str:
+def _refuse_rate(calibration: Calibration, strategy: str, max_error: float) -> str:
     rates = [
         certificate.max_error
-        for certificate in known.certificates
+        for certificate in calibration.certificates
         if certificate.threshold is not None
     ]
     command = f"`fathom calibrate QUESTIONS --strategy {strategy} --max-error {max_error:g}`"
     which = "; certified are " + ", ".join(f"{rate:g}" for rate in rates) if rates else ""
     return (
-        f"--max-error {max_error:g}: the calibration of {strategy} by {known.source} certifies "
+        f"--max-error {max_error:g}: the calibration of {strategy} by {calibration.source} certifies "
         f"no such rate{which}; ask for another, or run {command} with more questions"
     )
 
@@ -138,8 +139,8 @@ def learn_calibration(
             before=shipped_calibration.law if shipped_calibration is not None and fits else READER,
         )
     except ValueError:
-        answers = [each for each in asked if each is not None]
-        wrong = sum(not each.right for each in answers)
+        answers = [answer for answer in asked if answer is not None]
+        wrong = sum(not answer.right for answer in answers)
         raise UsageError(
             f"{len(asked)} questions, {len(answers)} answered, {wrong} of them wrong: to learn "
             f"from, at least {FEWEST} answers are needed, right ones and wrong ones among them"

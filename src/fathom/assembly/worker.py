@@ -23,7 +23,7 @@ _UNPACKABLE = (pickle.PicklingError, AttributeError, TypeError)
 
 
 @dataclass(frozen=True, slots=True)
-class WorkerTools:
+class IngestTools:
     """The parse limits, chunker and embedders of a worker."""
 
     parse_limits: ParseLimits
@@ -78,16 +78,16 @@ def open_chunker(
         yield apart
 
 
-def make_cutter_tools(settings: Settings, embedder: Embedder | None) -> WorkerTools:
+def make_cutter_tools(settings: Settings, embedder: Embedder | None) -> IngestTools:
     """Make the tools of a process that cuts documents and does nothing else."""
     models = Models(settings, embedder=embedder)
     assembly = Assembly(settings, index=_refuse_index, models=models)
-    return WorkerTools(assembly.parse_limits, assembly.chunker, {})
+    return IngestTools(assembly.parse_limits, assembly.chunker, {})
 
 
 def make_worker_tools(
     settings: Settings, embedder: Embedder | None, identity: Mapping[str, str]
-) -> WorkerTools:
+) -> IngestTools:
     """Make the tools of a worker.
 
     Raises:
@@ -100,7 +100,7 @@ def make_worker_tools(
             f"a worker has another {', '.join(differing)} than who writes to the index; install "
             "the same version of Fathom and its models there"
         )
-    return WorkerTools(
+    return IngestTools(
         assembly.parse_limits, assembly.chunker, {"": assembly.embedder, **assembly.models.further}
     )
 

@@ -356,7 +356,8 @@ def find_corpus(directory: Path) -> Path:
         raise UsageError(f"{directory}: {choices} could both be the corpus; rename one")
     if not folders:
         raise UsageError(
-            f"{directory}: no corpus.jsonl or corpus.jsonl.gz, and no folder {', '.join(CORPUS_FOLDERS)}"
+            f"{directory}: no corpus.jsonl or corpus.jsonl.gz, and no folder "
+            f"{', '.join(CORPUS_FOLDERS)}"
         )
     return folders[0]
 

@@ -238,7 +238,7 @@ class _WorkerFiller:
 def _make_worker_error(outcome: object) -> RunError:
     """Return the error for workers that fail at every text."""
     return RunError(
-        f"the workers cannot embed: {_describe_loss(outcome)}; what is stored is found by its words; "
+        f"the workers cannot embed: {_describe_loss(outcome)}; what is stored is found by words; "
         "run `fathom ingest` again"
     )
 

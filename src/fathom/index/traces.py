@@ -152,7 +152,7 @@ class TraceStore(Protocol):
             held: The texts of documents that the feedback cites, for `sweep`.
 
         Raises:
-            OutrankedFeedbackError: If the feedback does not count and the earlier one does; the earlier one
+            OutrankedFeedbackError: If the feedback does not count and an earlier one does; that one
                 stays.
         """
         ...

@@ -8,7 +8,7 @@ from math import inf, isfinite
 
 from fathom.llm.base import Call, ChatModel, Completion
 from fathom.llm.faults import CallFailure
-from fathom.llm.tokens import bound_prompt_tokens
+from fathom.llm.tokens import limit_prompt_tokens
 from fathom.runs.ledger import Ledger
 from fathom.runs.reservation import CostBound, Reservation
 from fathom.usage import Price, Usage
@@ -53,7 +53,7 @@ class MeteredModel:
         Raises:
             BudgetRefused: If the worst case does not fit; then nothing was sent.
         """
-        prompt = bound_prompt_tokens(call.messages, dumps(call.schema) if call.schema else "")
+        prompt = limit_prompt_tokens(call.messages, dumps(call.schema) if call.schema else "")
         bound = CostBound(
             calls=1,
             prompt_tokens=prompt,

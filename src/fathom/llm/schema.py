@@ -186,12 +186,12 @@ def _close_schema(part: Any, names: Mapping[str, Any], choices: Choices) -> dict
         }
         schema["required"] = list(part["properties"])
     if part.get("type") == "array":
-        schema |= _bound_items(part, choices)
+        schema |= _limit_items(part, choices)
     schema.pop(_EACH_OF, None)
     return schema
 
 
-def _bound_items(part: Mapping[str, Any], choices: Choices) -> dict[str, Any]:
+def _limit_items(part: Mapping[str, Any], choices: Choices) -> dict[str, Any]:
     """Return the bounds of a list: one item for each choice, or at most as many as there are."""
     if _EACH_OF in part:
         count = len(choices[part[_EACH_OF]])

@@ -3,7 +3,7 @@
 The estimate goes by the shape of words. It is fitted to the counts of a byte-level BPE of 131,072
 entries (Tekken) over 1,077 texts of up to 1,500 characters: English and Indonesian prose,
 regulations, documentation, source code, JSON. Estimate over true count: median 1.01, between 0.77
-and 1.35 for 98 % of the texts. One text exceeded the bound of `bound_tokens`, by 9 %.
+and 1.35 for 98 % of the texts. One text exceeded the bound of `limit_tokens`, by 9 %.
 """
 
 import re
@@ -28,7 +28,7 @@ def count_tokens(text: str) -> int:
     return ceil(_weigh_text(text))
 
 
-def bound_tokens(text: str) -> int:
+def limit_tokens(text: str) -> int:
     """Return a number of tokens that is hardly ever exceeded: half more than the likely number.
 
     A byte-level vocabulary never needs more tokens than the text has bytes.
@@ -41,9 +41,9 @@ def count_prompt_tokens(messages: Sequence[Message], extra: str = "") -> int:
     return _count_frame(messages) + sum(count_tokens(text) for text in _list_texts(messages, extra))
 
 
-def bound_prompt_tokens(messages: Sequence[Message], extra: str = "") -> int:
-    """Return the bound of `bound_tokens` for a conversation with its frame, and for `extra`."""
-    return _count_frame(messages) + sum(bound_tokens(text) for text in _list_texts(messages, extra))
+def limit_prompt_tokens(messages: Sequence[Message], extra: str = "") -> int:
+    """Return the bound of `limit_tokens` for a conversation with its frame, and for `extra`."""
+    return _count_frame(messages) + sum(limit_tokens(text) for text in _list_texts(messages, extra))
 
 
 def cut_text(text: str, tokens: int) -> str:

@@ -123,11 +123,11 @@ class PairTokens(PairWriter):
             return pieces
         if len(self._cache) >= _CACHED_UNITS:
             self._cache.clear()
-        pieces = self._cache[unit] = tuple(self.tokenize(unit, _bound_tokens(unit)))
+        pieces = self._cache[unit] = tuple(self.tokenize(unit, _limit_tokens(unit)))
         return pieces
 
 
-def _bound_tokens(unit: str) -> int:
+def _limit_tokens(unit: str) -> int:
     """Return the most tokens that a word can have.
 
     A word never has more tokens than letters, and lower-casing can add letters.

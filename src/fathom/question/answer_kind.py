@@ -19,7 +19,8 @@ AnswerKind = Literal["date", "money", "percentage", "count", "measure", "place",
 _LANGUAGES = (english, indonesian)
 _CURRENCY = re.compile(
     r"[$\u20ac\u00a3\u00a5\u20b9\u20bd\u20a9]|\bRp\b\.?|\bRp(?=\d)"
-    rf"|(?<![^\W\d_])(?:{'|'.join(word for language in _LANGUAGES for word in language.CURRENCIES)})\b",
+    r"|(?<![^\W\d_])"
+    rf"(?:{'|'.join(word for language in _LANGUAGES for word in language.CURRENCIES)})\b",
     re.IGNORECASE,
 )
 _NEAR_NUMBER = rf"(?:\d|\b(?:{'|'.join(sorted(NUMBER_WORDS))})\b)"

@@ -453,7 +453,7 @@ def make_http_app(server: MCPServer, *, hosts: Sequence[str] | None = ()) -> Sta
     """Return the server as a web application at `PATH`: stateless, with replies in JSON.
 
     Args:
-        server: A server of `mcp_server`.
+        server: A server of `make_mcp_server`.
         hosts: Further names of this server, such as that of a proxy in front of it. Requests to
             other names are refused with 421, pages of other origins with 403. `None` turns both
             checks off, for a server behind an application that makes them.

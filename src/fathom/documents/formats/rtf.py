@@ -59,6 +59,7 @@ class RtfReader:
         self._to_skip = 0
 
     def read_text(self) -> str:
+        """Return the text of the file."""
         for token in _TOKEN.finditer(self._data):
             word, number, octet, sign, brace, plain = token.groups()
             if brace:

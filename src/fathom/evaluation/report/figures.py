@@ -122,7 +122,8 @@ RISK = (
 TIME = (
     "Further left is faster; each step of the scale multiplies. The upright line is the median, "
     "the other joins the quartiles; the shape shows how often each time was seen (of fewer than "
-    f"{MIN_FOR_SHAPE} questions each is a dot). Other machines, and what else a machine does, change it."
+    f"{MIN_FOR_SHAPE} questions each is a dot). Other machines, and what else a machine does, "
+    "change it."
 )
 PHASES = "In which phase questions ended."
 KINDS = "Stronger colour is better; the table by kind has the intervals."

@@ -36,7 +36,8 @@ def draw_front(front: Front) -> str:
             style: dict[str, Any] = {"color": pick_colour(place), "zorder": 3, "clip_on": False}
             axes.plot([point.x] * 2, [low, high], **style, linewidth=1.4, alpha=0.6, marker="_")
             axes.plot(
-                [point.x], [point.y], **style, marker=pick_mark(place), markersize=8, linestyle="none",
+                [point.x], [point.y], **style, marker=pick_mark(place), markersize=8,
+                linestyle="none",
                 label=point.name, fillstyle="full" if point.best else "none", markeredgewidth=1.6,
             )  # fmt: skip
         edge = sorted((point.x, point.y) for point in front.points if point.best)

@@ -74,7 +74,7 @@ class Scan:
             k: At least 1.
             mask: Marks the vectors to search; by default all.
         """
-        low, high = self._bound_cosines(vector)
+        low, high = self._limit_cosines(vector)
         places = np.arange(len(self)) if mask is None else np.flatnonzero(mask)
         if mask is not None:
             low, high = low[mask], high[mask]
@@ -86,7 +86,7 @@ class Scan:
         best = exact >= _find_kth_highest(exact, k)
         return places[best], exact[best]
 
-    def _bound_cosines(self, vector: Vector) -> tuple[Floats, Floats]:
+    def _limit_cosines(self, vector: Vector) -> tuple[Floats, Floats]:
         """Compute the lower and the upper bound of each cosine."""
         rows, query = self._bytes, _QuantisedRows(vector[None])
         products = np.asarray(simsimd.dot(query.codes[0], rows.codes)).reshape(-1)

@@ -194,7 +194,7 @@ def name_corruption(
 
     Args:
         file: The file of SQLite.
-        find_faults: Yields the faults of the file. It is called when an unforeseen error may come from
+        find_faults: Yields the faults of the file. Called when an unforeseen error may come from
             damage: changed bytes can still be a sound database with wrong content.
 
     Raises:

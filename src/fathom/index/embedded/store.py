@@ -369,7 +369,8 @@ class SqliteStore:
     def list_places(self, document_id: str, revision: int) -> list[SourceRecord]:
         """Return the records of the places that hold this document, ordered by path."""
         rows = self.connection.execute(
-            f"SELECT {_SOURCE_COLUMNS} FROM sources WHERE document_id = ? AND added <= ? ORDER BY path",  # noqa: S608 - constant
+            f"SELECT {_SOURCE_COLUMNS} FROM sources "  # noqa: S608 - constant
+            "WHERE document_id = ? AND added <= ? ORDER BY path",
             (document_id, revision),
         )
         return [SourceRecord(**row) for row in rows.fetchall()]

@@ -186,7 +186,8 @@ def translate_errors(address: Address) -> Iterator[None]:
         raise _make_damage_error(address, _summarise_error(error, address)) from error
     except psycopg.OperationalError as error:
         raise RunError(
-            f"{address}: {_summarise_error(error, address)}; nothing was changed by what was going on: see "
+            f"{address}: {_summarise_error(error, address)}; nothing was changed by what was "
+            "going on: see "
             "that the server runs and has room, and try again"
         ) from error
     except psycopg.Error as error:

@@ -28,12 +28,12 @@ class PostgresDialect:
         bound = json.dumps(bound) if kind == "number" else bound
         cast = _TYPES[kind][1]
         return _guard_kind(
-            key, kind, f"{_cast_value(kind)} {op} %s::{cast}", [*_bind_key(key), bound]
+            key, kind, f"{_convert_value(kind)} {op} %s::{cast}", [*_bind_key(key), bound]
         )
 
     def compare_date(self, key: str, op: str, value: str, *, or_text: bool) -> SqlCondition:
         """Return the condition that the stored date, cut to the value's length, compares so."""
-        stored, keys = _COLUMNS.get(key, _cast_value("text")), _bind_key(key)
+        stored, keys = _COLUMNS.get(key, _convert_value("text")), _bind_key(key)
         other = stored if or_text else "NULL"
         condition = f"CASE WHEN {stored} {IS_DATE} THEN left({stored}, %s) ELSE {other} END {op} %s"
         bound = [*keys, *keys, len(value), *(keys if or_text else []), value]
@@ -41,7 +41,7 @@ class PostgresDialect:
 
     def match_prefix(self, key: str, value: str) -> SqlCondition:
         """Return the condition that the stored value is a text with this beginning."""
-        stored = _COLUMNS.get(key, _cast_value("text"))
+        stored = _COLUMNS.get(key, _convert_value("text"))
         return _guard_kind(key, "text", f"starts_with({stored}, %s)", [*_bind_key(key), value])
 
 
@@ -54,7 +54,7 @@ def _guard_kind(key: str, kind: Kind, condition: str, bound: list[BoundValue]) -
     return f"(CASE WHEN {test} THEN {condition} ELSE FALSE END)", [key, *bound]
 
 
-def _cast_value(kind: Kind) -> str:
+def _convert_value(kind: Kind) -> str:
     """Return the expression that reads a metadata value as this kind."""
     collation = ' COLLATE "C"' if kind == "text" else ""
     return f"(documents.fields ->> %s)::{_TYPES[kind][1]}{collation}"

@@ -34,7 +34,7 @@ def open_reader(
     Args:
         address: The workspace.
         expected_identity: The part of the index's identity that must agree.
-        backend: The backend that searches the chunks, closed with the reader; by default the database
+        backend: The backend that searches chunks, closed with the reader; by default the database
             itself.
 
     Raises:

@@ -54,7 +54,7 @@ class PostgresBackend:
         return None
 
     def add(self, store: PostgresStore, chunks: Sequence[ChunkPostings]) -> None:
-        """PostgresStore the chunks that have words as a segment of their own."""
+        """Store the chunks that have words as a segment of their own."""
         worded = [chunk for chunk in chunks if chunk.counts]
         if worded:
             self._is_due |= segments.add_segment(store, worded) % MERGE_INTERVAL == 0

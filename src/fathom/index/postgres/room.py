@@ -73,7 +73,8 @@ def open_tables(connections: Connections, address: Address, *, min_layout: int) 
         layout = check_version(connection, address)
         if layout < min_layout:
             raise RunError(
-                f"{address} has layout {layout or 'none'}, this needs {min_layout}; `fathom ingest` "
+                f"{address} has layout {layout or 'none'}, this needs {min_layout}; "
+                "`fathom ingest` "
                 "brings it there"
             )
         number = find_workspace_number(connection, address.workspace)

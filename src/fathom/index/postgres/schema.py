@@ -121,7 +121,8 @@ def build_guards(table: str) -> tuple[str, ...]:
         f"ALTER TABLE fathom.{table} ENABLE ROW LEVEL SECURITY",
         # Without FORCE the owner of the table, as whom Fathom usually connects, sees all rows.
         f"ALTER TABLE fathom.{table} FORCE ROW LEVEL SECURITY",
-        f"CREATE POLICY workspace ON fathom.{table} USING ({IN_WORKSPACE}) WITH CHECK ({IN_WORKSPACE})",
+        f"CREATE POLICY workspace ON fathom.{table} USING ({IN_WORKSPACE}) "
+        f"WITH CHECK ({IN_WORKSPACE})",
     )
 
 

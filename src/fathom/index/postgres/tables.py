@@ -69,7 +69,8 @@ SERVED = (
       reserved_tokens bigint NOT NULL DEFAULT 0, reserved_nano bigint NOT NULL DEFAULT 0,
       PRIMARY KEY(workspace_no, owner, day))""",
     f"""CREATE TABLE fathom.conversations(
-      {_CURRENT_WORKSPACE}, id text COLLATE "C" NOT NULL, title text NOT NULL, created text NOT NULL,
+      {_CURRENT_WORKSPACE},
+      id text COLLATE "C" NOT NULL, title text NOT NULL, created text NOT NULL,
       updated text COLLATE "C" NOT NULL, PRIMARY KEY(workspace_no, id))""",
     f"""CREATE TABLE fathom.turns(
       no bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, {_CURRENT_WORKSPACE},

@@ -79,7 +79,10 @@ class PostgresTraces:
 
     def list(self, limit: int = 50) -> tuple[TraceSummary, ...]:
         """Return summaries of the newest traces, newest first."""
-        query = f"SELECT {SUMMARY_COLUMNS} FROM fathom.traces WHERE workspace_no = %s ORDER BY no DESC LIMIT %s"  # noqa: S608 - constant
+        query = (
+            f"SELECT {SUMMARY_COLUMNS} FROM fathom.traces "  # noqa: S608 - constant
+            "WHERE workspace_no = %s ORDER BY no DESC LIMIT %s"
+        )
         return tuple(build_summary(row) for row in self._tables.select_rows(query, limit))
 
     def delete(self, trace_id: str) -> str:

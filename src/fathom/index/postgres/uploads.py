@@ -82,8 +82,8 @@ class Uploads:
     def list_uploads(self) -> list[Upload]:
         """Return all files, ordered by name."""
         rows = self._execute(
-            f"SELECT no, name, path, size FROM uploads WHERE {IN_WORKSPACE} ORDER BY name"
-        )  # noqa: S608 - constant
+            f"SELECT no, name, path, size FROM uploads WHERE {IN_WORKSPACE} ORDER BY name"  # noqa: S608 - constant
+        )
         return [Upload(*row) for row in rows]
 
     def fetch(self, name: str, target: Path) -> bool:

@@ -63,7 +63,7 @@ class PostgresWriter(PostgresReader):
             self._backend.catch_up(store)
 
     def put(self, entries: Sequence[Entry], sources: Sequence[SourceRecord]) -> None:
-        """PostgresStore documents and the records of places in one step."""
+        """Store documents and the records of places in one step."""
         first = self._backend.reserve_numbers(
             self._begin_transaction, sum(len(entry.chunks) for entry in entries)
         )
@@ -161,7 +161,7 @@ class PostgresWriter(PostgresReader):
         self._backend.add_vectors(store, space, vectors)
 
     def set_roots(self, roots: Sequence[str]) -> None:
-        """PostgresStore which files and folders the index is asked to hold."""
+        """Store which files and folders the index is asked to hold."""
         with self._begin_change() as store:
             store.run(
                 "UPDATE fathom.indexes SET roots = %(data)s WHERE no = %(index)s",
@@ -169,7 +169,7 @@ class PostgresWriter(PostgresReader):
             )
 
     def keep_calibration(self, strategy: str, data: str) -> None:
-        """PostgresStore the calibration of a strategy, in place of an older one; empty removes it."""
+        """Store the calibration of a strategy, in place of an older one; empty removes it."""
         with self._begin_change() as store:
             store.run(
                 "DELETE FROM fathom.calibrations WHERE index_no = %(index)s "
@@ -246,7 +246,7 @@ class PostgresWriter(PostgresReader):
         return self.chunks(ids)
 
     def fill(self, space: str, vectors: Mapping[str, Vector]) -> None:
-        """PostgresStore vectors in a space, by chunk id, where chunks lack one."""
+        """Store vectors in a space, by chunk id, where chunks lack one."""
         with self._begin_change() as store:
             stored = _require_space(store, space)
             chunks = store.read_chunks(list(vectors))
@@ -404,7 +404,7 @@ def _remove_documents(store: PostgresStore, ids: Sequence[str]) -> list[int]:
 
 
 def _replace_sources(store: PostgresStore, sources: Sequence[SourceRecord]) -> set[str]:
-    """PostgresStore the records of places; return the ids of documents that a place let go of."""
+    """Store the records of places; return the ids of documents that a place let go of."""
     latest = {source.path: source for source in sources}
     released = _remove_sources(store, list(latest))
     with store.connection.cursor() as cursor:

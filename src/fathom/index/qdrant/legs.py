@@ -230,7 +230,7 @@ class QdrantBackend:
         return points
 
     def _store_mark(self, store: PostgresStore, space: SpaceTable, average: float = 0.0) -> None:
-        """PostgresStore a new mark in the cluster and record it."""
+        """Store a new mark in the cluster and record it."""
         mark = 1 + secrets.randbelow(MAX_MARK)
         self._open_points(store, space).store_mark(mark)
         record.expire_mark(store, space, for_s=self._grace_s)

@@ -107,7 +107,7 @@ def read_query_terms(
 
 
 def store_collection_record(store: PostgresStore, leg: CollectionRecord) -> None:
-    """PostgresStore the record of a space, in place of an older one."""
+    """Store the record of a space, in place of an older one."""
     store.run(
         "INSERT INTO fathom.legs(index_no, workspace_no, space_no, mark, average) VALUES "
         "(%(index)s, %(workspace)s, %(space)s, %(mark)s, %(average)s) "
@@ -155,7 +155,7 @@ def number_terms(store: PostgresStore, terms: Iterable[str]) -> dict[str, int]:
 def store_terms(
     store: PostgresStore, chunks: Sequence[ChunkPostings]
 ) -> Sequence[tuple[int, int, Counts]]:
-    """PostgresStore the terms of chunks; return each chunk's number, its document's, and the counts."""
+    """Store the terms of chunks; return each chunk's number, its document's, and the counts."""
     numbers = number_terms(store, {term for chunk in chunks for term in chunk.counts})
     counted = [
         (

@@ -21,7 +21,7 @@ def open_workers(
     Args:
         name: A number of processes; `ray` for actors on this machine, `ray://HOST:PORT` for those
             of a cluster, both with `?workers=N` unless all cores are meant.
-        pickle_tools: Returns a pickled function that returns a worker's `WorkerTools`, for a number of
+        pickle_tools: Pickles a function that returns a worker's `WorkerTools`, for a number of
             workers on this machine (0 if they are elsewhere).
         offline: Open no socket.
 

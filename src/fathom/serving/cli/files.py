@@ -23,7 +23,8 @@ def check_writable(file: Path) -> None:
             file.unlink()
     except (OSError, ValueError) as error:
         raise UsageError(
-            f"{file}: cannot be written: {_describe_reason(error)}; name a file in a folder that exists"
+            f"{file}: cannot be written: {_describe_reason(error)}; name a file in a folder that "
+            "exists"
         ) from None
 
 

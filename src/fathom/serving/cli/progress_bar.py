@@ -81,7 +81,8 @@ class ProgressBoard:
             f"{_draw_bar(share)}  "
             f"{advance.done / 1e6:.1f} of {advance.bytes / 1e6:.1f} MB, "
             f"{files_read} of {advance.files} files, {advance.chunks} chunks{failed}\n"
-            f"{self._format_time_left()}{self._size.rate / 1e6:.2f} MB/s, {self._chunks.rate:.0f} chunks/s, "
+            f"{self._format_time_left()}{self._size.rate / 1e6:.2f} MB/s, "
+            f"{self._chunks.rate:.0f} chunks/s, "
             f"{describe_activity(advance)}"
         )
 

@@ -34,7 +34,7 @@ class ReplyNote:
 
     Attributes:
         make_note: Makes the note of a reply; empty if there is none.
-        restore_text: Restores the reply from a note; raises a `FathomError` if that is no longer possible.
+        restore_text: Restores the reply from a note; raises a `FathomError` if it cannot.
     """
 
     make_note: Callable[[Response], str] = lambda reply: bytes(reply.body).decode()

@@ -141,6 +141,7 @@ class PageLayout:
         self._is_prose = small >= _SMALL_SHARE * len(lines)
 
     def add_blocks(self) -> None:
+        """Add the blocks of the page to the builder."""
         group: list[PrintedLine] = []
         at = 0
         while at < len(self._lines):
