@@ -195,7 +195,7 @@ class Layers:
         if key.startswith("extensions."):
             return f"no strategy or retriever of another package is called {key.split('.')[1]!r}"
         settable = [
-            known for known, words in self._refusals.items() if self._constants or not words
+            setting for setting, words in self._refusals.items() if self._constants or not words
         ]
         close = difflib.get_close_matches(key, settable, n=1)
         return f"did you mean {close[0]!r}?" if close else "see `fathom config show`"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fathom.assembly.worker import WorkerTools, open_chunker
+from fathom.assembly.worker import IngestTools, open_chunker
 from fathom.documents.base import ParseLimits, ParseRefusal
 from fathom.documents.chunking.base import Chunker
 from fathom.documents.chunking.fixed import CharacterChunker
@@ -45,13 +45,13 @@ class Endless:
         return CharacterChunker(1000, 0).split(document)
 
 
-def hurried_tools() -> WorkerTools:
+def hurried_tools() -> IngestTools:
     """Tools of a process that has half a second for a text."""
     cutting.CUT_SECONDS = 0.5
-    return WorkerTools(ParseLimits(), Endless(), {})
+    return IngestTools(ParseLimits(), Endless(), {})
 
 
-def broken_tools() -> WorkerTools:
+def broken_tools() -> IngestTools:
     """None."""
     raise ModelError("there is no tokenizer")
 

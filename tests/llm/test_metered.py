@@ -27,7 +27,7 @@ from fathom.llm.metered import MeteredModel
 from fathom.llm.prompt import ModelRequest
 from fathom.llm.retry import RetryingModel, RetryPolicy
 from fathom.llm.structured import request_object
-from fathom.llm.tokens import limit_prompt_tokens, count_prompt_tokens
+from fathom.llm.tokens import count_prompt_tokens, limit_prompt_tokens
 from fathom.runs.ledger import BudgetRefused, Ledger
 from fathom.testing.doubles import ScriptedChat, completion
 from fathom.usage import FREE, Budget, Price, Usage

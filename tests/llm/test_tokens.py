@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fathom.llm.base import Message
-from fathom.llm.tokens import TokenCount, limit_prompt_tokens, limit_tokens, count_tokens, cut_text
+from fathom.llm.tokens import TokenCount, count_tokens, cut_text, limit_prompt_tokens, limit_tokens
 from fathom.llm.tokens import count_prompt_tokens as likely_prompt_tokens
 
 

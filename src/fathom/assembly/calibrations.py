@@ -108,8 +108,8 @@ def _refuse_rate(calibration: Calibration, strategy: str, max_error: float) -> s
     command = f"`fathom calibrate QUESTIONS --strategy {strategy} --max-error {max_error:g}`"
     which = "; certified are " + ", ".join(f"{rate:g}" for rate in rates) if rates else ""
     return (
-        f"--max-error {max_error:g}: the calibration of {strategy} by {calibration.source} certifies "
-        f"no such rate{which}; ask for another, or run {command} with more questions"
+        f"--max-error {max_error:g}: the calibration of {strategy} by {calibration.source} "
+        f"certifies no such rate{which}; ask for another, or run {command} with more questions"
     )
 
 

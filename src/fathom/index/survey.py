@@ -78,15 +78,15 @@ class Survey:
         """Yield all places; `on_error` is called with folders that cannot be listed."""
         existing = [root for root in self._roots if os.path.lexists(root)]
         on_disk = discover_files(existing, self._wanted, on_error=on_error)
-        for place, file, known in merge_places(on_disk, self._iterate_known()):
+        for place, file, record in merge_places(on_disk, self._iterate_known()):
             if file is not None:
-                yield SurveyedPlace(place, file, known)
+                yield SurveyedPlace(place, file, record)
             # A file that the walk did not meet may still exist: excluded, or in an unreadable
             # folder.
             elif self._files.is_gone(place):
-                yield SurveyedPlace(place, None, known)
+                yield SurveyedPlace(place, None, record)
             elif self._is_wanted(place):
-                yield SurveyedPlace(place, locate_path(place), known)
+                yield SurveyedPlace(place, locate_path(place), record)
 
     def _iterate_known(self) -> Iterator[tuple[str, SourceRecord | None]]:
         """Yield the known files at and below the roots, from this index and the one to replace."""
