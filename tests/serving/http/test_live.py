@@ -134,7 +134,7 @@ def test_open_streams_are_told_when_the_server_ends(settings: Settings, live: Li
             tasks = [asyncio.create_task(follow(client)) for _ in range(100)]
             while len(opened) < 100:
                 await asyncio.sleep(0.02)
-            app.state.stopping.tell()
+            app.state.stopping.announce()
             await asyncio.gather(*tasks)
 
     with live(app) as address:

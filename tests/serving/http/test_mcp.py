@@ -150,9 +150,9 @@ def test_a_question_is_on_the_account_of_its_key(settings: Settings) -> None:
 def test_the_tools_are_loaded_when_they_are_first_asked_for(settings: Settings) -> None:
     app = create_app(settings)
     with TestClient(app, base_url="http://127.0.0.1:8000") as client:
-        assert not app.state.tools._served.done()
+        assert not app.state.tools._app.done()
         assert client.post("/mcp", json=LIST, headers=ACCEPT).status_code == 200
-        assert app.state.tools._served.done()
+        assert app.state.tools._app.done()
 
 
 @pytest.mark.parametrize("version", ["2025-11-25", "2026-07-28"])

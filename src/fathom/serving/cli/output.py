@@ -206,7 +206,7 @@ def format_replay(replayed: "Replay") -> str:
     """Return whether a replay gave the same answer, and if not the first difference."""
     if replayed.missing:
         missing = "\n".join(f"  {call}" for call in (*replayed.missing, *replayed.prompts))
-        return f"no answer: the record lacks these, which only a new run can ask\n{missing}"
+        return f"no answer: the record lacks these calls; ask the question again instead\n{missing}"
     head = "the same answer, byte for byte" if replayed.same else f"differs: {replayed.difference}"
     return f"{head}\n\n{format_answer(replayed.answer)}" if replayed.answer else head
 

@@ -72,11 +72,11 @@ def build_access(settings: Settings, *, required: bool) -> Access:
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     spaces: Workspaces = app.state.workspaces
     engine = spaces.get_workspace(LOCAL).engine
-    await asyncio.to_thread(spaces.resume, app.state.access.keys.workspaces)
+    await asyncio.to_thread(spaces.resume, app.state.access.keys.list_workspaces)
     # Models load before the first question comes, and in a thread, so that /readyz answers already.
     warm_up = asyncio.ensure_future(asyncio.to_thread(_load_models, engine))
     try:
-        async with app.state.tools.running():
+        async with app.state.tools.serve():
             yield
     finally:
         await asyncio.gather(warm_up, return_exceptions=True)

@@ -31,7 +31,7 @@ async def get_liveness() -> Response:
 @router.get("/readyz")
 async def get_readiness(request: Request) -> Response:
     """Report whether the server takes questions."""
-    if request.app.state.stopping.is_told:
+    if request.app.state.stopping.is_announced:
         raise build_stopping_problem()
     return build_json_reply({"status": "ready"})
 
@@ -39,7 +39,7 @@ async def get_readiness(request: Request) -> Response:
 @router.get("/metrics")
 async def get_metrics(request: Request, _: AdminCaller) -> Response:
     """Get the metrics for Prometheus."""
-    return Response(request.app.state.metrics.text(), headers={"Content-Type": CONTENT_TYPE})
+    return Response(request.app.state.metrics.render_text(), headers={"Content-Type": CONTENT_TYPE})
 
 
 @router.post("/api/v1/session", status_code=204)

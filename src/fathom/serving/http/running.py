@@ -42,7 +42,7 @@ class FathomServer(uvicorn.Server):
         super().handle_exit(sig, frame)
 
     def _announce_end(self) -> None:
-        self._app.state.stopping.tell()
+        self._app.state.stopping.announce()
         self._app.state.asking.admission.close()
 
 

@@ -145,7 +145,7 @@ async def run_while_connected(request: Request, work: Coroutine[Any, Any, T]) ->
     """
     task = asyncio.ensure_future(work)
     leaving = asyncio.ensure_future(_wait_for_disconnect(request))
-    ending = asyncio.ensure_future(request.app.state.stopping.over())
+    ending = asyncio.ensure_future(request.app.state.stopping.wait_until_over())
     try:
         await asyncio.wait({task, leaving, ending}, return_when=asyncio.FIRST_COMPLETED)
         if task.done():
