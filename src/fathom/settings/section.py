@@ -91,7 +91,7 @@ class FileTable(Section):
     @classmethod
     def describe_constant(cls, name: str, table: str) -> str:
         """Return the words that refuse the key of one file, and name the folder's setting."""
-        return f"a file of {table} now: put it at DIR/{name}.txt and set {table} = DIR"
+        return f"a file in the folder {table}: put it at DIR/{name}.txt and set {table} = DIR"
 
 
 def iterate_keys(
