@@ -394,7 +394,7 @@ def test_requests_are_counted_beside_the_thread_that_serves_all(
     access = Access(keys)
     text = keys.add(Key(id="", name="x", scopes=frozenset({"read"}), per_minute=5))[1]
     counted: list[int] = []
-    monkeypatch.setattr(access, "_count", lambda _: counted.append(get_ident()))
+    monkeypatch.setattr(access, "_count_request", lambda _: counted.append(get_ident()))
 
     caller = asyncio.run(access.identify_caller_async(text))
 

@@ -278,7 +278,7 @@ def test_killed_in_between_no_turn_is_lost_or_there_twice(
     asked = "SELECT question FROM turns WHERE conversation = ? ORDER BY no"
     whole = [QUESTION, "And for parents?", "And for guests?", "And for pets?"]
     with monkeypatch.context() as patched:
-        patched.setattr(FileDatabase, "ask", killed)
+        patched.setattr(FileDatabase, "execute", killed)
         with suppress(_Killed):
             copy_server_tables(here, there, source)
     assert [row[0] for row in talks.execute(asked, (talk,))] == whole[: 2 + before]

@@ -168,7 +168,7 @@ def test_who_says_what_stands_side_by_side(open_tab: Watched) -> None:
 def test_an_abstention_is_a_plain_sentence_with_the_nearest_evidence(open_tab: Watched) -> None:
     page = open_tab.ask(POOL)
     expect(page.locator(".short")).to_have_text("I don\u2019t know.")
-    expect(page.get_by_text("does not answer this surely enough")).to_be_visible()
+    expect(page.get_by_text("is not sure enough to answer this")).to_be_visible()
     expect(page.get_by_text("Nearest, but not enough")).to_be_visible()
     expect(page.locator(".source")).not_to_have_count(0)
 

@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Header, Request
 from starlette.responses import Response
 
-from fathom.serving.http.access import COOKIE
+from fathom.serving.http.access import COOKIE, Access
 from fathom.serving.http.api import Body
 from fathom.serving.http.dependencies import AdminCaller
 from fathom.serving.http.metrics import CONTENT_TYPE
@@ -47,12 +47,12 @@ async def create_session(
     body: SessionBody, request: Request, x_forwarded_proto: Annotated[str, Header()] = ""
 ) -> Response:
     """Let this browser ask with a key until it is closed; scripts cannot read the key."""
-    access = request.app.state.access
+    access: Access = request.app.state.access
     if not body.key.isascii():
         raise Problem(401, "unauthorized", "the key is unknown")
     # A session without a key is fine where none is needed.
     if body.key or await asyncio.to_thread(access.needs_key):
-        await access.known(body.key)
+        await access.identify_caller_async(body.key)
     reply = Response(status_code=204)
     # Behind a proxy that ends TLS the request itself arrives as http.
     is_secure = request.url.scheme == "https" or x_forwarded_proto == "https"

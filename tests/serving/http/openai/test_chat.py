@@ -194,7 +194,7 @@ def test_usage_is_what_the_language_models_used(corpus: Path, tmp_path: Path) ->
     shutil.copytree(corpus, place)
     with served(Extractive(lambda _: '{"answer": null}')) as server:
         given = {"index": {"directory": str(place)}, **sections("mixed", server.base_url)}
-        app = create_app(parse_settings(given))
+        app = create_app(parse_settings(given, constants=True))
         with TestClient(app, base_url="http://127.0.0.1:8000") as client:
             whole = ask(client, QUESTION).json()
             calls = server.calls

@@ -98,7 +98,7 @@ def test_who_is_to_come_again_later_is_told_when(corpus: Path, tmp_path: Path) -
         admission = app.state.asking.admission
         portal = client.portal
         assert portal is not None
-        turn = admission.turn()
+        turn = admission.take_turn()
         portal.call(turn.__aenter__)
         try:
             reply = client.post("/v1/chat/completions", json={**BODY, "stream": True})

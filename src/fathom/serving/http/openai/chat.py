@@ -22,6 +22,7 @@ from fathom.serving.http.openai.errors import (
 )
 from fathom.serving.http.streams import (
     ServerEvent,
+    Shutdown,
     build_event_stream,
     build_json_reply,
     encode_json,
@@ -48,7 +49,7 @@ async def create_chat_completion(
 ) -> Response:
     """Answer a conversation's last question, with citation marks, a list of sources and links."""
     body.check()
-    stopping = request.app.state.stopping
+    stopping: Shutdown = request.app.state.stopping
     turn = await asyncio.to_thread(parse_turn, body.messages)
     question = body.build_question(turn, body.reasoning_effort, space.engine.settings)
     options = body.stream_options

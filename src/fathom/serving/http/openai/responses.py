@@ -31,6 +31,7 @@ from fathom.serving.http.openai.errors import OpenAIRoute, build_error_json, req
 from fathom.serving.http.problems import Problem
 from fathom.serving.http.streams import (
     ServerEvent,
+    Shutdown,
     build_event_stream,
     build_json_reply,
     encode_json,
@@ -58,7 +59,7 @@ async def create_response(
 ) -> Response:
     """Answer the input's last question, with citation marks, a list of sources and links."""
     body.check()
-    stopping = request.app.state.stopping
+    stopping: Shutdown = request.app.state.stopping
     history = await asyncio.to_thread(_load_history, space.engine, body.previous_response_id)
     turn = await asyncio.to_thread(parse_turn, body.messages, history)
     effort = body.reasoning.effort if body.reasoning else None
