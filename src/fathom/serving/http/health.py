@@ -51,7 +51,8 @@ async def create_session(
     if not body.key.isascii():
         raise Problem(401, "unauthorized", "the key is unknown")
     # A session without a key is fine where none is needed.
-    if body.key or await asyncio.to_thread(access.needs_key):
+    is_needed = await asyncio.to_thread(access.needs_key)
+    if body.key or is_needed:
         await access.identify_caller_async(body.key)
     reply = Response(status_code=204)
     # Behind a proxy that ends TLS the request itself arrives as http.
