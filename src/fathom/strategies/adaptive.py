@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
@@ -12,7 +12,6 @@ from fathom.agents.debate.debate import Debate
 from fathom.agents.finalizer import Finalizer
 from fathom.agents.hyde import Hypothesis
 from fathom.agents.reader.base import Reader
-from fathom.assembly import Assembly
 from fathom.control.draft_choice import has_conflict, is_better_draft
 from fathom.planner.actions import ACTIONS, END_ACTIONS, Action, list_legal_actions
 from fathom.planner.features import DraftFeatures, Observation
@@ -31,6 +30,9 @@ from fathom.strategies.split import Splitter
 from fathom.text.answer_match import answers_match
 from fathom.text.language import detect_question_language
 from fathom.types import Answer, Draft, Hit, Query
+
+if TYPE_CHECKING:  # the assembly makes the strategy, and imports every part
+    from fathom.assembly import Assembly
 
 LOOK = "look"
 """The phase of a draft of the first look; the phase of any other draft is its executor."""
@@ -113,12 +115,12 @@ class Adaptive(GraphStrategy):
     name: ClassVar[str] = "adaptive"
 
     @classmethod
-    def of(cls, assembly: Assembly) -> Self:
+    def of(cls, assembly: "Assembly") -> Self:
         """Build the strategy from the assembly."""
         return cls.with_search(assembly.search(assembly.settings.adaptive.retriever), assembly)
 
     @classmethod
-    def with_search(cls, search: Search, assembly: Assembly) -> Self:
+    def with_search(cls, search: Search, assembly: "Assembly") -> Self:
         """Build the strategy from the assembly, with this search."""
         settings = assembly.settings
         adaptive_settings = settings.adaptive
@@ -353,7 +355,7 @@ class Adaptive(GraphStrategy):
         return ""
 
 
-def compute_bounds(assembly: Assembly) -> dict[Action, CostBound]:
+def compute_bounds(assembly: "Assembly") -> dict[Action, CostBound]:
     """Return the largest cost of each executor besides time."""
     settings, models = assembly.settings, assembly.models.language_models
     anchor_settings, sub_questions = settings.anchor, settings.mao.questions

@@ -1,7 +1,7 @@
 """The strategy `anchor`: anchors, context selection and the budget-aware uncertainty gate."""
 
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
@@ -13,7 +13,6 @@ from fathom.agents.hyde import Hypothesis
 from fathom.agents.judge import Judge
 from fathom.agents.reader.base import Reader
 from fathom.agents.short_answer import fill_short_answer
-from fathom.assembly import Assembly
 from fathom.control.gate import (
     GateProgress,
     GateSignals,
@@ -35,6 +34,9 @@ from fathom.settings.anchor import AnchorSettings
 from fathom.strategies.base import GraphStrategy
 from fathom.strategies.signals import RoundEvidence, TokenAllowance, judge_draft, measure_signals
 from fathom.types import Answer, Draft, Hit, Query
+
+if TYPE_CHECKING:  # the assembly makes the strategy, and imports every part
+    from fathom.assembly import Assembly
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,7 +96,7 @@ class AnchorGate(GraphStrategy):
     name: ClassVar[str] = "anchor"
 
     @classmethod
-    def of(cls, assembly: Assembly) -> Self:
+    def of(cls, assembly: "Assembly") -> Self:
         """Build the strategy from the assembly."""
         settings = assembly.settings.anchor
         ask, search = assembly.settings.ask, assembly.search("hybrid")

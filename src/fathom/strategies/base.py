@@ -3,15 +3,17 @@
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from importlib import import_module
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from langgraph.runtime import Runtime
 
 from fathom import extensions
 from fathom.agents.finalizer import Finalizer
-from fathom.assembly import Assembly
 from fathom.runs.context import RunContext
 from fathom.types import Answer, Query
+
+if TYPE_CHECKING:  # the assembly makes the strategy, and imports every part
+    from fathom.assembly import Assembly
 
 CompiledGraph = Any
 """A compiled graph of LangGraph over a strategy's own state."""
@@ -67,23 +69,23 @@ class GraphStrategy:
         )
 
 
-def _make_factory(name: str, kind: str) -> Callable[[Assembly], Strategy]:
+def _make_factory(name: str, kind: str) -> Callable[["Assembly"], Strategy]:
     """Return a factory that imports the class on first use, as a question needs only one."""
 
-    def make(assembly: Assembly) -> Strategy:
+    def make(assembly: "Assembly") -> Strategy:
         strategy: Strategy = getattr(import_module(f"fathom.strategies.{name}"), kind).of(assembly)
         return strategy
 
     return make
 
 
-STRATEGIES: Mapping[str, Callable[[Assembly], Strategy]] = {
+STRATEGIES: Mapping[str, Callable[["Assembly"], Strategy]] = {
     name: _make_factory(name, kind) for name, kind in extensions.STRATEGIES.items()
 }
 """The factories of Fathom's own strategies, by name."""
 
 
-def make_strategy(name: str, assembly: Assembly) -> Strategy:
+def make_strategy(name: str, assembly: "Assembly") -> Strategy:
     """Build the strategy of this name, Fathom's own or one that a package adds.
 
     Raises:

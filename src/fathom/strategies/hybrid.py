@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Annotated, ClassVar, Literal, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
@@ -15,7 +15,6 @@ from fathom.agents.finalizer import Finalizer
 from fathom.agents.keyword_filter import HitFilter
 from fathom.agents.reader.base import NullReader, Reader
 from fathom.agents.reorderer import Reorderer, put_best_at_ends
-from fathom.assembly import Assembly
 from fathom.control.supervisor import BranchReport, Order, Supervisor
 from fathom.retrieval.search import Search
 from fathom.runs.context import RunContext
@@ -30,6 +29,9 @@ from fathom.strategies.bus import (
 )
 from fathom.text.language import detect_language
 from fathom.types import Answer, Draft, Hit, Query
+
+if TYPE_CHECKING:  # the assembly makes the strategy, and imports every part
+    from fathom.assembly import Assembly
 
 KEYWORD, SEMANTIC = "keyword", "semantic"
 BranchWeights = Mapping[str, float]
@@ -131,7 +133,7 @@ class Hybrid(GraphStrategy):
     name: ClassVar[str] = "hybrid"
 
     @classmethod
-    def of(cls, assembly: Assembly) -> Self:
+    def of(cls, assembly: "Assembly") -> Self:
         """Build the strategy from the assembly."""
         settings = assembly.settings.hybrid
         both = (assembly.keyword_filter, assembly.semantic_filter)

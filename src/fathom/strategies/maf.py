@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
@@ -13,7 +13,6 @@ from fathom.agents.debate.debate import Debate
 from fathom.agents.finalizer import Finalizer
 from fathom.agents.reader.base import Reader
 from fathom.agents.web.search import WebSearch
-from fathom.assembly import Assembly
 from fathom.control.cascade import Cascade, CascadeVerdict
 from fathom.retrieval.expansion import EnhancedScore, expand_query
 from fathom.retrieval.search import Search
@@ -22,6 +21,9 @@ from fathom.settings.maf import MafSettings, Phase
 from fathom.strategies.base import GraphStrategy
 from fathom.text.language import detect_language
 from fathom.types import AbstentionReason, Answer, Draft, Hit, Query
+
+if TYPE_CHECKING:  # the assembly makes the strategy, and imports every part
+    from fathom.assembly import Assembly
 
 NOT_ACCEPTED = ", not accepted"
 """The suffix of the phase where no phase was accepted and the surest draft is used."""
@@ -73,7 +75,7 @@ class Maf(GraphStrategy):
     name: ClassVar[str] = "maf"
 
     @classmethod
-    def of(cls, assembly: Assembly) -> Self:
+    def of(cls, assembly: "Assembly") -> Self:
         """Build the strategy from the assembly."""
         settings = assembly.settings.maf
         return cls(

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
@@ -15,7 +15,6 @@ from fathom.agents.reader.base import Reader
 from fathom.agents.rewriter import Rewriter
 from fathom.agents.selector import Selector
 from fathom.agents.summarizer import SubAnswer, Summarizer
-from fathom.assembly import Assembly
 from fathom.planner.question_features import QuestionObserver
 from fathom.planner.workflows import (
     DEFAULT,
@@ -36,6 +35,9 @@ from fathom.runs.ledger import BudgetRefused
 from fathom.strategies.base import GraphStrategy
 from fathom.strategies.bus import attempt_work
 from fathom.types import Answer, Draft, Hit, Query
+
+if TYPE_CHECKING:  # the assembly makes the strategy, and imports every part
+    from fathom.assembly import Assembly
 
 NODES: dict[Executor, str] = {
     "QR": "rewrite",
@@ -155,7 +157,7 @@ class AnchoredSearch:
     min_score: float
 
     @classmethod
-    def of(cls, assembly: Assembly, search: Search) -> Self:
+    def of(cls, assembly: "Assembly", search: Search) -> Self:
         """Build the search from the settings of `anchor`."""
         settings = assembly.settings.anchor
         return cls(
@@ -201,7 +203,7 @@ class Mao(GraphStrategy):
     name: ClassVar[str] = "mao"
 
     @classmethod
-    def of(cls, assembly: Assembly) -> Self:
+    def of(cls, assembly: "Assembly") -> Self:
         """Build the strategy from the assembly."""
         settings = assembly.settings.mao
         search = assembly.search(settings.retriever)

@@ -2,18 +2,20 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 
 from fathom.agents.finalizer import Finalizer
 from fathom.agents.reader.base import Reader
-from fathom.assembly import Assembly
 from fathom.retrieval.search import Search
 from fathom.runs.context import RunContext
 from fathom.strategies.base import GraphStrategy
 from fathom.types import Answer, Draft, Hit, Query
+
+if TYPE_CHECKING:  # the assembly makes the strategy, and imports every part
+    from fathom.assembly import Assembly
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +45,7 @@ class Naive(GraphStrategy):
     name: ClassVar[str] = "naive"
 
     @classmethod
-    def of(cls, assembly: Assembly) -> Self:
+    def of(cls, assembly: "Assembly") -> Self:
         """Build the strategy from the assembly."""
         return cls(
             search=assembly.search(assembly.settings.retrieval.retriever),

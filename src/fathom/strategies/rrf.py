@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Annotated, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
@@ -11,13 +11,15 @@ from langgraph.runtime import Runtime
 from fathom.agents.comparer import Comparer
 from fathom.agents.finalizer import Finalizer
 from fathom.agents.reader.base import Reader
-from fathom.assembly import Assembly
 from fathom.retrieval.fusion import ReciprocalRank
 from fathom.retrieval.search import Search
 from fathom.runs.context import RunContext
 from fathom.strategies.base import GraphStrategy
 from fathom.strategies.bus import AgentMessages, attempt_work, check_messages, merge_messages
 from fathom.types import Answer, Draft, Hit, Query
+
+if TYPE_CHECKING:  # the assembly makes the strategy, and imports every part
+    from fathom.assembly import Assembly
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +54,7 @@ class Rrf(GraphStrategy):
     name: ClassVar[str] = "rrf"
 
     @classmethod
-    def of(cls, assembly: Assembly) -> Self:
+    def of(cls, assembly: "Assembly") -> Self:
         """Build the strategy from the assembly."""
         rrf = assembly.settings.rrf
         return cls(

@@ -1,12 +1,11 @@
 """The executor `split`: answer a question by answering its sub-questions."""
 
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from fathom.agents.decomposer import Decomposer, LocalDecomposer, Manner, fill_slots, find_bridge
 from fathom.agents.reader.base import Reader
 from fathom.agents.summarizer import SubAnswer, Summarizer
-from fathom.assembly import Assembly
 from fathom.question.comparison import parse_comparison
 from fathom.retrieval.fusion import ReciprocalRank, fuse_hits
 from fathom.retrieval.search import Search
@@ -14,6 +13,9 @@ from fathom.runs.concurrency import gather_all
 from fathom.runs.context import RunContext
 from fathom.runs.ledger import BudgetRefused
 from fathom.types import Draft, Hit, Query
+
+if TYPE_CHECKING:  # the assembly makes the strategy, and imports every part
+    from fathom.assembly import Assembly
 
 _MAX_COMPARED = 4
 """The largest number of things that a comparison may compare."""
@@ -51,7 +53,7 @@ class Splitter:
     hits: int
 
     @classmethod
-    def of(cls, assembly: Assembly, search: Search) -> Self:
+    def of(cls, assembly: "Assembly", search: Search) -> Self:
         """Build the splitter from the assembly, with this search."""
         return cls(
             decomposer=assembly.decomposer,
