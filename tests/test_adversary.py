@@ -14,6 +14,8 @@ from fathom.strategies.base import STRATEGIES
 
 RUNS = int(os.environ.get("ADVERSARY_RUNS", "60"))
 AT_ONCE = 10
+QUICK = 20
+"""So many runs are played each time, the others where there is time."""
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +28,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         yield folder
 
 
-@pytest.mark.parametrize("first", range(0, RUNS, AT_ONCE))
+@pytest.mark.parametrize(
+    "first",
+    [
+        first if first < QUICK else pytest.param(first, marks=pytest.mark.slow)
+        for first in range(0, RUNS, AT_ONCE)
+    ],
+)
 def test_nothing_is_overrun_and_nothing_left_behind(folder: Path, first: int) -> None:
     with served() as server:
         for number in range(first, first + AT_ONCE):

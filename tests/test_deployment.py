@@ -215,8 +215,10 @@ READ_ONLY = """
 mount --make-rprivate /
 mount --bind "$1" "$1"
 mount --bind /tmp /tmp
+mount --bind "$2" "$2"
+mount -o remount,bind,ro "$2"
 mount -o remount,bind,ro /
-! touch "$2" 2>/dev/null
+! touch "$2/written" 2>/dev/null
 cd "$1"
 exec setpriv --bounding-set=-all --inh-caps=-all --no-new-privs "$3" -c "$4"
 """
@@ -240,7 +242,7 @@ def test_it_reads_and_answers_where_only_its_index_and_tmp_can_be_written(tmp_pa
     done = subprocess.run(
         [
             *("unshare", "--mount", "sh", "-ec", READ_ONLY, "sh"),
-            *(data, ROOT / "written", sys.executable, USED),
+            *(data, ROOT, sys.executable, USED),
         ],
         env={
             "PATH": os.environ["PATH"],

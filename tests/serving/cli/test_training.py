@@ -25,7 +25,8 @@ def records(tmp_path: Path) -> str:
 def test_questions_are_recorded_and_what_is_learned_of_them_can_be_asked(
     run: Run, toy: str, tmp_path: Path
 ) -> None:
-    done = run("train", "planner", toy, "--records", "kept.jsonl", "--no-measure", "--json").json
+    briefly = ("--updates", "5", "--no-measure", "--json")
+    done = run("train", "planner", toy, "--records", "kept.jsonl", *briefly).json
     assert done["origin"]["data"] == {"toy": 2}
     assert (done["rows"], done["tests"]) == ([], [])
     assert len((tmp_path / "kept.jsonl").read_text().splitlines()) == 2
@@ -35,7 +36,7 @@ def test_questions_are_recorded_and_what_is_learned_of_them_can_be_asked(
     settings = ("--strategy", "adaptive", "--set", "adaptive.policy=planner.json")
     assert run("ask", QUESTION, *settings).code in {0, 3}
     # What was recorded is enough to learn from, without the questions.
-    again = run("train", "planner", "--records", "kept.jsonl", "--no-measure", "--json").json
+    again = run("train", "planner", "--records", "kept.jsonl", *briefly).json
     assert again["origin"] == done["origin"]
 
 
