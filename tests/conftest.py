@@ -1,7 +1,8 @@
 """What holds for all tests."""
 
+import gc
 import shutil
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,6 +25,21 @@ settings.load_profile("patient")
 def pytest_addoption(parser: pytest.Parser) -> None:
     """What the tests can be asked to make."""
     parser.addoption("--pictures", help="write pictures of the page into this folder")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect the tests without looking for garbage among the modules, and never look there again.
+
+    What is imported stays for good; to look through all of it takes half the time of collecting.
+    """
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.fixture(scope="session", autouse=True)
