@@ -178,7 +178,7 @@ def test_bridges_are_followed_where_the_look_does_not_cover_the_question(
     covered: float, followed: list[str]
 ) -> None:
     search, following = Looks(), Looks()
-    ran(mao(search=search, following=following, coverage_threshold=covered))
+    ran(mao(search=search, follow_anchors=following, coverage_threshold=covered))
     assert (search.asked, following.asked) == ([QUESTION], followed)
 
 
