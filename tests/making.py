@@ -154,7 +154,7 @@ def open_sockets() -> set[str]:
 def uncaged(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let ingestions parse files in this process: what is tried is not the sandbox."""
     monkeypatch.setattr(
-        "fathom.index.ingest.read", lambda path, *_: parse_bytes(path.read_bytes(), path.name)
+        "fathom.index.ingest.read_file", lambda path, *_: parse_bytes(path.read_bytes(), path.name)
     )
-    monkeypatch.setattr("fathom.index.read_ahead.begin", lambda *_: None)
+    monkeypatch.setattr("fathom.index.read_ahead.begin_file", lambda *_: None)
     monkeypatch.setattr("fathom.documents.sandbox.parent.Sandbox", lambda _: nullcontext())

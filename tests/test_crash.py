@@ -26,7 +26,8 @@ from fathom.index import ingest
 from fathom.testing.doubles import HashingEmbedder
 from fathom.serving import cli
 
-ingest.read = lambda path, *_: parse_bytes(path.read_bytes(), path.name)
+assert ingest.read_file
+ingest.read_file = lambda path, *_: parse_bytes(path.read_bytes(), path.name)
 assembly.load_embedder = lambda *_, **__: HashingEmbedder()
 cli.main()
 """

@@ -76,8 +76,8 @@ def ingest(tmp_path: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> Ing
             work.work(PARSING)
             return parse_bytes(path.read_bytes(), path.name)
 
-        monkeypatch.setattr("fathom.index.ingest.read", read)
-        monkeypatch.setattr("fathom.index.read_ahead.begin", lambda *_: None)
+        monkeypatch.setattr("fathom.index.ingest.read_file", read)
+        monkeypatch.setattr("fathom.index.read_ahead.begin_file", lambda *_: None)
         with open_writer(tmp_path / index, {"a": "1"}) as writer:
             chunker = StructureChunker(work.count, max_tokens=40)
             batch = Batch(
