@@ -7,7 +7,7 @@ VENV := .venv
 IN_MEMORY := $(shell df -k /dev/shm 2>/dev/null | awk 'NR == 2 {print ($$4 > 4000000) ? "TMPDIR=/dev/shm" : ""}')
 BIN := $(VENV)/bin
 
-.PHONY: help demo test test-slow crash check fix bench rivals reproduce reproduce-fast clean
+.PHONY: help demo test test-slow coverage crash check fix bench rivals reproduce reproduce-fast clean
 
 help: ## what there is
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 18
@@ -30,6 +30,9 @@ test: $(VENV)/dev ## install what the tests need and run them
 
 test-slow: $(VENV)/dev ## the long checks too
 	$(IN_MEMORY) $(BIN)/python -m pytest -q -n auto --dist worksteal -m "slow or not slow"
+
+coverage: $(VENV)/dev ## run the tests and list the lines of each module that none of them reaches
+	$(IN_MEMORY) $(BIN)/python -m pytest -q -n auto --dist worksteal --cov --cov-report=term-missing:skip-covered
 
 crash: $(VENV)/dev ## kill ingestion at 50 random instants and compare with an undisturbed run
 	KILLS=50 $(BIN)/python -m pytest -q tests/test_crash.py
