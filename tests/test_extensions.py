@@ -102,8 +102,8 @@ def test_nothing_is_looked_for_before_it_is_needed() -> None:
     code = (
         "import sys, fathom, fathom.serving.cli, fathom.engine, fathom.extensions as e;"
         "e.check_name('strategy', 'naive'); e.check_name('retriever', 'hybrid');"
-        "from pathlib import Path; e.format_of(Path('a.pdf')); e.format_of(Path('README'));"
-        "assert e._registered.cache_info().misses == 0; assert 'pytest' not in sys.modules;"
+        "from pathlib import Path; e.find_format(Path('a.pdf')); e.find_format(Path('README'));"
+        "assert e._read_entry_points.cache_info().misses == 0; assert 'pytest' not in sys.modules;"
         "import fathom.testing; fathom.testing.HashingEmbedder; assert 'pytest' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

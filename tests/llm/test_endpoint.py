@@ -65,8 +65,8 @@ def test_nothing_is_imported_and_no_socket_is_opened_before_the_first_use() -> N
 import sys
 opened = []
 sys.addaudithook(lambda event, args: opened.append(event) if event.startswith("socket.") else None)
-from fathom.llm.endpoint import endpoint_of
-endpoint_of("openai:m", environment={"OPENAI_API_KEY": "k"})
+from fathom.llm.endpoint import resolve_endpoint
+resolve_endpoint("openai:m", environment={"OPENAI_API_KEY": "k"})
 slow = {"langchain_core", "langchain_openai", "openai", "httpx", "httpx2", "langsmith"}
 print(sorted(slow & set(sys.modules)), opened)
 """

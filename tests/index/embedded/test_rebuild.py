@@ -24,7 +24,7 @@ CHILD = """
 import os, signal, sys
 from pathlib import Path
 from fathom.index.embedded.opening import open_writer
-from fathom.index.embedded.rebuild import rebuilding
+from fathom.index.embedded.rebuild import rebuild_index
 from tests.index.conftest import made
 
 directory, step = Path(sys.argv[1]), sys.argv[2]
@@ -36,7 +36,7 @@ def die(name):
 def open_new(place):
     return open_writer(place, {"a": "2"}, ann_from_chunks=1)
 
-with rebuilding(directory, ["/corpus"], open_new, die) as made_anew:
+with rebuild_index(directory, ["/corpus"], open_new, die) as made_anew:
     for name in ("one", "two"):
         entry, source = made(name, f"new words of {name}", f"more of {name}")
         made_anew.writer.put([entry], [source])

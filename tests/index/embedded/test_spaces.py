@@ -245,7 +245,7 @@ def die(name):
         os.kill(os.getpid(), signal.SIGKILL)
 
 writer = opened(directory, on_step=die)
-writer.lay_out([WIDE])
+writer.create_spaces([WIDE])
 filled(writer, WIDE)
 writer.optimize()
 writer.drop_space("wide")

@@ -125,9 +125,9 @@ def test_an_index_that_nobody_ends_to_make_goes_with_the_next_writer(postgres: S
         put(writer, CATS)
     maker = (
         "import sys, time; from fathom.index.postgres.address import Address; "
-        "from fathom.index.postgres.opening import rebuilding; "
+        "from fathom.index.postgres.opening import rebuild; "
         "from fathom.testing.index_entries import *\n"
-        "with rebuilding(Address.of(sys.argv[1]), IDENTITY, []) as (new, _):\n"
+        "with rebuild(Address.from_url(sys.argv[1]), IDENTITY, []) as (new, _):\n"
         "    put(new, SHIPS); print('put', flush=True); time.sleep(60)"
     )
     given = [sys.executable, "-c", maker, str(address)]

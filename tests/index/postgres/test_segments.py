@@ -29,7 +29,7 @@ from fathom.index.postgres.opening import open_writer
 from fathom.testing.index_entries import IDENTITY, entry, put
 
 postings.MERGE_INTERVAL = 1
-with open_writer(Address.of(sys.argv[1]), IDENTITY) as writer:
+with open_writer(Address.from_url(sys.argv[1]), IDENTITY) as writer:
     first = int(sys.argv[2])
     print("opened", flush=True)
     for number in range(first, first + 1_000_000):

@@ -30,10 +30,10 @@ MANY = 30
 WRITES = """
 import sys
 from pathlib import Path
-from fathom.index.engines import index_at
+from fathom.index.engines import locate_index
 from fathom.testing.index_entries import IDENTITY, entry, put
 
-with index_at(sys.argv[1], Path()).open_writer(IDENTITY) as writer:
+with locate_index(sys.argv[1], Path()).open_writer(IDENTITY) as writer:
     for number in range(10_000):
         name = f"{sys.argv[2]}n{number % 7 if number % 3 else number}"
         put(writer, entry(name, [f"all words of {name}", f"{name} at {number}"], [[1], [0, 1]]))

@@ -268,11 +268,11 @@ def test_a_request_that_is_sent_again_to_another_server_is_done_once(
 DYING = """
 import sys
 from pathlib import Path
-from fathom.config import settings_of
+from fathom.config import parse_settings
 from fathom.serving.http import job_queue
 from fathom.serving.http.running import run
 job_queue.LEASE_S = 2.0
-settings = settings_of({"index.url": sys.argv[1], "index.directory": sys.argv[2], "offline": True})
+settings = parse_settings({"index.url": sys.argv[1], "index.directory": sys.argv[2], "offline": True})
 run(settings, host="127.0.0.1", port=0, on_open=lambda address: print(address, flush=True))
 """
 
