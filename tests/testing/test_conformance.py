@@ -495,7 +495,7 @@ INDEX: Mapping[str, Sequence[Mapping[str, Callable[..., Any]]]] = {
         {"word_counts": lambda _, words: [1] * len(words)},
         {
             "word_counts": lambda real, words: [
-                int(bool(count)) for count in real.word_counts(words)
+                int(bool(count)) for count in real.count_chunks_per_word(words)
             ]
         },
     ),

@@ -89,7 +89,7 @@ def test_as_many_are_found_where_all_that_is_nearest_was_removed(
 
 def plan(writer: object) -> str:
     """How the server goes about a search of its largest space."""
-    with writer._connections.taken() as connection:  # type: ignore[attr-defined]
+    with writer._connections.borrow() as connection:  # type: ignore[attr-defined]
         [(number,)] = connection.execute("SELECT no FROM fathom.spaces WHERE filled > 0").fetchall()
         zeros = "[" + ",".join("1" * 24) + "]"
         rows = connection.execute(

@@ -94,7 +94,7 @@ def told(reader: Any) -> list[object]:
     return [
         reader.keyword_search("title cats sea", k=9),
         reader.vector_search(axis(1, 0.5), k=9),
-        reader.word_counts(["sleep", "title"]),
+        reader.count_chunks_per_word(["sleep", "title"]),
     ]
 
 
