@@ -175,7 +175,7 @@ def test_an_opinion_changes_nothing_that_others_are_answered(engine: Engine) -> 
     assert engine.calibration.label_answers() == []
     second = engine.ask(QUESTION)
     assert second.phase != "verified"
-    with pytest.raises(UsageError, match="says right or wrong, no answer"):
+    with pytest.raises(UsageError, match="can say right or wrong, but give no answer"):
         engine.calibration.add_feedback(second.trace_id or "", answer="40 crowns", counts=False)
 
 
