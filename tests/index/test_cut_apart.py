@@ -143,7 +143,7 @@ def test_a_worker_that_reads_and_cuts_has_the_same_limit(tmp_path: Path) -> None
     workers = started()
     ((_, found),) = WorkerPool(workers).run_in_order([ReadFileTask(str(file), str(file))])
     workers.close()
-    assert getattr(found, "told", "") == cutting.TOO_LONG
+    assert getattr(found, "final_reason", "") == cutting.TOO_LONG
 
 
 def ingested(index: Path, folder: Path, chunker: Chunker) -> IngestReport:

@@ -362,7 +362,7 @@ def test_what_is_known_of_documents_is_asked_once_a_batch(
     engine: Engine, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked: list[str] = []
-    for name in ("paths", "document", "source"):
+    for name in ("get_paths", "get_document", "get_source"):
         real = getattr(EmbeddedReader, name)
 
         def counted(

@@ -296,7 +296,7 @@ def test_workers_that_fail_at_every_text_end_the_run_with_the_reason(tmp_path: P
         '{"_id": "1", "text": "a"}\n{"_id": "2", "text": "b"}'
     )
     with engine_at(tmp_path, 2, Wrong(64)) as engine:
-        with pytest.raises(RunError, match=r"unit length.* found by its words"):
+        with pytest.raises(RunError, match=r"unit length.* found by words"):
             engine.ingest([tmp_path / "docs"])
         assert engine.status().lacking == 2
 
