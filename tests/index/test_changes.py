@@ -18,11 +18,11 @@ from typing import Any
 import pytest
 from tests.making import engine_at, open_folder, uncaged, unprivileged
 
+from fathom.assembly import worker as _worker  # noqa: F401 - imported before anybody is nobody
 from fathom.documents.base import ParseRefusal
 from fathom.documents.discover import derive_document_id, digest_content
 from fathom.documents.parse import parse_bytes
 from fathom.engine import Engine
-from fathom.assembly import worker as _worker  # noqa: F401 - imported before anybody is nobody
 from fathom.index import ingest as _ingest  # noqa: F401 - imported before anybody is nobody
 from fathom.index.embedded.opening import open_writer
 from fathom.index.embedded.rebuild import rebuild_index

@@ -99,7 +99,7 @@ def ingested(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("ingested")
     (folder / "sitecustomize.py").write_text(WATCH)
     handbook = ROOT / "samples" / "corpus" / "road-repair-handbook.docx"
-    given = [*FATHOM, "ingest", handbook]
+    given = [*FATHOM, "ingest", str(handbook)]
     subprocess.run(given, cwd=folder, env=watching(folder), check=True)
     return folder
 

@@ -272,7 +272,8 @@ from fathom.config import parse_settings
 from fathom.serving.http import job_queue
 from fathom.serving.http.running import run
 job_queue.LEASE_S = 2.0
-settings = parse_settings({"index.url": sys.argv[1], "index.directory": sys.argv[2], "offline": True})
+places = {"index.url": sys.argv[1], "index.directory": sys.argv[2]}
+settings = parse_settings({**places, "offline": True})
 run(settings, host="127.0.0.1", port=0, on_open=lambda address: print(address, flush=True))
 """
 
