@@ -318,5 +318,5 @@ def test_what_is_asked_lately_is_held_against_the_calibration(folder: Path) -> N
         engine.calibration.learn(other)
         assert engine.calibration.find_drift() == ("words",)
         (warning,) = engine.ask(QUESTION).warnings
-        assert "not what adaptive was calibrated on (words moved)" in warning
+        assert "differ from those adaptive was calibrated on (words moved)" in warning
         _forget(engine)

@@ -488,13 +488,13 @@ def lenient(place: Path, identity: Mapping[str, str] | None) -> Any:
 
 INDEX: Mapping[str, Sequence[Mapping[str, Callable[..., Any]]]] = {
     "test_paths_of_documents": (
-        {"paths": lambda _, names: {}},
-        {"paths": lambda _, names: dict.fromkeys(names, "/c/cats")},
+        {"get_paths": lambda _, names: {}},
+        {"get_paths": lambda _, names: dict.fromkeys(names, "/c/cats")},
     ),
     "test_word_counts_are_numbers_of_chunks": (
-        {"word_counts": lambda _, words: [1] * len(words)},
+        {"count_chunks_per_word": lambda _, words: [1] * len(words)},
         {
-            "word_counts": lambda real, words: [
+            "count_chunks_per_word": lambda real, words: [
                 int(bool(count)) for count in real.count_chunks_per_word(words)
             ]
         },
@@ -505,7 +505,7 @@ INDEX: Mapping[str, Sequence[Mapping[str, Callable[..., Any]]]] = {
     ),
     "test_calibrations_are_stored_by_strategy": (
         {"keep_calibration": nothing},
-        {"calibrations": lambda _: {}},
+        {"get_calibrations": lambda _: {}},
     ),
     "test_keyword_search_matches_stems_and_titles": (
         {"keyword_search": backwards},
@@ -524,14 +524,14 @@ INDEX: Mapping[str, Sequence[Mapping[str, Callable[..., Any]]]] = {
     "test_malformed_filters_are_refused": ({"vector_search": ignoring("filters")},),
     "test_k_below_one_is_refused": ({"keyword_search": ignoring("k")},),
     "test_stored_records_come_back": (
-        {"document": nothing},
+        {"get_document": nothing},
         {"chunks": lambda real, ids: real.chunks(sorted(ids))},
-        {"sources": lambda real, below="/": real.sources()},
+        {"list_sources": lambda real, below="/": real.list_sources()},
         {"set_roots": nothing},
     ),
     "test_a_document_has_the_path_of_a_place_that_holds_it": ({"forget": nothing},),
     "test_a_stale_place_keeps_its_document": (
-        {"document": nothing},
+        {"get_document": nothing},
         {"status": restated(stale=0, failed=1)},
     ),
     "test_vectors_are_kept_until_their_document_is_stored": (
@@ -540,19 +540,23 @@ INDEX: Mapping[str, Sequence[Mapping[str, Callable[..., Any]]]] = {
     ),
     "test_words_are_found_before_there_are_vectors": (
         {"keyword_search": lambda *_, **__: []},
-        {"lacking_vectors": nothing},
+        {"count_missing_vectors": nothing},
         {"status": restated(lacking=0)},
     ),
     "test_filled_vectors_equal_vectors_of_documents": (
         {"fill": nothing},
         {"status": counted},
-        {"revision": lambda _: "same"},
-        {"lacking_vectors": lambda _: 1},
+        {"get_revision": lambda _: "same"},
+        {"count_missing_vectors": lambda _: 1},
     ),
     "test_chunks_without_vectors_are_listed_in_order": (
-        {"lacking": lambda *_, **__: []},
-        {"lacking": lambda real, space, *, most, after="": real.lacking(space, most=most)},
-        {"lacking_vectors": nothing},
+        {"list_unembedded_chunks": lambda *_, **__: []},
+        {
+            "list_unembedded_chunks": lambda real, space, *, most, after="": (
+                real.list_unembedded_chunks(space, most=most)
+            )
+        },
+        {"count_missing_vectors": nothing},
     ),
     "test_kept_vectors_stay_until_a_vector_is_stored": (
         {"keep_vectors": nothing},
@@ -564,8 +568,8 @@ INDEX: Mapping[str, Sequence[Mapping[str, Callable[..., Any]]]] = {
         {"put": lambda real, entries, sources: entries and real.put(entries, sources)},
     ),
     "test_keys_list_the_kinds_of_their_values": (
-        {"keys": lambda _: {}},
-        {"keys": lambda real: {**real.keys(), "no key": None}},
+        {"list_keys": lambda _: {}},
+        {"list_keys": lambda real: {**real.list_keys(), "no key": None}},
         {"status": restated(keys={})},
     ),
     "test_documents_without_words_are_found_by_vector": (
@@ -573,13 +577,13 @@ INDEX: Mapping[str, Sequence[Mapping[str, Callable[..., Any]]]] = {
         {"forget": lambda *_, **__: 0},
     ),
     "test_forgotten_words_are_not_found_before_a_purge": (
-        {"word_counts": lambda _, words: [1] * len(words)},
+        {"count_chunks_per_word": lambda _, words: [1] * len(words)},
         {"forget": lambda *_, **__: 1},
     ),
     "test_readers_agree_before_and_after_a_purge": (
         {"keyword_search": remembered},
         {"status": counted},
-        {"revision": lambda _: str(next(NUMBERS))},
+        {"get_revision": lambda _: str(next(NUMBERS))},
     ),
     "test_snapshots_around_a_purge_are_independent": (
         {"purge": lambda real: put(real, CATS)},
