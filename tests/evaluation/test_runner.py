@@ -243,6 +243,6 @@ def engine_of(
     """What a setup is made of."""
     return SimpleNamespace(
         assembly=SimpleNamespace(identity=dict(identity)),
-        reader=lambda: SimpleNamespace(revision=lambda: revision),
+        reader=lambda: SimpleNamespace(get_revision=lambda: revision),
         settings=Settings.model_validate({"budget": {"tokens": tokens}, **tables}),
     )
