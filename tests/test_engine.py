@@ -69,7 +69,7 @@ def test_conditions_that_nothing_meets_are_looked_up_beside_the_loop(
             raise RunError("torn")
 
         monkeypatch.setattr(index, "status", failing)  # more than is needed
-        monkeypatch.setattr(index, "keys", counted)
+        monkeypatch.setattr(index, "list_keys", counted)
 
         async def told() -> tuple[Thread, tuple[str, ...]]:
             answer = await engine.aask(QUESTION, filters=["yaer>=2021"])
@@ -80,7 +80,7 @@ def test_conditions_that_nothing_meets_are_looked_up_beside_the_loop(
         assert warnings == ("no document has 'yaer'; `fathom status` lists the keys",)
         assert len(asked) == 1
         assert loop not in asked
-        monkeypatch.setattr(index, "keys", failing)
+        monkeypatch.setattr(index, "list_keys", failing)
         assert asyncio.run(told())[1] == ()
     assert "the filter keys were not checked: torn" in caplog.text
 
@@ -112,7 +112,7 @@ def test_a_question_and_what_its_filters_lack_do_not_wait_for_names_of_hosts(
             return answer.warnings
 
         engine.ask(QUESTION, strategy=strategy)  # loads what is loaded once
-        monkeypatch.setattr(index, "keys", counted)
+        monkeypatch.setattr(index, "list_keys", counted)
         assert run_in_loop(beside_slow_look_ups()) == (
             "no document has 'yaer'; `fathom status` lists the keys",
         )
