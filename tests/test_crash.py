@@ -15,7 +15,7 @@ from fathom.config import IndexSettings, Settings
 from fathom.engine import Engine
 
 KILLS = int(os.environ.get("KILLS", "4"))
-DOCUMENTS = 300 if KILLS > 4 else 120
+DOCUMENTS = 300
 EARLIEST = 0.3  # of the time of an undisturbed run: before it Python is still importing
 LATEST = 0.5  # with nothing left to do: some come to their end
 WORKING = 0.7  # how much later with everything left

@@ -448,7 +448,7 @@ def test_records_that_are_there_again_are_noted_a_page_at_a_time(
     engine.ingest([file])
     file.write_bytes(b"\xff\xfe\x00")
     assert engine.ingest([file]).stale == 10
-    monkeypatch.setattr("fathom.index.ingest.BATCH_SIZE", 4, raising=False)
+    monkeypatch.setattr("fathom.index.ingest.BATCH_SIZE", 4)
     noted: list[int] = []
     put = EmbeddedWriter.put
 

@@ -76,7 +76,7 @@ def test_a_mark_spelt_out_in_a_text_is_only_letters(tokens: WordPiece) -> None:
 
 def test_the_words_remembered_are_bounded(tokens: WordPiece) -> None:
     fresh = WordPiece.read(VOCABULARY)
-    text = " ".join(f"q{number}" for number in range(70_000))  # of which 65,536 are remembered
+    text = " ".join(f"q{number}" for number in range(150_000))
 
     assert fresh.count(text) == tokens.count(text)
     assert len(fresh._words) <= 1 << 16

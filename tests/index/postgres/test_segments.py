@@ -126,7 +126,7 @@ def test_what_is_forgotten_during_a_merge_is_gone_from_it(
 def test_rows_are_written_anew_a_few_at_a_time(
     postgres: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(segments, "BATCH_ROWS", 7, raising=False)
+    monkeypatch.setattr(segments, "BATCH_ROWS", 7)
     written: list[int] = []
     many = psycopg.Cursor.executemany
 

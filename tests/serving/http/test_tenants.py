@@ -25,7 +25,7 @@ def check(found: Found, wanted: int) -> None:
 
 
 def test_no_probe_shows_what_another_workspace_of_the_same_database_has(postgres: Server) -> None:
-    check(run(tenants=3, wanted=150, url=postgres.open_database()), 150)
+    check(run(tenants=3, wanted=500, url=postgres.open_database()), 500)
 
 
 @pytest.mark.slow
