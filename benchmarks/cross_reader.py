@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from fathom.models.cross_reader import OnnxCrossReader
-from fathom.models.shipped import SHIPPED, load_shipped_reader
+from fathom.models.reader_loading import SHIPPED, load_shipped_reader
 from fathom.types import Chunk, Span
 
 RUNTIMES = ("onnxruntime", "openvino")

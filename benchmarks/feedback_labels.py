@@ -15,8 +15,8 @@ from statistics import fmean
 import numpy as np
 from benchmarks.certificates import WAYS, answering, asked, options_of
 
+from fathom.calibration.correctness import CorrectnessLaw, fit_law
 from fathom.calibration.law import READER, LabelledAnswer
-from fathom.calibration.sureness import CorrectnessLaw, fit_law
 from fathom.engine import Engine
 from fathom.evaluation.calibration_metrics import calibration_error
 from fathom.evaluation.datasets import load

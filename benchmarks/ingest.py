@@ -30,8 +30,8 @@ import numpy as np
 from fathom.engine import Engine
 from fathom.errors import FathomError
 from fathom.index.embedded.opening import open_reader
-from fathom.index.ingest_progress import IngestState
-from fathom.index.ingest_report import IngestReport
+from fathom.ingest.progress import IngestState
+from fathom.ingest.report import IngestReport
 from fathom.models.base import Matrix
 from fathom.settings.tree import Settings
 

@@ -15,7 +15,7 @@ from fathom.agents.judge import LocalJudge
 from fathom.evaluation.calibration_metrics import auroc
 from fathom.evaluation.datasets import Dataset, Question, load, read_rows
 from fathom.evaluation.statistics import bootstrap_interval
-from fathom.models.shipped import load_shipped_reader
+from fathom.models.reader_loading import load_shipped_reader
 from fathom.text.content_words import ContentTerms
 from fathom.text.sentences import split
 from fathom.types import Span

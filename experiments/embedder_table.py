@@ -20,7 +20,7 @@ from fathom.evaluation.datasets import load
 from fathom.evaluation.rows import score_system
 from fathom.evaluation.runner import Session
 from fathom.models.base import Embedder, get_question_embedder
-from fathom.models.cached import CachedEmbedder as Remembering
+from fathom.models.caching_embedder import CachedEmbedder as Remembering
 from fathom.models.e5 import NAME
 from fathom.models.embedder import SHIPPED, load_embedder
 from fathom.settings import Settings

@@ -32,8 +32,8 @@ from fathom.evaluation.jsonl import append_line, read_whole_lines
 from fathom.evaluation.runner import build_file_name, build_filters, holds_dataset
 from fathom.models.base import Embedder
 from fathom.models.embedder import load_embedder
+from fathom.models.reader_loading import load_shipped_reader
 from fathom.models.reading import CrossReader
-from fathom.models.shipped import load_shipped_reader
 from fathom.runs.concurrency import run_in_loop
 from fathom.strategies.run import RunOutcome
 from fathom.types import Hit

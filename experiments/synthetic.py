@@ -12,8 +12,8 @@ from pathlib import Path
 from statistics import fmean
 from tempfile import TemporaryDirectory
 
+from fathom.calibration.correctness import CorrectnessLaw
 from fathom.calibration.law import READER, LabelledAnswer, LearnedLaw, learn_law
-from fathom.calibration.sureness import CorrectnessLaw
 from fathom.engine import Engine
 from fathom.evaluation.calibration import extract_outcome, is_gradable
 from fathom.evaluation.calibration_metrics import auroc, calibration_error

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from fathom.documents.base import Builder, ParsedDocument
-from fathom.documents.blocks import select_blocks
+from fathom.documents.block_lookup import select_blocks
 from fathom.documents.parse import parse_bytes
 from fathom.engine import Engine
 from fathom.llm.role_models import Connect
@@ -154,7 +154,7 @@ def open_sockets() -> set[str]:
 def uncaged(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let ingestions parse files in this process: what is tried is not the sandbox."""
     monkeypatch.setattr(
-        "fathom.index.ingest.read_file", lambda path, *_: parse_bytes(path.read_bytes(), path.name)
+        "fathom.ingest.ingest.read_file", lambda path, *_: parse_bytes(path.read_bytes(), path.name)
     )
-    monkeypatch.setattr("fathom.index.read_ahead.begin_file", lambda *_: None)
+    monkeypatch.setattr("fathom.ingest.read_ahead.begin_file", lambda *_: None)
     monkeypatch.setattr("fathom.documents.sandbox.parent.Sandbox", lambda _: nullcontext())

@@ -24,7 +24,7 @@ from fathom.errors import UsageError
 from fathom.evaluation.calibration import calibrate
 from fathom.extensions import STRATEGIES
 from fathom.index.embedded.schema import FILE
-from fathom.models.shipped import read_card
+from fathom.models.reader_loading import read_card
 
 OFF = "What does a lighthouse keeper earn?"
 

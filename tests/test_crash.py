@@ -22,7 +22,7 @@ WORKING = 0.7  # how much later with everything left
 CHILD = """
 from fathom.assembly import models as assembly
 from fathom.documents.parse import parse_bytes
-from fathom.index import ingest
+from fathom.ingest import ingest
 from fathom.testing.doubles import HashingEmbedder
 from fathom.serving import cli
 

@@ -136,7 +136,7 @@ def test_an_interrupted_rebuild_leaves_the_old_index_and_its_traces(
             raise KeyboardInterrupt
 
         with monkeypatch.context() as patch:
-            patch.setattr("fathom.index.workers.work.detect_language", interrupt)
+            patch.setattr("fathom.ingest.workers.work.detect_language", interrupt)
             with pytest.raises(KeyboardInterrupt):
                 engine.ingest([tmp_path / "corpus"], rebuild=True)
         assert engine.status().content == before.content

@@ -1,6 +1,6 @@
 """How extensions are found, and how little one that is broken can do.
 
-Covers fathom.settings.extended, fathom.settings.retrievers.
+Covers fathom.settings.extensions, fathom.settings.retrievers.
 """
 
 import os

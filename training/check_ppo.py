@@ -22,7 +22,7 @@ from torch.nn import Tanh
 
 from fathom.evaluation.outcomes import OutcomeFile
 from fathom.planner.environment import END, Environment, Mask, Reward
-from fathom.planner.features import Vector
+from fathom.planner.observation import Vector
 from fathom.planner.ppo import Learner, Training
 
 SAME = Training(

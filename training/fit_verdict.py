@@ -28,7 +28,7 @@ import fathom.models
 from fathom.agents.reader.base import ReadHit
 from fathom.agents.reader.yes_no import SentenceStance, VerdictLaw, YesNoJudge
 from fathom.evaluation.contamination import fingerprint, locate_manifest, read_manifest
-from fathom.models.shipped import MULTILINGUAL, SHIPPED, load_shipped_reader
+from fathom.models.reader_loading import MULTILINGUAL, SHIPPED, load_shipped_reader
 from fathom.question.statement import parse_statement
 from fathom.types import Chunk, Hit, Span
 

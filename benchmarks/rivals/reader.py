@@ -5,7 +5,7 @@ So what is compared is what each system does beside the reading of the same numb
 
 from collections.abc import Sequence
 
-from fathom.models.shipped import load_shipped_reader
+from fathom.models.reader_loading import load_shipped_reader
 from fathom.types import Chunk, Span
 
 READ = 8  # texts; as many as Fathom reads by default

@@ -26,7 +26,7 @@ from fathom.evaluation.runner import Session, build_file_name, holds_dataset
 from fathom.jsonable import dump_canonical
 from fathom.models.base import Embedder
 from fathom.models.embedder import load_embedder
-from fathom.models.shipped import load_shipped_reader
+from fathom.models.reader_loading import load_shipped_reader
 
 ROOT = Path(__file__).parents[2]
 

@@ -15,7 +15,7 @@ from fathom.evaluation.grading import MEASURE_PREFIX, Judgements, add_grades, gr
 from fathom.evaluation.judges import SIMILARITY, SimilarityJudge
 from fathom.evaluation.rows import SystemScores
 from fathom.evaluation.statistics import bca_interval
-from fathom.models.cached import CachedEmbedder
+from fathom.models.caching_embedder import CachedEmbedder
 from fathom.models.embedder import load_embedder
 
 WORDS = "words"

@@ -30,7 +30,7 @@ from fathom.agents.reader import citations as cited_answer
 from fathom.assembly.prompts import list_shipped_prompts
 from fathom.llm.prompt import Prompt
 from fathom.llm.schema import build_schema, number_items
-from fathom.llm.structured import parse_reply
+from fathom.llm.structured_reply import parse_reply
 from fathom.llm.tokens import count_tokens
 from fathom.planner import workflows as planner
 from fathom.settings.tree import LlmSettings, PromptFiles

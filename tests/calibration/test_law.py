@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from fathom.calibration.certificate import Certificate
+from fathom.calibration.correctness import CorrectnessLaw
 from fathom.calibration.drift import Drift
 from fathom.calibration.law import Calibration, LabelledAnswer, Weigher, learn_law
-from fathom.calibration.sureness import CorrectnessLaw
 
 LAW = CorrectnessLaw(weights={"sure": 1.0}, offset=0.0)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from fathom.models.base import Embedder
-from fathom.models.cached import CachedEmbedder
+from fathom.models.caching_embedder import CachedEmbedder
 from fathom.models.embedder import load_embedder
 from fathom.testing import EmbedderConformance, HashingEmbedder
 

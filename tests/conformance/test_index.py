@@ -1,6 +1,6 @@
 """Fathom's own index keeps what every index keeps.
 
-That is what covers fathom.testing.index_conformance, and fathom.index.held.
+That is what covers fathom.testing.index_conformance, and fathom.index.context_slot.
 """
 
 from collections.abc import Mapping

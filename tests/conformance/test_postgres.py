@@ -2,7 +2,7 @@
 
 That is what covers fathom.index.identity, and of fathom.index.postgres:
 fathom.index.postgres.connections, fathom.index.postgres.dialect, fathom.index.postgres.halfvec,
-fathom.index.postgres.legs,
+fathom.index.postgres.search_backend,
 fathom.index.postgres.postings, fathom.index.postgres.snapshot, fathom.index.postgres.spaces,
 fathom.index.postgres.status, fathom.index.postgres.store, fathom.index.postgres.writer.
 """

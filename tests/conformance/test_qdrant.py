@@ -1,6 +1,6 @@
 """The index on PostgreSQL whose chunks a Qdrant cluster finds keeps what every index keeps.
 
-That is what covers fathom.index.qdrant.legs and fathom.index.qdrant.record, beside
+That is what covers fathom.index.qdrant.backend and fathom.index.qdrant.records, beside
 `tests.index.qdrant.test_legs`.
 """
 

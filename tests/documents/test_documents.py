@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fathom.documents.base import ParsedDocument, ParseOutcome, ParseRefusal
-from fathom.documents.ocr.extra import find_models
+from fathom.documents.ocr.availability import find_models
 from fathom.documents.sandbox.parent import Sandbox, read_file
 
 FOLDER = Path(os.environ.get("SHARED_DATA", "../shared/data")) / "documents"

@@ -9,7 +9,7 @@ from fathom.evaluation.datasets import Dataset, load
 from fathom.evaluation.outcomes import CachingRetriever, OutcomeFile, record_outcomes
 from fathom.planner.actions import iterate_sequences
 from fathom.planner.environment import Environment, RecordedQuestion, Reward
-from fathom.planner.features import COLUMNS
+from fathom.planner.observation import COLUMNS
 from fathom.types import Hit, Query
 
 QUESTIONS = [

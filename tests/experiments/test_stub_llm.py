@@ -21,7 +21,7 @@ from fathom.agents.reorderer import OrderReply
 from fathom.agents.selector import SelectorReply
 from fathom.llm.base import Message
 from fathom.llm.prompt import ModelRequest
-from fathom.llm.structured import request_object
+from fathom.llm.structured_reply import request_object
 from fathom.planner.workflows import PlannerReply
 from fathom.testing.doubles import OVERLAP
 

@@ -23,10 +23,9 @@ from fathom.documents.base import ParseRefusal
 from fathom.documents.discover import derive_document_id, digest_content
 from fathom.documents.parse import parse_bytes
 from fathom.engine import Engine
-from fathom.index import ingest as _ingest  # noqa: F401 - imported before anybody is nobody
 from fathom.index.embedded.opening import open_writer
 from fathom.index.embedded.rebuild import rebuild_index
-from fathom.index.places import is_gone
+from fathom.ingest.places import is_gone
 from fathom.testing.doubles import HashingEmbedder
 from fathom.text.language import detect_language
 

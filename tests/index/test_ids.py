@@ -1,4 +1,4 @@
-"""Ids of records and ids of files never meet: `fathom.index.ingest`, fathom.index.batch."""
+"""Ids of records and ids of files never meet: `fathom.ingest.ingest`, fathom.ingest.batch."""
 
 import gzip
 import json
@@ -59,7 +59,7 @@ def ingest_as_before(engine: Engine, *paths: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("fathom.documents.formats.corpus.name_record", lambda name: name)
         patch.setattr("fathom.documents.formats.corpus.check_record_id", lambda _name: None)
-        patch.setattr("fathom.index.batch.has_file_id", lambda _place, _document: False)
+        patch.setattr("fathom.ingest.batch.has_file_id", lambda _place, _document: False)
         engine.ingest(list(paths))
 
 

@@ -83,7 +83,7 @@ class OnServer:
 
     def spoil(self, data: bytes) -> None:
         from fathom.index.postgres.connections import Connections
-        from fathom.index.postgres.room import open_tables
+        from fathom.index.postgres.workspace_tables import open_tables
 
         connections = Connections(self.address)
         with open_tables(connections, self.address, min_layout=2).begin() as connection:
@@ -94,8 +94,8 @@ class OnServer:
 def opened(address: Address, max_bytes: int = MAX_BYTES) -> "PostgresTraces":
     """The traces of a workspace, with connections of their own, which end with them."""
     from fathom.index.postgres.connections import Connections
-    from fathom.index.postgres.room import open_tables
     from fathom.index.postgres.traces import PostgresTraces
+    from fathom.index.postgres.workspace_tables import open_tables
 
     connections = Connections(address)
 

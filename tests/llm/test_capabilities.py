@@ -18,7 +18,7 @@ from fathom.llm.chat import LangChainChat
 from fathom.llm.endpoint import resolve_endpoint
 from fathom.llm.prompt import ModelRequest as Asking
 from fathom.llm.providers.capabilities import Capabilities, drop_refused_option
-from fathom.llm.structured import request_object
+from fathom.llm.structured_reply import request_object
 from fathom.testing.doubles import run_context
 
 

@@ -8,8 +8,8 @@ from tests.scripted_server import Extractive, ScriptedServer, never_ends, says, 
 
 from fathom.llm.base import Call, ChatModel, Completion
 from fathom.llm.call import AbsentModel, RoleModel
-from fathom.llm.metered import MeteredModel
-from fathom.llm.recorded import RecordedModel
+from fathom.llm.metered_model import MeteredModel
+from fathom.llm.recorded_model import RecordedModel
 from fathom.llm.retry import RetryingModel, RetryPolicy
 from fathom.runs.context import RunContext
 from fathom.runs.ledger import Ledger

@@ -8,8 +8,8 @@ import pytest
 from fathom.assembly.models import Models
 from fathom.errors import ModelError
 from fathom.models.cache import ModelCache, load_through
+from fathom.models.reader_loading import load_shipped_reader
 from fathom.models.runtime import hash_file
-from fathom.models.shipped import load_shipped_reader
 from fathom.settings import Settings
 from fathom.types import Chunk, Span
 

@@ -6,8 +6,8 @@ import pytest
 
 from fathom.errors import ModelError
 from fathom.models.base import BULK_MINIMUM, embed_many, get_bulk_embedder
-from fathom.models.checked import CheckedEmbedder
 from fathom.models.embedder import load_embedder
+from fathom.models.embedder_check import CheckedEmbedder
 from fathom.models.onnx_embedder import OnnxEmbedder
 from fathom.models.runtime import Ids, Output, Runtime
 from fathom.models.tokens import WordPiece

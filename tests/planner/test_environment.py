@@ -16,7 +16,7 @@ from fathom.planner.environment import (
     Reward,
     compute_depth,
 )
-from fathom.planner.features import COLUMNS, Observation
+from fathom.planner.observation import COLUMNS, Observation
 from fathom.planner.policy import Decision, FixedSequence
 
 FREE = Reward(alpha=0.0)

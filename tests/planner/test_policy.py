@@ -4,11 +4,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.planner.test_features import OBSERVER, seen
+from tests.planner.test_observation import OBSERVER, seen
 
 from fathom.errors import SettingsError, UsageError
 from fathom.planner.actions import ACTIONS, Action, list_legal_actions
-from fathom.planner.features import COLUMNS, DraftFeatures, Observation
+from fathom.planner.observation import COLUMNS, DraftFeatures, Observation
 from fathom.planner.policy import (
     MAX_POLICY_BYTES,
     SHIPPED_POLICY,

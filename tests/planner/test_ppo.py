@@ -5,7 +5,7 @@ import pytest
 from tests.planner.worlds import questions
 
 from fathom.planner.environment import Environment, Reward
-from fathom.planner.features import Vector
+from fathom.planner.observation import Vector
 from fathom.planner.policy import RulePolicy
 from fathom.planner.ppo import (
     Learner,

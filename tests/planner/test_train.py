@@ -6,7 +6,7 @@ import numpy as np
 from tests.planner.worlds import questions
 
 from fathom.planner.environment import Environment, Reward
-from fathom.planner.features import COLUMNS
+from fathom.planner.observation import COLUMNS
 from fathom.planner.policy import MAX_POLICY_BYTES, LearnedPolicy
 from fathom.planner.ppo import Training
 from fathom.planner.train import TrainingRun, compute_fingerprint, train_policy

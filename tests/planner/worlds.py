@@ -4,7 +4,7 @@ import numpy as np
 
 from fathom.planner.actions import Action, iterate_sequences
 from fathom.planner.environment import RecordedOutcome, RecordedQuestion
-from fathom.planner.features import COLUMNS
+from fathom.planner.observation import COLUMNS
 
 HELPS: tuple[Action, ...] = ("bridge", "split", "debate")
 """The executor that answers a question of each kind; questions of a fourth kind need none."""

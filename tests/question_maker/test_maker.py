@@ -1,7 +1,7 @@
 """Questions made of an index: every kind, answers verbatim, the same every time.
 
 Covers fathom.question_maker.base, fathom.question_maker.facts, fathom.question_maker.round_trip,
-fathom.question_maker.unanswerable and fathom.question_maker.written.
+fathom.question_maker.unanswerable and fathom.question_maker.llm_facts.
 """
 
 import json

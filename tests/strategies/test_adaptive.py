@@ -15,9 +15,9 @@ from fathom.models.reading import Reading
 from fathom.planner.actions import Action, iterate_sequences
 from fathom.runs.trace import Trace
 from fathom.settings import Settings
+from fathom.strategies.action_outcomes import ActionOutcome, iterate_outcomes
 from fathom.strategies.adaptive import EXECUTOR_ACTIONS, Adaptive
 from fathom.strategies.base import make_strategy
-from fathom.strategies.outcomes import ActionOutcome, iterate_outcomes
 from fathom.testing.doubles import HashingEmbedder, ScriptedCrossReader, reading
 from fathom.types import Answer, Chunk, Query
 from fathom.usage import Budget

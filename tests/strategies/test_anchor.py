@@ -19,7 +19,7 @@ from fathom.runs.context import RunContext
 from fathom.settings import Settings
 from fathom.settings.anchor import AnchorSettings
 from fathom.strategies.anchor import AnchorGate
-from fathom.strategies.signals import TokenAllowance
+from fathom.strategies.anchor_signals import TokenAllowance
 from fathom.testing.doubles import OVERLAP, HashingEmbedder
 from fathom.text.content_words import ContentTerms
 from fathom.types import Claim, Draft, Evidence, Hit, Query, Span

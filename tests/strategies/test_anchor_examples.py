@@ -13,7 +13,7 @@ from fathom.question.form import detect_form, parse_count
 from fathom.question.requirements import Requirements
 from fathom.retrieval.context_selection import Selection
 from fathom.settings.anchor import AnchorSettings
-from fathom.strategies.signals import RoundEvidence, measure_signals
+from fathom.strategies.anchor_signals import RoundEvidence, measure_signals
 from fathom.text.content_words import ContentTerms
 from fathom.types import Claim, Draft, Evidence, Hit, Span
 

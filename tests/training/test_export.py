@@ -12,8 +12,8 @@ from training.cross_reader.export import build  # noqa: E402
 from training.cross_reader.model import SCORES, CrossReader, Encoder  # noqa: E402
 
 from fathom.models.cross_reader import InputShape  # noqa: E402
+from fathom.models.reader_loading import load_shipped_reader  # noqa: E402
 from fathom.models.runtime import Output, load_runtime  # noqa: E402
-from fathom.models.shipped import load_shipped_reader  # noqa: E402
 from fathom.types import Chunk, Span  # noqa: E402
 
 IDS = np.asarray([[0, 5, 2, 6, 9, 2], [0, 7, 2, 12, 4, 2]])

@@ -42,8 +42,8 @@ from training.cross_reader.yesno import asked
 
 from fathom.evaluation.calibration_metrics import calibration_error
 from fathom.models.cross_reader import OnnxCrossReader
+from fathom.models.reader_loading import load_shipped_reader
 from fathom.models.reading import SCORES, PairScores, ReadingCalibration
-from fathom.models.shipped import load_shipped_reader
 from fathom.text.language import detect_question_language
 from fathom.types import Chunk, Span
 

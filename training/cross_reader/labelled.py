@@ -23,8 +23,8 @@ from training.cross_reader.rows import Row, number_of
 from training.cross_reader.squad import f1
 
 from fathom.models.cross_reader import OnnxCrossReader
+from fathom.models.reader_loading import ENGLISH, MULTILINGUAL, load_shipped_reader
 from fathom.models.reading import ReadingCalibration
-from fathom.models.shipped import ENGLISH, MULTILINGUAL, load_shipped_reader
 
 GROUP, WRONG = "labelled", "mined"
 _SENTENCES = "sentences"

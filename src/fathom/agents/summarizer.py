@@ -14,7 +14,7 @@ from fathom.agents.decomposer import Manner
 from fathom.agents.judge import Judge
 from fathom.agents.prompt_delimiters import fence_texts, format_rule, make_fence
 from fathom.agents.reader.comparisons import decide_comparison
-from fathom.agents.reader.derived import derive_short_answer
+from fathom.agents.reader.derivations import derive_short_answer
 from fathom.llm.call import RoleModel, ask_model
 from fathom.llm.prompt import ModelRequest, Prompt
 from fathom.llm.schema import AtMost, OneOf, number_items

@@ -4,6 +4,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, get_args
 
 if TYPE_CHECKING:
+    from fathom.agents.answer_fit import AnswerFit
     from fathom.agents.classifier import Classifier
     from fathom.agents.complexity import ComplexityAnalyser
     from fathom.agents.debate.aggregator import Aggregator
@@ -11,7 +12,6 @@ if TYPE_CHECKING:
     from fathom.agents.debate.debater import Debater, LocalDebater
     from fathom.agents.decomposer import Decomposer, LocalDecomposer
     from fathom.agents.finalizer import Finalizer
-    from fathom.agents.fit import AnswerFit
     from fathom.agents.hyde import Hypothesis
     from fathom.agents.judge import Judge, LocalJudge
     from fathom.agents.keyword_filter import KeywordFilter
@@ -159,7 +159,7 @@ class Assembly(RetrievalParts):
     @cached_property
     def answer_fit(self) -> "AnswerFit":
         """The check whether a right answer that a person gives answers the question."""
-        from fathom.agents.fit import AnswerFit
+        from fathom.agents.answer_fit import AnswerFit
 
         return AnswerFit(pairs=self.cross_reader, judge=self.local_judge)
 

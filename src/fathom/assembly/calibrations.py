@@ -21,7 +21,7 @@ from fathom.calibration.law import (
 from fathom.errors import UsageError
 from fathom.extensions import STRATEGIES, find_extension
 from fathom.jsonable import Json, dump_canonical, hash_text
-from fathom.models.shipped import read_card
+from fathom.models.reader_loading import read_card
 from fathom.runs.trace import Trace
 from fathom.settings import AskSettings, Settings, drop_later_settings
 

@@ -22,16 +22,16 @@ from fathom.llm.retry import RetryPolicy
 from fathom.llm.role_models import Connect, RoleModels
 from fathom.models.base import Embedder, get_question_embedder
 from fathom.models.cache import ModelCache
-from fathom.models.checked import CheckedEmbedder
 from fathom.models.cross_reader import OnnxCrossReader
 from fathom.models.embedder import load_embedder
+from fathom.models.embedder_check import CheckedEmbedder
 from fathom.models.query_encoder import combine_with_encoder
+from fathom.models.reader_loading import load_shipped_reader
 from fathom.models.reading import CrossReader
 from fathom.models.runtime import count_cores
-from fathom.models.shipped import load_shipped_reader
 from fathom.retrieval.hybrid import VectorSide
 from fathom.settings import Settings
-from fathom.settings.extended import ExtensionSettings, SectionT
+from fathom.settings.extensions import ExtensionSettings, SectionT
 from fathom.text.analyzer import Analyzer
 from fathom.text.content_words import ContentTerms
 from fathom.types import Chunk, Span

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from fathom.index.base import IndexReader as Index
 from fathom.models.base import Embedder
-from fathom.models.cached import CachedEmbedder
+from fathom.models.caching_embedder import CachedEmbedder
 from fathom.models.query_encoder import SHA256
 from fathom.retrieval.base import Retriever
 from fathom.retrieval.expansion import RelevanceFeedback

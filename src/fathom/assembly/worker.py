@@ -13,8 +13,8 @@ from fathom.assembly.models import Models
 from fathom.documents.base import ParseLimits
 from fathom.documents.chunking.base import Chunker
 from fathom.errors import IndexMismatch, UsageError
-from fathom.index.cut_apart import IsolatedChunker
-from fathom.index.workers.local import LocalWorkers
+from fathom.ingest.cut_apart import IsolatedChunker
+from fathom.ingest.workers.local import LocalWorkers
 from fathom.models.base import Embedder
 from fathom.models.runtime import count_cores
 from fathom.settings import Settings

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, Self
 
 from fathom.calibration.certificate import DELTA, Certificate, Ladder, StageOutcome, certify
+from fathom.calibration.correctness import CorrectnessLaw, Signals, fit_law
 from fathom.calibration.drift import Drift
-from fathom.calibration.sureness import CorrectnessLaw, Signals, fit_law
 from fathom.jsonable import Json
 from fathom.runs.context import CalibratedConfidence
 

@@ -12,7 +12,7 @@ from fathom.engine.opened_index import OpenedIndex
 from fathom.engine.traces import Traces
 from fathom.errors import FathomError, UsageError
 from fathom.index.base import DocumentSummary, IndexReader, IndexWriter, SourceRecord
-from fathom.index.places import (
+from fathom.ingest.places import (
     display,
     find_places,
     is_below,
@@ -25,9 +25,9 @@ from fathom.types import Chunk, Document, Hit, Place, join_headings
 
 if TYPE_CHECKING:  # a process that only asks questions imports none of these
     from fathom.assembly import Assembly
-    from fathom.index.ingest_report import IngestProgress, IngestReport
-    from fathom.index.outdated import OutdatedFile
-    from fathom.index.workers.base import Workers
+    from fathom.ingest.outdated import OutdatedFile
+    from fathom.ingest.report import IngestProgress, IngestReport
+    from fathom.ingest.workers.base import Workers
 
 Paths = Sequence[str | Path] | str | Path
 MAX_NAMED_FOLDERS = 5
@@ -101,7 +101,7 @@ class Documents:
 
     def list_outdated(self) -> "Sequence[OutdatedFile]":
         """Return the files that differ from what was read; every file is read again for it."""
-        from fathom.index.outdated import find_outdated_files
+        from fathom.ingest.outdated import find_outdated_files
 
         index = self._index.reader(checked=False)
         return list(find_outdated_files(index, index.list_sources()))
@@ -144,8 +144,8 @@ class Documents:
             self._check_none_lost(roots)
         from fathom.assembly.worker import open_chunker
         from fathom.documents.sandbox.parent import Sandbox
-        from fathom.index.batch import Batch
-        from fathom.index.ingest import Ingester
+        from fathom.ingest.batch import Batch
+        from fathom.ingest.ingest import Ingester
 
         assembly = self._assembly()
         with (
@@ -202,7 +202,7 @@ class Documents:
 
     def _open_workers(self, assembly: "Assembly") -> "AbstractContextManager[Workers | None]":
         from fathom.assembly.worker import pack_worker_tools
-        from fathom.index.workers.opening import open_workers
+        from fathom.ingest.workers.opening import open_workers
 
         tools = partial(pack_worker_tools, assembly, assembly.models.given_embedder)
         name = str(self._settings.ingest.workers)

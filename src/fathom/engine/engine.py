@@ -18,9 +18,9 @@ from fathom.engine.traces import Traces
 from fathom.errors import UsageError
 from fathom.index.base import IndexReader, IndexStatus
 from fathom.index.engines import SERVER_SCHEMES, Index, make_index_settings, switch_workspace
-from fathom.index.filling import describe_missing_vectors
 from fathom.index.filters import describe_unmet_filters
-from fathom.index.outdated import (
+from fathom.ingest.filling import describe_missing_vectors
+from fathom.ingest.outdated import (
     FileDigests,
     describe_outdated_citations,
     describe_uncertain_quotes,
@@ -41,7 +41,7 @@ from fathom.types import Answer, Filter, Hit, Query
 if TYPE_CHECKING:  # what a question needs is imported when one is asked
     from fathom.assembly import Assembly
     from fathom.assembly.models import Models
-    from fathom.index.ingest_report import IngestProgress, IngestReport
+    from fathom.ingest.report import IngestProgress, IngestReport
     from fathom.llm.role_models import Connect
     from fathom.models.base import Embedder
     from fathom.models.reading import CrossReader
@@ -599,9 +599,9 @@ class Engine:
             UsageError: If a kind or a language is unknown, or the number below 1.
             IndexMissing: If nothing has been ingested.
         """
+        from fathom.question_maker.llm_facts import write_facts
         from fathom.question_maker.maker import QuestionMaker, check_selection
         from fathom.question_maker.round_trip import RoundTrip
-        from fathom.question_maker.written import write_facts
 
         choice = check_selection(number, kinds, languages)
         assembly, index = self.assembly, self._opened.get_filled_reader()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from fathom.errors import IndexMissing
 from fathom.index.base import IndexReader
+from fathom.index.context_slot import ContextSlot
 from fathom.index.engines import (
     EmbeddedIndex,
     Index,
@@ -15,11 +16,10 @@ from fathom.index.engines import (
     locate_index,
     locate_side_directory,
 )
-from fathom.index.held import ContextSlot
 from fathom.settings import Settings
 
 if TYPE_CHECKING:
-    from fathom.index.postgres.room import SharedConnections
+    from fathom.index.postgres.workspace_tables import SharedConnections
 
 
 class EngineConnections:

@@ -19,7 +19,7 @@ from fathom.settings.retrievers import split_retriever
 
 if TYPE_CHECKING:
     from fathom.engine import Engine
-    from fathom.index.ingest_report import IngestProgress
+    from fathom.ingest.report import IngestProgress
 
 DEFAULT_RETRIEVER = "hybrid"
 """The retriever that is measured where no system is named."""

@@ -19,14 +19,14 @@ from fathom.evaluation.measures import SCORES
 from fathom.evaluation.records import Record
 from fathom.evaluation.runner import OnProgress, build_filters, hash_setup
 from fathom.planner.environment import RecordedOutcome, RecordedQuestion
-from fathom.planner.features import COLUMNS, Observation, build_features
+from fathom.planner.observation import COLUMNS, Observation, build_features
 from fathom.retrieval.base import Retriever
 from fathom.runs.concurrency import run_in_loop
 from fathom.types import Hit, Query
 
 if TYPE_CHECKING:
     from fathom.engine import Engine
-    from fathom.strategies.outcomes import ActionOutcome
+    from fathom.strategies.action_outcomes import ActionOutcome
 
 DEPTH = 2
 """The default number of executors in a row that are recorded."""
@@ -151,8 +151,8 @@ def _make_outcome_lister(
     engine: "Engine", most: int
 ) -> "Callable[[Question], list[ActionOutcome]]":
     """Return the function that lists all outcomes of a question."""
+    from fathom.strategies.action_outcomes import iterate_outcomes
     from fathom.strategies.adaptive import Adaptive
-    from fathom.strategies.outcomes import iterate_outcomes
 
     assembly = engine.assembly
     # Models load before the first question, whose recorded seconds would else include it.

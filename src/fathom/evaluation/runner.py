@@ -16,7 +16,7 @@ from fathom.evaluation.ir_metrics import DEPTH
 from fathom.evaluation.records import Record, Records
 from fathom.extensions import Kind, find_extension
 from fathom.jsonable import Json, dump_canonical, hash_text
-from fathom.models.shipped import read_card
+from fathom.models.reader_loading import read_card
 from fathom.retrieval.base import Retriever
 from fathom.runs.concurrency import run_in_loop
 from fathom.runs.trace import Trace

@@ -18,10 +18,10 @@ from fathom.index.traces import MAX_BYTES, TraceStore
 
 if TYPE_CHECKING:  # users of the embedded index need no other engine's libraries
     from fathom.index.postgres.address import Address
-    from fathom.index.postgres.legs import SearchBackend
-    from fathom.index.postgres.room import SharedConnections
+    from fathom.index.postgres.search_backend import SearchBackend
     from fathom.index.postgres.traces import PostgresTraces
     from fathom.index.postgres.uploads import Uploads
+    from fathom.index.postgres.workspace_tables import SharedConnections
     from fathom.index.qdrant.address import QdrantAddress
 
 EMBEDDED_SCHEME = "embedded:"
@@ -254,8 +254,8 @@ class PostgresIndex:
     def _open_backend(self) -> "SearchBackend | None":
         if self.qdrant is None:
             return None
+        from fathom.index.qdrant.backend import QdrantBackend
         from fathom.index.qdrant.client import QdrantClient
-        from fathom.index.qdrant.legs import QdrantBackend
 
         return QdrantBackend(QdrantClient(self.qdrant))
 
@@ -296,8 +296,8 @@ class PostgresIndex:
         return store
 
     def _open_traces(self, max_bytes: int = MAX_BYTES) -> "PostgresTraces":
-        from fathom.index.postgres.room import open_tables
         from fathom.index.postgres.traces import MIN_LAYOUT, PostgresTraces
+        from fathom.index.postgres.workspace_tables import open_tables
 
         room = open_tables(
             self.shared.get_connections(self.address), self.address, min_layout=MIN_LAYOUT
@@ -394,7 +394,7 @@ def locate_index(
 
 def create_shared_connections() -> "SharedConnections":
     """Return an empty set of connections for the workspaces of a server to share."""
-    from fathom.index.postgres.room import SharedConnections
+    from fathom.index.postgres.workspace_tables import SharedConnections
 
     return SharedConnections()
 

@@ -15,7 +15,7 @@ from typing import Any, Protocol, get_args, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from fathom.documents.blocks import select_blocks
+from fathom.documents.block_lookup import select_blocks
 from fathom.types import Block, BlockKind, Chunk, ChunkBlock, Document, Scalar, Span
 
 HalfMatrix = NDArray[np.float16]

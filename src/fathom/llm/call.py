@@ -7,11 +7,11 @@ from fathom.errors import ModelUnavailable
 from fathom.llm.base import Call, ChatModel, Completion, OnText
 from fathom.llm.circuit_breaker import CircuitBreaker
 from fathom.llm.faults import CallFailure
-from fathom.llm.metered import MeteredModel
+from fathom.llm.metered_model import MeteredModel
 from fathom.llm.prompt import ModelRequest
-from fathom.llm.recorded import RecordedModel
+from fathom.llm.recorded_model import RecordedModel
 from fathom.llm.retry import RetryingModel, RetryPolicy
-from fathom.llm.structured import Reply, request_object
+from fathom.llm.structured_reply import Reply, request_object
 from fathom.runs.context import RunContext
 from fathom.runs.ledger import BudgetRefused
 from fathom.usage import Price, Usage

@@ -17,7 +17,7 @@ from fathom.llm.endpoint import Endpoint
 from fathom.llm.faults import ModelDeclined, ModelFault, classify_error, redact_key
 from fathom.llm.providers.capabilities import Capabilities, ProviderRequest, drop_refused_option
 from fathom.llm.providers.http_limits import ReplyTooLarge, limit_bytes
-from fathom.llm.reply import StreamedReply
+from fathom.llm.streamed_reply import StreamedReply
 from fathom.llm.tokens import count_prompt_tokens
 from fathom.usage import Usage
 

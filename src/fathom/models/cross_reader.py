@@ -9,7 +9,7 @@ import numpy as np
 
 from fathom.errors import ModelError
 from fathom.models.cache import ModelCache, load_through
-from fathom.models.cached import LRUCache
+from fathom.models.caching_embedder import LRUCache
 from fathom.models.pair import PairRow, PairTokens, PairWriter
 from fathom.models.reading import NOTHING, PairScores, Reading, ReadingCalibration
 from fathom.models.runtime import BATCH_TOKENS, Ids, Output, Runtime, group_batches, load_runtime

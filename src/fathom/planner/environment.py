@@ -27,7 +27,7 @@ from fathom.planner.actions import (
     iterate_sequences,
     list_legal_actions,
 )
-from fathom.planner.features import COLUMNS, Vector, restore_observation
+from fathom.planner.observation import COLUMNS, Vector, restore_observation
 from fathom.planner.policy import Policy
 
 RETRIEVAL_PRICE = 0.25

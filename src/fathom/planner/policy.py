@@ -11,7 +11,7 @@ import numpy as np
 
 from fathom.errors import SettingsError, UsageError
 from fathom.planner.actions import ACTIONS, END_ACTIONS, MAX_EXECUTORS, Action, is_legal_sequence
-from fathom.planner.features import COLUMNS, Observation, Vector, build_features
+from fathom.planner.observation import COLUMNS, Observation, Vector, build_features
 
 MAX_POLICY_BYTES = 200_000
 """The largest size of an exported policy, in bytes."""

@@ -13,7 +13,7 @@ from itertools import pairwise
 import numpy as np
 
 from fathom.planner.environment import END, Environment, Mask, Places
-from fathom.planner.features import Vector
+from fathom.planner.observation import Vector
 from fathom.planner.policy import RulePolicy
 
 _MASKED = -1e9

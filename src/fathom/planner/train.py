@@ -7,7 +7,7 @@ from typing import Any
 
 from fathom.jsonable import dump_canonical, hash_text
 from fathom.planner.environment import Environment, RecordedQuestion, Reward
-from fathom.planner.features import COLUMNS
+from fathom.planner.observation import COLUMNS
 from fathom.planner.policy import Layer, LearnedPolicy
 from fathom.planner.ppo import Learner, Training, TrainingProgress
 

@@ -8,7 +8,7 @@ from math import inf
 from typing import NamedTuple
 
 from fathom.documents.base import CELL_SEPARATOR
-from fathom.documents.blocks import find_block, find_table_head
+from fathom.documents.block_lookup import find_block, find_table_head
 from fathom.jsonable import Json
 from fathom.runs.context import RunContext
 from fathom.types import BlockKind, Document, Span

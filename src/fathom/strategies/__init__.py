@@ -3,6 +3,6 @@
 This is the only room that knows LangGraph.
 """
 
-from fathom.strategies.light import import_langgraph
+from fathom.strategies.langgraph_import import import_langgraph
 
 import_langgraph()

@@ -14,7 +14,7 @@ from fathom.agents.hyde import Hypothesis
 from fathom.agents.reader.base import Reader
 from fathom.control.draft_choice import has_conflict, is_better_draft
 from fathom.planner.actions import ACTIONS, END_ACTIONS, Action, list_legal_actions
-from fathom.planner.features import DraftFeatures, Observation
+from fathom.planner.observation import DraftFeatures, Observation
 from fathom.planner.policy import Decision, Policy
 from fathom.planner.question_features import QuestionFeatures, QuestionObserver
 from fathom.retrieval.fusion import WeightedSum, fuse_hits

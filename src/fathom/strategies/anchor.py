@@ -31,8 +31,13 @@ from fathom.retrieval.rerank import Reranker
 from fathom.retrieval.search import Search
 from fathom.runs.context import RunContext
 from fathom.settings.anchor import AnchorSettings
+from fathom.strategies.anchor_signals import (
+    RoundEvidence,
+    TokenAllowance,
+    judge_draft,
+    measure_signals,
+)
 from fathom.strategies.base import GraphStrategy
-from fathom.strategies.signals import RoundEvidence, TokenAllowance, judge_draft, measure_signals
 from fathom.types import Answer, Draft, Hit, Query
 
 if TYPE_CHECKING:  # the assembly makes the strategy, and imports every part

@@ -12,7 +12,7 @@ from tests.documents.formats.pdf.test_scans import Told
 from fathom.documents.base import NEEDS_OCR, ParsedDocument, ParseLimits, ParseRefusal
 from fathom.documents.formats import picture
 from fathom.documents.formats.picture import parse
-from fathom.documents.ocr.extra import find_models
+from fathom.documents.ocr.availability import find_models
 from fathom.documents.sandbox.parent import Sandbox, read_file
 
 needs_ocr = pytest.mark.skipif(find_models() is None, reason="the extra `ocr` is not installed")

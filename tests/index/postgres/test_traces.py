@@ -18,7 +18,6 @@ from fathom.index.engines import locate_side_directory, switch_workspace
 from fathom.index.postgres.address import Address
 from fathom.index.postgres.connections import Connections, connect
 from fathom.index.postgres.opening import open_reader
-from fathom.index.postgres.room import open_tables
 from fathom.index.postgres.schema import MIGRATIONS
 from fathom.index.postgres.tables import (
     BACKENDS_GUARDED,
@@ -29,6 +28,7 @@ from fathom.index.postgres.tables import (
     SERVED_GUARDED,
 )
 from fathom.index.postgres.traces import has_traces
+from fathom.index.postgres.workspace_tables import open_tables
 from fathom.index.traces import MissingTraceError
 from fathom.serving.cli import app
 

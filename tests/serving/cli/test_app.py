@@ -255,7 +255,7 @@ def test_an_interrupted_ingestion_says_what_is_kept(
         return "en"
 
     with monkeypatch.context() as patch:
-        patch.setattr("fathom.index.workers.work.detect_language", interrupt)
+        patch.setattr("fathom.ingest.workers.work.detect_language", interrupt)
         where = "kept of the new index, and the old one as it was" if flags else "kept in the index"
         one_line(run(*command), 130, f"3 documents are {where} (3 of 5 files)", "to go on")
     assert run("status", "--json").json["documents"] == (2 if flags else 3)

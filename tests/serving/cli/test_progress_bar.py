@@ -2,8 +2,8 @@ import io
 
 from rich.console import Console
 
-from fathom.index.ingest_progress import IngestState
-from fathom.index.ingest_report import FileReport, IngestReport
+from fathom.ingest.progress import IngestState
+from fathom.ingest.report import FileReport, IngestReport
 from fathom.serving.cli.progress_bar import Pace, ProgressBoard, format_duration, show_ingest_bar
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from tests.serving.cli.test_app import Run, run
 
-from fathom.models.shipped import load_shipped_reader
+from fathom.models.reader_loading import load_shipped_reader
 
 __all__ = ["run"]
 

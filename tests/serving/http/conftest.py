@@ -17,7 +17,7 @@ from fathom.config import parse_settings
 from fathom.index.engines import EmbeddedIndex
 from fathom.serving.http.app import create_app
 from fathom.serving.http.keys import Key, create_key_store
-from fathom.serving.http.running import FathomServer
+from fathom.serving.http.server import FathomServer
 from fathom.settings import Settings
 
 ROOT = Path(__file__).parent.parent.parent.parent

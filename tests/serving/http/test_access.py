@@ -23,10 +23,10 @@ from fathom.runs.reservation import CostBound
 from fathom.serving.cli import app as commands
 from fathom.serving.http.access import LOCAL, Access, Caller
 from fathom.serving.http.app import create_app
-from fathom.serving.http.kept import KEY_TABLES
 from fathom.serving.http.keys import Key, Keys, compute_expiry, create_key_store
 from fathom.serving.http.problems import Problem
-from fathom.serving.http.running import run
+from fathom.serving.http.server import run
+from fathom.serving.http.tables import KEY_TABLES
 from fathom.settings import Settings
 from fathom.usage import Budget, Usage
 

@@ -1,5 +1,5 @@
 """The native API: `fathom.serving.http.api`, with what tells of it and asks for it:
-fathom.serving.http.telling, fathom.serving.http.asking, fathom.serving.http.dependencies,
+fathom.serving.http.events, fathom.serving.http.question_runner, fathom.serving.http.dependencies,
 fathom.serving.http.health, fathom.serving.http.metrics; and the place of
 fathom.serving.http.openai."""
 

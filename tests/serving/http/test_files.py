@@ -9,13 +9,13 @@ import pytest
 from fastapi.testclient import TestClient
 from tests.index.conftest import made
 from tests.serving.http.conftest import ADDRESS
-from tests.serving.http.test_documents import sent
+from tests.serving.http.test_document_routes import sent
 
 from fathom.index.base import SourceRecord
 from fathom.index.engines import EmbeddedIndex
 from fathom.serving.http.app import create_app
 from fathom.serving.http.files import LocalFiles
-from fathom.serving.http.kept import UPLOADS
+from fathom.serving.http.tables import UPLOADS
 from fathom.serving.http.uploads import is_upload
 from fathom.settings import Settings
 

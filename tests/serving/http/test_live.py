@@ -1,5 +1,5 @@
 """A server on a real socket: who leaves, who comes in crowds, and its end; `fathom serve`,
-fathom.serving.http.running, fathom.serving.http.streams, fathom.serving.http.admission,
+fathom.serving.http.server, fathom.serving.http.event_stream, fathom.serving.http.admission,
 fathom.serving.http.idempotency."""
 
 import asyncio
@@ -21,12 +21,12 @@ from starlette.responses import Response
 
 from fathom.engine.request import AskRequest
 from fathom.index.engines import EmbeddedIndex
-from fathom.serving.http import streams
+from fathom.serving.http import event_stream as streams
 from fathom.serving.http.admission import Admission
 from fathom.serving.http.app import create_app
+from fathom.serving.http.event_stream import ServerEvent, Shutdown, iterate_frames
 from fathom.serving.http.idempotency import create_reply_store
 from fathom.serving.http.problems import Problem
-from fathom.serving.http.streams import ServerEvent, Shutdown, iterate_frames
 from fathom.settings import Settings
 
 ASK = {"question": "Where is bitumen emulsion stored?"}

@@ -33,7 +33,7 @@ from fathom.evaluation.report.blocks import (
     ReportStatement,
     ReportTable,
 )
-from fathom.evaluation.report.kept import save_report
+from fathom.evaluation.report.storage import save_report
 
 pytestmark = pytest.mark.skipif(bool(why_absent()), reason=why_absent() or "there is a browser")
 ROOT = Path(__file__).parent.parent.parent.parent

@@ -2,7 +2,8 @@
 
 Covers fathom.serving.http.files, fathom.serving.http.job_queue, fathom.serving.http.accounts,
 fathom.index.database, fathom.index.embedded.database, fathom.index.postgres.database,
-fathom.index.postgres.uploads, fathom.index.postgres.room and fathom.index.postgres.tables.
+fathom.index.postgres.uploads, fathom.index.postgres.workspace_tables and
+fathom.index.postgres.tables.
 """
 
 import os
@@ -22,7 +23,7 @@ import pytest
 from fastapi.testclient import TestClient
 from tests.postgres_server import Server
 from tests.serving.http.conftest import ADDRESS
-from tests.serving.http.test_documents import finished
+from tests.serving.http.test_document_routes import finished
 
 from fathom import Engine
 from fathom.config import parse_settings
@@ -270,7 +271,7 @@ import sys
 from pathlib import Path
 from fathom.config import parse_settings
 from fathom.serving.http import job_queue
-from fathom.serving.http.running import run
+from fathom.serving.http.server import run
 job_queue.LEASE_S = 2.0
 places = {"index.url": sys.argv[1], "index.directory": sys.argv[2]}
 settings = parse_settings({**places, "offline": True})

@@ -17,7 +17,7 @@ from fathom.agents.reader.citations import (
     SentenceStream,
 )
 from fathom.agents.reader.confidence import AnswerConfidence
-from fathom.agents.reader.derived import derive_short_answer
+from fathom.agents.reader.derivations import derive_short_answer
 from fathom.llm.call import RoleModel, ask_model
 from fathom.llm.faults import CallFailure
 from fathom.runs.context import RunContext

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Protocol
 
-from fathom.documents.blocks import select_blocks
+from fathom.documents.block_lookup import select_blocks
 from fathom.types import Chunk, Document, Span
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fathom.documents.base import NEEDS_OCR, ParseRefusal
 from fathom.documents.formats.pdf.lines import PrintedLine
-from fathom.documents.ocr.extra import find_models
+from fathom.documents.ocr.availability import find_models
 from fathom.documents.ocr.reading_order import Segment, build_lines
 
 Picture = NDArray[np.uint8]

@@ -23,7 +23,7 @@ from fathom.documents.base import (
     ParseRefusal,
     RecordFailure,
 )
-from fathom.documents.ocr.extra import can_retry
+from fathom.documents.ocr.availability import can_retry
 from fathom.documents.sandbox.frames import HEAD_BYTES, LENGTHS, MEMORY_EXIT, Frame, decode_frame
 from fathom.extensions import Extension, find_format
 

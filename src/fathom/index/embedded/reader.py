@@ -24,6 +24,7 @@ from fathom.index.base import (
     Space,
     limit_k,
 )
+from fathom.index.context_slot import ContextSlot
 from fathom.index.embedded import schema
 from fathom.index.embedded.integrity import (
     find_database_faults,
@@ -36,7 +37,6 @@ from fathom.index.embedded.status import list_keys, read_status
 from fathom.index.embedded.store import SqliteStore
 from fathom.index.embedded.vectors import VectorIndex
 from fathom.index.filters import SearchScope
-from fathom.index.held import ContextSlot
 from fathom.text.analyzer import Analyzer
 from fathom.types import Chunk, Document, Filter
 

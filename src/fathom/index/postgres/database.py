@@ -8,7 +8,7 @@ from fathom.errors import UsageError
 from fathom.index.postgres.address import Address
 from fathom.index.postgres.connections import Connection, Connections
 from fathom.index.postgres.opening import create_tables
-from fathom.index.postgres.room import WorkspaceTables, open_tables
+from fathom.index.postgres.workspace_tables import WorkspaceTables, open_tables
 
 MIN_LAYOUT = 9
 """The first version of the layout that has these tables."""

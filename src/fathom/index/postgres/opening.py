@@ -12,10 +12,10 @@ from fathom.index.base import IndexReader, Space
 from fathom.index.identity import build_missing_error, check_identity, select_expected
 from fathom.index.postgres.address import Address
 from fathom.index.postgres.connections import Connection, Connections
-from fathom.index.postgres.legs import SearchBackend
 from fathom.index.postgres.postings import PostgresBackend
 from fathom.index.postgres.reader import PostgresReader
 from fathom.index.postgres.schema import IN_WORKSPACE, check_version, migrate
+from fathom.index.postgres.search_backend import SearchBackend
 from fathom.index.postgres.spaces import create_space, drop_space, sweep_spaces
 from fathom.index.postgres.store import IndexRow, PostgresStore, read_index_row
 from fathom.index.postgres.writer import PostgresWriter

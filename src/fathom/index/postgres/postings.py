@@ -16,7 +16,7 @@ from fathom.index.filters import Numbers, SearchScope
 from fathom.index.postgres import segments
 from fathom.index.postgres.connections import Connections
 from fathom.index.postgres.halfvec import pack_vector, unpack_vectors
-from fathom.index.postgres.legs import BeginTransaction, ChunkPostings, ScoredChunks
+from fathom.index.postgres.search_backend import BeginTransaction, ChunkPostings, ScoredChunks
 from fathom.index.postgres.spaces import build_graph
 from fathom.index.postgres.store import PostgresStore, SpaceTable
 from fathom.index.rows import HalfMatrix, compute_cosines

@@ -18,10 +18,10 @@ from fathom.index.base import (
     check_dimension,
     limit_k,
 )
-from fathom.index.held import ContextSlot
+from fathom.index.context_slot import ContextSlot
 from fathom.index.identity import check_space
 from fathom.index.postgres.connections import Connections
-from fathom.index.postgres.legs import ScoredChunks, SearchBackend
+from fathom.index.postgres.search_backend import ScoredChunks, SearchBackend
 from fathom.index.postgres.snapshot import Snapshot
 from fathom.index.postgres.status import list_findings, list_keys, read_status
 from fathom.index.postgres.store import PostgresStore, SpaceTable

@@ -16,7 +16,7 @@ import numpy as np
 from fathom.errors import FathomError
 from fathom.index.filters import Numbers
 from fathom.index.postgres.connections import Connections
-from fathom.index.postgres.legs import ChunkPostings
+from fathom.index.postgres.search_backend import ChunkPostings
 from fathom.index.postgres.store import PostgresStore, read_index_row
 
 BATCH_ROWS = 100

@@ -8,8 +8,8 @@ from typing import Any, Self
 from fathom.index.base import IndexReader
 from fathom.index.feedback import Feedback
 from fathom.index.postgres.connections import Connection, Connections
-from fathom.index.postgres.room import WorkspaceTables
 from fathom.index.postgres.schema import check_version
+from fathom.index.postgres.workspace_tables import WorkspaceTables
 from fathom.index.trace_retention import QuotedText, TextLookup
 from fathom.index.traces import (
     MAX_BYTES,

@@ -13,8 +13,8 @@ import numpy as np
 from fathom.errors import RunError
 from fathom.index.base import Entry, SourceRecord, Space, Vector
 from fathom.index.postgres.halfvec import pack_vector
-from fathom.index.postgres.legs import ChunkPostings
 from fathom.index.postgres.reader import PostgresReader
+from fathom.index.postgres.search_backend import ChunkPostings
 from fathom.index.postgres.spaces import create_space, drop_space
 from fathom.index.postgres.store import PostgresStore, SpaceTable, read_index_row
 from fathom.index.rows import (

@@ -12,7 +12,7 @@ from fathom import __version__
 from fathom.errors import UsageError
 from fathom.serving.cli import documents, questions, traces, training
 from fathom.serving.cli.calibration import calibrate, feedback
-from fathom.serving.cli.ending import prepare_streams, report_error
+from fathom.serving.cli.errors import prepare_streams, report_error
 from fathom.serving.cli.evaluate import evaluate
 from fathom.serving.cli.mcp import mcp
 from fathom.serving.cli.options import (

@@ -9,7 +9,7 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 
 from fathom.assembly import WARM
-from fathom.documents.ocr.extra import describe_extra as recognition
+from fathom.documents.ocr.availability import describe_extra as recognition
 from fathom.engine import Engine
 from fathom.errors import FathomError, IndexMissing, ModelError, UsageError
 from fathom.extensions import Extension, find_extension, iterate_extensions

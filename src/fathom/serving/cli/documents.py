@@ -170,7 +170,7 @@ def copy(
 ) -> None:
     """Copy an index to another engine, with its traces, and a server's keys and conversations."""
     from fathom.serving.cli.output import show, show_json
-    from fathom.serving.http.moving import copy_server_tables
+    from fathom.serving.http.migration import copy_server_tables
 
     notes: list[str] = []
     with (

@@ -209,8 +209,8 @@ class ReportFiles:
         """Write all files; a report with plots is also stored with the index in `directory`."""
         if self.html is not None:
             from fathom.evaluation.report.build import build_full_report
-            from fathom.evaluation.report.kept import save_report
             from fathom.evaluation.report.render import render_html
+            from fathom.evaluation.report.storage import save_report
 
             report = build_full_report(evaluation)
             self.html.write_text(replace_controls(render_html(report)), encoding="utf-8")

@@ -107,8 +107,8 @@ def _read_token(host: str, variable: str) -> str:
 def _run_server(app: "ASGIApp", host: str, port: int) -> None:
     import uvicorn
 
-    from fathom.serving.listening import listen
     from fathom.serving.mcp import PATH
+    from fathom.serving.sockets import listen
 
     listener = listen(host, port)
     name = f"[{host}]" if ":" in host else host

@@ -132,7 +132,7 @@ def note_writer(engine: "Engine") -> None:
 
 def note_lacking_vectors(engine: "Engine") -> None:
     """Note on stderr that a search passed over chunks without vectors, if there are any."""
-    from fathom.index.filling import describe_missing_vectors
+    from fathom.ingest.filling import describe_missing_vectors
 
     for line in describe_missing_vectors(engine.reader(checked=False).count_missing_vectors()):
         sys.stderr.write(f"fathom: {line}\n")

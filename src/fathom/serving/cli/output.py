@@ -14,7 +14,7 @@ from fathom.config import SettingValue
 from fathom.index.base import DocumentSummary, IndexStatus, SpaceStatus
 from fathom.index.filters import COLUMNS
 from fathom.index.traces import TraceSummary
-from fathom.serving.cli.ending import dump_json
+from fathom.serving.cli.errors import dump_json
 from fathom.serving.cli.terminal import add_links, is_terminal, replace_controls
 from fathom.serving.wording import (
     ENGLISH,
@@ -67,8 +67,8 @@ def make_file_link(path: str, document: str) -> str:
 
 
 if TYPE_CHECKING:  # each of these is needed by one command only, and takes a while to import
-    from fathom.index.ingest_report import IngestReport
-    from fathom.index.outdated import OutdatedFile
+    from fathom.ingest.outdated import OutdatedFile
+    from fathom.ingest.report import IngestReport
     from fathom.llm.prompt import Prompt
     from fathom.serving.cli.doctor import Check
     from fathom.strategies.run import Replay

@@ -10,8 +10,8 @@ from fathom.runs.context import Listener
 from fathom.serving.cli.terminal import replace_controls
 
 if TYPE_CHECKING:  # a command that asks does not ingest
-    from fathom.index.ingest_progress import IngestState
-    from fathom.index.ingest_report import IngestProgress, IngestReport
+    from fathom.ingest.progress import IngestState
+    from fathom.ingest.report import IngestProgress, IngestReport
 
 _REPLACE_LINE = "\x1b[A\x1b[2K\r"
 

@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.live import Live
 from rich.text import Text
 
-from fathom.index.ingest_progress import IngestState
-from fathom.index.ingest_report import IngestReport
+from fathom.ingest.progress import IngestState
+from fathom.ingest.report import IngestReport
 from fathom.serving.cli.terminal import replace_controls
 
 WINDOW_S = 20.0

@@ -41,7 +41,7 @@ def serve(
 ) -> None:
     """Serve the web page, the API and the OpenAI-compatible interface until Ctrl-C."""
     try:
-        from fathom.serving.http.running import run
+        from fathom.serving.http.server import run
     except ModuleNotFoundError as error:
         raise UsageError(
             f"fathom serve needs {error.name}: pip install 'fathom-qa[serve]'"

@@ -16,23 +16,23 @@ from fathom.jsonable import Json
 from fathom.runs.concurrency import FinalEvent
 from fathom.runs.outline import to_json
 from fathom.serving.budgets import Effort, limit_budget
-from fathom.serving.http.asking import MOST_CHARS, SubmittedQuestion
 from fathom.serving.http.dependencies import (
     CurrentWorkspace,
     ReadCaller,
     Runner,
     build_scope_problem,
 )
-from fathom.serving.http.idempotency import ReplyNote
-from fathom.serving.http.problems import Problem
-from fathom.serving.http.streams import (
+from fathom.serving.http.event_stream import (
     ServerEvent,
     build_event_stream,
     build_json_reply,
     encode_json,
     run_while_connected,
 )
-from fathom.serving.http.telling import EventBuilder, ProgressEvent, ProgressListener, encode_answer
+from fathom.serving.http.events import EventBuilder, ProgressEvent, ProgressListener, encode_answer
+from fathom.serving.http.idempotency import ReplyNote
+from fathom.serving.http.problems import Problem
+from fathom.serving.http.question_runner import MOST_CHARS, SubmittedQuestion
 from fathom.serving.http.workspaces import Workspace
 from fathom.serving.shapes import (
     replace_invisible,

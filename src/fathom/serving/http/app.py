@@ -10,14 +10,17 @@ from starlette.middleware import Middleware
 from fathom import __version__
 from fathom.engine import Engine
 from fathom.errors import FathomError
-from fathom.serving.http import api, documents, health, mcp, openai, page, problems, reports, talks
+from fathom.serving.http import api, health, mcp, openai, page, problems
+from fathom.serving.http import conversation_routes as talks
+from fathom.serving.http import document_routes as documents
+from fathom.serving.http import report_routes as reports
 from fathom.serving.http.access import LOCAL, Access
 from fathom.serving.http.admission import Admission
-from fathom.serving.http.asking import QuestionRunner
+from fathom.serving.http.event_stream import Shutdown
 from fathom.serving.http.guard import Guard
 from fathom.serving.http.keys import create_key_store
 from fathom.serving.http.metrics import Metrics, RequestCounter
-from fathom.serving.http.streams import Shutdown
+from fathom.serving.http.question_runner import QuestionRunner
 from fathom.serving.http.workspaces import Workspaces
 from fathom.settings import Settings
 from fathom.usage import Budget

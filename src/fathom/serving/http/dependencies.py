@@ -6,9 +6,9 @@ from typing import Annotated
 from fastapi import Depends, Request
 
 from fathom.serving.http.access import COOKIE, Access, Caller
-from fathom.serving.http.asking import QuestionRunner
 from fathom.serving.http.keys import Scope
 from fathom.serving.http.problems import Problem
+from fathom.serving.http.question_runner import QuestionRunner
 from fathom.serving.http.workspaces import Workspace, Workspaces
 
 

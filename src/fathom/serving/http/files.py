@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 from starlette.datastructures import UploadFile
 
 from fathom.index.engines import Index
-from fathom.serving.http.kept import UPLOADS
+from fathom.serving.http.tables import UPLOADS
 from fathom.serving.http.uploads import StoredUpload, is_upload, store_files
 
 if TYPE_CHECKING:  # psycopg is of an extra

@@ -9,9 +9,9 @@ from starlette.responses import Response
 from fathom.serving.http.access import COOKIE, Access
 from fathom.serving.http.api import Body
 from fathom.serving.http.dependencies import AdminCaller
+from fathom.serving.http.event_stream import build_json_reply, build_stopping_problem
 from fathom.serving.http.metrics import CONTENT_TYPE
 from fathom.serving.http.problems import Problem
-from fathom.serving.http.streams import build_json_reply, build_stopping_problem
 
 router = APIRouter(tags=["server"])
 

@@ -14,8 +14,8 @@ from starlette.responses import Response
 from fathom.errors import FathomError
 from fathom.index.database import Database
 from fathom.index.engines import Index
-from fathom.serving.http.kept import REPLY_TABLES
 from fathom.serving.http.problems import Problem
+from fathom.serving.http.tables import REPLY_TABLES
 
 MOST_KEPT = 256
 """The number of stored replies of a workspace; the oldest are removed first."""

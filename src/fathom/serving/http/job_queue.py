@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from fathom.index.database import Database
 from fathom.index.engines import Index
-from fathom.serving.http.kept import JOB_TABLES
+from fathom.serving.http.tables import JOB_TABLES
 
 JobState = Literal["waiting", "running", "done", "failed"]
 MOST_KEPT = 200

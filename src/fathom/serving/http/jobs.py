@@ -22,8 +22,8 @@ from fathom.serving.http.job_queue import Job, create_job_queue
 from fathom.serving.http.problems import build_problem
 
 if TYPE_CHECKING:  # who asks reads no files
-    from fathom.index.ingest_progress import IngestState
-    from fathom.index.ingest_report import IngestProgress, IngestReport
+    from fathom.ingest.progress import IngestState
+    from fathom.ingest.report import IngestProgress, IngestReport
 
 T = TypeVar("T")
 NOTES = ".jobs"

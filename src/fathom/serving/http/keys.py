@@ -12,7 +12,7 @@ from typing import Literal
 from fathom.errors import UsageError
 from fathom.index.database import Database
 from fathom.index.engines import Index
-from fathom.serving.http.kept import KEY_TABLES
+from fathom.serving.http.tables import KEY_TABLES
 
 Scope = Literal["read", "ingest", "curate", "admin"]
 Door = Literal["new", "closed", "open"]

@@ -15,10 +15,10 @@ from starlette.types import Message, Receive, Scope, Send
 from fathom.engine import Engine
 from fathom.errors import RunError
 from fathom.serving.http.access import Caller
-from fathom.serving.http.asking import QuestionRunner, SubmittedQuestion
 from fathom.serving.http.dependencies import identify_caller, require_read
+from fathom.serving.http.event_stream import run_while_connected
 from fathom.serving.http.problems import Problem
-from fathom.serving.http.streams import run_while_connected
+from fathom.serving.http.question_runner import QuestionRunner, SubmittedQuestion
 from fathom.serving.http.workspaces import Workspace, Workspaces
 from fathom.types import Answer
 from fathom.usage import Budget

@@ -9,7 +9,7 @@ from pathlib import Path
 from fathom.engine import Engine
 from fathom.errors import FathomError
 from fathom.serving.http.access import Caller
-from fathom.serving.http.conversations import Conversations
+from fathom.serving.http.conversation_store import Conversations
 from fathom.serving.http.files import UploadedFiles, create_file_store
 from fathom.serving.http.idempotency import ReplyStore, create_reply_store
 from fathom.serving.http.jobs import Jobs

@@ -13,17 +13,17 @@ from fastapi.testclient import TestClient
 from tests.mixes import sections
 from tests.scripted_server import Extractive, served
 from tests.serving.http.openai.conftest import ANSWER, QUESTION
-from tests.serving.http.openai.test_chores import of_open_webui
+from tests.serving.http.openai.test_background_tasks import of_open_webui
 from tests.serving.http.openai.test_cited_text import answer
 from tests.serving.http.test_live import Live, Slow, wait_for
 
 from fathom.config import parse_settings
 from fathom.runs.concurrency import FinalEvent, TextEvent
 from fathom.serving.http.app import create_app
+from fathom.serving.http.event_stream import Shutdown, build_event_stream
+from fathom.serving.http.events import ProgressEvent
 from fathom.serving.http.openai.chat import ChatCompletion, _stream_chunks
 from fathom.serving.http.openai.errors import build_error_chunk
-from fathom.serving.http.streams import Shutdown, build_event_stream
-from fathom.serving.http.telling import ProgressEvent
 from fathom.settings import Settings
 
 UNANSWERABLE = "Who won the chess championship in 1987?"

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from fastapi.testclient import TestClient
 from markdown_it import MarkdownIt
-from tests.serving.http.openai.test_markdown import ACTIVE
+from tests.serving.http.openai.test_escaping import ACTIVE
 from tests.serving.http.payloads import PAYLOADS
 
 from fathom import Engine

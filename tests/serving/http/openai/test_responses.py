@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 from openai.types.responses import Response, ResponseStreamEvent
 from pydantic import TypeAdapter
 from tests.serving.http.openai.conftest import ANSWER, QUESTION
-from tests.serving.http.openai.test_chores import of_open_webui
+from tests.serving.http.openai.test_background_tasks import of_open_webui
 
 from fathom.config import parse_settings
 from fathom.serving.http.app import create_app

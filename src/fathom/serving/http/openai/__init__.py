@@ -2,7 +2,8 @@
 
 from fastapi import APIRouter
 
-from fathom.serving.http.openai import chat, choices, embeddings, responses
+from fathom.serving.http.openai import chat, embeddings, responses
+from fathom.serving.http.openai import models as choices
 
 router = APIRouter(prefix="/v1", tags=["openai"])
 for module in (choices, chat, responses, embeddings):

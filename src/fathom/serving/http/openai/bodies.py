@@ -14,12 +14,12 @@ from typing_extensions import override
 from fathom.question.conversation import Dialogue, parse_dialogue
 from fathom.serving.budgets import Effort, limit_budget
 from fathom.serving.http.api import BudgetBody, Filters
-from fathom.serving.http.asking import SubmittedQuestion
-from fathom.serving.http.openai.choices import get_choice
-from fathom.serving.http.openai.chores import answer_chore, extract_question
+from fathom.serving.http.openai.background_tasks import answer_chore, extract_question
 from fathom.serving.http.openai.cited_text import strip_frame
 from fathom.serving.http.openai.errors import build_parameter_problem
+from fathom.serving.http.openai.models import get_choice
 from fathom.serving.http.problems import Problem
+from fathom.serving.http.question_runner import SubmittedQuestion
 from fathom.settings import Settings
 
 MOST_MESSAGES = 2_000

@@ -12,15 +12,7 @@ from starlette.responses import Response
 
 from fathom.runs.concurrency import FinalEvent
 from fathom.serving.http.dependencies import CurrentWorkspace, ReadCaller, Runner
-from fathom.serving.http.openai.address import PageUrl
-from fathom.serving.http.openai.bodies import ChatBody, parse_turn
-from fathom.serving.http.openai.cited_text import CitedText, Source, render_cited_text
-from fathom.serving.http.openai.errors import (
-    OpenAIRoute,
-    build_error_chunk,
-    require_finished_answer,
-)
-from fathom.serving.http.streams import (
+from fathom.serving.http.event_stream import (
     ServerEvent,
     Shutdown,
     build_event_stream,
@@ -28,7 +20,15 @@ from fathom.serving.http.streams import (
     encode_json,
     run_while_connected,
 )
-from fathom.serving.http.telling import ProgressEvent, ProgressListener, StepEnd, build_answer_json
+from fathom.serving.http.events import ProgressEvent, ProgressListener, StepEnd, build_answer_json
+from fathom.serving.http.openai.bodies import ChatBody, parse_turn
+from fathom.serving.http.openai.cited_text import CitedText, Source, render_cited_text
+from fathom.serving.http.openai.errors import (
+    OpenAIRoute,
+    build_error_chunk,
+    require_finished_answer,
+)
+from fathom.serving.http.openai.page_url import PageUrl
 from fathom.serving.shapes import replace_invisible
 from fathom.types import Answer
 from fathom.usage import Usage

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from urllib.parse import quote, urlsplit
 
-from fathom.serving.http.openai.markdown import escape_label, escape_line, escape_markdown
+from fathom.serving.http.openai.escaping import escape_label, escape_line, escape_markdown
 from fathom.serving.shapes import replace_invisible
 from fathom.serving.wording import (
     LANGUAGES,

@@ -12,11 +12,11 @@ from starlette.responses import Response
 from fathom.engine import Engine
 from fathom.models.base import Embedder, Matrix
 from fathom.serving.http.dependencies import CurrentWorkspace, ReadCaller, Runner
+from fathom.serving.http.event_stream import build_json_reply, run_while_connected
 from fathom.serving.http.openai.bodies import EmbeddingsBody
-from fathom.serving.http.openai.choices import EMBEDDING
 from fathom.serving.http.openai.errors import OpenAIRoute, build_parameter_problem
+from fathom.serving.http.openai.models import EMBEDDING
 from fathom.serving.http.problems import Problem
-from fathom.serving.http.streams import build_json_reply, run_while_connected
 
 router = APIRouter(route_class=OpenAIRoute)
 MOST_TEXTS = 2_048

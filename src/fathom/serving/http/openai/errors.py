@@ -10,8 +10,8 @@ from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse, Response
 from typing_extensions import override
 
+from fathom.serving.http.event_stream import ServerEvent, encode_json
 from fathom.serving.http.problems import Problem, build_http_problem, build_problem
-from fathom.serving.http.streams import ServerEvent, encode_json
 from fathom.types import Answer
 
 _TYPES = {

@@ -23,13 +23,7 @@ from fathom.question.conversation import Dialogue, DialogueTurn, parse_dialogue
 from fathom.runs.concurrency import FinalEvent
 from fathom.runs.trace import Trace
 from fathom.serving.http.dependencies import CurrentWorkspace, ReadCaller, Runner
-from fathom.serving.http.openai.address import PageUrl
-from fathom.serving.http.openai.bodies import ResponsesBody, parse_turn
-from fathom.serving.http.openai.choices import NAME
-from fathom.serving.http.openai.cited_text import CitedText, render_cited_text
-from fathom.serving.http.openai.errors import OpenAIRoute, build_error_json, require_finished_answer
-from fathom.serving.http.problems import Problem
-from fathom.serving.http.streams import (
+from fathom.serving.http.event_stream import (
     ServerEvent,
     Shutdown,
     build_event_stream,
@@ -37,7 +31,13 @@ from fathom.serving.http.streams import (
     encode_json,
     run_while_connected,
 )
-from fathom.serving.http.telling import ProgressEvent, ProgressListener, build_answer_json
+from fathom.serving.http.events import ProgressEvent, ProgressListener, build_answer_json
+from fathom.serving.http.openai.bodies import ResponsesBody, parse_turn
+from fathom.serving.http.openai.cited_text import CitedText, render_cited_text
+from fathom.serving.http.openai.errors import OpenAIRoute, build_error_json, require_finished_answer
+from fathom.serving.http.openai.models import NAME
+from fathom.serving.http.openai.page_url import PageUrl
+from fathom.serving.http.problems import Problem
 from fathom.types import Answer
 from fathom.usage import Usage
 

@@ -1,0 +1,1 @@
+"""Files become an index: survey, batches, workers, progress."""

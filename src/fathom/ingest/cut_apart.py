@@ -1,0 +1,91 @@
+"""A chunker that cuts long documents in a process of their own, with a time limit."""
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+
+from fathom.documents.base import ParseRefusal
+from fathom.documents.chunking.base import Chunker
+from fathom.ingest.workers.base import (
+    ChunkedText,
+    CutDocumentTask,
+    LostTask,
+    TaskResult,
+    WorkerPool,
+    Workers,
+)
+from fathom.ingest.workers.cutting import cut_document
+from fathom.types import Chunk, Document
+
+MAX_INLINE_CHARS = 10_000
+"""Up to this length cutting a document here takes less time than starting a process."""
+
+
+class IsolatedChunker:
+    """A `Chunker` that refuses a document which takes too long to cut.
+
+    Use it from one thread, and close it in the end.
+    """
+
+    def __init__(self, chunker: Chunker, start_workers: Callable[[], Workers]) -> None:
+        """Create the chunker; a process is started for the first long document.
+
+        Args:
+            chunker: Cuts short documents in this process.
+            start_workers: Starts a worker that cuts long ones in the same way.
+        """
+        self._chunker = chunker
+        self._start_workers = start_workers
+        self._workers: Workers | None = None
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        """The identity of the chunker, which is that of the one inside."""
+        return self._chunker.identity
+
+    def split(self, document: Document) -> tuple[Chunk, ...]:
+        """Return the chunks of a document.
+
+        Raises:
+            ParseRefusal: If the document cannot be cut, or not in the time that its length allows.
+            FathomError: If no worker can cut it.
+        """
+        if len(document.text) <= MAX_INLINE_CHARS:
+            return cut_document(self._chunker, document)
+        ((_, result),) = WorkerPool(self._ensure_workers()).run_in_order(
+            [CutDocumentTask(document)]
+        )
+        return _take_chunks(result)
+
+    def prepare_for(self, paths: Iterable[Path]) -> None:
+        """Start the worker now if one of these files may be a long document."""
+        # The process starts while the file is still read and parsed.
+        if any(path.is_file() and path.stat().st_size > MAX_INLINE_CHARS for path in paths):
+            self._ensure_workers()
+
+    def _ensure_workers(self) -> Workers:
+        """Return the worker, and start it first if needed."""
+        if self._workers is None:
+            self._workers = self._start_workers()
+        return self._workers
+
+    def close(self) -> None:
+        """End the process, if there is one."""
+        if self._workers is not None:
+            self._workers.close()
+            self._workers = None
+
+
+def _take_chunks(result: TaskResult) -> tuple[Chunk, ...]:
+    """Return the chunks in a result.
+
+    Raises:
+        ParseRefusal: If there are none.
+    """
+    if isinstance(result, ChunkedText):
+        return result.chunks
+    if isinstance(result, ParseRefusal):
+        raise result
+    raise ParseRefusal(
+        "failed",
+        result.final_reason if isinstance(result, LostTask) else "its worker returned nothing",
+    )

@@ -1,0 +1,577 @@
+"""The ingestion of files: read in the sandbox, cut, stored in batches, embedded.
+
+A place that cannot be read any more keeps its document and is marked stale. A document is removed
+only if its file or record is proved to be gone, and only if the caller asked for it.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Container, Iterable, Iterator
+from dataclasses import replace
+from functools import partial
+from itertools import chain
+from pathlib import Path
+
+from fathom.documents.base import ParsedDocument, ParseOutcome, ParseRefusal, RecordFailure
+from fathom.documents.discover import FileFilter, derive_document_id, digest_content, make_absolute
+from fathom.documents.disk_set import DiskSet
+from fathom.documents.ocr.availability import can_retry
+from fathom.documents.sandbox.parent import Sandbox, read_file
+from fathom.index.base import IndexReader, SourceRecord
+from fathom.ingest.batch import Batch, PendingDocument
+from fathom.ingest.corpus_places import (
+    DUPLICATE_ID,
+    CorpusPlaces,
+    build_place,
+    check_record_places,
+    is_renamed,
+    rename_record,
+)
+from fathom.ingest.cut_ahead import CutOutcome, cut_ahead
+from fathom.ingest.filling import fill_spaces, fill_with_workers
+from fathom.ingest.places import (
+    BATCH_SIZE,
+    GONE,
+    RECORD_GONE,
+    display,
+    is_gone,
+    iterate_batches,
+    locate_path,
+)
+from fathom.ingest.progress import ProgressCounter, measure_file
+from fathom.ingest.read_ahead import get_contents, get_digest, read_ahead
+from fathom.ingest.report import IngestProgress, IngestReport
+from fathom.ingest.source_records import (
+    build_source_record,
+    digest_record,
+    has_digest,
+    mark_readable,
+)
+from fathom.ingest.survey import ReadablePlace, Survey, SurveyedPlace
+from fathom.ingest.workers.base import ChunkedText, FileContent, WorkerPool, Workers
+from fathom.ingest.workers.work import build_line_place, build_record_place, make_document
+
+
+class Ingester:
+    """An ingestion, which brings an index in line with files; a second run continues it.
+
+    A batch is stored in one step when it has enough chunks or is some seconds old. A reported
+    file is a stored file.
+    """
+
+    def __init__(
+        self,
+        batch: Batch,
+        sandbox: Sandbox,
+        *,
+        before: IndexReader | None = None,
+        workers: Workers | None = None,
+        on_progress: IngestProgress = lambda _report, _advance: None,
+    ) -> None:
+        """Create the ingestion; nothing is read yet.
+
+        Args:
+            batch: The batch through which documents go into the index.
+            sandbox: The sandbox that reads files.
+            before: The index that this one is to replace; documents that cannot be read any more
+                are taken from it.
+            workers: The workers that read files and make vectors; by default this process alone.
+            on_progress: Called with the counts so far and the progress.
+        """
+        self._batch = batch
+        self._writer, self._files, self._clock = batch.writer, batch.files, batch.clock
+        self._sandbox = sandbox
+        self._before = before
+        self._pool = None if workers is None else WorkerPool(workers)
+        self._is_requested: Callable[[str], bool] = lambda _place: False
+        self._report = IngestReport()
+        self._progress = ProgressCounter(lambda state: on_progress(self._report, state))
+        self._prune = False
+        self._gone = DiskSet()
+        self._notes: list[SourceRecord] = []
+        self._was_corpus = False
+
+    def run(
+        self, paths: Iterable[Path], *, file_filter: FileFilter | None = None, prune: bool = False
+    ) -> IngestReport:
+        """Ingest files and folders.
+
+        Args:
+            paths: Files and folders; a BEIR folder or corpus file gives a document per line. A
+                missing one stands for what was read there earlier.
+            file_filter: The filter of files; by default all are read.
+            prune: Also remove documents below `paths` whose file, or whose record in a corpus file,
+                is gone.
+        """
+        started = self._clock()
+        self._prune = prune
+        file_filter = file_filter or FileFilter()
+        roots = [make_absolute(path) for path in paths]
+        roots_named = frozenset(display(root) for root in roots)
+        self._is_requested = lambda place: bool(file_filter.include) or place in roots_named
+        survey = Survey(roots, file_filter, self._writer, self._before, self._files)
+        self._progress.begin(
+            measure_file(visited.file)
+            for visited in survey.iterate_places()
+            if visited.file is not None
+        )
+        readable = self._select_readable(survey.iterate_places(self._report_unreadable_folder))
+        for source, content in read_ahead(readable, self._pool, self._sandbox):
+            self._progress.open_file(source.place, measure_file(source.file))
+            self._ingest_file(source, content)
+            self._progress.close_file(stored=self._batch.is_empty)
+        self._flush()
+        # Only now: a document may have moved to a place that was read late.
+        self._remove_gone()
+        if self._report.removed:
+            self._writer.purge()
+        self._embed_missing()
+        self._progress.finish()
+        self._writer.optimize()
+        self._report.seconds = self._clock() - started
+        return self._report
+
+    def _embed_missing(self) -> None:
+        """Embed the chunks that have no vectors, and report those that cannot be embedded."""
+        embedders = self._batch.embedders
+        if self._pool is None:
+            outcome = fill_spaces(
+                self._writer, embedders, self._progress.count_filled, clock=self._clock
+            )
+        else:
+            outcome = fill_with_workers(
+                self._writer, embedders, self._pool, self._progress.count_filled
+            )
+        # New chunks get their vectors here too; `filled` counts only older ones.
+        stored = 0 if self._batch.wait_vectors else self._report.chunks
+        self._report.filled = max(0, outcome.made - stored * len(embedders))
+        self._report.unembedded = len(outcome.refused)
+        for refusal in outcome.refused:
+            self._report.add_file(
+                refusal.chunk.path, "no_vectors", f"{refusal}; found by its words only"
+            )
+
+    def _select_readable(self, places: Iterable[SurveyedPlace]) -> Iterator[ReadablePlace]:
+        """Yield the places that may have a file; note the others as gone."""
+        for surveyed in places:
+            if surveyed.file is None:
+                self._gone.add(surveyed.place)
+            else:
+                yield ReadablePlace(surveyed.place, surveyed.file, surveyed.record)
+
+    def _report_unreadable_folder(self, folder: Path, error: OSError) -> None:
+        """Report a folder that cannot be listed."""
+        self._report.failed += 1
+        self._report.add_file(display(folder), "failed", f"cannot be read: {error.strerror}")
+
+    def _ingest_file(self, readable: ReadablePlace, content: FileContent) -> None:
+        """Ingest a file, unless its content is known."""
+        place, source = readable.place, readable.record
+        try:
+            digest = get_digest(content)
+        except OSError as error:
+            self._note_unreadable(place, error)
+            return
+        if source is not None and source.digest == digest and self._report_unchanged(source):
+            return
+        try:
+            self._read_file(readable, digest, content)
+        except ParseRefusal as refusal:
+            self._refuse(place, digest, refusal.outcome, refusal.reason)
+
+    def _note_unreadable(self, place: str, error: OSError) -> None:
+        """Note a file that has gone since it was listed, or cannot be read."""
+        if is_gone(place):
+            self._gone.add(place)  # removed after the folder was listed
+            return
+        reason = f"cannot be read: {error.strerror}"
+        self._refuse(place, "", "failed", reason)
+        if self._files.is_corpus(place):
+            self._mark_missing(place, (), reason)
+
+    def _report_unchanged(self, source: SourceRecord) -> bool:
+        """Report a place whose content has not changed; return False if it must be read again."""
+        if source.outcome == "failed" or can_retry(source.reason):
+            return False  # it may succeed now, or with an extra installed since
+        if source.is_corpus:
+            return self._report_unchanged_corpus(source)
+        if source.document_id is None:
+            self._report_without_document(source.path, source.outcome, source.reason)
+            return True
+        if source.outcome == "stale":
+            self._writer.put([], [mark_readable(source)])
+        self._report.unchanged += 1
+        self._report.add_file(source.path, "ok", "unchanged")
+        return True
+
+    def _report_unchanged_corpus(self, source: SourceRecord) -> bool:
+        """Report an unchanged corpus file; return False if it must be read again."""
+        if source.outcome == "stale" or self._prune:
+            return False  # only reading it shows which records it has
+        outcomes = Counter(record.outcome for record in self._files.list_records(source.path))
+        self._report.unchanged += outcomes["ok"]
+        self._report.stale += outcomes["stale"]
+        self._report.failed += outcomes.total() - outcomes["ok"] - outcomes["stale"]
+        self._report.add_file(source.path, "ok", "unchanged")
+        return True
+
+    def _read_file(self, readable: ReadablePlace, digest: str, content: FileContent) -> None:
+        """Read a file and add its document, or its records."""
+        place, parts = readable.place, get_contents(content)
+        parts = iter(parts or read_file(readable.file, self._sandbox, self._progress.count_page))
+        with CorpusPlaces() as places:
+            try:
+                first = next(parts, None)
+                self._files.check_file_place(place)
+                if isinstance(first, ParsedDocument) and first.record is None:
+                    self._add_document(first, readable, digest, content)
+                    return
+                self._begin_corpus(place, readable.record)
+                if first is not None:
+                    self._add_records(chain([first], parts), place, digest, places)
+            except ParseRefusal as refusal:
+                if self._files.is_corpus(place):
+                    self._note_unread_lines(place, digest, places)
+                    self._mark_missing(place, places, refusal.reason)
+                raise
+            self._end_corpus(place, digest, places)
+
+    def _add_records(
+        self,
+        items: Iterable[ParsedDocument | RecordFailure],
+        file: str,
+        digest: str,
+        places: CorpusPlaces,
+    ) -> None:
+        """Add the records of a corpus file, and note lines without a record."""
+        outcomes = cut_ahead(items, file, self._pool, partial(self._is_new_record, file))
+        for number, (item, outcome) in enumerate(outcomes, start=1):
+            place = build_place(item, file)
+            if isinstance(item, RecordFailure) and item.record is not None:
+                places.defer(place, item)
+            elif isinstance(item, RecordFailure):
+                self._refuse(places.add(place), digest, item.outcome, item.reason)
+            elif places.add_record(place):
+                self._add_record(item, outcome, place)
+            else:  # the first record of this id stays, even if it is not stored yet
+                other = places.add(build_line_place(file, number, "record"))
+                self._note_taken_place(other, digest, "failed", DUPLICATE_ID, place)
+            self._progress.count_read(len(item.text) if isinstance(item, ParsedDocument) else 0)
+
+    def _note_unread_lines(self, file: str, digest: str, places: CorpusPlaces) -> None:
+        """Note lines that have an `_id` but give no record, once all records are known."""
+        for place, failure, is_own in places.iterate_unread():
+            if is_own:
+                self._refuse(place, digest, failure.outcome, failure.reason)
+            else:
+                other = places.add(build_line_place(file, failure.line))
+                self._note_taken_place(other, digest, failure.outcome, failure.reason, place)
+
+    def _note_taken_place(
+        self, place: str, digest: str, outcome: str, reason: str, reported_place: str
+    ) -> None:
+        """Note a line without a document whose own place is taken, and report it."""
+        self._add_note(SourceRecord(path=place, digest=digest, outcome=outcome, reason=reason))
+        self._report_without_document(reported_place, outcome, reason)
+
+    def _end_corpus(self, place: str, digest: str, places: CorpusPlaces) -> None:
+        """Store the record of a corpus file, and mark the records that it no longer has."""
+        # The digest is stored last, so that an interrupted corpus file is read again.
+        self._note_unread_lines(place, digest, places)
+        self._flush()
+        self._writer.put([], [SourceRecord(path=place, digest=digest, outcome="ok")])
+        if self._prune:
+            self._gone.update(
+                record.path
+                for record in self._files.list_records(place)
+                if record.path not in places
+            )
+        else:
+            self._mark_missing(place, places, RECORD_GONE)
+        self._report.add_file(place, "ok", f"{len(places)} records")
+
+    def _begin_corpus(self, place: str, source: SourceRecord | None) -> None:
+        """Store that a file is a corpus, before its first record."""
+        # Stored first too: after an interruption its records must count as records.
+        self._was_corpus = source is not None and source.is_corpus
+        if not self._was_corpus:
+            check_record_places(self._writer, place)
+            self._release_document(source)
+            self._writer.put([], [SourceRecord(path=place, digest="", outcome="ok")])
+        self._files.add_corpus(place)
+
+    def _mark_missing(self, file: str, places: Container[str], reason: str) -> None:
+        """Mark the records of a corpus file that it no longer has, or that could not be read."""
+        self._flush()
+        for page in iterate_batches(self._files.list_records(file)):
+            lacking = [record for record in page if record.path not in places]
+            renamed = {record.path for record in lacking if is_renamed(self._writer, record)}
+            self._gone.update(renamed)
+            self._mark_stale((record for record in lacking if record.path not in renamed), reason)
+            if reason == RECORD_GONE:  # lines that gave no document are forgotten too
+                self._forget(record.path for record in lacking if record.document_id is None)
+        if self._before is not None and reason != RECORD_GONE:
+            for record in self._files.list_records(file, self._before):
+                if record.path not in places and self._writer.get_source(record.path) is None:
+                    self._carry_over(record.path, reason)
+
+    def _add_document(
+        self, parsed: ParsedDocument, readable: ReadablePlace, digest: str, content: FileContent
+    ) -> None:
+        """Add the document of a file.
+
+        Raises:
+            ParseRefusal: If the file was a corpus before.
+        """
+        place, source = readable.place, readable.record
+        if source is not None and source.is_corpus:
+            raise ParseRefusal("failed", "held records before and holds none now")
+        document = make_document(parsed, derive_document_id(digest), place)
+        self._release_document(source)
+        self._progress.count_read()
+        chunks = content.chunks if content.contents else None
+        self._add_pending(
+            PendingDocument(
+                document,
+                build_source_record(document, digest, parsed.unread),
+                source,
+                chunks=chunks,
+            )
+        )
+
+    def _is_new_record(self, file: str, record: ParsedDocument) -> bool:
+        """Return whether the index lacks a record, or has it with other content."""
+        earlier = self._get_earlier_record(build_record_place(file, record.record))
+        return not has_digest(earlier, digest_record(record))
+
+    def _get_earlier_record(self, place: str) -> SourceRecord | None:
+        """Return the index's record of a place; None for a new corpus file."""
+        return self._writer.get_source(place) if self._was_corpus else None
+
+    def _add_record(self, parsed: ParsedDocument, outcome: CutOutcome, place: str) -> None:
+        """Add a record of a corpus file, unless the index has it."""
+        digest, earlier = digest_record(parsed), self._get_earlier_record(place)
+        if earlier is not None and has_digest(earlier, digest):
+            if earlier.outcome == "stale":
+                self._add_note(mark_readable(earlier))
+            self._report.unchanged += 1
+            return
+        language, chunks = (
+            (outcome.language, outcome.chunks) if isinstance(outcome, ChunkedText) else ("", None)
+        )
+        document = make_document(parsed, str(parsed.record), place, language)
+        owner = self._batch.find_pending_place(document.id) or place
+        source = build_source_record(document, digest)
+        if not document.text.strip():
+            self._refuse(place, digest, "empty", "has no text")
+        elif isinstance(outcome, ParseRefusal):
+            self._refuse(place, digest, outcome.outcome, outcome.reason)
+        elif owner != place and not self._files.is_gone(owner):
+            self._refuse_foreign_id(source, owner)
+        else:
+            if owner != place:
+                self._gone.add(owner)
+            self._add_pending(
+                PendingDocument(document, source, earlier, is_record=True, chunks=chunks)
+            )
+
+    def _release_document(self, source: SourceRecord | None) -> None:
+        """Give a place's document to another place that holds it, before this place loses it."""
+        if source is None or source.document_id is None:
+            return
+        others = self._files.list_twins(source, source.document_id)
+        stored = self._writer.get_document(source.document_id) if others else None
+        if stored is None or stored.path != source.path:
+            return
+        for other in others:
+            if self._move_document(other):
+                return
+
+    def _move_document(self, source: SourceRecord) -> bool:
+        """Read a file again, because its document is to get its place; return whether it did."""
+        file = locate_path(source.path)
+        try:
+            if digest_content(file) != source.digest:
+                return False  # it has changed and will be read in its turn
+            for item in read_file(file, self._sandbox):
+                if isinstance(item, ParsedDocument) and item.record is None:
+                    document = make_document(item, str(source.document_id), source.path)
+                    self._add_pending(PendingDocument(document, source, source, moves=True))
+                    return True
+        except (OSError, ParseRefusal):
+            pass
+        return False
+
+    def _add_pending(self, pending: PendingDocument) -> None:
+        """Add a document to the batch, and store the batch if it is time."""
+        if self._batch.add(pending):
+            self._flush()
+
+    def _add_note(self, source: SourceRecord) -> None:
+        """Add the record of a place, to be stored with others."""
+        self._notes.append(source)
+        if len(self._notes) >= BATCH_SIZE:
+            self._store_notes()
+
+    def _store_notes(self) -> None:
+        """Store the noted records of places."""
+        if self._notes:
+            self._writer.put([], self._notes)
+            self._notes.clear()
+
+    def _flush(self) -> None:
+        """Store all that waits, and report it."""
+        self._store_notes()
+        stored = self._batch.store(self._progress.count_embedded)
+        self._report.chunks += stored.chunks
+        for pending, owner in stored.documents:
+            if (
+                pending.earlier is not pending.source
+            ):  # a moved document is counted at its own place
+                self._report_stored(pending, owner)
+        if stored.documents:
+            self._progress.count_stored(stored.chunks)
+        for pending, owner in stored.refused:
+            self._refuse_foreign_id(pending.source, owner)
+        for source, refusal in stored.uncut:
+            is_old = source.outcome == "stale"
+            self._refuse(source.path, source.digest, refusal.outcome, refusal.reason, is_old=is_old)
+
+    def _report_stored(self, pending: PendingDocument, owner: str) -> None:
+        """Report a stored document."""
+        source = pending.source
+        if source.outcome == "stale":
+            self._report.stale += 1
+        elif pending.earlier is not None and pending.earlier.document_id is not None:
+            self._report.changed += 1
+        else:
+            self._report.new += 1
+        if owner != source.path and self._files.is_gone(owner):
+            self._gone.add(owner)
+        if not pending.is_record:
+            reason = source.reason or self._describe_twin(source, owner)
+            self._report.add_file(source.path, source.outcome, reason)
+
+    def _describe_twin(self, source: SourceRecord, owner: str) -> str:
+        """Return a note on the place that had a document first; empty if it is this one."""
+        if owner == source.path:
+            return ""
+        return f"moved from {owner}" if owner in self._gone else f"same content as {owner}"
+
+    def _refuse_foreign_id(self, record: SourceRecord, owner: str) -> None:
+        """Report a record whose id is that of a document from elsewhere."""
+        reason = f"the id {record.document_id!r} belongs to {owner} already; use another --index"
+        self._refuse(record.path, record.digest, "failed", reason)
+
+    def _refuse(
+        self, place: str, digest: str, outcome: ParseOutcome, reason: str, *, is_old: bool = False
+    ) -> None:
+        """Note why a place gives no document now; its earlier document stays."""
+        earlier = self._writer.get_source(place)
+        if earlier is not None and (earlier.document_id is not None or earlier.is_corpus):
+            self._report.failed += 1
+            self._mark_stale([earlier], reason)
+            self._report.add_file(place, "stale", reason)
+        # A document from the old index that cannot be cut would be carried over again and again.
+        elif not is_old and self._carry_over(place, reason):
+            self._report.failed += 1
+        else:
+            source = SourceRecord(path=place, digest=digest, outcome=outcome, reason=reason)
+            if source != earlier:
+                self._writer.put([], [source])
+            self._report_without_document(place, outcome, reason)
+
+    def _report_without_document(self, place: str, outcome: str, reason: str) -> None:
+        """Report a place without a document; one that nobody named is no failure."""
+        if outcome == "no_document" and not self._is_requested(place):
+            self._report.skipped += 1
+            self._report.add_file(place, "skipped", reason)
+        else:
+            self._report.failed += 1
+            self._report.add_file(place, outcome, reason)
+
+    def _mark_stale(self, sources: Iterable[SourceRecord], reason: str) -> None:
+        """Mark places as stale: their documents are those of an earlier reading."""
+        holding = [
+            source for source in sources if source.document_id is not None or source.is_corpus
+        ]
+        marked = [replace(source, outcome="stale", reason=reason) for source in holding]
+        changed = [source for source in marked if source not in holding]
+        if changed:
+            self._writer.put([], changed)
+        self._report.stale += sum(source.document_id is not None for source in holding)
+
+    def _carry_over(self, place: str, reason: str) -> bool:
+        """Take a place's document from the index to replace; return whether it had one."""
+        source = self._before.get_source(place) if self._before is not None else None
+        if self._before is None or source is None:
+            return False
+        stale = replace(source, outcome="stale", reason=reason)
+        if source.is_corpus:
+            self._files.add_corpus(place)
+            self._writer.put([], [stale])
+            for record in self._files.list_records(place, self._before):
+                self._carry_over(record.path, reason)
+            self._report.add_file(place, "stale", reason)
+            return True
+        document = self._before.get_document(source.document_id) if source.document_id else None
+        if document is None:
+            return False
+        if is_record := self._files.locate_file(place) != place:
+            stale = rename_record(stale)
+        document = replace(document, id=str(stale.document_id), path=stale.path)
+        if is_record and self._batch.find_place(document.id) not in {None, place}:
+            return False
+        self._add_pending(PendingDocument(document, stale, None, is_record=is_record))
+        return True
+
+    def _remove_gone(self) -> None:
+        """Remove the documents of gone places if pruning, and mark the others as stale."""
+        for place in self._gone:
+            if self._files.is_gone(place):
+                self._gone.add(self._files.locate_file(place))
+        for page in iterate_batches(self._iterate_gone_sources()):
+            for source, _ in page:
+                self._release_document(source)
+            self._flush()
+            self._forget(source.path for source, stays in page if not stays)
+            staying = [source for source, stays in page if stays]
+            self._mark_stale(staying, GONE)
+            for source in staying:
+                if self._files.locate_file(source.path) == source.path:
+                    self._report.add_file(source.path, "stale", GONE)
+
+    def _forget(self, places: Iterable[str]) -> None:
+        """Remove places and count their documents."""
+        if forgotten := [*places]:
+            # `run` purges once at the end, as a purge takes a while.
+            self._report.removed += self._writer.forget(forgotten, purge=False)
+
+    def _iterate_gone_sources(self) -> Iterator[tuple[SourceRecord, bool]]:
+        """Yield the index's records of the places that are gone, and whether each stays.
+
+        The records of a corpus file come before the file, which must stay known as a corpus as long
+        as one of its records is known.
+        """
+        for place in self._gone:
+            file = self._files.locate_file(place)
+            if file != place and file in self._gone:
+                continue  # its file brings all records
+            any_stays = False
+            for record in self._files.list_records(place):
+                stays = self._must_stay(record)
+                any_stays |= stays
+                yield record, stays
+            source = self._writer.get_source(place)
+            if source is not None:
+                yield source, any_stays or self._must_stay(source)
+
+    def _must_stay(self, source: SourceRecord) -> bool:
+        """Return whether a place must stay so that its document is not lost."""
+        if self._prune or source.document_id is None or is_renamed(self._writer, source):
+            return False
+        places = self._writer.list_places(source.document_id)
+        return not any(other.outcome == "ok" and not self._is_gone(other.path) for other in places)
+
+    def _is_gone(self, place: str) -> bool:
+        """Return whether a place or its file is gone."""
+        return place in self._gone or self._files.locate_file(place) in self._gone

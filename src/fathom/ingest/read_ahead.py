@@ -1,0 +1,110 @@
+"""Files that are read ahead of the process that writes their documents."""
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from fathom.documents.base import ParsedDocument, ParseRefusal, RecordFailure
+from fathom.documents.discover import digest_content
+from fathom.documents.sandbox.parent import Sandbox, begin_file
+from fathom.index.base import SourceRecord
+from fathom.ingest.survey import ReadablePlace
+from fathom.ingest.workers.base import FileContent, LostTask, ReadFileTask, TaskResult, WorkerPool
+
+MAX_STARTED = 16
+"""The largest number of files that are examined before their turn."""
+
+
+def read_ahead(
+    places: Iterable[ReadablePlace], pool: WorkerPool | None, sandbox: Sandbox
+) -> Iterator[tuple[ReadablePlace, FileContent]]:
+    """Yield the places in their order, each with what is known of its content.
+
+    Args:
+        places: The places of files to read.
+        pool: The workers that read them; `None` leaves reading to this process.
+        sandbox: The sandbox of this process; without workers it begins to read the next files
+            meanwhile.
+    """
+    if pool is None:
+        yield from _read_in_sandbox(places, sandbox)
+        return
+    ahead: deque[ReadablePlace] = deque()
+    for _, result in pool.run_in_order(_build_tasks(places, ahead)):
+        place = ahead.popleft()
+        yield place, _build_file_content(place.file, result)
+
+
+def _build_tasks(
+    places: Iterable[ReadablePlace], ahead: deque[ReadablePlace]
+) -> Iterator[ReadFileTask]:
+    """Yield a task for each place."""
+    for place in places:
+        ahead.append(place)
+        yield ReadFileTask(str(place.file), place.place, _get_known_digest(place.record))
+
+
+def _read_in_sandbox(
+    places: Iterable[ReadablePlace], sandbox: Sandbox
+) -> Iterator[tuple[ReadablePlace, FileContent]]:
+    """Yield the places with their digests, while the sandbox reads the next files."""
+    ahead: deque[tuple[ReadablePlace, FileContent]] = deque()
+    for place in places:
+        file_read = _digest_file(place.file)
+        ahead.append((place, file_read))
+        if file_read.error is None and file_read.digest != _get_known_digest(place.record):
+            begin_file(place.file, sandbox)
+        if len(ahead) > MAX_STARTED:
+            yield ahead.popleft()
+    yield from ahead
+
+
+def _get_known_digest(source: SourceRecord | None) -> str:
+    """Return the digest with which a file is not read again.
+
+    A file that failed is always read again, because the failure may have been passing.
+    """
+    return source.digest if source is not None and source.outcome != "failed" else ""
+
+
+def _digest_file(file: Path) -> FileContent:
+    """Return the digest of a file, or the error that prevented it."""
+    try:
+        return FileContent(digest=digest_content(file))
+    except OSError as error:
+        return FileContent(error=error)
+
+
+def get_digest(file_read: FileContent) -> str:
+    """Return the digest of the bytes that a worker read.
+
+    Raises:
+        OSError: If the worker could not read them.
+    """
+    if file_read.error is not None:
+        raise file_read.error
+    return file_read.digest
+
+
+def get_contents(file_read: FileContent) -> Iterable[ParsedDocument | RecordFailure]:
+    """Return the contents that a worker found in a file; none if the writer reads it.
+
+    Raises:
+        ParseRefusal: If the file gives no text.
+    """
+    if file_read.refusal is not None:
+        raise file_read.refusal
+    return file_read.contents
+
+
+def _build_file_content(file: Path, result: TaskResult | LostTask) -> FileContent:
+    """Return what a worker found, or that no worker survives the file."""
+    if isinstance(result, FileContent):
+        return result
+    # An unreadable file explains the loss better than a dead worker does.
+    file_read = _digest_file(file)
+    if file_read.error is not None:
+        return file_read
+    reason = result.final_reason if isinstance(result, LostTask) else "its worker returned nothing"
+    return replace(file_read, refusal=ParseRefusal("failed", reason))

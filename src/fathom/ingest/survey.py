@@ -1,0 +1,145 @@
+"""The places that an ingestion visits: files on disk and known places, merged in order."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from heapq import merge
+from itertools import groupby
+from pathlib import Path, PurePath
+
+from fathom.documents.discover import FileFilter, OnError, discover_files
+from fathom.index.base import IndexReader, SourceRecord
+from fathom.ingest.places import (
+    CorpusFiles,
+    display,
+    is_below,
+    iterate_sources,
+    locate_path,
+    select_outermost,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SurveyedPlace:
+    """A place that exists on disk, or that the index knows.
+
+    Attributes:
+        place: The name of the place in the index.
+        file: The path of the file; `None` if it is proved to be missing.
+        record: The index's record of the place.
+    """
+
+    place: str
+    file: Path | None
+    record: SourceRecord | None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadablePlace:
+    """A surveyed place whose file may exist."""
+
+    place: str
+    file: Path
+    record: SourceRecord | None
+
+
+class Survey:
+    """The files below some roots, with those that the index knows, in the order of their paths.
+
+    The survey keeps no state between passes, so it can be repeated.
+    """
+
+    def __init__(
+        self,
+        roots: Iterable[Path],
+        wanted: FileFilter,
+        index: IndexReader,
+        before: IndexReader | None,
+        files: CorpusFiles,
+    ) -> None:
+        """Create the survey; no file is examined yet.
+
+        Args:
+            roots: Files and folders; missing ones stand for what was read there earlier.
+            wanted: The filter of files.
+            index: The index with the known places.
+            before: The index that this one is to replace.
+            files: The files to which places belong, as the index knows.
+        """
+        self._roots = list(roots)
+        self._wanted = wanted
+        self._index = index
+        self._before = before
+        self._files = files
+
+    def iterate_places(
+        self, on_error: OnError = lambda _folder, _error: None
+    ) -> Iterator[SurveyedPlace]:
+        """Yield all places; `on_error` is called with folders that cannot be listed."""
+        existing = [root for root in self._roots if os.path.lexists(root)]
+        on_disk = discover_files(existing, self._wanted, on_error=on_error)
+        for place, file, record in merge_places(on_disk, self._iterate_known()):
+            if file is not None:
+                yield SurveyedPlace(place, file, record)
+            # A file that the walk did not meet may still exist: excluded, or in an unreadable
+            # folder.
+            elif self._files.is_gone(place):
+                yield SurveyedPlace(place, None, record)
+            elif self._is_wanted(place):
+                yield SurveyedPlace(place, locate_path(place), record)
+
+    def _iterate_known(self) -> Iterator[tuple[str, SourceRecord | None]]:
+        """Yield the known files at and below the roots, from this index and the one to replace."""
+        # A root inside another would yield its files twice.
+        roots = select_outermost(display(root) for root in self._roots)
+        streams: list[Iterator[tuple[str, SourceRecord | None]]] = []
+        for root in roots:
+            files = _iterate_files(self._index, root, self._files.locate_file)
+            streams.append((source.path, source) for source in files)
+            if self._before is not None:
+                files = _iterate_files(self._before, root, CorpusFiles(self._before).locate_file)
+                streams.append((source.path, None) for source in files)
+        for place, all_known in groupby(merge(*streams, key=_get_place), key=_get_place):
+            yield place, next((source for _, source in all_known if source is not None), None)
+
+    def _is_wanted(self, place: str) -> bool:
+        """Return whether the filter accepts a place below any root."""
+        names = (
+            os.path.relpath(place, root) if place != root else Path(place).name
+            for root in map(display, self._roots)
+            if is_below(place, root)
+        )
+        return any(self._wanted.accepts(PurePath(name)) for name in names)
+
+
+def merge_places(
+    files: Iterable[Path], known: Iterable[tuple[str, SourceRecord | None]]
+) -> Iterator[tuple[str, Path | None, SourceRecord | None]]:
+    """Merge files and known places, each place once; both must be in the order of their places.
+
+    At most one item of each is in memory.
+    """
+    on_disk = ((display(file), file, None) for file in files)
+    in_index = ((place, None, record) for place, record in known)
+    for place, same in groupby(merge(on_disk, in_index, key=_get_place), key=_get_place):
+        file = record = None
+        for _, path, source in same:
+            file, record = file or path, record or source
+        yield place, file, record
+
+
+def _get_place(row: tuple[object, ...]) -> str:
+    """Return the place of a row."""
+    return str(row[0])
+
+
+def _iterate_files(
+    index: IndexReader, root: str, file_of: Callable[[str], str]
+) -> Iterator[SourceRecord]:
+    """Yield the files that an index knows below a root, without the records of corpus files."""
+    # A place that only looks like a record, `a#b`, is a file of its own and may lie outside.
+    yield from (
+        source
+        for source in iterate_sources(index, root)
+        if file_of(source.path) == source.path and is_below(source.path, root)
+    )

@@ -1,0 +1,65 @@
+"""The routes of conversations."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from pydantic import Field
+from starlette.responses import Response
+
+from fathom.serving.http.api import Body
+from fathom.serving.http.dependencies import CurrentWorkspace, ReadCaller, build_scope_problem
+from fathom.serving.http.event_stream import build_json_reply
+from fathom.serving.shapes import replace_invisible
+
+router = APIRouter(prefix="/api/v1/conversations", tags=["conversations"])
+
+
+class ConversationBody(Body):
+    """A new conversation."""
+
+    title: str = Field(default="", max_length=200)
+
+
+@router.get("")
+def list_conversations(
+    space: CurrentWorkspace,
+    _: ReadCaller,
+    cursor: Annotated[str, Query(max_length=100)] = "",
+    limit: Annotated[int, Query(ge=1, le=1000)] = 50,
+) -> Response:
+    """List the latest conversations, newest first; `next` is the cursor of the next page."""
+    conversations = space.conversations.list_latest(limit, cursor)
+    next_cursor = (
+        f"{conversations[-1]['updated']}{conversations[-1]['id']}"
+        if len(conversations) == limit
+        else None
+    )
+    return build_json_reply(
+        {"conversations": replace_invisible(conversations), "next": next_cursor}
+    )
+
+
+@router.post("", status_code=201)
+def create_conversation(
+    body: ConversationBody, space: CurrentWorkspace, caller: ReadCaller
+) -> Response:
+    """Begin a conversation: a question that names it is understood from the questions before."""
+    return build_json_reply({"id": space.conversations.add(body.title, caller.key_id)}, 201)
+
+
+@router.get("/{conversation_id}")
+def get_conversation(conversation_id: str, space: CurrentWorkspace, _: ReadCaller) -> Response:
+    """Get a conversation with its questions, and their answers as they were given."""
+    return build_json_reply(replace_invisible(space.conversations.get(conversation_id)))
+
+
+@router.delete("/{conversation_id}", status_code=204)
+def delete_conversation(
+    conversation_id: str, space: CurrentWorkspace, caller: ReadCaller
+) -> Response:
+    """Delete a conversation: one that the key began, or any with the scope `curate`."""
+    is_owner = caller.key_id and space.conversations.find_owner(conversation_id) == caller.key_id
+    if not is_owner and not caller.may_curate:
+        raise build_scope_problem("curate", "remove a conversation that another key began")
+    space.conversations.remove(conversation_id)
+    return Response(status_code=204)

@@ -1,0 +1,324 @@
+"""The routes of documents (upload, list, get, open at a place, delete) and of ingestion jobs."""
+
+import asyncio
+from collections.abc import Iterator
+from dataclasses import asdict
+from functools import lru_cache
+from hashlib import sha256
+from io import BytesIO
+from pathlib import Path, PurePath
+from typing import Annotated, Any, NamedTuple
+
+from fastapi import APIRouter, File, Header, Query, UploadFile
+from pydantic import Field
+from starlette.responses import FileResponse, Response
+
+from fathom.documents.base import ParseLimits, ParseRefusal
+from fathom.documents.sandbox.drawing import MOST_QUOTED, draw_page
+from fathom.index.base import DocumentSummary
+from fathom.ingest.corpus_places import find_file
+from fathom.serving.http.api import Body, load_or_default
+from fathom.serving.http.dependencies import CurrentWorkspace, IngestCaller, ReadCaller
+from fathom.serving.http.event_stream import build_json_reply
+from fathom.serving.http.fetch import MOST_URL_CHARS, Fetcher
+from fathom.serving.http.problems import Problem
+from fathom.serving.http.workspaces import Workspace
+from fathom.serving.shapes import replace_invisible
+from fathom.types import Chunk, Document
+
+router = APIRouter(prefix="/api/v1", tags=["documents"])
+INLINE = frozenset({".txt", ".md", ".csv", ".log", ".json", ".rst"})
+"""Text files, which browsers show as text. They save all others instead of opening them."""
+PAGE_S = 60
+"""The seconds for which a browser keeps the picture of a page."""
+BUSY_S = 20.0
+"""The seconds for which a deletion waits until running jobs are done."""
+DOCUMENT = "/documents/{document_id:path}"
+Place = Annotated[int, Query(ge=0, le=10**12)]
+
+
+class PageDrawing(NamedTuple):
+    """The key of a drawn page: the file as it is now, and how the page is to be drawn."""
+
+    path: Path
+    changed: int
+    size: int
+    page: int
+    width: int
+    quote: str
+
+
+@router.get("/documents")
+def list_documents(
+    space: CurrentWorkspace,
+    _: ReadCaller,
+    cursor: Annotated[str, Query(max_length=10_000)] = "",
+    limit: Annotated[int, Query(ge=1, le=1000)] = 100,
+) -> Response:
+    """List the documents by path; `next` is the cursor of the next page."""
+    summaries: list[DocumentSummary] = load_or_default(
+        lambda: list(space.engine.documents.list()), []
+    )
+    remaining = [summary for summary in summaries if summary.path > cursor]
+    page = remaining[:limit]
+    reply = {
+        "documents": [asdict(summary) for summary in page],
+        "total": len(summaries),
+        "next": page[-1].path if len(remaining) > limit else None,
+    }
+    return build_json_reply(replace_invisible(reply))
+
+
+@router.post("/documents", status_code=202)
+async def upload_documents(
+    files: Annotated[list[UploadFile], File(description="One or more files.")],
+    space: CurrentWorkspace,
+    _: IngestCaller,
+    idempotency_key: Annotated[str, Header(max_length=200)] = "",
+) -> Response:
+    """Upload files. They are ingested in the background: the reply names the job.
+
+    A file replaces an earlier one of the same name.
+    """
+
+    async def work() -> Response:
+        stored = await asyncio.to_thread(space.files.store, files)
+        job = await asyncio.to_thread(space.jobs.add, stored.names, stored.refused)
+        return build_json_reply({"job": job.id, **replace_invisible(job.to_json())}, 202)
+
+    # Names and sizes tell requests apart well enough, without reading the files twice.
+    digest = sha256(repr([(file.filename, file.size) for file in files]).encode("utf-8", "replace"))
+    return await space.replies.run_once(idempotency_key, digest.hexdigest(), work)
+
+
+class UrlBody(Body):
+    """The address of a document."""
+
+    url: str = Field(min_length=1, max_length=MOST_URL_CHARS)
+
+
+@router.post("/documents/from-url", status_code=202)
+def fetch_document(body: UrlBody, space: CurrentWorkspace, _: IngestCaller) -> Response:
+    """Fetch a document from a public address of the web; off unless `serve.fetch_urls`."""
+    settings = space.engine.settings
+    if settings.offline or not settings.serve.fetch_urls:
+        raise Problem(
+            403,
+            "fetching_off",
+            "this server fetches nothing from the web",
+            next="set serve.fetch_urls, without offline, or upload the file",
+        )
+    fetched_file = Fetcher(most_bytes=settings.limits.file_mb << 20).fetch(body.url)
+    upload = UploadFile(BytesIO(fetched_file.content), filename=fetched_file.name)
+    stored = space.files.store([upload])
+    job = space.jobs.add(stored.names, stored.refused)
+    return build_json_reply({"job": job.id, **replace_invisible(job.to_json())}, 202)
+
+
+@router.get("/jobs")
+def list_jobs(space: CurrentWorkspace, _: ReadCaller) -> Response:
+    """List the latest jobs, newest first."""
+    return build_json_reply(
+        {"jobs": [replace_invisible(job.to_json()) for job in space.jobs.list_latest()]}
+    )
+
+
+@router.get("/jobs/{job_id}")
+def get_job(job_id: str, space: CurrentWorkspace, _: ReadCaller) -> Response:
+    """Get the progress of an upload, and the outcome of each file."""
+    job = space.jobs.get(job_id)
+    if job is None:
+        raise Problem(404, "job_missing", f"there is no job {job_id[:64]!r}")
+    return build_json_reply(replace_invisible(job.to_json()))
+
+
+def find_document(space: Workspace, document_id: str) -> Document:
+    """Return the document of this id in a workspace.
+
+    Raises:
+        Problem: If there is none.
+    """
+    document = load_or_default(
+        lambda: space.engine.reader(checked=False).get_document(document_id), None
+    )
+    if document is None:
+        raise Problem(
+            404,
+            "document_missing",
+            f"there is no document {document_id[:64]!r}",
+            next="GET /api/v1/documents lists them",
+        )
+    return document
+
+
+def _find_path(space: Workspace, document: Document) -> str:
+    """Find the path of the file that a document was read from."""
+    return find_file(space.engine.reader(checked=False), document.path, document.id)
+
+
+def _locate_file(space: Workspace, document: Document) -> Path:
+    """Find the file of a document on this machine.
+
+    Raises:
+        Problem: If the file is gone.
+    """
+    try:
+        return space.files.get_local_path(_find_path(space, document))
+    except OSError:
+        raise _build_file_problem(document.id) from None
+
+
+@router.get(f"{DOCUMENT}/text")
+def get_document_text(
+    document_id: str, space: CurrentWorkspace, _: ReadCaller, start: Place = 0, end: Place = 0
+) -> Response:
+    """Get the text of a document from `start` to `end` (0: to its end), in characters.
+
+    The offsets of citations point into this text.
+    """
+    whole = replace_invisible(find_document(space, document_id).text)
+    return Response(whole[start : end or None], media_type="text/plain; charset=utf-8")
+
+
+@router.get(f"{DOCUMENT}/chunks")
+def list_document_chunks(document_id: str, space: CurrentWorkspace, _: ReadCaller) -> Response:
+    """List the chunks in which a document is searched."""
+    document = find_document(space, document_id)
+    rows = [
+        {
+            "id": chunk.id,
+            "start": chunk.span.start,
+            "end": chunk.span.end,
+            "section": " > ".join(chunk.headings),
+            "page": chunk.page,
+            "text": chunk.text,
+        }
+        for chunk in _iterate_chunks(space, document.id)
+    ]
+    return build_json_reply(replace_invisible({"document": document.id, "chunks": rows}))
+
+
+def _iterate_chunks(space: Workspace, document_id: str) -> Iterator[Chunk]:
+    index, first, batch_size = space.engine.reader(checked=False), 0, 200
+    while True:
+        # Chunks are numbered from 0; ids that do not exist are left out of the reply.
+        batch = index.chunks([f"{document_id}#{first + offset}" for offset in range(batch_size)])
+        yield from batch
+        if len(batch) < batch_size:
+            return
+        first += batch_size
+
+
+@router.get(f"{DOCUMENT}/file")
+def get_document_file(document_id: str, space: CurrentWorkspace, _: ReadCaller) -> FileResponse:
+    """Get the file of a document: text is shown by browsers, all else is saved."""
+    path = _locate_file(space, find_document(space, document_id))
+    is_text = path.suffix.lower() in INLINE
+    return FileResponse(
+        path,
+        filename=path.name,
+        media_type="text/plain; charset=utf-8" if is_text else "application/octet-stream",
+        content_disposition_type="inline" if is_text else "attachment",
+    )
+
+
+@router.get(f"{DOCUMENT}/pages/{{page}}.png")
+def get_page_image(
+    document_id: str,
+    page: int,
+    space: CurrentWorkspace,
+    _: ReadCaller,
+    width: Annotated[int, Query(ge=100, le=2400)] = 1000,
+    start: Place = 0,
+    end: Place = 0,
+) -> Response:
+    """Draw a page of a PDF in the sandbox; pages are counted from 1.
+
+    The text from `start` to `end`, as a citation gives them, is marked on the page.
+    """
+    document = find_document(space, document_id)
+    if PurePath(_find_path(space, document)).suffix.lower() != ".pdf":
+        raise Problem(404, "no_pages", "only PDF files have pages that can be drawn")
+    path = _locate_file(space, document)
+    try:
+        status = path.stat()
+        limits = space.engine.assembly.parse_limits
+        quote = document.text[start : max(start, end)][:MOST_QUOTED]
+        drawing = PageDrawing(path, status.st_mtime_ns, status.st_size, page, width, quote)
+        image = _draw_page_cached(drawing, limits)
+    except OSError:
+        raise _build_file_problem(document_id) from None
+    except ParseRefusal as refused:
+        raise Problem(404, "page_missing", str(refused.reason)) from None
+    headers = {"Cache-Control": f"private, max-age={PAGE_S}"}
+    return Response(image, media_type="image/png", headers=headers)
+
+
+@lru_cache(maxsize=64)
+def _draw_page_cached(drawing: PageDrawing, limits: ParseLimits) -> bytes:
+    return draw_page(
+        drawing.path, drawing.page, width=drawing.width, limits=limits, quote=drawing.quote
+    )
+
+
+def _build_file_problem(document_id: str) -> Problem:
+    return Problem(404, "file_missing", f"the file of {document_id[:64]!r} is gone")
+
+
+@router.get(DOCUMENT)
+def get_document(document_id: str, space: CurrentWorkspace, _: ReadCaller) -> Response:
+    """Get a document's metadata and outline: sections with their starts in the text."""
+    document = find_document(space, document_id)
+    place = _find_path(space, document)
+    reply = {
+        "id": document.id,
+        "path": document.path,
+        "title": document.title,
+        "language": document.language,
+        "metadata": dict(document.metadata),
+        "length": len(document.text),
+        "pages": max((block.page or 0 for block in document.blocks), default=0),
+        "file": space.files.has_file(place),
+        "format": PurePath(place).suffix.lower().lstrip("."),
+        "outline": build_outline(document),
+    }
+    return build_json_reply(replace_invisible(reply))
+
+
+def build_outline(document: Document) -> list[dict[str, Any]]:
+    """Return the headings of a document in order; `level` counts from 1."""
+    return [
+        {
+            "title": " ".join(block.span.cut(document.text).split()),
+            "level": max(len(block.headings), 1),
+            "start": block.span.start,
+            "page": block.page,
+        }
+        for block in document.blocks
+        if block.kind == "heading"
+    ]
+
+
+@router.delete(DOCUMENT)
+def delete_document(document_id: str, space: CurrentWorkspace, _: IngestCaller) -> Response:
+    """Delete a document with its chunks, the traces that hold its text, and its uploaded file.
+
+    The corpus file of a record stays, because it holds other records.
+    """
+    document = find_document(space, document_id)
+    index = space.engine.reader(checked=False)
+    places = [place.path for place in index.list_places(document.id)]
+    files = [path for path in places if find_file(index, path, document.id) == path]
+    # An index has one writer, so deletions queue behind the jobs of this server.
+    removal = space.jobs.submit(lambda: space.engine.documents.remove([document.id]))
+    try:
+        count = removal.result(BUSY_S)
+    except TimeoutError:
+        if removal.cancel():  # the deletion has not begun: files are still being read
+            raise Problem(
+                503, "index_busy", "files are being read", next="try again later", retry_after=30
+            ) from None
+        count = removal.result()
+    for path in files:
+        space.files.remove(path)
+    return build_json_reply({"removed": count})

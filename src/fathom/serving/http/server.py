@@ -1,0 +1,84 @@
+"""Running the application in uvicorn, with an end within seconds."""
+
+import asyncio
+import socket
+from collections.abc import Callable
+from types import FrameType
+
+import uvicorn
+from fastapi import FastAPI
+from typing_extensions import override
+
+from fathom.errors import UsageError
+from fathom.serving.http.app import build_access, create_app
+from fathom.serving.http.guard import LOOPBACK
+from fathom.serving.sockets import listen
+from fathom.settings import Settings
+
+GRACE_S = 5
+"""The seconds that open streams get when the server ends."""
+WAITING = 2048
+"""The number of connections that the kernel queues until they are accepted."""
+
+
+class FathomServer(uvicorn.Server):
+    """A uvicorn server that tells the application at once that it is to end."""
+
+    def __init__(self, app: FastAPI, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._app = app
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @override
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        self._loop = asyncio.get_running_loop()
+        await super().startup(sockets)
+
+    @override
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        if self._loop is not None:
+            # A signal handler interrupts any code, so it only schedules the work.
+            self._loop.call_soon_threadsafe(self._announce_end)
+        super().handle_exit(sig, frame)
+
+    def _announce_end(self) -> None:
+        self._app.state.stopping.announce()
+        self._app.state.asking.admission.close()
+
+
+def run(
+    settings: Settings, *, host: str, port: int, on_open: Callable[[str], None] = lambda _: None
+) -> None:
+    """Serve until a signal ends the server; other machines are served only if keys are needed.
+
+    Args:
+        settings: The settings, as the command line would use them.
+        host: The address to listen at.
+        port: The port; 0 takes any free one.
+        on_open: Called with the address of the page once it can be opened.
+
+    Raises:
+        UsageError: If the address cannot be listened at, or others could reach it and there is no
+            key.
+    """
+    access = build_access(settings, required=host not in LOOPBACK)
+    access.needs_key()  # remembers that keys exist, even if their database is deleted later
+    if host not in LOOPBACK and not access.keys.has_keys():
+        raise UsageError(
+            f"--host {host}: others could ask without a key; make one with `fathom keys add NAME`, "
+            "or serve 127.0.0.1 only"
+        )
+    listener = listen(host, port, backlog=WAITING)
+    app = create_app(settings, access)
+    config = uvicorn.Config(
+        app,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=GRACE_S,
+        timeout_keep_alive=30,
+        backlog=WAITING,
+    )
+    name = f"[{host}]" if ":" in host else host
+    on_open(f"http://{name}:{listener.getsockname()[1]}/")
+    FathomServer(app, config).run(sockets=[listener])

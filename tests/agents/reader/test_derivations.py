@@ -1,0 +1,58 @@
+"""A short answer is kept where the quotes bear it out, and only there."""
+
+import pytest
+
+from fathom.agents.reader.derivations import derive_short_answer, detect_derivation
+
+OSLO, BERGEN = "Oslo asks 40 crowns.", "Bergen asks 55 crowns a year."
+TURKU = "Turku asks 80 crowns."
+BRANCHES = "The branches are in Oslo, Bergen, and Moss."
+BUILT, OPENED = "It was built in 1890.", "The line opened on 3 May 1903."
+
+
+@pytest.mark.parametrize(
+    ("question", "short", "quotes", "kept"),
+    [
+        ("What does Oslo ask?", "40 CROWNS", [OSLO], "40 crowns"),
+        ("What does Oslo ask?", "40", [OSLO], "40"),
+        ("What does Oslo ask?", "41 crowns", [OSLO], ""),
+        ("What does Oslo ask?", "40 crowns", [], ""),
+        ("What does Oslo ask?", "", [OSLO], ""),
+        ("Is it allowed?", "allowed", ["Dogs are not allowed."], ""),
+        ("Which two ask?", "Oslo and Bergen", [OSLO, BERGEN], "Oslo, Bergen"),
+        ("Which two ask?", "Oslo and Turku", [OSLO, BERGEN], ""),
+        ("Does Oslo ask 40 crowns?", "Yes.", [OSLO], "yes"),
+        ("Apakah anjing boleh masuk?", "Tidak", ["Anjing dilarang."], "tidak"),
+        ("What does Oslo ask?", "yes", [OSLO], ""),
+        ("How many towns are there?", "2", [OSLO, BERGEN], "2"),
+        ("How many branches are there?", "three", [BRANCHES], "three"),
+        ("How many branches are there?", "4", [BRANCHES], ""),
+        ("Where are the branches?", "3", [BRANCHES], ""),
+        ("How much more does Bergen ask than Oslo?", "15 crowns", [OSLO, BERGEN], "15 crowns"),
+        ("How much more does Bergen ask than Oslo?", "16 crowns", [OSLO, BERGEN], ""),
+        ("How much more does Bergen ask than Oslo?", "15 crowns", [BERGEN], ""),
+        ("What does Bergen ask?", "15 crowns", [OSLO, BERGEN], ""),
+        ("Berapa selisih antara Oslo dan Bergen?", "15", [OSLO, BERGEN], "15"),
+        ("What do both ask in total?", "95 crowns", [OSLO, BERGEN], "95 crowns"),
+        ("What do they ask on average?", "47.5", [OSLO, BERGEN], "47.5"),
+        ("How many times the fee of Oslo is that of Turku?", "2", [OSLO, TURKU], "2"),
+        ("How long after it was built did the line open?", "13 years", [BUILT, OPENED],
+         "13 years"),
+        ("How long after it was built did the line open?", "14 years", [BUILT, OPENED], ""),
+    ],
+)  # fmt: skip
+def test_a_short_answer_stands_in_a_quote_or_follows_from_them(
+    question: str, short: str, quotes: list[str], kept: str
+) -> None:
+    assert derive_short_answer(question, short, quotes) == kept
+
+
+def test_among_many_numbers_no_pair_counts() -> None:
+    many = "It asks 1, 5, 12, 30, 71, 160 and 400 crowns."
+    assert derive_short_answer("How much more does it ask?", "11", [many]) == ""
+
+
+def test_what_is_to_be_reckoned_is_told_by_the_question() -> None:
+    assert detect_derivation("How much older is Oslo?") == "difference"
+    assert detect_derivation("What is the total fee?") == "sum"
+    assert detect_derivation("Who is the mayor?") is None

@@ -1,0 +1,123 @@
+"""Whoever breaks an ingestion off loses five seconds of work at most."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+import pytest
+
+from fathom.documents.chunking.structure import StructureChunker
+from fathom.documents.parse import parse_bytes
+from fathom.documents.sandbox.parent import Sandbox
+from fathom.index.embedded.opening import open_writer
+from fathom.ingest.batch import Batch
+from fathom.ingest.ingest import Ingester
+from fathom.ingest.resumable_embedding import ResumableEmbedder
+from fathom.models.base import Matrix
+from fathom.testing.doubles import HashingEmbedder
+
+PARSING, EMBEDDING = 0.25, 0.4
+"""Seconds for a file, and for a text."""
+
+
+@dataclass
+class Work:
+    """A clock that only work moves on; breaks off at an instant."""
+
+    until: float
+    now: float = 0.0
+    embedder: HashingEmbedder = field(default_factory=lambda: HashingEmbedder(16))
+
+    @property
+    def dimension(self) -> int:
+        return self.embedder.dimension
+
+    @property
+    def identity(self) -> dict[str, str]:
+        return dict(self.embedder.identity)
+
+    def count(self, text: str) -> int:
+        return self.embedder.count(text)
+
+    def work(self, seconds: float) -> None:
+        self.now += seconds
+        if self.now > self.until:
+            raise KeyboardInterrupt
+
+    def embed(self, texts: Sequence[str]) -> Matrix:
+        self.work(EMBEDDING * len(texts))
+        return self.embedder.embed(texts)
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    """Some short files, one of 60 chunks, some short ones."""
+    folder = tmp_path / "corpus"
+    folder.mkdir()
+    for number in range(12):
+        paragraphs = 60 if number == 6 else 1
+        words = [f"Word {number} {n} " + "and so on " * 12 for n in range(paragraphs)]
+        (folder / f"{number:02}.txt").write_text("\n\n".join(words))
+    return folder
+
+
+Ingest = Callable[[str, float], float]
+
+
+@pytest.fixture
+def ingest(tmp_path: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> Ingest:
+    def run(index: str, until: float) -> float:
+        """Ingest the corpus for so long; the seconds that it worked."""
+        work = Work(until)
+
+        def read(path: Path, *_: object) -> object:
+            work.work(PARSING)
+            return parse_bytes(path.read_bytes(), path.name)
+
+        monkeypatch.setattr("fathom.ingest.ingest.read_file", read)
+        monkeypatch.setattr("fathom.ingest.read_ahead.begin_file", lambda *_: None)
+        with open_writer(tmp_path / index, {"a": "1"}) as writer:
+            chunker = StructureChunker(work.count, max_tokens=40)
+            batch = Batch(
+                writer=writer,
+                embedders={"": work},
+                chunker=chunker,
+                most_documents=256,
+                clock=lambda: work.now,
+            )
+            try:
+                Ingester(batch, cast(Sandbox, None)).run([corpus])
+            except KeyboardInterrupt:
+                return until
+        return work.now
+
+    return run
+
+
+def test_five_seconds_are_lost_at_most(ingest: Ingest) -> None:
+    whole = ingest("undisturbed", 1e9)
+    assert whole > 30 * EMBEDDING + 12 * PARSING
+    lost = [ingest(str(n), n) + ingest(str(n), 1e9) - whole for n in range(1, int(whole), 2)]
+    assert max(lost) <= 5.0
+    assert len(lost) > 5
+
+
+def test_broken_off_again_and_again_it_comes_to_its_end(ingest: Ingest) -> None:
+    runs = 0
+    while ingest("index", 6.0) == 6.0:
+        runs += 1
+        assert runs < 20
+    assert runs > 3
+
+
+def test_vectors_are_those_of_the_embedder(tmp_path: Path) -> None:
+    texts = ["one", "two", "one", "three"]
+    work = Work(1e9)
+    with open_writer(tmp_path, {"a": "1"}) as writer:
+        patient = ResumableEmbedder(work, writer, clock=lambda: work.now)
+        np.testing.assert_array_equal(patient.embed(texts), work.embedder.embed(texts))
+        assert patient.embed([]).shape == (0, 16)
+        writer.keep_vectors({"two": np.ones(16, dtype=np.float32)})
+        assert patient.embed(texts)[1].tolist() == [1.0] * 16

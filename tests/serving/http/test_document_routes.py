@@ -1,0 +1,392 @@
+"""Documents over HTTP: `fathom.serving.http.document_routes`, fathom.serving.http.jobs,
+fathom.serving.http.uploads, and pages as fathom.documents.sandbox.drawing draws them."""
+
+import json
+import time
+import zlib
+from dataclasses import dataclass, field
+from pathlib import Path
+from threading import Event, Thread
+from typing import Any
+
+import pytest
+from fastapi.testclient import TestClient
+from tests.serving.http.conftest import ADDRESS, ROOT
+
+from fathom.config import parse_settings
+from fathom.documents.base import ParseLimits, ParseRefusal
+from fathom.documents.sandbox.drawing import draw_page, encode_png
+from fathom.index.engines import EmbeddedIndex
+from fathom.ingest.progress import IngestState
+from fathom.ingest.report import IngestProgress, IngestReport
+from fathom.serving.http import job_queue
+from fathom.serving.http.app import create_app
+from fathom.serving.http.files import LocalFiles
+from fathom.serving.http.job_queue import Job, create_job_queue
+from fathom.serving.http.jobs import NOTES, Jobs
+from fathom.serving.http.tables import UPLOADS
+from fathom.serving.http.uploads import UnstorableFile, make_safe_name
+from fathom.settings import Settings
+
+SAMPLES = ROOT / "samples" / "corpus"
+
+
+def finished(client: TestClient, job: str, **more: Any) -> dict[str, Any]:
+    """The job when it is over."""
+    while True:
+        told: dict[str, Any] = client.get(f"/api/v1/jobs/{job}", **more).json()
+        if told["state"] in {"done", "failed"}:
+            return told
+        time.sleep(0.05)
+
+
+def sent(client: TestClient, *files: tuple[str, bytes]) -> dict[str, Any]:
+    parts = [("files", file) for file in files]
+    reply = client.post("/api/v1/documents", files=parts)
+    assert reply.status_code == 202, reply.text
+    return finished(client, reply.json()["job"])
+
+
+def document(client: TestClient, title: str) -> dict[str, Any]:
+    listed = client.get("/api/v1/documents").json()["documents"]
+    found: dict[str, Any] = next(each for each in listed if each["title"] == title)
+    return found
+
+
+def test_uploads_are_read_in_the_background_and_can_be_asked_about(own: TestClient) -> None:
+    note = b"# Ferry\n\nThe ferry to Osel leaves at 06:40 from pier 9.\n"
+    job = sent(own, ("trips/ferry.md", note), ("broken.pdf", b"%PDF-1.7\nnothing"))
+    assert job["state"] == "done"
+    assert (job["files_done"], job["files_total"]) == (2, 2)
+    assert job["bytes_done"] == job["bytes_total"] == len(note) + 16
+    outcomes = {each["path"]: each for each in job["files"]}
+    assert outcomes["trips/ferry.md"]["outcome"] == "ok"
+    assert outcomes["broken.pdf"]["outcome"] == "failed"
+    assert outcomes["broken.pdf"]["reason"]
+    assert job["seconds_left"] is None
+    answer = own.post("/api/v1/ask", json={"question": "When does the ferry to Osel leave?"})
+    assert "06:40" in answer.json()["answer"]
+    changed = note.replace(b"06:40", b"07:15")
+    sent(own, ("trips/ferry.md", changed))
+    assert own.get("/api/v1/documents").json()["total"] == 5
+    answer = own.post("/api/v1/ask", json={"question": "When does the ferry to Osel leave?"})
+    assert "07:15" in answer.json()["answer"]
+    gone = document(own, "Ferry")["id"]
+    assert own.delete(f"/api/v1/documents/{gone}").json() == {"removed": 1}
+    assert own.get(f"/api/v1/documents/{gone}").status_code == 404
+    assert not (Path(own.app.state.settings.index.directory) / UPLOADS / "trips/ferry.md").exists()  # type: ignore[attr-defined]
+
+
+def test_documents_are_listed_page_by_page(client: TestClient) -> None:
+    first = client.get("/api/v1/documents", params={"limit": 3}).json()
+    rest = client.get("/api/v1/documents", params={"limit": 3, "cursor": first["next"]}).json()
+    assert first["total"] == rest["total"] == 4
+    assert len(first["documents"]) == 3
+    assert rest["next"] is None
+    paths = [each["path"] for each in (*first["documents"], *rest["documents"])]
+    assert paths == sorted(paths)
+    assert len(set(paths)) == 4
+
+
+def test_no_page_passes_over_a_file_whose_name_goes_on_after_another_s(own: TestClient) -> None:
+    sent(own, ("report", b"Two cranes stand here."), ("report (1).md", b"# One\n\nOne crane."))
+    listed = [each["path"] for each in own.get("/api/v1/documents").json()["documents"]]
+    paths: list[str] = []
+    cursor: str | None = ""
+    while cursor is not None:
+        page = own.get("/api/v1/documents", params={"limit": 1, "cursor": cursor}).json()
+        paths += [each["path"] for each in page["documents"]]
+        cursor = page["next"]
+    assert paths == listed
+    assert len(paths) == 6
+
+
+def test_a_document_is_shown_with_an_outline_into_its_text(client: TestClient) -> None:
+    name = document(client, "Road Repair Handbook")["id"]
+    shown = client.get(f"/api/v1/documents/{name}").json()
+    text = client.get(f"/api/v1/documents/{name}/text").text
+    assert shown["length"] == len(text)
+    assert shown["format"] == "docx"
+    assert "Materials" in [each["title"] for each in shown["outline"]]
+    for each in shown["outline"]:
+        assert text[each["start"] :].startswith(each["title"])
+        assert each["level"] >= 1
+    chunks = client.get(f"/api/v1/documents/{name}/chunks").json()["chunks"]
+    assert len(chunks) == document(client, "Road Repair Handbook")["chunks"]
+    assert all(text[each["start"] : each["end"]] == each["text"] for each in chunks)
+
+
+def test_the_original_file_is_saved_and_never_opened_by_a_browser(client: TestClient) -> None:
+    name = document(client, "Road Repair Handbook")["id"]
+    reply = client.get(f"/api/v1/documents/{name}/file")
+    assert reply.content == (SAMPLES / "road-repair-handbook.docx").read_bytes()
+    assert reply.headers["content-disposition"].startswith("attachment")
+    assert reply.headers["content-type"] == "application/octet-stream"
+    assert "sandbox" in reply.headers["content-security-policy"]
+
+
+def test_html_is_text_to_a_browser(own: TestClient) -> None:
+    sent(own, ("evil.html", b"<html><body><p>Hello</p><script>alert(1)</script></body></html>"))
+    name = next(
+        each["id"]
+        for each in own.get("/api/v1/documents").json()["documents"]
+        if each["path"].endswith("evil.html")
+    )
+    reply = own.get(f"/api/v1/documents/{name}/file")
+    assert reply.headers["content-disposition"].startswith("attachment")
+    assert reply.headers["x-content-type-options"] == "nosniff"
+
+
+def test_a_page_of_a_pdf_is_drawn_as_it_looks(client: TestClient) -> None:
+    name = next(
+        each["id"]
+        for each in client.get("/api/v1/documents").json()["documents"]
+        if each["path"].endswith("flood-plan.pdf")
+    )
+    shown = client.get(f"/api/v1/documents/{name}").json()
+    assert shown["pages"] >= 1
+    page = client.get(f"/api/v1/documents/{name}/pages/1.png", params={"width": 300})
+    assert page.headers["content-type"] == "image/png"
+    assert page.content.startswith(b"\x89PNG\r\n\x1a\n")
+    assert int.from_bytes(page.content[16:20], "big") in {300, 301}
+    beyond = client.get(f"/api/v1/documents/{name}/pages/{shown['pages'] + 1}.png")
+    assert beyond.status_code == 404
+    other = document(client, "Road Repair Handbook")["id"]
+    assert client.get(f"/api/v1/documents/{other}/pages/1.png").status_code == 404
+
+
+def test_a_picture_holds_the_pixels_it_was_made_of() -> None:
+    made = encode_png(bytes(range(12)), 2, 2)
+    at = made.index(b"IDAT") + 4
+    lines = zlib.decompressobj().decompress(made[at:])
+    assert lines == b"\0" + bytes(range(6)) + b"\0" + bytes(range(6, 12))
+
+
+@pytest.mark.parametrize("content", [b"", b"%PDF-1.4\n", b"\0" * 1000])
+def test_a_damaged_file_is_not_drawn(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "damaged.pdf"
+    file.write_bytes(content)
+    with pytest.raises(ParseRefusal):
+        draw_page(file, 1, width=300, limits=ParseLimits())
+
+
+@pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("a.txt", "a.txt"),
+        ("../../etc/passwd", "etc/passwd"),
+        ("..\\..\\boot.ini", "boot.ini"),
+        ("/etc/cron.d/job", "etc/cron.d/job"),
+        ("C:\\docs\\a.txt", "C:/docs/a.txt"),
+        ("a\0b\x1b[31m.txt", "ab[31m.txt"),
+        ("inv\u202etxt.exe", "invtxt.exe"),
+        ("./a//b/./c.md", "a/b/c.md"),
+    ],
+)
+def test_a_name_leads_nowhere_but_below_the_uploads(given: str, kept: str) -> None:
+    assert make_safe_name(given) == kept
+
+
+@pytest.mark.parametrize(
+    "given",
+    ["", ".", "..", "../..", "\0", ".env", "a/.git/config", "x" * 300, "/".join("abcdefghij")],
+)
+def test_a_name_that_cannot_be_stored_says_why(given: str) -> None:
+    with pytest.raises(UnstorableFile):
+        make_safe_name(given)
+
+
+def test_what_was_promised_is_read_after_a_restart(settings: Settings) -> None:
+    folder = settings.index.directory / UPLOADS
+    (folder / NOTES).mkdir(parents=True)
+    file = folder.absolute() / "late.md"
+    file.write_text("# Late\n\nThe late bus leaves at 23:55.\n", encoding="utf-8")
+    note = {"names": {str(file): "late.md"}, "refused": []}
+    (folder / NOTES / "00ff.json").write_text(json.dumps(note), encoding="utf-8")
+    with TestClient(create_app(settings), base_url=ADDRESS) as client:
+        assert finished(client, "00ff")["files"][0]["outcome"] == "ok"
+        assert document(client, "Late")
+    assert not list((folder / NOTES).iterdir())
+
+
+@dataclass
+class Ingests:
+    """An engine that tells of its progress when it is let."""
+
+    index: EmbeddedIndex
+    begun: Event = field(default_factory=Event)
+    go: Event = field(default_factory=Event)
+
+    def ingest(self, _: object, on_progress: IngestProgress) -> None:
+        self.begun.set()
+        self.go.wait()
+        on_progress(IngestReport(), IngestState())
+
+
+def test_a_server_ends_while_a_job_is_at_work_which_is_gone_on_with_later(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("# A\n")
+    engine = Ingests(EmbeddedIndex(tmp_path))
+    jobs = Jobs(engine, LocalFiles(tmp_path))  # type: ignore[arg-type]  # as much of one as is asked
+    added = jobs.add({str(tmp_path / "a.md"): "a.md"})
+    engine.begun.wait()
+    closing = Thread(target=jobs.close, daemon=True)
+    closing.start()
+    thread = jobs._thread
+    while thread is not None and not thread._shutdown:
+        time.sleep(0.001)
+    engine.go.set()
+    closing.join(60)
+    assert not closing.is_alive()
+    queue = create_job_queue(engine.index, "later")
+    assert (found := queue.get(added.id)) is not None
+    assert (found.state, found.starts) == ("waiting", 0)
+    queue.close()
+
+
+def test_a_job_over_which_two_servers_died_fails_and_the_next_one_is_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    names = [f"{number}.md" for number in range(7)]
+    for name in names:
+        (tmp_path / name).write_text(f"# {name}\n")
+    engine = Ingests(EmbeddedIndex(tmp_path))
+    engine.go.set()
+    with monkeypatch.context() as dying:
+        dying.setattr(job_queue, "LEASE_S", -1.0)
+        first = create_job_queue(engine.index, "first")
+        first.add(Job(id="bad", names={str(tmp_path / name): name for name in names}, refused=[]))
+        assert first.take()
+        second = create_job_queue(engine.index, "second")
+        assert second.take()
+    jobs = Jobs(engine, LocalFiles(tmp_path))  # type: ignore[arg-type]  # as much of one as is asked
+    jobs.resume(begins=True)
+    while (bad := jobs.get("bad")) is None or bad.state in {"waiting", "running"}:
+        time.sleep(0.01)
+    assert not engine.begun.is_set()
+    assert bad.state == "failed"
+    assert bad.reason == (
+        "2 servers ended while reading 0.md, 1.md, 2.md, 3.md, 4.md and 2 more; "
+        "send the files again one by one, without the one that causes it"
+    )
+    jobs.add({str(tmp_path / "0.md"): "0.md"})
+    assert engine.begun.wait(60)
+    jobs.close()
+    for each in (first, second):
+        each.close()
+
+
+def test_a_job_over_which_one_server_died_is_begun_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.md").write_text("# A\n")
+    engine = Ingests(EmbeddedIndex(tmp_path))
+    engine.go.set()
+    with monkeypatch.context() as dying:
+        dying.setattr(job_queue, "LEASE_S", -1.0)
+        first = create_job_queue(engine.index, "first")
+        first.add(Job(id="good", names={str(tmp_path / "a.md"): "a.md"}, refused=[]))
+        assert first.take()
+    jobs = Jobs(engine, LocalFiles(tmp_path))  # type: ignore[arg-type]  # as much of one as is asked
+    jobs.resume(begins=True)
+    assert engine.begun.wait(60)
+    jobs.close()
+    first.close()
+
+
+def test_an_index_that_is_not_there_yet_is_filled_by_the_first_upload(tmp_path: Path) -> None:
+    settings = parse_settings({"index.directory": str(tmp_path / "index"), "offline": True})
+    with TestClient(create_app(settings), base_url=ADDRESS) as client:
+        assert client.get("/api/v1/documents").json() == {"documents": [], "total": 0, "next": None}
+        assert client.get("/api/v1/status").json()["index"] is None
+        asked = client.post("/api/v1/ask", json={"question": "Where is pier 9?"})
+        assert asked.status_code == 409
+        assert asked.json()["type"] == "urn:fathom:problem:index_empty"
+        assert sent(client, ("a.md", b"# Pier\n\nPier 9 is in the north.\n"))["state"] == "done"
+        assert client.get("/api/v1/documents").json()["total"] == 1
+
+
+BOUNDARY = "xyz"
+HEAD = b'Content-Disposition: form-data; name="files"; filename="%b"\r\n'
+
+
+def part(name: bytes, content: bytes, head: bytes = HEAD) -> bytes:
+    return b"--xyz\r\n" + (head % name if b"%b" in head else head) + b"\r\n" + content + b"\r\n"
+
+
+END = b"--xyz--\r\n"
+DEEP = b"[" * 100_000
+ZIP = b"PK\x03\x04" + b"\0" * 60
+FILES = {
+    "empty.txt": b"",
+    "broken.pdf": b"%PDF-1.7 junk",
+    "zeros.pdf": bytes(5000),
+    "none.docx": b"hello",
+    "cut.docx": ZIP,
+    "none.xlsx": b"\xff\xfe",
+    "none.odt": bytes(2),
+    "cut.epub": ZIP,
+    "cut.pptx": b"PK",
+    "deep.json": DEEP,
+    "cut.json": b"{",
+    "none.jsonl": b"{]\n",
+    "bomb.xml": b'<!DOCTYPE a [<!ENTITY b "c"><!ENTITY d "&b;&b;">]><a>&d;</a>',
+    "cut.xml": b"<a><b>",
+    "none.ipynb": b"{}",
+    "nothing.eml": b"\r\n\r\n",
+    "cut.rtf": b"{\\rtf1{{{{",
+    "picture.png": b"\x89PNG\r\n\x1a\n" + bytes(20),
+    "program.exe": b"MZ" + bytes(200),
+    "foreign.txt": bytes(range(128, 256)) * 40,
+    "spaces.md": b" \n\t\n",
+    "README": bytes(range(4)),
+    "..": b"no name but dots",
+    ".env": b"a hidden name",
+    "x" * 300 + ".txt": b"a name that is too long",
+    "\x01\x02": b"a name of control characters",
+    "a/" * 20 + "a.txt": b"too many folders",
+}
+"""Files that are taken, or not, with a reason each."""
+REQUESTS: dict[str, bytes] = {
+    "nothing at all": b"",
+    "only the end": END,
+    "no file": part(b"", b"text", b'Content-Disposition: form-data; name="files"\r\n') + END,
+    "another field": part(b"a.txt", b"x", HEAD.replace(b"files", b"other")) + END,
+    "an empty name": part(b"", b"x") + END,
+    "no head": b"--xyz\r\n\r\nx\r\n" + END,
+    "a broken head": b"--xyz\r\nContent-Disposition\r\n\r\nx\r\n" + END,
+    "no end": part(b"a.txt", b"x"),
+    "cut in the head": b"--xyz\r\nContent-Dispo",
+    "another boundary": part(b"a.txt", b"x").replace(b"xyz", b"abc") + b"--abc--\r\n",
+    "a head without end": b"--xyz\r\n" + b"A" * 70_000,
+    "a thousand heads": b"--xyz\r\n" + b"X: y\r\n" * 1000 + b"\r\nx\r\n" + END,
+    "more files than are taken": part(b"a.txt", b"x") * 1001 + END,
+    "junk before": b"junk\r\n" + part(b"a.txt", b"x") + END,
+}
+"""Requests that are none."""
+
+
+# What Starlette has read of a broken request it leaves to the garbage collector.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_malformed_uploads_each_get_a_reason_and_never_break_the_server(tmp_path: Path) -> None:
+    assert len(FILES) + len(REQUESTS) == 41
+    settings = parse_settings({"index.directory": str(tmp_path / "index"), "offline": True})
+    headers = {"Content-Type": f"multipart/form-data; boundary={BOUNDARY}"}
+    with TestClient(create_app(settings), base_url=ADDRESS) as client:
+        for what, body in REQUESTS.items():
+            reply = client.post("/api/v1/documents", content=body, headers=headers)
+            assert reply.status_code in {202, 400, 422}, (what, reply.text)
+            refused = reply.json().get("files") or [{"reason": reply.json().get("detail")}]
+            assert all(each["reason"] for each in refused), what
+        body = b"".join(part(name.encode(), content) for name, content in FILES.items()) + END
+        reply = client.post("/api/v1/documents", content=body, headers=headers)
+        told = finished(client, reply.json()["job"])
+        assert told["files_done"] == told["files_total"] == len(FILES)
+        outcomes = {each["path"][:200]: each for each in told["files"]}
+        assert len(outcomes) == len(FILES)
+        silent = [
+            name
+            for name, each in outcomes.items()
+            if each["outcome"] != "ok" and not each["reason"]
+        ]
+        assert silent == []
+        assert client.get("/readyz").status_code == 200

@@ -1,0 +1,25 @@
+"""Evaluation reports over HTTP: those that were kept beside the caller's own index."""
+
+from fastapi.testclient import TestClient
+
+from fathom.evaluation.report.blocks import EvaluationReport, ReportSection, ReportStatement
+from fathom.evaluation.report.storage import save_report
+from fathom.settings import Settings
+
+
+def test_kept_reports_are_listed_and_shown(own: TestClient, settings: Settings) -> None:
+    assert own.get("/api/v1/reports").json() == {"reports": []}
+    said = ReportStatement(text="maf leads \u202enaive.")
+    section = ReportSection(title="Who leads", blocks=(said,))
+    path = save_report(EvaluationReport(title="T", sections=(section,)), settings.index.directory)
+    (listed,) = own.get("/api/v1/reports").json()["reports"]
+    assert (listed["name"], listed["title"]) == (path.stem, "T")
+    told = own.get(f"/api/v1/reports/{path.stem}").json()
+    assert told["sections"][0]["blocks"][0]["text"] == "maf leads \ufffdnaive."
+
+
+def test_a_report_that_is_not_there_is_a_problem(client: TestClient) -> None:
+    for name in ("20260101T000000.000000Z", "%2e%2e%2ffathom", "x" * 500):
+        assert client.get(f"/api/v1/reports/{name}").status_code == 404
+    problem = client.get("/api/v1/reports/none").json()
+    assert problem["type"] == "urn:fathom:problem:report_missing"

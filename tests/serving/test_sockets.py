@@ -1,0 +1,29 @@
+"""Where servers listen: `fathom.serving.sockets`."""
+
+import socket
+
+import pytest
+
+from fathom.errors import UsageError
+from fathom.serving.sockets import listen
+
+
+def test_at_all_addresses_of_ipv6_those_of_ipv4_are_answered_too() -> None:
+    if not socket.has_dualstack_ipv6():
+        pytest.skip("needs a machine with IPv6")
+    with listen("::", 0) as opened:
+        port = opened.getsockname()[1]
+        for host in ("127.0.0.1", "::1"):
+            with socket.create_connection((host, port), timeout=10):
+                opened.accept()[0].close()
+
+
+def test_what_is_taken_is_refused_and_named_once() -> None:
+    with listen("127.0.0.1", 0) as opened:
+        port = opened.getsockname()[1]
+        with pytest.raises(UsageError) as refused:
+            listen("127.0.0.1", port)
+    assert str(refused.value) == (
+        f"cannot listen at 127.0.0.1:{port}: Address already in use; "
+        "choose another with --host and --port"
+    )
