@@ -1,4 +1,4 @@
-"""The stored chunks, their search, and the protocol of an index.
+"""The stored chunks: protocol, stores, search and status.
 
 There is one truth, the database; the other files of an index are derived from it.
 """
