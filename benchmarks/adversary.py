@@ -31,8 +31,8 @@ def main() -> None:
     parser.add_argument("--runs", default="0:1000", help="from:to")
     parser.add_argument("--replay", type=int, default=5, help="replay every so many-th run")
     parser.add_argument("--json", type=Path)
-    given = parser.parse_args()
-    first, last = (int(part) for part in given.runs.split(":"))
+    arguments = parser.parse_args()
+    first, last = (int(part) for part in arguments.runs.split(":"))
     STRATEGIES["panel"] = Panel.of  # type: ignore[index]
     played: list[Played] = []
     broken: list[str] = []
@@ -43,13 +43,15 @@ def main() -> None:
         sockets = open_sockets()
         for number in range(first, last):
             try:
-                played.append(play(number, folder, server, replay=number % given.replay == 0))
+                played.append(play(number, folder, server, replay=number % arguments.replay == 0))
             except AssertionError as error:
                 broken.append(f"{number}: {error}")
                 print(broken[-1], file=sys.stderr, flush=True)
             if number % 100 == 99:
-                report(first, number + 1, played, broken, len(open_sockets() - sockets), given.json)
-        report(first, last, played, broken, len(open_sockets() - sockets), given.json)
+                report(
+                    first, number + 1, played, broken, len(open_sockets() - sockets), arguments.json
+                )
+        report(first, last, played, broken, len(open_sockets() - sockets), arguments.json)
 
 
 def report(

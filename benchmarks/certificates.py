@@ -47,16 +47,16 @@ class Way:
     def of(self, outcomes: Outcomes) -> Outcomes:
         """The outcomes with no other signals."""
         return [
-            each
+            outcome
             and LabelledAnswer(
                 {
                     name: value
-                    for name, value in each.signals.items()
+                    for name, value in outcome.signals.items()
                     if (name in self.signals if self.signals else name != "cosine")
                 },
-                each.right,
+                outcome.right,
             )
-            for each in outcomes
+            for outcome in outcomes
         ]
 
 
@@ -183,7 +183,7 @@ def main() -> None:
         index = (options.indexes or options.work / "indexes") / name
         with prepare_engine(Engine(settings=answering(index, options.threads)), dataset) as engine:
             outcomes = asked(dataset, engine, options.work, options.most or SETS.get(name))
-        right = [each.right for each in outcomes if each]
+        right = [outcome.right for outcome in outcomes if outcome]
         print(f"{name}: {len(outcomes)} questions, {fmean(right):.1%} of the answers right")
         for way in WAYS:
             done = [split(outcomes, way, RATES, seed) for seed in range(options.splits)]
@@ -196,11 +196,11 @@ def main() -> None:
 
 def answering(index: Path, threads: int) -> Settings:
     """Whatever is found is answered, so that all ways have the same to choose from."""
-    found = Settings(index=IndexSettings(directory=index))
-    ask = found.ask.model_copy(update={"min_probability": 0.0})
-    trace = found.trace.model_copy(update={"enabled": False})
-    models = found.models.model_copy(update={"threads": threads})
-    return found.model_copy(update={"ask": ask, "trace": trace, "models": models})
+    settings = Settings(index=IndexSettings(directory=index))
+    ask = settings.ask.model_copy(update={"min_probability": 0.0})
+    trace = settings.trace.model_copy(update={"enabled": False})
+    models = settings.models.model_copy(update={"threads": threads})
+    return settings.model_copy(update={"ask": ask, "trace": trace, "models": models})
 
 
 if __name__ == "__main__":

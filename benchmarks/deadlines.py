@@ -51,9 +51,11 @@ def main() -> None:
     parser.add_argument("--calls", type=int, default=50)
     parser.add_argument("--deadline-ms", type=float, default=300.0)
     parser.add_argument("--at-once", type=int, default=4)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     for name, act in SLOW.items():
-        overruns = asyncio.run(measure(act, given.calls, given.at_once, given.deadline_ms / 1000))
+        overruns = asyncio.run(
+            measure(act, arguments.calls, arguments.at_once, arguments.deadline_ms / 1000)
+        )
         p50, p95, worst = np.percentile(overruns, [50, 95, 100])
         print(f"{name:20} {len(overruns):5} calls  p50 {p50:6.1f}  p95 {p95:6.1f}  {worst:6.1f} ms")
 

@@ -49,7 +49,10 @@ def said(engine: Engine, question: str, name: str, k: int) -> object:
     if name != "answer":
         return [hit.chunk.id for hit in engine.search(question, k=k, retriever=name)]
     answer = engine.ask(question)
-    cited = [(each.document, each.start, each.end, each.quote) for each in answer.citations]
+    cited = [
+        (citation.document, citation.start, citation.end, citation.quote)
+        for citation in answer.citations
+    ]
     return answer.status, answer.stop_reason, answer.answer, answer.short_answer, cited
 
 
@@ -66,12 +69,16 @@ def main() -> None:
     parser.add_argument("--engine", default="postgresql", choices=("postgresql", "qdrant"))
     parser.add_argument("--to", default="", help="postgresql://...; by default servers of its own")
     parser.add_argument("-k", type=int, default=10)
-    given = parser.parse_args()
-    questions = [each.text for each in load(given.dataset).questions[: given.questions]]
+    arguments = parser.parse_args()
+    questions = [
+        question.text for question in load(arguments.dataset).questions[: arguments.questions]
+    ]
     with tempfile.TemporaryDirectory() as place, ExitStack() as stack:
         here, side = Path(place) / "index", Path(place) / "side"
-        url = switch_workspace(given.to or started(given.engine, Path(place), stack), "agree")
-        shutil.copytree(given.index, here)
+        url = switch_workspace(
+            arguments.to or started(arguments.engine, Path(place), stack), "agree"
+        )
+        shutil.copytree(arguments.index, here)
         index = locate_index("", here)
         index.verify(fix=True)
         with index.open_reader() as source:
@@ -80,7 +87,7 @@ def main() -> None:
                 chunks = copy_index(source, target).chunks
         one = stack.enter_context(Engine(settings(here, "")))
         other = stack.enter_context(Engine(settings(side, url)))
-        same, differ = compared(one, other, questions, given.k)
+        same, differ = compared(one, other, questions, arguments.k)
     told = {"chunks": chunks, "questions": len(questions), "same": same}
     print(json.dumps({**told, "differ": {name: some[:5] for name, some in differ.items()}}))
 

@@ -29,14 +29,14 @@ LABELS = 100
 
 def ece(law: CorrectnessLaw, answers: Sequence[LabelledAnswer]) -> float:
     """Expected calibration error of a law on answers."""
-    sure = law.predict([each.signals for each in answers]).tolist()
-    return calibration_error(sure, [each.right for each in answers]) or 0.0
+    sure = law.predict([answer.signals for answer in answers]).tolist()
+    return calibration_error(sure, [answer.right for answer in answers]) or 0.0
 
 
 def learned(answers: Sequence[LabelledAnswer], before: CorrectnessLaw) -> CorrectnessLaw:
     """The law that answers give, beginning with another."""
     return fit_law(
-        [each.signals for each in answers], [each.right for each in answers], before=before
+        [answer.signals for answer in answers], [answer.right for answer in answers], before=before
     ).law
 
 

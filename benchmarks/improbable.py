@@ -42,14 +42,14 @@ def main() -> None:
     parser.add_argument("records", type=Path)
     parser.add_argument("--strategies", nargs="*", default=["adaptive", "naive"])
     parser.add_argument("--without", nargs="*", default=["squad-fresh"], help="only reported on")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     print("|".join(["| strategy | least ", *MEASURES, ""]))
     print("|---" * (len(MEASURES) + 2) + "|")
-    for strategy in given.strategies:
+    for strategy in arguments.strategies:
         records = [
             Record.from_json(json.loads(line))
-            for folder in sorted(given.records.iterdir())
-            if folder.name not in given.without
+            for folder in sorted(arguments.records.iterdir())
+            if folder.name not in arguments.without
             for line in (folder / f"{strategy}.jsonl").read_text(encoding="utf-8").splitlines()
         ]
         for least in BOUNDS:

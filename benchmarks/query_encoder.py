@@ -45,8 +45,10 @@ def embedders(trained: Path | None) -> dict[str, Embedder]:
     found |= {name: combine_with_encoder(name, same) for name in SHA256}
     if trained is not None:
         tokens = WordPiece.read(Path(str(resources.files("fathom.models"))) / "resources/vocab.txt")
-        own = QueryEncoder(trained, tokens, {"model": trained.stem, "sha256": hash_file(trained)})
-        found["trained"] = DualEmbedder(same, own)
+        encoder = QueryEncoder(
+            trained, tokens, {"model": trained.stem, "sha256": hash_file(trained)}
+        )
+        found["trained"] = DualEmbedder(same, encoder)
     return found
 
 
@@ -129,16 +131,16 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--queries", type=int, default=500)
     parser.add_argument("--trained", type=Path, metavar="FILE")
-    given = parser.parse_args()
-    found = embedders(given.trained)
-    if given.questions:
-        asked = questions_of(given.questions, min(given.queries, 200))
-        for row in timed(asked, given.rounds, found):
+    arguments = parser.parse_args()
+    found = embedders(arguments.trained)
+    if arguments.questions:
+        asked = questions_of(arguments.questions, min(arguments.queries, 200))
+        for row in timed(asked, arguments.rounds, found):
             print(json.dumps(row), flush=True)
         return
-    for pair in given.loss:
+    for pair in arguments.loss:
         dataset, _, index = pair.partition("=")
-        for row in lost(Path(dataset), Path(index), given.queries, found):
+        for row in lost(Path(dataset), Path(index), arguments.queries, found):
             print(json.dumps(row), flush=True)
 
 

@@ -95,8 +95,8 @@ def recall(engine: Engine, queries: Sequence[str], k: int) -> float:
         vector = engine.assembly.question_embedder.embed([text])[0]
         scores = matrix @ vector
         exact = set(ids[np.argpartition(-scores, k)[:k]])
-        found = {match.chunk_id for match in engine.reader().vector_search(vector, k=k)}
-        shares.append(len(exact & found) / k)
+        chunk_ids = {match.chunk_id for match in engine.reader().vector_search(vector, k=k)}
+        shares.append(len(exact & chunk_ids) / k)
     return round(float(np.mean(shares)), 4)
 
 

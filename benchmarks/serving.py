@@ -102,8 +102,8 @@ class Server:
     def memory_mb(self) -> float:
         """What it holds now."""
         status = Path(f"/proc/{self.process.pid}/status").read_text(encoding="ascii")
-        found = re.search(r"VmRSS:\s+(\d+)", status)
-        return int(found[1]) / 1024 if found else 0.0
+        hits = re.search(r"VmRSS:\s+(\d+)", status)
+        return int(hits[1]) / 1024 if hits else 0.0
 
 
 @contextmanager
@@ -117,8 +117,8 @@ def served(index: Path, *more: str) -> Iterator[Server]:
         process = subprocess.Popen([*command, "--index", str(copy), *more], stderr=subprocess.PIPE)
         try:
             assert process.stderr is not None
-            found = re.search(r":(\d+)/", process.stderr.readline().decode())
-            client = Client(int(found[1]) if found else 0)
+            hits = re.search(r":(\d+)/", process.stderr.readline().decode())
+            client = Client(int(hits[1]) if hits else 0)
             while asyncio.run(client.send("GET", "/readyz")).status != 200:
                 time.sleep(0.01)
             ready = time.perf_counter() - begun
@@ -237,8 +237,8 @@ def beside(server: Server, files: int, per_second: int, seconds: float) -> dict[
 
 async def progress(client: Client, job: str) -> dict[str, Any]:
     """How far a job is."""
-    found: dict[str, Any] = json.loads((await client.send("GET", f"/api/v1/jobs/{job}")).body)
-    return found
+    payload: dict[str, Any] = json.loads((await client.send("GET", f"/api/v1/jobs/{job}")).body)
+    return payload
 
 
 async def steady(client: Client, per_second: int, seconds: float) -> dict[str, Any]:

@@ -151,11 +151,9 @@ def probe(
     found.probes += 1
     found.statuses[reply.status_code] += 1
     # What was asked may be said again; what was not must not come.
-    asked = json.dumps(kept)
-    told = (
-        reply.text.replace(asked, "") if other.word in asked or other.word in path else reply.text
-    )
-    named = other.word in told and other.word not in asked and other.word not in path
+    text = json.dumps(kept)
+    told = reply.text.replace(text, "") if other.word in text or other.word in path else reply.text
+    named = other.word in told and other.word not in text and other.word not in path
     if named or (closed and reply.is_success) or (other.word in quotes(reply.text)):
         found.leaks.append(f"{one.name} -> {other.name}: {method} {path} {kept} {reply.text[:200]}")
 
@@ -163,11 +161,11 @@ def probe(
 def quotes(text: str) -> str:
     """What a reply tells beside what was asked: hits, quotes, the answer."""
     try:
-        told = json.loads(text)
+        payload = json.loads(text)
     except ValueError:
         return ""
     kept = ("answer", "short_answer", "citations", "conflicts", "hits", "documents", "turns")
-    return json.dumps([told.get(name) for name in kept]) if isinstance(told, dict) else ""
+    return json.dumps([payload.get(name) for name in kept]) if isinstance(payload, dict) else ""
 
 
 def probe_all(
@@ -202,10 +200,10 @@ def run(tenants: int, wanted: int, seed: int = 0, url: str = "") -> Found:
         settings = parse_settings(given)
         rooms = _rooms(settings, tenants)
         with TestClient(create_app(settings), base_url=ADDRESS) as client:
-            for each in rooms:
-                prepared(client, each)
-            for each in rooms:  # alone: what a thread finds is made is made once
-                client.get(f"{API}/documents", headers=each.headers)
+            for room in rooms:
+                prepared(client, room)
+            for room in rooms:  # alone: what a thread finds is made is made once
+                client.get(f"{API}/documents", headers=room.headers)
             while found.probes < wanted:
                 asked = []
                 for _ in range(AT_ONCE):
@@ -214,10 +212,10 @@ def run(tenants: int, wanted: int, seed: int = 0, url: str = "") -> Found:
                     some = made if tenants < 10 else drawn.sample(made, 10)
                     asked += [(one, other, each) for each in some]
                 probe_all(client, asked, found)
-            for each in rooms:  # nothing of it has been lost to another's hand
-                shown = client.get(f"{API}/documents/{each.document}/text", headers=each.headers)
-                if each.word not in shown.text:
-                    found.leaks.append(f"{each.name} has lost its document")
+            for room in rooms:  # nothing of it has been lost to another's hand
+                shown = client.get(f"{API}/documents/{room.document}/text", headers=room.headers)
+                if room.word not in shown.text:
+                    found.leaks.append(f"{room.name} has lost its document")
     return found
 
 

@@ -117,12 +117,12 @@ def table(without: Sequence[Record], within: Sequence[Record]) -> str:
     ]
     for name, records in (("without the web", without), ("with it", within)):
         counted = Counter(map(outcome, records))
-        searches = fmean(each.usage["retrievals"] or 0 for each in records)
+        searches = fmean(record.usage["retrievals"] or 0 for record in records)
         cells = [
             *(str(counted[each]) for each in OUTCOMES),
-            str(sum(each.phase.startswith("web") for each in records)),
+            str(sum(record.phase.startswith("web") for record in records)),
             f"{searches:.2f}",
-            f"{fmean(each.seconds for each in records):.2f}",
+            f"{fmean(record.seconds for record in records):.2f}",
         ]
         lines.append(f"| {name} | {' | '.join(cells)} |")
     changed = Counter(
@@ -143,9 +143,13 @@ def main() -> None:
     parser.add_argument("--dataset", type=Path, default=Path("samples"))
     parser.add_argument("--queries", type=int, help="a sample of so many; all by default")
     parser.add_argument("--index", type=Path, help="keep the indexes here, for a next time")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        print(table(*asked(given.index or Path(folder), load(given.dataset), given.queries)))
+        print(
+            table(
+                *asked(arguments.index or Path(folder), load(arguments.dataset), arguments.queries)
+            )
+        )
 
 
 if __name__ == "__main__":

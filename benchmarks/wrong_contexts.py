@@ -357,7 +357,7 @@ def _right(case: Case, answer: Answer) -> bool:
 
 
 def _without(documents: Iterable[str]) -> list[Filter]:
-    return [Filter("document", "!=", each) for each in documents]
+    return [Filter("document", "!=", document) for document in documents]
 
 
 def table(found: Sequence[Outcome]) -> str:
@@ -397,7 +397,9 @@ def _share(part: int, whole: int) -> str:
 def made() -> tuple[list[Planter], list[Case]]:
     """All cases, with what they are made of."""
     planters = [Planter(load(DATA / name), language) for name, (language, _) in WANTED.items()]
-    cases = [case for each in planters for case in each.cases(WANTED[each.dataset.name][1])]
+    cases = [
+        case for planter in planters for case in planter.cases(WANTED[planter.dataset.name][1])
+    ]
     return planters, [*cases, *sample_cases()]
 
 

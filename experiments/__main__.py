@@ -36,13 +36,17 @@ def main(arguments: list[str] | None = None) -> int:
     options = _asked(arguments)
     try:
         experiments = found(ROOT / "experiments", options.ids)
-        chosen = [each.shortened() for each in experiments] if options.fast else experiments
+        chosen = (
+            [experiment.shortened() for experiment in experiments] if options.fast else experiments
+        )
         if options.list:
             print("\n".join(f"{each.id:28}{each.where}: {each.title}" for each in chosen))
             return 0
-        known = tuple(load_manifests(MANIFESTS, CHOSEN))
+        manifests = tuple(load_manifests(MANIFESTS, CHOSEN))
         if options.check:
-            return _faults(_published(found(ROOT / "experiments"), options.out, known), options.out)
+            return _faults(
+                _published(found(ROOT / "experiments"), options.out, manifests), options.out
+            )
         _check(options)
         here = Provenance.here(ROOT)
         bench = Bench(
@@ -50,11 +54,11 @@ def main(arguments: list[str] | None = None) -> int:
             work=options.work,
             indexes=options.indexes,
             commit=here.commits[0],
-            manifests=known,
+            manifests=manifests,
         )
         whole = True if options.pages else _run(bench, chosen, here, options.out)
         written = chosen if options.fast else found(ROOT / "experiments")
-        _write(_published(written, options.out, known), options.out)
+        _write(_published(written, options.out, manifests), options.out)
     except UsageError as error:
         return _told(error)
     return 0 if whole else UsageError.exit_code

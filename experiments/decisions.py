@@ -67,7 +67,7 @@ def main() -> None:
         for kind, changed in own:
             found[kind].append(float(changed))
         print(f"{name}: {fmean(changed for _, changed in own):.3f} of {len(own)}", flush=True)
-    together = [each for values in found.values() for each in values]
+    together = [value for values in found.values() for value in values]
     for kind, values in {**found, "together": together}.items():
         low, high = bca_interval(values, bounds=(0.0, 1.0))
         print(f"{kind}: {fmean(values):.3f} [{low:.3f}, {high:.3f}] of {len(values)}")

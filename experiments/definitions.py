@@ -40,12 +40,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folders", type=Path, nargs="+")
     parser.add_argument("--indexes", type=Path, required=True)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     print(HEAD)
-    for folder in given.folders:
+    for folder in arguments.folders:
         dataset = load(folder)
-        before = scores(dataset, given.indexes / dataset.name, 0)
-        after = scores(dataset, given.indexes / dataset.name, Settings().retrieval.definitions)
+        before = scores(dataset, arguments.indexes / dataset.name, 0)
+        after = scores(dataset, arguments.indexes / dataset.name, Settings().retrieval.definitions)
         if not before:
             print(f"| {dataset.name} | 0 | | | | |", flush=True)
             continue

@@ -81,15 +81,15 @@ def main() -> None:
     parser.add_argument("folders", nargs="+", type=Path)
     parser.add_argument("--work", type=Path, required=True)
     parser.add_argument("--results", type=Path, default=RESULTS)
-    given = parser.parse_args()
-    given.work.mkdir(parents=True, exist_ok=True)
+    arguments = parser.parse_args()
+    arguments.work.mkdir(parents=True, exist_ok=True)
     embedders: dict[str, Embedder] = {
-        name: Kept(load_embedder(name, offline=True), given.work / f"{name}.db")
+        name: Kept(load_embedder(name, offline=True), arguments.work / f"{name}.db")
         for name in (SHIPPED, NAME)
     }
-    for folder in given.folders:
-        with given.results.open("a", encoding="utf-8") as out:
-            for row in measured(folder, given.work, embedders):
+    for folder in arguments.folders:
+        with arguments.results.open("a", encoding="utf-8") as out:
+            for row in measured(folder, arguments.work, embedders):
                 out.write(json.dumps(row) + "\n")
                 print(row, flush=True)
 

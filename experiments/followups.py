@@ -87,7 +87,7 @@ def answers(engine: Engine, strategy: str) -> Judge:
 
     def right(text: str, row: Row) -> bool:
         said = normalize_answer(engine.ask(text, strategy=strategy).answer)
-        return any(normalize_answer(each) in said for each in row["answers"])
+        return any(normalize_answer(answer) in said for answer in row["answers"])
 
     return right
 
@@ -107,7 +107,7 @@ def measured(engine: Engine, right: Judge, questions: Sequence[Row]) -> Iterator
 
 def table(outcomes: Sequence[Outcome]) -> str:
     """Right first documents by half and language, in each way."""
-    ways = tuple(dict.fromkeys(each.way for each in outcomes))
+    ways = tuple(dict.fromkeys(outcome.way for outcome in outcomes))
     groups: dict[str, Callable[[Row], bool]] = {
         f"{split}, {language}": lambda row, split=split, language=language: (  # type: ignore[misc]
             row["metadata"]["split"] == split and row["metadata"]["language"] == language
@@ -118,7 +118,7 @@ def table(outcomes: Sequence[Outcome]) -> str:
     groups["all"] = lambda _row: True
     lines = [f"| questions | n | {' | '.join(ways)} |", f"|---|---|{'---|' * len(ways)}"]
     for name, among in groups.items():
-        mine = [each for each in outcomes if among(each.row)]
+        mine = [outcome for outcome in outcomes if among(outcome.row)]
         counts = [sum(each.right for each in mine if each.way == way) for way in ways]
         cells = " | ".join(map(str, counts))
         lines.append(f"| {name} | {len(mine) // len(ways)} | {cells} |")
@@ -159,9 +159,11 @@ def main() -> None:
         right = asks or finds(engine, args.retriever)
         outcomes = list(measured(engine, right, questions))
     if args.show:
-        for each in outcomes:
-            mark = "+" if each.right else "-"
-            print(f"{each.row['_id']} {mark} {each.way:<11} {each.verdict:<6} {each.text}")
+        for outcome in outcomes:
+            mark = "+" if outcome.right else "-"
+            print(
+                f"{outcome.row['_id']} {mark} {outcome.way:<11} {outcome.verdict:<6} {outcome.text}"
+            )
     print(table(outcomes))
 
 

@@ -97,7 +97,7 @@ def grade(gold: Gold, record: Record) -> str:
         return WRONG if record.is_answered else RIGHT
     if not record.is_answered:
         return REFUSED
-    cited = any(each.document in record.relevant for each in record.citations)
+    cited = any(citation.document in record.relevant for citation in record.citations)
     if gold.yes_or_no:
         return _decided(gold, record, cited=cited)
     found = sum(any(_says(record, each) for each in item) for item in gold.items)
@@ -120,8 +120,8 @@ def _says(record: Record, wanted: str) -> bool:
 
 
 def _quotes(gold: Gold, record: Record) -> bool:
-    shown = [each.quote for each in record.citations]
-    return any(holds(quote, each) for quote in shown for each in gold.quotes)
+    quotes = [citation.quote for citation in record.citations]
+    return any(holds(quote, each) for quote in quotes for each in gold.quotes)
 
 
 def asked(folder: Path, records: Path, more: Sequence[str]) -> dict[str, Record]:
@@ -153,14 +153,14 @@ def page(
     for gold in golds:
         record = records[gold.id]
         yield f"## {gold.id} [{gold.kind}, {gold.language}] {grades[gold.id]}: {gold.text}"
-        yield f"gold   {' | '.join(' / '.join(each) for each in gold.items) or '(no answer)'}"
+        yield f"gold   {' | '.join(' / '.join(item) for item in gold.items) or '(no answer)'}"
         yield f"       {', '.join(gold.documents)}: {' ... '.join(gold.quotes)}"
         sure = "" if record.confidence is None else f" ({record.confidence:.2f})"
         yield f"said   {record.status}{sure}: {record.short_answer}"
         yield from (f"       {line}" for line in record.plain_text.splitlines())
-        for each in record.citations:
-            where = names.get(each.document, each.document)
-            yield f"quote  {where}: {' '.join(each.quote.split())}"
+        for citation in record.citations:
+            where = names.get(citation.document, citation.document)
+            yield f"quote  {where}: {' '.join(citation.quote.split())}"
         yield ""
 
 
@@ -175,9 +175,9 @@ def table(golds: Sequence[Gold], grades: Mapping[str, str]) -> Iterator[str]:
     yield f"|{'-' * 24}|----:|" + "|".join(["--------:"] * len(GRADES)) + "|"
     for key in keys:
         for name in sorted({key(gold) for gold in golds}):
-            found = Counter(grades[gold.id] for gold in golds if key(gold) == name)
-            counts = " | ".join(f"{found[each]:>7}" for each in GRADES)
-            yield f"| {name:<22} | {found.total():>3} | {counts} |"
+            counter = Counter(grades[gold.id] for gold in golds if key(gold) == name)
+            counts = " | ".join(f"{counter[each]:>7}" for each in GRADES)
+            yield f"| {name:<22} | {counter.total():>3} | {counts} |"
 
 
 def graded(file: Path) -> dict[str, str]:

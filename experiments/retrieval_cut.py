@@ -46,12 +46,12 @@ def within(row: dict[str, Any], kept: set[str]) -> dict[str, Any]:
     about = row.get("metadata") or {}
     if "documents" not in about:
         return row
-    own = [
-        each
-        for each in about["documents"]
-        if (each["doc"] if isinstance(each, dict) else each) in kept
+    documents = [
+        document
+        for document in about["documents"]
+        if (document["doc"] if isinstance(document, dict) else document) in kept
     ]
-    return row | {"metadata": about | {"documents": own}}
+    return row | {"metadata": about | {"documents": documents}}
 
 
 def cut(source: Path, target: Path, chars: int, most: int) -> tuple[int, int]:
@@ -83,9 +83,11 @@ def main() -> None:
     parser.add_argument("target", type=Path)
     parser.add_argument("--chars", type=int, default=450_000)
     parser.add_argument("--questions", type=int, default=150)
-    given = parser.parse_args()
-    documents, questions = cut(given.source, given.target, given.chars, given.questions)
-    print(given.target, documents, "documents", questions, "questions")
+    arguments = parser.parse_args()
+    documents, questions = cut(
+        arguments.source, arguments.target, arguments.chars, arguments.questions
+    )
+    print(arguments.target, documents, "documents", questions, "questions")
 
 
 if __name__ == "__main__":

@@ -33,9 +33,9 @@ UNJUDGED = {"crag-sample", "indonesian-regulations"}
 
 def names() -> list[str]:
     """Folders with a corpus and judgements, the largest corpus last."""
-    found = [file.parent for file in DATA.glob("*/corpus.jsonl.gz")]
-    found.sort(key=lambda folder: (folder / "corpus.jsonl.gz").stat().st_size)
-    return [folder.name for folder in found if folder.name not in UNJUDGED]
+    parents = [file.parent for file in DATA.glob("*/corpus.jsonl.gz")]
+    parents.sort(key=lambda folder: (folder / "corpus.jsonl.gz").stat().st_size)
+    return [folder.name for folder in parents if folder.name not in UNJUDGED]
 
 
 def known_rows(file: Path) -> dict[tuple[str, str], dict[str, Any]]:

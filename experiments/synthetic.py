@@ -45,8 +45,8 @@ def carried(name: str, made: LearnedLaw | None, real: Sequence[LabelledAnswer | 
     """Measure a law, or the reader's own confidence where none was learned."""
     law: CorrectnessLaw = READER if made is None else made.law
     answers = [each for each in real if each is not None]
-    sure = [law(each.signals) for each in answers]
-    was = [each.right for each in answers]
+    sure = [law(answer.signals) for answer in answers]
+    was = [answer.right for answer in answers]
     certified: dict[float, tuple[float, float] | None] = {}
     for each in made.certificates if made else ():
         kept = [
@@ -111,8 +111,8 @@ def main() -> None:
                 if not file.exists():
                     file.parent.mkdir(parents=True, exist_ok=True)
                     engine.make_questions(arguments.number).write(file)
-                made = load_questions(file, engine.documents.list())
-                ours = _asked(engine, made, None, folder)
+                questions = load_questions(file, engine.documents.list())
+                ours = _asked(engine, questions, None, folder)
                 real = _asked(engine, load(arguments.data / name), arguments.queries, folder)
             print(f"{name}: right {_share(ours)} of the synthetic, {_share(real)} of the real")
             outcomes = [extract_outcome(record) for record in real]

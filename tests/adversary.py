@@ -221,8 +221,8 @@ def play(number: int, folder: Path, server: ScriptedServer, *, replay: bool = Fa
         if replay:
             done = engine.replay(str(answer.trace_id))
             assert done.same, f"scenario {number}: {done.difference or done.missing}"
-    left = sorted(each.name for each in set(threading.enumerate()) - threads if _stays(each))
-    assert not left, f"scenario {number}: threads are left: {left}"
+    names = sorted(each.name for each in set(threading.enumerate()) - threads if _stays(each))
+    assert not names, f"scenario {number}: threads are left: {names}"
     _check(answer, scenario.budget, f"scenario {number}: {scenario.strategy}, {answer}")
     late = 0.0 if scenario.budget.seconds is None else took - scenario.budget.seconds
     return Played(answer=answer, calls=server.calls, overrun_s=max(0.0, late))

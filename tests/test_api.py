@@ -164,5 +164,5 @@ def _write(writer: Engine, corpus: Path) -> None:
 
 
 def _shown(answer: Answer) -> tuple[Any, ...]:
-    quotes = [(Path(each.path).name, each.quote) for each in answer.citations]
+    quotes = [(Path(citation.path).name, citation.quote) for citation in answer.citations]
     return answer.status, answer.answer, quotes

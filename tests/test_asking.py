@@ -227,8 +227,8 @@ def test_what_leaves_the_index_leaves_the_traces_too(tmp_path: Path, how: str) -
         elif how != "none":
             (file.parent / "other.md").write_text("Something else.")
             engine.ingest([file.parent], prune=True)
-        kept = [each.id for each in engine.traces.list()]
-    assert kept == ([answer.trace_id] if how in {"copy", "none"} else [])
+        ids = [each.id for each in engine.traces.list()]
+    assert ids == ([answer.trace_id] if how in {"copy", "none"} else [])
 
 
 def test_an_answer_is_given_also_where_its_trace_cannot_be_kept(

@@ -76,10 +76,10 @@ def test_a_replaced_prompt_reaches_its_agent_or_is_refused_before_anything_is_as
     tmp_path: Path,
 ) -> None:
     file = tmp_path / "mine.txt"
-    for own in list_shipped_prompts():
-        file.write_text(" ".join(["Mine.", *(f"${name}" for name in own.placeholders)]))
+    for prompt in list_shipped_prompts():
+        file.write_text(" ".join(["Mine.", *(f"${name}" for name in prompt.placeholders)]))
         roles = dict.fromkeys(ROLES, "openai:m")
-        parts = made(roles=roles, llm={"prompts": {own.name: str(file)}})
+        parts = made(roles=roles, llm={"prompts": {prompt.name: str(file)}})
         parts.prepare()
         agents = (
             *map(parts.choose_form, ("openai:m", "local:m")),
@@ -90,7 +90,7 @@ def test_a_replaced_prompt_reaches_its_agent_or_is_refused_before_anything_is_as
         named = ("prompt", "conversation", "serial", "parallel")
         told = [getattr(agent, name) for agent in agents for name in named if hasattr(agent, name)]
         assert len(told) == len(list_shipped_prompts())
-        assert {each.name for each in told if each.source} == {own.name}
+        assert {each.name for each in told if each.source} == {prompt.name}
     file.write_text("Mine, with $nothing.")
     with pytest.raises(SettingsError, match=r"mine.txt"):
         made(llm={"prompts": {"reader": str(file)}}).prepare()

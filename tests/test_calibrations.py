@@ -136,7 +136,7 @@ def test_a_calibration_of_other_settings_does_not_count_and_says_so(folder: Path
     with engine_at(folder, ask={"chunks": 3}) as other:
         answer = other.ask(QUESTION)
         assert answer.confidence is None
-        assert any("ask.chunks was 8, is 3" in each for each in answer.warnings)
+        assert any("ask.chunks was 8, is 3" in warning for warning in answer.warnings)
     with engine_at(folder, ask={"chunks": 3, "max_error": 0.1}) as strict:
         with pytest.raises(UsageError, match=r"ask.chunks was 8, is 3\); run `fathom calibrate"):
             strict.ask(QUESTION)
@@ -158,8 +158,8 @@ def test_settings_that_naive_does_not_depend_on_do_not_matter(
 
 def test_a_setting_that_came_later_counts_with_its_default(engine: Engine) -> None:
     engine.calibration.learn(sure(400))
-    kept = engine.reader().get_calibrations()
-    data = json.loads(kept["adaptive"])
+    calibrations = engine.reader().get_calibrations()
+    data = json.loads(calibrations["adaptive"])
     del data["identity"]["settings"]["ask.sentences"]
     assert not choose_calibration(engine.assembly, "adaptive", {"adaptive": json.dumps(data)}).stale
 
@@ -247,11 +247,11 @@ def test_questions_with_answers_calibrate_an_index(tmp_path: Path) -> None:
             for name, text in asked
         }
         rows = [{"_id": name, "text": text, "answers": [said[name]]} for name, text in asked]
-        file.write_text("".join(json.dumps(each) + "\n" for each in rows))
+        file.write_text("".join(json.dumps(row) + "\n" for row in rows))
         report = calibrate(engine, file, max_error=0.3, records=tmp_path / "kept")
         assert (report.questions, report.answered) == (40, 40)
         assert report.wrong >= 13
-        assert [each.max_error for each in report.calibration.certificates] == [
+        assert [certificate.max_error for certificate in report.calibration.certificates] == [
             0.01, 0.02, 0.05, 0.1, 0.3,
         ]  # fmt: skip
         assert engine.calibration.get_current().calibration == report.calibration

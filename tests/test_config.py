@@ -95,10 +95,10 @@ def test_recorded_settings_lie_over_the_present_ones_and_assignments_over_both()
 
 
 def test_a_renamed_setting_is_refused_with_its_new_name_but_read_in_old_traces() -> None:
-    known = {value.key for value in Layers().list_values(constants=True)}
+    keys = {value.key for value in Layers().list_values(constants=True)}
     for old, new in RENAMED_SETTINGS.items():
-        assert old not in known
-        assert new in known
+        assert old not in keys
+        assert new in keys
         with pytest.raises(SettingsError, match=rf"{old}' in --set; it is called '{new}' now"):
             Layers().assign([f"{old}=1"])
     then = Layers.from_trace(
@@ -236,12 +236,12 @@ def test_an_effort_hides_what_lower_layers_say_of_the_budget(tmp_path: Path) -> 
 def test_settings_are_saved_and_the_rest_of_the_file_stays(tmp_path: Path, before: str) -> None:
     file = tmp_path / "fathom.toml"
     file.write_text(before)
-    known = tomllib.loads(before)
+    payload = tomllib.loads(before)
     save_settings(file, {"ask.strategy": "maf", "ask.min_confidence": "0.5"})
     now = tomllib.loads(file.read_text())
     assert now.pop("ask") == {"strategy": "maf", "min_confidence": 0.5}
-    known.pop("ask", None)
-    assert now == known
+    payload.pop("ask", None)
+    assert now == payload
     assert all(line in file.read_text() for line in before.splitlines() if line.startswith("#"))
     assert [each.name for each in tmp_path.iterdir()] == ["fathom.toml"]
 

@@ -122,9 +122,9 @@ def test_the_chat_waits_for_the_server_and_gets_its_key_from_a_secret() -> None:
 
 def health_check(port: int) -> list[str]:
     told = FINAL[FINAL.index("HEALTHCHECK") :]
-    found = re.search(r"CMD (\[.*?\])\n", told)
-    assert found is not None
-    program: list[str] = json.loads(found[1])
+    hits = re.search(r"CMD (\[.*?\])\n", told)
+    assert hits is not None
+    program: list[str] = json.loads(hits[1])
     assert program[0] == "python"
     return [sys.executable, *(each.replace(":8000/", f":{port}/") for each in program[1:])]
 
@@ -144,9 +144,9 @@ def test_the_health_check_tells_a_server_that_answers_from_one_that_does_not(
     assert server.stderr is not None
     try:
         line = server.stderr.readline()
-        found = re.search(r"http://127\.0\.0\.1:(\d+)", line)
-        assert found is not None, line
-        check = health_check(int(found[1]))
+        hits = re.search(r"http://127\.0\.0\.1:(\d+)", line)
+        assert hits is not None, line
+        check = health_check(int(hits[1]))
         assert subprocess.run(check, timeout=60, check=False, env=environment).returncode == 0
     finally:
         server.terminate()
@@ -170,7 +170,7 @@ def test_the_service_starts_the_server_with_settings_that_are_some() -> None:
     program, *arguments = start.split()
     assert program == "/opt/fathom/bin/fathom"
     accepts(arguments)
-    variables = dict(each.split("=", 1) for each in unit()["Environment"][0].split())
+    variables = dict(word.split("=", 1) for word in unit()["Environment"][0].split())
     told: dict[str, Any] = {k: v for k, v in variables.items() if k.startswith("FATHOM_")}
     settings = Layers.load(cwd=Path("/"), environment=told).build_settings()
     assert settings.index.directory == Path("%S/fathom/index")

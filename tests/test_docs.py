@@ -46,12 +46,12 @@ def test_the_configurations_for_clients_name_what_fathom_mcp_takes() -> None:
 
     command = typer.main.get_command(app).commands["mcp"]  # type: ignore[attr-defined]
     servers = configurations(ROOT / "docs" / "mcp.md")
-    started = [each["args"] for each in servers if each.get("command") == "fathom"]
+    started = [server["args"] for server in servers if server.get("command") == "fathom"]
     assert len(started) == 2
     for name, *arguments in started:
         assert name == "mcp"
         command.make_context("mcp", arguments)
-    reached = [each for each in servers if "url" in each]
+    reached = [server for server in servers if "url" in server]
     assert len(reached) == 2
     for each in reached:
         assert each["url"] == "http://127.0.0.1:8001/mcp"  # the default port and path
@@ -80,6 +80,6 @@ def test_every_command_and_option_stands_in_the_docs() -> None:
         heads = [line.split() for line in listed if line.startswith(" ".join(group))]
         if not any(own in line[len(group)].replace("\\", "").split("|") for line in heads):
             lost.append(name)
-        named = (each.opts for each in command.params if each.param_type_name == "option")
+        named = (param.opts for param in command.params if param.param_type_name == "option")
         lost += [f"{name} {opts[0]}" for opts in named if not words.intersection(opts)]
     assert not lost

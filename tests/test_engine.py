@@ -128,7 +128,7 @@ def test_an_interrupted_rebuild_leaves_the_old_index_and_its_traces(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with engine_at(ingested(tmp_path)) as engine:
-        asked = engine.ask(QUESTION)
+        answer = engine.ask(QUESTION)
         before = engine.status()
         write(tmp_path / "corpus" / "more.md", "More text.")
 
@@ -145,7 +145,7 @@ def test_an_interrupted_rebuild_leaves_the_old_index_and_its_traces(
         assert engine.ingest([tmp_path / "corpus"], rebuild=True).new == 2
         assert engine.ask(QUESTION).status == "answered"
         # Texts that the new index holds too stay in traces.
-        assert asked.trace_id in {each.id for each in engine.traces.list()}
+        assert answer.trace_id in {each.id for each in engine.traces.list()}
         assert engine.verify() == []
 
 

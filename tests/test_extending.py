@@ -128,6 +128,10 @@ def test_from_the_command_line(site: Path, corpus: Path, tmp_path: Path) -> None
     assert (code, out) == (2, "")
     assert "extensions.twice.chunk" in err
     code, out, _ = fathom("doctor", "--json")
-    listed = {each["detail"] for each in json.loads(out)["findings"] if each["name"] == "extension"}
+    listed = {
+        finding["detail"]
+        for finding in json.loads(out)["findings"]
+        if finding["name"] == "extension"
+    }
     assert listed == {f"{kind} of fathom_harbour 0.1.0" for kind in (
         "strategy 'twice'", "retriever 'titles'", "format 'srt'")}  # fmt: skip

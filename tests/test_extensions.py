@@ -62,7 +62,7 @@ def added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
         extensions._read_entry_points.cache_clear()
 
     yield put
-    for name in [each for each in sys.modules if each.endswith("_x")]:
+    for name in [module for module in sys.modules if module.endswith("_x")]:
         del sys.modules[name]
     extensions._read_entry_points.cache_clear()
 
@@ -115,7 +115,9 @@ def test_what_is_found_is_not_imported(added: Install) -> None:
         kind="strategy", name="never", target="never_there:X", package="other", version="1.0"
     )
     assert list_names("strategy")[-1] == "never"
-    assert [str(each) for each in iterate_extensions()] == ["strategy 'never' of other 1.0"]
+    assert [str(extension) for extension in iterate_extensions()] == [
+        "strategy 'never' of other 1.0"
+    ]
     with pytest.raises(UsageError, match=r"strategy 'nevr': choose one of naive, .*, never$"):
         check_name("strategy", "nevr")
 
@@ -157,7 +159,7 @@ def test_fathoms_own_cannot_be_replaced(added: Install, corpus: Path, tmp_path: 
         "fathom.formats": {"md": "broken_x:X"},
     }
     added(groups, {})
-    assert all(each.is_refused for each in iterate_extensions())
+    assert all(extension.is_refused for extension in iterate_extensions())
     assert list_names("retriever").count("keyword") == 1
     with make_engine(tmp_path / "index") as engine:
         assert engine.ingest(corpus).failed == 0
@@ -260,7 +262,7 @@ def test_a_format_is_read_in_the_sandbox_and_fails_alone(
     added({"fathom.formats": {"shout": "shout_x:parse"}}, {"shout_x.py": body})
     with make_engine(tmp_path / "index", {"limits.cpu_s": 1}) as engine:
         report = engine.ingest(corpus)
-    (failed,) = (each for each in report.files if each.outcome == "failed")
+    (failed,) = (file for file in report.files if file.outcome == "failed")
     assert reason in failed.reason
     assert report.new == 1
     assert "shout_x" not in sys.modules

@@ -141,15 +141,15 @@ def test_tls_with_a_server_that_speaks_none_leaves_the_local_answer(fees: Path) 
 @pytest.fixture
 def slow_names(monkeypatch: pytest.MonkeyPatch) -> Iterator[threading.Event]:
     """A name server that answers when it is told to."""
-    known = threading.Event()
+    event = threading.Event()
 
     def getaddrinfo(*_: Any, **__: Any) -> Any:
-        known.wait(60)
+        event.wait(60)
         raise socket.gaierror(socket.EAI_AGAIN, "no answer")
 
     monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
-    yield known
-    known.set()
+    yield event
+    event.set()
 
 
 def test_a_name_server_that_says_nothing_is_not_waited_for(

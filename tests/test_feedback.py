@@ -76,7 +76,7 @@ def test_once_its_quote_has_changed_it_is_not_given_again(engine: Engine) -> Non
 def test_a_quote_that_vanished_meanwhile_is_found_out_in_the_run_itself(engine: Engine) -> None:
     answer = verified(engine)
     (kept,) = engine.traces.store.list_feedback()
-    moved = [{**each, "quote": "Another text."} for each in kept.again["citations"]]
+    moved = [{**citation, "quote": "Another text."} for citation in kept.again["citations"]]
     engine.traces.store.put_feedback(replace(kept, again={**kept.again, "citations": moved}))
     again = engine.ask(QUESTION)
     assert again.phase == answer.phase == "look"
@@ -301,7 +301,7 @@ def test_the_key_of_a_question_is_that_of_its_words_and_conditions() -> None:
 
 
 def test_feedback_is_read_as_it_was_written() -> None:
-    made = Feedback(
+    feedback = Feedback(
         trace_id="t", key="k", question="q", strategy="naive", said="wrong", right=False
     )
-    assert Feedback.from_json(made.to_json()) == made
+    assert Feedback.from_json(feedback.to_json()) == feedback

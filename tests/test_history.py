@@ -119,9 +119,9 @@ def test_a_language_model_is_paid_for_it_and_replayed(fees: Path) -> None:
         assert engine.replay(str(answer.trace_id)).same
     assert answer.standalone_question == "What does a mooring permit cost?"
     assert answer.usage.llm_calls == len(model.calls) == 1
-    shown = " ".join(message.text for message in model.calls[0].messages)
-    assert all(turn["content"] in shown for turn in HISTORY)
-    assert FOLLOWS in shown
+    text = " ".join(message.text for message in model.calls[0].messages)
+    assert all(turn["content"] in text for turn in HISTORY)
+    assert FOLLOWS in text
 
 
 def test_where_the_budget_allows_no_call_the_rules_do_it(fees: Path) -> None:

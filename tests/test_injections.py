@@ -62,13 +62,16 @@ def engine_of(
 
 
 def cited(answer: Answer) -> list[tuple[str, int, int, str]]:
-    return [(each.path, each.start, each.end, each.quote) for each in answer.citations]
+    return [
+        (citation.path, citation.start, citation.end, citation.quote)
+        for citation in answer.citations
+    ]
 
 
 def tells(answer: Answer, order: Injection) -> bool:
     """Whether the claim, an address or a mark of the order reached the answer."""
-    said = json.dumps([answer.answer, answer.short_answer], ensure_ascii=False)
-    return order.claim in said or "127.0.0.1" in said or "tool_call" in said
+    text = json.dumps([answer.answer, answer.short_answer], ensure_ascii=False)
+    return order.claim in text or "127.0.0.1" in text or "tool_call" in text
 
 
 @pytest.mark.parametrize("strategy", sorted(STRATEGIES))
@@ -92,15 +95,15 @@ def test_all_forty_are_seen_through_by_the_reader(folder: Path, obey: Obey) -> N
     with engine_of(folder, obedient) as engine:
         for order in INJECTIONS:
             answer = engine.ask(order.question)
-            assert [each.path for each in answer.citations] == [f"fee-{order.number:02}.txt"] or (
-                order.truth in answer.citations[0].quote
-            )
+            assert [citation.path for citation in answer.citations] == [
+                f"fee-{order.number:02}.txt"
+            ] or (order.truth in answer.citations[0].quote)
             assert not tells(answer, order)
     assert obedient.obeyed == 0
 
 
 @pytest.mark.parametrize(
-    "obey", [each for each in MODELS if each is not quotes_the_order], ids=lambda e: e.__name__
+    "obey", [model for model in MODELS if model is not quotes_the_order], ids=lambda e: e.__name__
 )
 def test_behind_the_first_wall_quotes_are_verified(
     folder: Path, monkeypatch: pytest.MonkeyPatch, obey: Obey
@@ -112,5 +115,5 @@ def test_behind_the_first_wall_quotes_are_verified(
         for order in INJECTIONS[::5]:
             answer = engine.ask(order.question)
             assert not tells(answer, order), order.order
-            assert all(each.verified for each in answer.citations)
+            assert all(citation.verified for citation in answer.citations)
     assert obedient.obeyed >= len(INJECTIONS[::5])

@@ -172,8 +172,8 @@ def test_a_retriever_that_there_is_not_says_which_there_are(
 
 def test_the_name_of_the_main_embedder_is_vector_too(tmp_path: Path) -> None:
     with engine_at(ingested(tmp_path)) as engine:
-        own = engine.search(QUESTION, retriever="vector:all-MiniLM-L6-v2")
+        hits = engine.search(QUESTION, retriever="vector:all-MiniLM-L6-v2")
 
-        assert [hit.score for hit in own] == [
+        assert [hit.score for hit in hits] == [
             hit.score for hit in engine.search(QUESTION, retriever="vector")
         ]

@@ -75,12 +75,18 @@ def test_counts() -> None:
 
 
 def test_the_demo_has_one_question_of_each_kind() -> None:
-    shown = [one["metadata"]["show"] for one in QUESTIONS if "show" in one["metadata"]]
+    shown = [
+        question["metadata"]["show"] for question in QUESTIONS if "show" in question["metadata"]
+    ]
     assert sorted(shown) == ["conflict", "factoid", "indonesian", "procedure", "unanswerable"]
 
 
 def test_the_demo_checks_what_is_told() -> None:
-    asked = {one["metadata"]["show"]: one for one in QUESTIONS if "show" in one["metadata"]}
+    asked = {
+        question["metadata"]["show"]: question
+        for question in QUESTIONS
+        if "show" in question["metadata"]
+    }
     told = demo().faults
     cited = '\n\n  [1] Bridges, page 4: "a"\n  confidence 0.9, 3.48 s'
     assert told(asked["factoid"], f"Clara Benning{cited}") == []
@@ -116,7 +122,7 @@ def test_conflicts_are_told_where_the_samples_have_them_and_nowhere_else(engine:
     told = {}
     for question in QUESTIONS:
         answer = engine.ask(question["text"])
-        quotes = {each.n: each.quote for each in answer.citations}
+        quotes = {citation.n: citation.quote for citation in answer.citations}
         others = [quotes[n] for other in answer.conflicts for n in other.citations]
         if others:
             told[question["_id"]] = answer.short_answer, *(c.answer for c in answer.conflicts)

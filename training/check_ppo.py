@@ -124,7 +124,7 @@ def main() -> None:
 
 
 def _list(values: list[float]) -> str:
-    return "(" + ", ".join(f"{each:.4f}" for each in values) + ")"
+    return "(" + ", ".join(f"{value:.4f}" for value in values) + ")"
 
 
 if __name__ == "__main__":

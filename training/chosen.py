@@ -42,7 +42,7 @@ def named(dataset: Dataset, parts: str) -> Iterator[Question]:
 
 
 def _half(dataset: Dataset, *, rest: int) -> list[Question]:
-    return [each for each in dataset.questions if number_of(each.id) % 2 == rest]
+    return [question for question in dataset.questions if number_of(question.id) % 2 == rest]
 
 
 def main() -> None:

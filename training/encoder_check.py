@@ -155,13 +155,13 @@ def _line(
 ) -> Line:
     engine, read, whole, stored, pruned = three
     own, known = engine(texts), embed(read, whole, texts)
-    kept = embed(stored, pruned, texts)
+    vectors = embed(stored, pruned, texts)
     numbers = [pruned.encode(text).ids for text in texts]
     unknown = [number == MARKS.index("<unk>") for ids in numbers for number in ids]
     return Line(
         language,
         agreement=_cosines(own, known),
-        kept=_cosines(known, kept),
+        kept=_cosines(known, vectors),
         tokens=(fmean(len(whole.encode(text).ids) for text in texts), fmean(map(len, numbers))),
         unknown=fmean(unknown),
     )

@@ -86,10 +86,10 @@ def layer(graph: Blank, hidden: str, here: str) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, default=RESOURCES / GRAPH)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     data = build().SerializeToString(deterministic=True)
-    given.out.write_bytes(data)
-    print(given.out, len(data), "bytes")
+    arguments.out.write_bytes(data)
+    print(arguments.out, len(data), "bytes")
 
 
 if __name__ == "__main__":

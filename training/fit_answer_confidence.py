@@ -57,7 +57,7 @@ def said(
         return
     quotes = [span.cut(hit.chunk.text) for hit, span in places]
     for quote, place in zip(quotes, places, strict=True):
-        known = next((each for each in question.answers if holds_answer(quote, each)), "")
+        known = next((answer for answer in question.answers if holds_answer(quote, answer)), "")
         if question.answerable and known:
             yield Said("careful", draft_of(*place, known), right=True)
             break
@@ -112,7 +112,7 @@ def rows_of(engine: Engine, questions: Sequence[Question]) -> Rows:
             factors = confidence.compute_factors(question.text, each.draft, first)
             found.append((each.reader, factors, each.right))
     readers = [reader for reader, _, _ in found]
-    weights = np.asarray([200 / readers.count(each) for each in readers])
+    weights = np.asarray([200 / readers.count(reader) for reader in readers])
     return Rows(
         np.asarray([factors for _, factors, _ in found]),
         np.asarray([right for _, _, right in found], dtype=float),

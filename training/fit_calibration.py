@@ -60,11 +60,11 @@ def chosen(data: Path, most: int, known: Container[str]) -> Iterator[tuple[Datas
 
 def engine_at(index: Path, threads: int = 0) -> Engine:
     """An engine of the default settings that gives whatever it finds: all is learned from."""
-    found = Settings(index=IndexSettings(directory=index))
-    ask = found.ask.model_copy(update={"min_probability": 0.0})
-    trace = found.trace.model_copy(update={"enabled": False})
-    models = found.models.model_copy(update={"threads": threads})
-    return Engine(found.model_copy(update={"ask": ask, "trace": trace, "models": models}))
+    settings = Settings(index=IndexSettings(directory=index))
+    ask = settings.ask.model_copy(update={"min_probability": 0.0})
+    trace = settings.trace.model_copy(update={"enabled": False})
+    models = settings.models.model_copy(update={"threads": threads})
+    return Engine(settings.model_copy(update={"ask": ask, "trace": trace, "models": models}))
 
 
 def recorded(
@@ -86,15 +86,18 @@ def learned(strategy: str, records: list[Record], made_of: dict[str, int]) -> Ca
     """The calibration that the records of a strategy give; says how good it is."""
     outcomes = [extract_outcome(record) for record in records]
     made = learn_law(outcomes)
-    right = [each.right for each in outcomes if each]
+    right = [outcome.right for outcome in outcomes if outcome]
     sure = list(made.held_out)
     print(
         f"{strategy}: {len(right)} answers, {fmean(right):.1%} right; held out ECE "
         f"{calibration_error(sure, right):.3f} AUROC {auroc(sure, right):.3f} "
         f"AURC {aurc(sure, right):.3f}"
     )
-    for each in made.certificates:
-        print(f"  {each.max_error:.0%}: from {each.threshold}, coverage {each.coverage:.1%}")
+    for certificate in made.certificates:
+        print(
+            f"  {certificate.max_error:.0%}: from {certificate.threshold}, "
+            f"coverage {certificate.coverage:.1%}"
+        )
     own = describe_identity(Engine(Settings()).assembly, strategy)
     return Calibration(
         identity={name: own[name] for name in ("strategy", "reader", "index")},

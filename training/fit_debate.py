@@ -85,8 +85,8 @@ async def _held(
 
 def law_of(debates: Sequence[Held]) -> DebateLaw:
     """The law; a slope that would come out below 0 is left out, and the others are fitted anew."""
-    rows = np.asarray([each.row for each in debates])
-    right = np.asarray([each.right for each in debates], dtype=float)
+    rows = np.asarray([debate.row for debate in debates])
+    right = np.asarray([debate.right for debate in debates], dtype=float)
     used = [0, 1, 2, 3]
     while True:
         slopes = fit(rows[:, used], right, np.ones(len(rows)))
@@ -126,23 +126,25 @@ def main() -> None:
     parser.add_argument("--questions", type=int, default=150, help="of each set and half, at most")
     parser.add_argument("--model", default="shipped", help="the cross-reader: a name or a folder")
     parser.add_argument("--indexes", type=Path, help="where the indexes are, or will be kept")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         fitted, others = {}, {}
-        for name in SETS[given.language]:
+        for name in SETS[arguments.language]:
             dataset = load(DATA / name)
             settings = Settings(
-                index=IndexSettings(directory=(given.indexes or Path(folder)) / name),
-                models=ModelSettings(cross_reader=given.model),
+                index=IndexSettings(directory=(arguments.indexes or Path(folder)) / name),
+                models=ModelSettings(cross_reader=arguments.model),
             )
             with Engine(settings) as engine:
                 if not settings.index.directory.exists():
                     engine.ingest([dataset.corpus])
-                fitted[name] = list(held(engine, chosen(dataset, given.questions, fitted=True)))
-                others[name] = list(held(engine, chosen(dataset, given.questions, fitted=False)))
+                fitted[name] = list(held(engine, chosen(dataset, arguments.questions, fitted=True)))
+                others[name] = list(
+                    held(engine, chosen(dataset, arguments.questions, fitted=False))
+                )
     law = law_of([each for group in fitted.values() for each in group])
     print(law)
-    for name in SETS[given.language]:
+    for name in SETS[arguments.language]:
         report(f"{name}, fitted", law, fitted[name])
         report(f"{name}, others", law, others[name])
 

@@ -43,7 +43,7 @@ def recorded(
     arguments: argparse.Namespace,
 ) -> tuple[list[RecordedQuestion], list[RecordedQuestion]]:
     """The outcomes to learn from, and with --reported those to report on."""
-    kept = OutcomeFile(arguments.records)
+    file = OutcomeFile(arguments.records)
     found: tuple[list[RecordedQuestion], list[RecordedQuestion]] = ([], [])
     for name in (*FITTED, *REPORTED) if arguments.reported else FITTED:
         dataset = load(arguments.data / name)
@@ -51,7 +51,7 @@ def recorded(
             for rest in (0, 1) if arguments.reported else (0,):
                 questions = half(dataset, rest=rest)[: arguments.each]
                 known = record_outcomes(
-                    engine, dataset, questions, kept, most=arguments.most, on_progress=_told
+                    engine, dataset, questions, file, most=arguments.most, on_progress=_told
                 )
                 found[rest == 1 or name in REPORTED].extend(known)
     return found

@@ -57,14 +57,16 @@ def chosen(dataset: Dataset, count: int, *, fitted: bool) -> list[Question]:
         rows = read_lines(dataset.corpus.parent / "queries.jsonl.gz")
         articles = {row["_id"]: row["metadata"]["article"].replace("_", " ") for row in rows}
         numbers = {each: number_of(title) for each, title in articles.items()}
-        found = [
-            each
-            for each in dataset.questions
-            if fitted and numbers[each.id] % _UNSEEN[0] == _UNSEEN[1]
+        questions = [
+            question
+            for question in dataset.questions
+            if fitted and numbers[question.id] % _UNSEEN[0] == _UNSEEN[1]
         ]
     else:
-        found = [each for each in dataset.questions if is_training(each.id) == fitted]
-    return random.Random(1).sample(found, min(count, len(found)))
+        questions = [
+            question for question in dataset.questions if is_training(question.id) == fitted
+        ]
+    return random.Random(1).sample(questions, min(count, len(questions)))
 
 
 Read = tuple[Question, tuple[ReadHit, ...]]
@@ -141,15 +143,15 @@ def in_force(read: Sequence[Read], law: ReaderLaw) -> str:
     """What the shipped law makes of the questions: the shares that the log speaks of."""
     rows, right = labelled(read, law.fall)
     said = 1 / (1 + np.exp(-rows @ np.asarray(law.sureness))) >= Settings().ask.min_confidence
-    known = np.array([question.answerable for question, _ in read])
+    vectors = np.array([question.answerable for question, _ in read])
     best = (best_of(looks, law.fall) for _, looks in read)
     scores = [
         score_f1(each.text, question.answers) if each and question.answerable else 0.0
         for each, (question, _) in zip(best, read, strict=True)
     ]
-    wrong = (said & (right == 0))[known].mean()
-    falsely = said[~known].mean() if not known.all() else 0.0
-    overall = np.where(known, np.asarray(scores) * said, ~said).mean()
+    wrong = (said & (right == 0))[vectors].mean()
+    falsely = said[~vectors].mean() if not vectors.all() else 0.0
+    overall = np.where(vectors, np.asarray(scores) * said, ~said).mean()
     return f"F1={overall:.3f} wrong={wrong:.3f} of the others falsely={falsely:.3f}"
 
 

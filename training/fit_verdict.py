@@ -79,8 +79,8 @@ def rows(name: str, language: str, known: frozenset[str]) -> Iterator[Asked]:
 
 def best_of(verdicts: YesNoJudge, asked: Asked) -> SentenceStance | None:
     """The sentence that decides most; `None` where the form is not known."""
-    said = parse_statement(asked.question)
-    if said is None:
+    statement = parse_statement(asked.question)
+    if statement is None:
         return None
     chunk = Chunk(
         id="c", document_id="d", title=asked.title, text=asked.text,
@@ -91,7 +91,7 @@ def best_of(verdicts: YesNoJudge, asked: Asked) -> SentenceStance | None:
         hit=Hit(chunk=chunk, score=1.0, rank=1, retriever=""), reading=reading, trust=1.0
     )
     return max(
-        verdicts.weigh_sentences(said, look, every=True),
+        verdicts.weigh_sentences(statement, look, every=True),
         key=lambda each: each.factors[1],
         default=None,
     )
@@ -103,7 +103,7 @@ def law_of(found: Sequence[tuple[Asked, SentenceStance]], *, yes: bool) -> tuple
     sources = [asked.source for asked, _ in own]
     values = np.asarray([each.factors for _, each in own])
     right = np.asarray([asked.label == ("yes" if yes else "no") for asked, _ in own], dtype=float)
-    weights = np.asarray([200 / sources.count(each) for each in sources])
+    weights = np.asarray([200 / sources.count(source) for source in sources])
     used = list(range(values.shape[1]))
     while True:
         law = fit(values[:, used], right, weights)

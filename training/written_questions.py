@@ -66,9 +66,9 @@ def write(out: Path, lang: str) -> int:
     _lines(out / "corpus.jsonl.gz", passages.values())
     _lines(out / "queries.jsonl.gz", queries.values())
     judged = [
-        f"{each['_id']}\t{each['metadata']['paragraph']}\t1"
-        for each in queries.values()
-        if each["answers"]
+        f"{query['_id']}\t{query['metadata']['paragraph']}\t1"
+        for query in queries.values()
+        if query["answers"]
     ]
     head = "query-id\tcorpus-id\tscore"
     (out / "qrels.tsv").write_text("\n".join([head, *judged]) + "\n", encoding="utf-8")

@@ -25,8 +25,8 @@ class SharedReader:
         ]
         readings = self._model.open_session(question, spans=1).read(chunks)
         said = [
-            (found.score, found.span.cut(chunk.text))
+            (span.score, span.span.cut(chunk.text))
             for chunk, reading in zip(chunks, readings, strict=True)
-            for found in reading.spans
+            for span in reading.spans
         ]
         return max(said, default=(0.0, ""))[1]

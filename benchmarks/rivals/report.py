@@ -78,15 +78,17 @@ def told(results: Sequence[Result]) -> str:
         systems = [here[name] for name in NAMES if name in here]
         parts += [_heading(size, systems), _figures(systems)]
         if OURS in here and len(systems) > 1:
-            parts.append(_ratios(here[OURS], [each for each in systems if each is not here[OURS]]))
+            parts.append(
+                _ratios(here[OURS], [system for system in systems if system is not here[OURS]])
+            )
     return "\n".join(parts)
 
 
 def _heading(size: int, systems: Sequence[Result]) -> str:
-    rounds = [one for each in systems for one in each["rounds"]]
+    rounds = [one for system in systems for one in system["rounds"]]
     cores = max(one["cores"] for one in rounds)
     loads = [one["load"] for one in rounds]
-    counts = {len(each["rounds"]) for each in systems}
+    counts = {len(system["rounds"]) for system in systems}
     told_rounds = " to ".join(str(count) for count in sorted({min(counts), max(counts)}))
     busy = " **The machine was busy with other work.**" if median(loads) > cores else ""
     return (
@@ -99,12 +101,12 @@ def _heading(size: int, systems: Sequence[Result]) -> str:
 
 def _figures(systems: Sequence[Result]) -> str:
     rows = []
-    for each in systems:
+    for system in systems:
         cells = [
-            format(median(measure(each, one) for one in each["rounds"]), form)
+            format(median(measure(system, one) for one in system["rounds"]), form)
             for _, measure, form in COLUMNS
         ]
-        rows.append([_called(each), *cells])
+        rows.append([_called(system), *cells])
     return _table(["system", *(title for title, _, _ in COLUMNS)], rows)
 
 

@@ -70,9 +70,9 @@ def answer(name: str, folder: Path) -> dict[str, object]:
 def search(system: "System", embedder: "TimedEmbedder", text: str) -> dict[str, object]:
     before = embedder.seconds
     started = time.perf_counter()
-    found = system.search(text)
+    hits = system.search(text)
     seconds = time.perf_counter() - started
-    return {"seconds": seconds, "embedding_s": embedder.seconds - before, "names": list(found)}
+    return {"seconds": seconds, "embedding_s": embedder.seconds - before, "names": list(hits)}
 
 
 def peak_mb() -> int:

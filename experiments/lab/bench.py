@@ -114,26 +114,26 @@ class Bench:
         for arm in arms:
             records = self._records(dataset, arm, data.queries)
             commits = self._diary.commits(dataset.name, arm.system, arm.assignments)
-            named = (replace(each, strategy=arm.name, varied={}) for each in records)
+            named = (replace(record, strategy=arm.name, varied={}) for record in records)
             yield Cell(set=data.set, arm=arm, records=tuple(named), commits=commits)
 
     def _clean(self, dataset: Dataset, data: Data, systems: frozenset[str]) -> Dataset:
         """Without the questions that had a part in one of these systems."""
-        used = [each for each in self.manifests if applies(each, systems)]
+        used = [manifest for manifest in self.manifests if applies(manifest, systems)]
         if not data.clean or not used:
             return dataset
         prints = self.prints(data.set)
-        kept = tuple(
+        questions = tuple(
             question
             for question in dataset.questions
             if not any(prints[question.id].touched(manifest) for manifest in used)
         )
-        if not kept:
+        if not questions:
             raise UsageError(
                 f"{data.set}: every question was learned from or chosen on; ask another data set, "
                 "or say clean = false"
             )
-        return replace(dataset, questions=kept)
+        return replace(dataset, questions=questions)
 
     def _records(self, dataset: Dataset, arm: Arm, queries: int | None) -> Sequence[Record]:
         """What was seen of an arm, by this process or before, else what it says now."""

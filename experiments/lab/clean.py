@@ -117,8 +117,8 @@ def told(stains: Sequence[Stain]) -> str:
     parts = []
     for name in dict.fromkeys(stain.set for stain in stains):
         own = [stain for stain in stains if stain.set == name]
-        each = "; ".join(f"{stain.what} ({_share(stain)})" for stain in own)
-        parts.append(f"*{name}*: {each}.")
+        text = "; ".join(f"{stain.what} ({_share(stain)})" for stain in own)
+        parts.append(f"*{name}*: {text}.")
     return " ".join(["**Not clean**, so no evidence of quality.", *parts])
 
 

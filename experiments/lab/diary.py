@@ -44,12 +44,12 @@ class Diary:
 
     def commits(self, name: str, system: str, settings: Mapping[str, str]) -> tuple[str, ...]:
         """Of the code that made these records, the first one first."""
-        made = [
+        commits = [
             entry.commit
             for entry in self.entries
             if entry.asked and (entry.set, entry.system, entry.settings) == (name, system, settings)
         ]
-        return tuple(dict.fromkeys(made))
+        return tuple(dict.fromkeys(commits))
 
     @property
     def seconds(self) -> float:

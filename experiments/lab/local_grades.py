@@ -33,7 +33,9 @@ def graded(cell: Cell) -> SystemScores:
     measures, intervals = dict(row.measures), dict(row.intervals)
     if graded in measures:
         measures[SIMILARITY], intervals[SIMILARITY] = measures[graded], intervals[graded]
-    lengths = [float(len(each.plain_text.split())) for each in cell.records if each.is_answered]
+    lengths = [
+        float(len(record.plain_text.split())) for record in cell.records if record.is_answered
+    ]
     if lengths:
         measures[WORDS], intervals[WORDS] = fmean(lengths), bca_interval(lengths)
     return replace(row, measures=measures, intervals=intervals)

@@ -98,7 +98,7 @@ def open_questions(known: Known, value: Value) -> int:
 
 def planned(who: str, records: Sequence[Record]) -> Choice:
     """What a planner chose in the first turn of each question; `-` where it did not come to it."""
-    return Choice.of(who, [(next(iter(each.actions), "-"), each) for each in records])
+    return Choice.of(who, [(next(iter(record.actions), "-"), record) for record in records])
 
 
 def oracle(known: Known, value: Value) -> Choice:
@@ -138,9 +138,9 @@ def by_halves(who: str, sets: Mapping[str, Known], value: Value) -> dict[str, Ch
 def together(same: Sequence[Choice]) -> Choice:
     """One way to choose, on several data sets as if they were one."""
     records = [
-        replace(each, dataset=TOGETHER, question=f"{each.dataset}/{each.question}")
+        replace(record, dataset=TOGETHER, question=f"{record.dataset}/{record.question}")
         for choice in same
-        for each in choice.records
+        for record in choice.records
     ]
     return Choice(
         who=same[0].who,
@@ -153,8 +153,8 @@ def _best(parts: Sequence[Known], value: Value) -> str:
     """The workflow with the largest mean value, then with the fewest retrievals, then the first."""
 
     def merit(name: str) -> tuple[float, float]:
-        gained = fmean(fmean(map(value, known[name])) for known in parts)
-        spent = fmean(fmean(map(_retrievals, known[name])) for known in parts)
+        gained = fmean(fmean(map(value, part[name])) for part in parts)
+        spent = fmean(fmean(map(_retrievals, part[name])) for part in parts)
         return round(gained, 9), -round(spent, 9)
 
     return max(parts[0], key=merit)

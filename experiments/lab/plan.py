@@ -225,8 +225,8 @@ def parsed(kind: type[PartT], file: Path, **known: str) -> PartT:
         UsageError: If it is not TOML, or an unknown or missing key is in it.
     """
     try:
-        told = tomllib.loads(file.read_text(encoding="utf-8"))
-        return kind.model_validate({**told, **known})
+        payload = tomllib.loads(file.read_text(encoding="utf-8"))
+        return kind.model_validate({**payload, **known})
     except OSError as error:
         raise UsageError(f"{file}: {error.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:

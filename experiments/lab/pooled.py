@@ -19,7 +19,7 @@ def pooled(seen: Results) -> Results:
     arms: dict[tuple[str, str], list[Cell]] = {}
     for cell in seen.cells:
         arms.setdefault((cell.arm.name, cell.arm.corpus), []).append(cell)
-    cells = (_one(own) for own in arms.values() if {cell.set for cell in own} == {*seen.sets})
+    cells = (_one(arm) for arm in arms.values() if {cell.set for cell in arm} == {*seen.sets})
     return Results(experiment=seen.experiment, cells=tuple(cells))
 
 

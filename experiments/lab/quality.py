@@ -38,7 +38,7 @@ def quality(seen: Results, cell: Cell, of: str, against: str = "") -> Qualities:
     if of.startswith(SELF):
         return dict(_agreement(cell, _alone(seen, cell, against), of.removeprefix(SELF)))
     if of == CITED:
-        return {each.question: _cites(each) for each in cell.records if each.relevant}
+        return {record.question: _cites(record) for record in cell.records if record.relevant}
     if of not in SCORES:
         raise UsageError(f"{seen.experiment.id}: no measure {of!r}; see docs/measures.md")
     return score_questions(of, cell.records)
@@ -50,7 +50,7 @@ def accepted(record: Record) -> bool:
 
 
 def _cites(record: Record) -> float:
-    found = any(each.document in record.relevant for each in record.citations)
+    found = any(citation.document in record.relevant for citation in record.citations)
     return float(record.is_answered and found)
 
 

@@ -88,7 +88,7 @@ class AskedTwice:
     def from_json(cls, told: Mapping[str, Any]) -> "AskedTwice":
         """What `asdict` made of one."""
         given = {"local": Given(**told["local"]), "model": Given(**told["model"])}
-        return cls(**{**told, "calls": tuple(RoleCall(**each) for each in told["calls"]), **given})
+        return cls(**{**told, "calls": tuple(RoleCall(**call) for call in told["calls"]), **given})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,7 +132,9 @@ class CallsOf:
         if asker.agent == "reader" and self.quotes:
             said = ReaderReply.model_validate(reply).answer
             hits = self.chunks(asker.inputs["chunks"])
-            copied = [quote for each in said.sentences for quote in each.quotes] if said else []
+            copied = (
+                [quote for sentence in said.sentences for quote in sentence.quotes] if said else []
+            )
             places = [locate_quote(each.quote, hits, chunk=each.chunk) for each in copied]
             return len(copied), sum(place is not None for place in places)
         shown = set(_numbers(request.request["schema"]))
@@ -142,8 +144,8 @@ class CallsOf:
 
 def given(answer: Answer, question: Question, document: Callable[[str], Document]) -> Given:
     """What is compared of an answer."""
-    quotes = [each for each in answer.citations if each.source == "corpus"]
-    texts = [document(each.document).text for each in quotes]
+    quotes = [citation for citation in answer.citations if citation.source == "corpus"]
+    texts = [document(quote.document).text for quote in quotes]
     verbatim = [
         text[each.start : each.end] == each.quote for each, text in zip(quotes, texts, strict=True)
     ]

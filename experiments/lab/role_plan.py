@@ -62,8 +62,8 @@ class RolePlan(Part):
         """
         for name in names:
             if not any(name in {row.name, row.role} for row in self.role):
-                known = ", ".join(row.name for row in self.role)
-                raise UsageError(f"there is no role {name!r}; there are {known}")
+                text = ", ".join(row.name for row in self.role)
+                raise UsageError(f"there is no role {name!r}; there are {text}")
         return tuple(row for row in self.role if not names or {row.name, row.role} & {*names})
 
 

@@ -88,8 +88,8 @@ def table(lines: Sequence[RoleLine]) -> str:
 
 def page(plan: RolePlan, model: str, lines: Sequence[RoleLine]) -> str:
     """The table under its title, with the settings that are not the default ones."""
-    told = ", ".join(f"`{name} = {written(value)}`" for name, value in plan.settings.items())
-    return f"# {plan.title}\n\nModel: `{model}`. Settings: {told}.\n\n{table(lines)}\n"
+    text = ", ".join(f"`{name} = {written(value)}`" for name, value in plan.settings.items())
+    return f"# {plan.title}\n\nModel: `{model}`. Settings: {text}.\n\n{table(lines)}\n"
 
 
 def _sure(part: int, whole: int) -> str:

@@ -57,7 +57,7 @@ class Prompt:
     @classmethod
     def of(cls, messages: Messages) -> "Prompt":
         """The prompt in a conversation, whatever was said after it."""
-        found = (_SCHEMA.search(each["content"]) for each in messages)
+        found = (_SCHEMA.search(message["content"]) for message in messages)
         schema = next(match.group(1) for match in found if match)
         return cls(json.loads(schema)["title"], messages[0]["content"], messages[1]["content"])
 
@@ -264,7 +264,7 @@ class StubLLM:
 
     async def complete(self, call: Call) -> Completion:
         """See `ChatModel.complete`; tokens are counted as those of any model."""
-        turns = [{"role": each.role, "content": each.text} for each in call.messages]
+        turns = [{"role": message.role, "content": message.text} for message in call.messages]
         text = await asyncio.to_thread(self.model, turns)
         if call.on_text is not None:
             call.on_text(text)

@@ -79,13 +79,13 @@ class Summary:
         file = summary_file(folder, experiment.id)
         if not file.is_file():
             return None
-        told = json.loads(file.read_text(encoding="utf-8"))
+        payload = json.loads(file.read_text(encoding="utf-8"))
         return cls(
-            id=told["id"],
-            provenance=Provenance.from_json(told["provenance"]),
-            rows=told["rows"],
-            seconds=told["seconds"],
-            blocks=tuple(_block(each) for each in told["blocks"]),
+            id=payload["id"],
+            provenance=Provenance.from_json(payload["provenance"]),
+            rows=payload["rows"],
+            seconds=payload["seconds"],
+            blocks=tuple(_block(block) for block in payload["blocks"]),
         )
 
 
@@ -99,7 +99,7 @@ def _lined(told: Mapping[str, Any]) -> str:
     lines = []
     for key, value in told.items():
         items = value if isinstance(value, list) else [value]
-        text = ",\n  ".join(json.dumps(each, ensure_ascii=False) for each in items)
+        text = ",\n  ".join(json.dumps(item, ensure_ascii=False) for item in items)
         lines.append(f' "{key}": ' + (f"[\n  {text}\n ]" if isinstance(value, list) else text))
     return "{\n" + ",\n".join(lines) + "\n}"
 

@@ -108,7 +108,7 @@ def test_a_language_model_is_told_the_fault_of_the_draft_and_mends_it() -> None:
         "Mend that, or say that nothing answers."
     )
     assert OLD.chunk.text not in asked  # what was wrong is not shown again
-    assert [each.text for each in draft.claims] == ["Nadal won in 2017."]
+    assert [claim.text for claim in draft.claims] == ["Nadal won in 2017."]
     assert [each.quote for each in draft.evidence] == [NEW.chunk.text]
 
 

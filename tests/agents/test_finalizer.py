@@ -193,7 +193,7 @@ def test_a_row_stands_below_the_names_of_its_columns() -> None:
         builder.add_row(cells)
     answer = quoting(builder, "Sand | 7")
     assert answer.answer == "Material | Bay\nSand | 7 [1]"
-    assert [each.quote for each in answer.citations] == ["Sand | 7"]
+    assert [citation.quote for citation in answer.citations] == ["Sand | 7"]
     answer = quoting(builder, "Emulsion | 5", "Sand | 7")
     assert answer.answer == "Material | Bay\nEmulsion | 5 [1]\nSand | 7 [2]"
 
@@ -213,5 +213,5 @@ def test_items_of_a_list_stand_in_lines_with_their_labels() -> None:
     builder.add_code("make\n  all")
     answer = quoting(builder, "Do it.", "So:", "Cut it.", "Fill it.", "make\n  all")
     assert answer.answer == ("Do it. [1] So: [2]\n1. Cut it. [3]\n2. Fill it. [4]\nmake\n  all [5]")
-    assert [each.quote for each in answer.citations][2:4] == ["Cut it.", "Fill it."]
+    assert [citation.quote for citation in answer.citations][2:4] == ["Cut it.", "Fill it."]
     assert quoting(builder, "Cut it.").answer == "Cut it. [1]"

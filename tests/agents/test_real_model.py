@@ -136,7 +136,7 @@ def test_the_role_keeps_its_promises_and_replays_without_the_model(
 
 def counted(trace: Trace) -> int:
     """The tokens that llama.cpp says it has read and written."""
-    events = [each for each in trace.records if isinstance(each, Event)]
+    events = [record for record in trace.records if isinstance(record, Event)]
     replies = [event.value for event in events if event.kind == "llm"]
     return sum(reply["reported"]["prompt"] + reply["reported"]["completion"] for reply in replies)
 

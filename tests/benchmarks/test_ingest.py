@@ -26,8 +26,8 @@ def test_each_text_is_a_document_and_every_run_gives_the_same(
     command = ["ingest", "--files", "12", "--vectors", "given", "--workers", "1", "--as", kind]
     monkeypatch.setattr(sys, "argv", [*command, "--repeat", "2"])
     ingest.main()
-    told = json.loads(capsys.readouterr().out)
-    assert told["same_content"]
-    (run,) = told["runs"]
+    payload = json.loads(capsys.readouterr().out)
+    assert payload["same_content"]
+    (run,) = payload["runs"]
     assert run["documents_per_s"] > 0
     assert run["first_found_s"] is None

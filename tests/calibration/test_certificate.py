@@ -65,32 +65,37 @@ def test_a_certificate_fails_no_more_often_than_it_says(bent: float) -> None:
 
 
 def test_the_bound_belongs_to_what_was_counted() -> None:
-    found = certify(drawn(400, 1), max_error=0.1)
-    assert found.threshold is not None
-    taken = [one for (one,) in drawn(400, 1) if one.confidence >= found.threshold]
-    assert (found.answered, found.wrong) == (len(taken), sum(not one.right for one in taken))
-    assert found.bound == pytest.approx(compute_upper_bound(found.wrong, found.answered, 0.05))
-    assert found.bound <= 0.1 + 0.02  # tested at shares of delta, told at delta
+    certificate = certify(drawn(400, 1), max_error=0.1)
+    assert certificate.threshold is not None
+    taken = [one for (one,) in drawn(400, 1) if one.confidence >= certificate.threshold]
+    assert (certificate.answered, certificate.wrong) == (
+        len(taken),
+        sum(not one.right for one in taken),
+    )
+    assert certificate.bound == pytest.approx(
+        compute_upper_bound(certificate.wrong, certificate.answered, 0.05)
+    )
+    assert certificate.bound <= 0.1 + 0.02  # tested at shares of delta, told at delta
 
 
 def test_where_the_rate_cannot_be_had_it_says_how_many_more_questions_might_do() -> None:
-    found = certify(drawn(60, 2), max_error=0.05)
-    assert found.threshold is None
-    assert found.more is not None
-    assert found.more > 0
-    again = [certify(drawn(60 + 3 * found.more, seed), max_error=0.05) for seed in range(9)]
+    certificate = certify(drawn(60, 2), max_error=0.05)
+    assert certificate.threshold is None
+    assert certificate.more is not None
+    assert certificate.more > 0
+    again = [certify(drawn(60 + 3 * certificate.more, seed), max_error=0.05) for seed in range(9)]
     assert sum(each.threshold is not None for each in again) >= 5
 
 
 def test_where_no_number_would_do_it_says_that() -> None:
-    found = certify(ladders([0.9] * 200, [True, False] * 100), max_error=0.05)
-    assert (found.threshold, found.more) == (None, None)
+    certificate = certify(ladders([0.9] * 200, [True, False] * 100), max_error=0.05)
+    assert (certificate.threshold, certificate.more) == (None, None)
 
 
 def test_a_question_that_was_not_answered_counts_in_the_coverage_alone() -> None:
     silent: list[Ladder] = [()] * 100
-    found = certify([*silent, *ladders([0.9] * 100, [True] * 100)], max_error=0.05)
-    assert (found.questions, found.answered, found.coverage) == (200, 100, 0.5)
+    certificate = certify([*silent, *ladders([0.9] * 100, [True] * 100)], max_error=0.05)
+    assert (certificate.questions, certificate.answered, certificate.coverage) == (200, 100, 0.5)
 
 
 def test_a_ladder_is_judged_by_the_stage_that_answers() -> None:
@@ -99,8 +104,8 @@ def test_a_ladder_is_judged_by_the_stage_that_answers() -> None:
     ] * 100
     assert certify(first_wrong, max_error=0.1).threshold == 0.95
     late: list[Ladder] = [(StageOutcome(0.2, right=False), StageOutcome(0.9, right=True))] * 100
-    found = certify(late, max_error=0.1)
-    assert (found.threshold, found.answered, found.wrong) == (0.9, 100, 0)
+    certificate = certify(late, max_error=0.1)
+    assert (certificate.threshold, certificate.answered, certificate.wrong) == (0.9, 100, 0)
 
 
 def test_the_stages_of_a_ladder_are_certified_together() -> None:

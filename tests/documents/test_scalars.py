@@ -38,5 +38,5 @@ from fathom.types import Scalar
     ],
 )
 def test_typed(text: str, expected: Scalar) -> None:
-    found = parse_scalar(text)
-    assert (type(found), found) == (type(expected), expected)
+    scalar = parse_scalar(text)
+    assert (type(scalar), scalar) == (type(expected), expected)

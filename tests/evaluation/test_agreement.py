@@ -101,11 +101,11 @@ def test_a_judge_over_the_wire_agrees_with_gold() -> None:
         chat.prepare()
         name = "correctness"
         judge = LLMAnswerJudge(name=name, model=RoleModel(chat=chat), prompt=PROMPTS[name])
-        found = grade_all(given, judge, Judgements())
+        grades = grade_all(given, judge, Judgements())
         asked = server.calls
     assert asked == len(PRICES)
     (agreement,) = measure_agreements(
-        found, collect_gold_labels([given]), source="the gold answers"
+        grades, collect_gold_labels([given]), source="the gold answers"
     )
     assert (agreement.count, agreement.agreed, agreement.kappa) == (8, 0.875, 0.75)
     assert agreement.interval is not None

@@ -295,12 +295,12 @@ def test_a_file_of_questions_is_about_what_the_index_holds(run: Run, tmp_path: P
         asked = [{"_id": str(at), "text": "?", "metadata": {"relevant": [name]}}
                  for at, name in enumerate(named)]  # fmt: skip
         last = {"_id": "w", "text": "?", "answers": ["x"], "metadata": {"without": ["two.md"]}}
-        found = load_questions(questions_file(tmp_path, *asked, last), engine.documents.list())
-    assert found.ingested
-    assert found.name == "mine"
-    assert found.documents == {each.id for each in held.values()}
-    assert [*found.qrels.values()] == [{held["one.md"].id: 1}] * 3
-    assert found.questions[-1].without == (held["two.md"].id,)
+        questions = load_questions(questions_file(tmp_path, *asked, last), engine.documents.list())
+    assert questions.ingested
+    assert questions.name == "mine"
+    assert questions.documents == {each.id for each in held.values()}
+    assert [*questions.qrels.values()] == [{held["one.md"].id: 1}] * 3
+    assert questions.questions[-1].without == (held["two.md"].id,)
 
 
 def test_a_file_of_questions_that_is_wrong_is_refused(tmp_path: Path) -> None:

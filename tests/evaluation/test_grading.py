@@ -33,13 +33,13 @@ def judge_of(*outcomes: Completion | Exception, name: str = "correctness") -> LL
 
 def test_who_is_asked_and_what_a_rule_settles() -> None:
     told: list[int] = []
-    found = grade_all(RECORDS, judge_of(opinion(1), opinion(0.5)), Judgements(),
+    grades = grade_all(RECORDS, judge_of(opinion(1), opinion(0.5)), Judgements(),
                       on_question=told.append)  # fmt: skip
-    assert [each.score for each in found] == [1, 0.5, 0, 0]
-    assert [isinstance(e.outcome, Grade) and e.outcome.by_rule for e in found] == [0, 0, 1, 1]
+    assert [grade.score for grade in grades] == [1, 0.5, 0, 0]
+    assert [isinstance(e.outcome, Grade) and e.outcome.by_rule for e in grades] == [0, 0, 1, 1]
     assert told == [1, 2, 3, 4]
-    assert found[0].usage["llm_calls"] == 1
-    assert found[2].usage == {}
+    assert grades[0].usage["llm_calls"] == 1
+    assert grades[2].usage == {}
 
 
 def test_a_grade_is_kept_and_a_fault_is_tried_again(tmp_path: Path) -> None:
@@ -72,8 +72,8 @@ def test_a_line_that_is_no_judgement_is_named(tmp_path: Path, line: str) -> None
 
 
 def test_rows_show_the_mean_with_faults_as_0_and_their_share() -> None:
-    found = grade_all(RECORDS, judge_of(opinion(1), DOWN), Judgements())
-    row = add_grades(score_system(RECORDS), found)
+    grades = grade_all(RECORDS, judge_of(opinion(1), DOWN), Judgements())
+    row = add_grades(score_system(RECORDS), grades)
     assert row.measures["judge-correctness"] == 0.25
     assert row.measures["judge-failed"] == 0.25
     low, high = row.intervals["judge-correctness"]
@@ -83,10 +83,10 @@ def test_rows_show_the_mean_with_faults_as_0_and_their_share() -> None:
 
 
 def test_a_row_without_judges_and_one_of_another_system_stay_as_they_are() -> None:
-    found = grade_all(RECORDS[2:], judge_of(), Judgements())
+    grades = grade_all(RECORDS[2:], judge_of(), Judgements())
     others = [replace(record(), strategy="maf")]
     row = score_system(others)
-    assert add_grades(row, found) is row
+    assert add_grades(row, grades) is row
     assert add_grades(row, []) is row
 
 

@@ -81,11 +81,11 @@ def found(toy: Path, tmp_path_factory: pytest.TempPathFactory) -> Evaluation:
 def test_rows_are_those_that_the_command_prints(found: Evaluation, toy: Path, run: Run) -> None:
     ask = ("eval", str(toy), "--retriever", "keyword,vector", "--strategy", "naive")
     printed = run(*ask, *SURE, "--compare", "keyword", "vector", "--json").json
-    told = json.loads(json.dumps(found.to_dict()))
-    for row in (*printed["rows"], *told["rows"]):
+    payload = json.loads(json.dumps(found.to_dict()))
+    for row in (*printed["rows"], *payload["rows"]):
         for clock in (row["latency_s"], row["usage"]):
             clock.clear()  # seconds differ from run to run
-    assert told == printed
+    assert payload == printed
     assert [row.system for row in found.rows] == ["keyword", "vector", "naive"]
     assert found.rows[2].measures["R@5"] == 1.0
 

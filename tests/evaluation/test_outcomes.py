@@ -73,7 +73,9 @@ def test_an_outcome_says_what_was_seen_what_it_is_worth_and_what_it_cost(
     assert bridge.retrievals > 1
     assert bridge.features["tried_bridge"] == 1
     assert both.waits == 1
-    assert not any(each.wrong for each in first.outcomes if each.f1 == 1 or not each.answered)
+    assert not any(
+        outcome.wrong for outcome in first.outcomes if outcome.f1 == 1 or not outcome.answered
+    )
 
 
 def test_a_run_that_was_killed_goes_on_after_the_last_whole_line(
@@ -86,7 +88,7 @@ def test_a_run_that_was_killed_goes_on_after_the_last_whole_line(
     again = recorded(tmp_path, dataset, file)
     assert [each.question for each in again] == [each.question for each in found]
     assert file.read_bytes().startswith(lines[0])
-    assert [each.question for each in OutcomeFile(file).list_questions()] == ["1", "2", "3"]
+    assert [question.question for question in OutcomeFile(file).list_questions()] == ["1", "2", "3"]
 
 
 def test_outcomes_of_other_settings_are_not_mixed(tmp_path: Path, dataset: Dataset) -> None:

@@ -76,10 +76,10 @@ def test_nobody_is_measured_on_what_it_learned_from() -> None:
 
 def test_every_question_is_asked_once_by_every_system(table: PlannerTable) -> None:
     names = [BEST, ROUTER, RULES, LOOK, ORACLE, name_ppo(0.05)]
-    assert sorted(each.name for each in table.systems) == sorted(names)
+    assert sorted(system.name for system in table.systems) == sorted(names)
     asked = [one.question for one in table.systems[0].questions]
     assert sorted(asked) == sorted(f"q{at}" for at in range(60))
-    assert all([one.question for one in each.questions] == asked for each in table.systems)
+    assert all([one.question for one in system.questions] == asked for system in table.systems)
 
 
 def test_ppo_beats_what_does_not_look_at_the_question_and_nobody_beats_hindsight(
@@ -88,8 +88,8 @@ def test_ppo_beats_what_does_not_look_at_the_question_and_nobody_beats_hindsight
     assert earned(table, name_ppo(0.05)) > earned(table, BEST) + 0.1
     assert earned(table, name_ppo(0.05)) > earned(table, ROUTER) + 0.1
     best = table.find_system(ORACLE).earned
-    for each in table.systems:
-        assert all(own <= most + 1e-9 for own, most in zip(each.earned, best, strict=True))
+    for system in table.systems:
+        assert all(own <= most + 1e-9 for own, most in zip(system.earned, best, strict=True))
 
 
 def test_rows_say_what_each_system_earns_costs_and_lacks(table: PlannerTable) -> None:

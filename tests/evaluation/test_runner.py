@@ -73,11 +73,11 @@ def breaking(on: str, error: BaseException) -> Callable[[Question], TracedAnswer
 
 
 def test_a_record_holds_what_a_report_needs() -> None:
-    found = record_strategy("s", DATASET, QUESTIONS, lambda _: outcome(), Records(setup="x"))
-    first = found[0]
-    assert [each.question for each in found] == ["q0", "q1", "q2"]
+    record = record_strategy("s", DATASET, QUESTIONS, lambda _: outcome(), Records(setup="x"))
+    first = record[0]
+    assert [each.question for each in record] == ["q0", "q1", "q2"]
     assert (first.dataset, first.strategy, first.setup) == ("toy", "s", "x")
-    assert (first.gold, first.relevant, found[1].relevant) == (("40",), {"d1": 1}, {})
+    assert (first.gold, first.relevant, record[1].relevant) == (("40",), {"d1": 1}, {})
     assert (first.status, first.compared_text, first.confidence) == ("answered", "40", 0.8)
     assert (first.evidence, first.conflicts) == (("d1", "d2"), ("41",))
     assert (first.citations[0].document, first.citations[0].support) == ("d1", 0.7)
@@ -87,10 +87,10 @@ def test_a_record_holds_what_a_report_needs() -> None:
 
 @pytest.mark.parametrize("error", [ModelError("gone"), TimeoutError(), ZeroDivisionError("x\ny")])
 def test_what_breaks_is_recorded_as_failed_and_the_next_is_asked(error: Exception) -> None:
-    found = record_strategy("s", DATASET, QUESTIONS, breaking("q1", error), Records())
-    assert [each.status for each in found] == ["answered", "failed", "answered"]
-    assert found[1].stop_reason.startswith(type(error).__name__)
-    assert "\n" not in found[1].stop_reason
+    record = record_strategy("s", DATASET, QUESTIONS, breaking("q1", error), Records())
+    assert [each.status for each in record] == ["answered", "failed", "answered"]
+    assert record[1].stop_reason.startswith(type(error).__name__)
+    assert "\n" not in record[1].stop_reason
 
 
 def test_a_wrong_call_ends_it() -> None:
@@ -110,15 +110,15 @@ def test_a_run_that_was_killed_goes_on(tmp_path: Path) -> None:
         return outcome()
 
     told: list[int] = []
-    found = record_strategy("s", DATASET, QUESTIONS, ask, Records(file), on_question=told.append)
-    assert (asked, told, len(found)) == (["q2"], [1, 2, 3], 3)
-    assert record_strategy("s", DATASET, QUESTIONS, ask, Records(file)) == found
+    record = record_strategy("s", DATASET, QUESTIONS, ask, Records(file), on_question=told.append)
+    assert (asked, told, len(record)) == (["q2"], [1, 2, 3], 3)
+    assert record_strategy("s", DATASET, QUESTIONS, ask, Records(file)) == record
     assert asked == ["q2"]
 
 
 def test_a_question_is_held_to_its_own_documents() -> None:
-    own = Question(id="q", text="?", documents=("a", "b"))
-    assert build_filters(own) == (Filter("document", "in", ("a", "b")),)
+    question = Question(id="q", text="?", documents=("a", "b"))
+    assert build_filters(question) == (Filter("document", "in", ("a", "b")),)
     assert build_filters(QUESTIONS[0]) == ()
 
 

@@ -59,8 +59,8 @@ def test_what_is_surely_better_is_recommended_with_its_settings() -> None:
     assert found.recommendation is not None
     assert found.recommendation.assignments == {"ask.strategy": "maf"}
     assert found.verdict == "recommended instead of naive: ask.strategy=maf"
-    assert {each.second for each in found.tests} == {"naive"}
-    assert all(each.p_holm >= each.p for each in found.tests)
+    assert {test.second for test in found.tests} == {"naive"}
+    assert all(test.p_holm >= test.p for test in found.tests)
 
 
 def test_within_noise_nothing_is_recommended_and_the_questions_needed_are_told() -> None:
@@ -73,14 +73,14 @@ def test_within_noise_nothing_is_recommended_and_the_questions_needed_are_told()
 
 def test_where_nothing_looks_better_it_is_said() -> None:
     right = share(0.6, 50, 1)
-    found = compare_trials([records("naive", right), records("maf", [False] * 50)], "naive")
-    assert (found.recommendation, found.needed) == (None, None)
-    assert "none even looks better on these 50 questions" in found.verdict
+    comparisons = compare_trials([records("naive", right), records("maf", [False] * 50)], "naive")
+    assert (comparisons.recommendation, comparisons.needed) == (None, None)
+    assert "none even looks better on these 50 questions" in comparisons.verdict
 
 
 def test_where_there_is_only_the_default_it_stays() -> None:
-    found = compare_trials([records("naive", [True] * 5)], "naive")
-    assert (found.recommendation, found.tests) == (None, ())
+    comparisons = compare_trials([records("naive", [True] * 5)], "naive")
+    assert (comparisons.recommendation, comparisons.tests) == (None, ())
 
 
 def test_of_two_that_are_surely_better_the_best_is_taken() -> None:
@@ -88,9 +88,9 @@ def test_of_two_that_are_surely_better_the_best_is_taken() -> None:
     some = [at % 4 < 2 for at in range(200)]
     most = [at % 4 < 3 for at in range(200)]
     groups = [records("naive", base), records("maf", some), records("mao", most)]
-    found = compare_trials(groups, "naive")
-    assert found.recommendation is not None
-    assert found.recommendation.strategy == "mao"
+    comparisons = compare_trials(groups, "naive")
+    assert comparisons.recommendation is not None
+    assert comparisons.recommendation.strategy == "mao"
 
 
 def test_the_front_holds_what_nothing_beats_in_quality_and_cost() -> None:
@@ -100,21 +100,25 @@ def test_the_front_holds_what_nothing_beats_in_quality_and_cost() -> None:
         records("maf", good, tokens=9),
         records("mao", bad, tokens=5),
     ]
-    found = compare_trials(groups, "naive")
-    assert found.unit == "tokens"
-    assert {each.name: each.best for each in found.trials} == {
+    comparisons = compare_trials(groups, "naive")
+    assert comparisons.unit == "tokens"
+    assert {trial.name: trial.best for trial in comparisons.trials} == {
         "naive": True,
         "maf": True,
         "mao": False,
     }
-    assert [each.on_front for each in found.trials] == [1.0, 1.0, 0.0]
-    assert found.trials[1].quality_interval[0] <= 1.0 == found.trials[1].quality_interval[1]
+    assert [trial.on_front for trial in comparisons.trials] == [1.0, 1.0, 0.0]
+    assert (
+        comparisons.trials[1].quality_interval[0]
+        <= 1.0
+        == comparisons.trials[1].quality_interval[1]
+    )
 
 
 def test_without_tokens_and_money_a_question_costs_time() -> None:
     found = three(20)
     assert found.unit == "seconds"
-    assert [each.cost for each in found.trials] == [1.0, 3.0, 2.0]
+    assert [trial.cost for trial in found.trials] == [1.0, 3.0, 2.0]
 
 
 def test_a_choice_of_settings_is_a_system_of_its_own() -> None:
@@ -122,17 +126,17 @@ def test_a_choice_of_settings_is_a_system_of_its_own() -> None:
         records("naive", [at % 3 == 0 for at in range(90)]),
         records("naive", [True] * 90, varied={"retrieval.k": "20"}),
     ]
-    found = compare_trials(groups, "naive")
-    assert found.recommendation is not None
-    assert found.recommendation.name == "naive (retrieval.k=20)"
-    assert found.recommendation.assignments == {"ask.strategy": "naive", "retrieval.k": "20"}
+    comparisons = compare_trials(groups, "naive")
+    assert comparisons.recommendation is not None
+    assert comparisons.recommendation.name == "naive (retrieval.k=20)"
+    assert comparisons.recommendation.assignments == {"ask.strategy": "naive", "retrieval.k": "20"}
 
 
 def test_a_measure_of_which_less_is_better_counts_the_other_way_round() -> None:
     groups = [records("naive", [False] * 60), records("maf", [True] * 60)]
-    found = compare_trials(groups, "naive", measure="wrong-on-answerable")
-    assert found.recommendation is not None
-    assert found.recommendation.strategy == "maf"
+    comparisons = compare_trials(groups, "naive", measure="wrong-on-answerable")
+    assert comparisons.recommendation is not None
+    assert comparisons.recommendation.strategy == "maf"
 
 
 def test_a_measure_that_is_unknown_or_that_no_question_has_is_refused() -> None:
@@ -145,23 +149,23 @@ def test_a_measure_that_is_unknown_or_that_no_question_has_is_refused() -> None:
 
 def test_that_questions_are_synthetic_is_said_everywhere() -> None:
     groups = [records("naive", [True] * 5, synthetic=True)]
-    found = compare_trials(groups, "naive")
-    assert found.to_dict()["synthetic"] == 5
-    assert "5 of the 5 questions are synthetic" in found.to_text()
-    assert "5 of the 5 questions are synthetic" in found.to_markdown()
+    comparisons = compare_trials(groups, "naive")
+    assert comparisons.to_dict()["synthetic"] == 5
+    assert "5 of the 5 questions are synthetic" in comparisons.to_text()
+    assert "5 of the 5 questions are synthetic" in comparisons.to_markdown()
 
 
 def test_what_programs_are_given_holds_all_of_it() -> None:
     told = three(200).to_dict()
     assert told["recommended"] == {"ask.strategy": "maf"}
-    assert [each["name"] for each in told["systems"]] == ["naive", "maf", "mao"]
-    assert [each["default"] for each in told["systems"]] == [True, False, False]
-    assert all("sentence" in each for each in told["tests"])
+    assert [system["name"] for system in told["systems"]] == ["naive", "maf", "mao"]
+    assert [system["default"] for system in told["systems"]] == [True, False, False]
+    assert all("sentence" in test for test in told["tests"])
 
 
 def test_what_some_questions_have_is_compared_on_those_that_have_it_of_every_system() -> None:
     silent = [replace(each, status="abstained") for each in records("naive", [True] * 4)]
     other = records("maf", [True] * 4)
     groups = [silent, [*other[:1], *(replace(each, status="abstained") for each in other[1:])]]
-    found = compare_trials(groups, "naive", measure="abstention-precision")
-    assert found.questions == 3
+    comparisons = compare_trials(groups, "naive", measure="abstention-precision")
+    assert comparisons.questions == 3

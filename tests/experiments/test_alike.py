@@ -17,7 +17,7 @@ def twice(whole: Results, name: str, twin: str, **fields: Any) -> Results:
         replace(
             cell,
             arm=cell.arm.model_copy(update={"name": twin}),
-            records=tuple(replace(each, strategy=twin, **fields) for each in cell.records),
+            records=tuple(replace(record, strategy=twin, **fields) for record in cell.records),
         )
         for cell in whole.cells
         if cell.arm.name == name

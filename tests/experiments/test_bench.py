@@ -80,7 +80,7 @@ GULDEN = fingerprint_all(["A mooring permit costs 50 gulden a year."])
 def test_what_was_learned_from_is_not_asked(tmp_path: Path) -> None:
     learned = Manifest(what="learned", documents=GULDEN)
     seen = replace(bench(tmp_path), manifests=(learned,)).see(experiment(tmp_path))
-    assert [[each.question for each in cell.records] for cell in seen.cells] == [["q1"]] * 3
+    assert [[record.question for record in cell.records] for cell in seen.cells] == [["q1"]] * 3
     all_ = TOML.replace("queries = 2", "queries = 2, clean = false")
     seen = replace(bench(tmp_path), manifests=(learned,)).see(experiment(tmp_path, all_))
     assert {len(cell.records) for cell in seen.cells} == {2}

@@ -13,9 +13,9 @@ def test_both_tests_and_the_correction(tmp_path: Path) -> None:
     names = [f"q{n}" for n in range(8)]
     seen = saw(
         tmp_path,
-        good=[record(each) for each in names],
-        bad=[record("q0"), *(abstained(each, phase="vor, not accepted") for each in names[1:])],
-        alone=[ranked(each) for each in names],
+        good=[record(name) for name in names],
+        bad=[record("q0"), *(abstained(name, phase="vor, not accepted") for name in names[1:])],
+        alone=[ranked(name) for name in names],
     )
     (table,) = contrasted(
         seen,

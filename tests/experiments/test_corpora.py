@@ -79,7 +79,7 @@ def test_a_cut_is_a_smaller_data_set(toy: Path, tmp_path: Path) -> None:
     small = load(derived(toy, "cut-20", tmp_path / "out"))
     assert small.name == "toy@cut-20"
     assert len(small.documents) == 20
-    assert {each.id for each in small.questions} == {f"q{n}" for n in range(8)}
+    assert {question.id for question in small.questions} == {f"q{n}" for n in range(8)}
     assert small.qrels == load(toy).qrels
     whole = {each.id: each for each in texts_of(toy / "corpus.jsonl")}
     assert all(each == whole[each.id] for each in texts_of(small.corpus))
@@ -129,7 +129,7 @@ def test_a_kill_leaves_no_half_variant(
             derived(toy, "legacy", out)
     assert not (out / "toy@legacy").exists()
     assert load(derived(toy, "legacy", out)).questions
-    assert [each.name for each in out.iterdir()] == ["toy@legacy"]
+    assert [file.name for file in out.iterdir()] == ["toy@legacy"]
 
 
 def test_a_corpus_of_files_gives_records_that_are_named_by_the_ids_of_the_files(

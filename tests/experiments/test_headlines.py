@@ -30,7 +30,7 @@ def row(headline: Headline, system: str, value: float, corpus: str = "") -> dict
 
 def test_a_line_for_each_figure_whose_experiment_was_made() -> None:
     first = HEADLINES[0]
-    own = [each for each in HEADLINES if each.experiment == first.experiment]
+    own = [headline for headline in HEADLINES if headline.experiment == first.experiment]
     rows = [
         made
         for each in own

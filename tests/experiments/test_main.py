@@ -70,11 +70,11 @@ def test_a_page_shows_our_figures_beside_the_papers(made: Path) -> None:
 
 def test_nothing_of_the_data_sets_is_published(made: Path) -> None:
     files = [file for file in (made / "one" / "out").rglob("*.*") if file.suffix != ".gz"]
-    told = "".join(file.read_text() for file in files)
+    text = "".join(file.read_text() for file in files)
     packed = (made / "one" / "out" / "toy" / "table.scores.jsonl.gz").read_bytes()
-    told += gzip.decompress(packed).decode()
-    assert '"F1": ' in told
-    assert not [word for word in ("mooring", "crowns", "Fees") if word in told]
+    text += gzip.decompress(packed).decode()
+    assert '"F1": ' in text
+    assert not [word for word in ("mooring", "crowns", "Fees") if word in text]
 
 
 def test_pages_are_made_anew_from_what_was_published(made: Path, place: Path) -> None:

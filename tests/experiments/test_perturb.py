@@ -27,11 +27,11 @@ MANY = [replace(FEES, id=f"d{number}") for number in range(400)]
 def shares(documents: list[Text]) -> Counter[str]:
     """What became of the documents and copies."""
     found = Counter[str]()
-    for each in documents:
-        found["copied"] += each.id.endswith(COPY)
-        found["unreadable"] += not each.text
-        found["unkempt"] += each.title.startswith("scan-") and bool(each.text)
-        found["outdated"] += "2025" not in each.text and bool(each.text)
+    for document in documents:
+        found["copied"] += document.id.endswith(COPY)
+        found["unreadable"] += not document.text
+        found["unkempt"] += document.title.startswith("scan-") and bool(document.text)
+        found["outdated"] += "2025" not in document.text and bool(document.text)
     return found
 
 
@@ -48,8 +48,8 @@ def test_each_state_has_about_its_share_and_no_document_is_lost() -> None:
     assert 0.5 < found["unkempt"] / (len(made) - found["unreadable"]) < 0.7
     # Those with only an older version, and the copies.
     assert 0.35 < found["outdated"] / 400 < 0.55
-    kept = [each.id for each in made if not each.id.endswith(COPY)]
-    assert kept == [each.id for each in MANY]
+    ids = [each.id for each in made if not each.id.endswith(COPY)]
+    assert ids == [each.id for each in MANY]
     copies = {each.id.removesuffix(COPY): each for each in made if each.id.endswith(COPY)}
     assert all("2025" in each.text for each in made if each.id in copies)
 

@@ -55,10 +55,10 @@ def test_agreement_tells_precision_from_recall(tmp_path: Path) -> None:
 
 def test_only_retrieval_from_the_same_corpus_counts(tmp_path: Path) -> None:
     old = Arm(name="old", strategy="maf", corpus="legacy")
-    own = Arm(name=ALONE, retriever="vector", corpus="legacy")
+    arm = Arm(name=ALONE, retriever="vector", corpus="legacy")
     other = Arm(name=ALONE, retriever="vector")
     elsewhere = [replace(each, evidence=("d9",)) for each in alone()]
-    seen = saw_arms(tmp_path, [(old, climbed()), (other, elsewhere), (own, alone())])
+    seen = saw_arms(tmp_path, [(old, climbed()), (other, elsewhere), (arm, alone())])
     assert quality(seen, seen.cells[0], "self_retrieval_f1", ALONE)["q1"] == 1.0
     seen = saw_arms(tmp_path, [(old, climbed()), (other, elsewhere)])
     assert quality(seen, seen.cells[0], "self_retrieval_f1", ALONE) == {}

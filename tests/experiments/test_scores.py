@@ -14,8 +14,10 @@ def test_the_means_of_the_scores_are_the_rows(tmp_path: Path) -> None:
     seen = at.see(experiment(tmp_path))
     questions = tuple(scored(seen, {"toy": at.prints("toy")}))
     asked = [record.question for record in seen.cells[0].records]
-    assert [(each.set, each.question) for each in questions] == [("toy", each) for each in asked]
-    assert {each.systems for each in questions} == {frozenset({"naive", "rrf"})}
+    assert [(question.set, question.question) for question in questions] == [
+        ("toy", each) for each in asked
+    ]
+    assert {question.systems for question in questions} == {frozenset({"naive", "rrf"})}
     for place, cell in enumerate(seen.cells):
         own = [question.scores[place] for question in questions]
         assert {score["system"] for score in own} == {cell.arm.name}

@@ -67,17 +67,17 @@ def test_a_comparison_says_what_differs(tmp_path: Path) -> None:
 
 def test_plots_are_files_of_their_own(tmp_path: Path) -> None:
     pytest.importorskip("matplotlib")
-    wanted = "".join(
+    text = "".join(
         f'[[show]]\nkind = "figure"\nof = "{of}"\ncaption = "What it is"\n'
         for of in ("front", "risk", "recall", "seconds", "phases", "kinds")
     )
-    blocks = shown(seen(tmp_path, wanted))
+    blocks = shown(seen(tmp_path, text))
     figures = [block for block in blocks if isinstance(block, Figure)]
     assert len(figures) == len(blocks) - 1  # and what broke
     assert {"front-toy", "seconds-toy", "phases-toy", "kinds-toy"} <= {f.name for f in figures}
-    for each in figures:
-        assert each.svg.lstrip().startswith(("<?xml", "<svg"))
-        assert each.caption == "What it is"
+    for figure in figures:
+        assert figure.svg.lstrip().startswith(("<?xml", "<svg"))
+        assert figure.caption == "What it is"
 
 
 @pytest.mark.parametrize(

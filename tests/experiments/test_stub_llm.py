@@ -55,7 +55,7 @@ def test_a_reader_quotes_a_sentence_of_the_best_chunk() -> None:
 def test_a_reader_names_the_best_of_numbered_sentences() -> None:
     texts = ["Oslo\n[1] The opera has a roof.", "Fees\n[2] Dogs pay nothing.\n[3] " + FEES]
     reply = said(NumberedReply, shown(QUESTION, texts))
-    assert [each.evidence for each in reply.answer.sentences] == [[3]]
+    assert [sentence.evidence for sentence in reply.answer.sentences] == [[3]]
     assert said(NumberedReply, shown("Which enzyme unwinds DNA?", texts[:1])).answer is None
 
 
@@ -83,7 +83,7 @@ def test_a_judge_looks_for_the_words_of_a_claim() -> None:
 def test_every_answer_of_a_debate_is_a_reading() -> None:
     said_by = ["answer: Oslo\nquote: a", "answer: Bergen\nquote: b", "answer: oslo\nquote: c"]
     reply = said(AggregatorReply, shown("Where?", [*said_by, "answer: unknown\nquote: "], "agent"))
-    assert [(each.answer, each.agents) for each in reply.readings] == [
+    assert [(reading.answer, reading.agents) for reading in reply.readings] == [
         ("Oslo", [1, 3]),
         ("Bergen", [2]),
     ]

@@ -39,12 +39,12 @@ def test_smaller_cuts_are_part_of_larger_ones() -> None:
 def test_questions_are_those_whose_documents_are_all_there() -> None:
     for count in (6, 10, 20, 40):
         made = cut(WHOLE, count)
-        kept = {
+        ids = {
             each.id for each in WHOLE.sample(8, judged=True)
             if made.documents.issuperset(WHOLE.qrels[each.id])
         }  # fmt: skip
-        assert {question.id for question in made.questions} == kept
-        assert made.qrels == {each: WHOLE.qrels[each] for each in kept}
+        assert {question.id for question in made.questions} == ids
+        assert made.qrels == {each: WHOLE.qrels[each] for each in ids}
     assert 0 < len(cut(WHOLE, 6).questions) < 8
 
 
@@ -62,19 +62,19 @@ def test_half_of_a_cut_is_drawn_from_what_no_question_needs() -> None:
 
 
 def test_the_documents_of_a_question_are_needed_too() -> None:
-    own = Question(id="q0", text="?", documents=("d50", "d51"))
+    question = Question(id="q0", text="?", documents=("d50", "d51"))
     made = cut(
         Dataset(
             name="toy",
             corpus=Path("corpus.jsonl"),
-            questions=(own,),
+            questions=(question,),
             qrels={"q0": {"d0": 1}},
             documents=DOCUMENTS,
         ),
         6,
     )
     assert made.documents >= {"d0", "d50", "d51"}
-    assert made.questions == (own,)
+    assert made.questions == (question,)
 
 
 def test_too_small_a_cut_is_refused() -> None:

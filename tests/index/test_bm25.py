@@ -34,7 +34,7 @@ def test_scores_equal_those_of_the_embedded_index(seed: int) -> None:
         for term, weight in weights.items():
             counts = np.array([text.count(term) for text in texts])
             scores += weight * counts / (counts + below)
-        found = leg.search(query, k=len(texts), allowed=None)
-        assert {number for number, _ in found} == set(np.flatnonzero(scores).tolist())
-        for number, score in found:
+        hits = leg.search(query, k=len(texts), allowed=None)
+        assert {number for number, _ in hits} == set(np.flatnonzero(scores).tolist())
+        for number, score in hits:
             assert score == pytest.approx(scores[number], rel=2e-6)

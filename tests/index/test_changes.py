@@ -200,14 +200,14 @@ class RoundEvidence:
 def seen(engine: Engine, files: Sequence[str], before: Sequence[str]) -> RoundEvidence:
     index = engine.reader()
     sources = list(index.list_sources())
-    documents = {one.path: one.document_id for one in sources if one.document_id}
+    documents = {source.path: source.document_id for source in sources if source.document_id}
     paths = {one.id: one.path for one in engine.documents.list()}
     assert set(documents.values()) == set(paths), "a document without place, or without document"
     for document, path in paths.items():
         assert documents.get(path) == document, "a document's path is none of its places"
     places = {*documents, *files, *before}
     return RoundEvidence(
-        outcomes={one.path: one.outcome for one in sources},
+        outcomes={source.path: source.outcome for source in sources},
         documents=documents,
         gone=sorted(filter(is_gone, places)),
         readable={place: id_ for place in places if (id_ := id_at(Path(place)))},
@@ -285,12 +285,12 @@ def test_many_changes(tmp_path: Path, ingest: Ingest, changes: int) -> None:
         if chance.random() < 0.3:
             killed = ingest(tree, kill_after=chance.randint(1, 9), **options) is None
             counts["killed"] += killed
-        found = ingest(tree, before=list(known.outcomes), **options)
-        assert found is not None
-        check_kept(known, found, let_go=any(options.values()))
+        report = ingest(tree, before=list(known.outcomes), **options)
+        assert report is not None
+        check_kept(known, report, let_go=any(options.values()))
         counts.update(name for name, chosen in options.items() if chosen)
-        counts["stale"] += len(found.held("stale") - found.held("ok"))
-        known = found
+        counts["stale"] += len(report.held("stale") - report.held("ok"))
+        known = report
     assert all(counts[one] for one in ("killed", "prune", "rebuild", "stale"))
     fresh = ingest(tree, into="fresh")
     assert fresh is not None

@@ -17,7 +17,7 @@ PAGE = 4096
 
 def read_all(directory: Path, stored: set[str]) -> None:
     with open_reader(directory, {"a": "1"}, mend=False) as reader:
-        found = [reader.get_document(each.id) for each in reader.list_documents()]
+        found = [reader.get_document(document.id) for document in reader.list_documents()]
         reader.chunks([match.chunk_id for match in reader.keyword_search("salt", k=99)])
         reader.status()
         # Damage of what nobody reads is no harm, but no other text is given.
@@ -26,7 +26,7 @@ def read_all(directory: Path, stored: set[str]) -> None:
 
 def forget(directory: Path, _stored: set[str]) -> None:
     with open_writer(directory, {"a": "1"}) as writer:
-        writer.forget([each.path for each in writer.list_sources()][:1])
+        writer.forget([source.path for source in writer.list_sources()][:1])
 
 
 def harmed(sound: bytes, rng: random.Random) -> Iterator[bytes]:
@@ -62,5 +62,5 @@ def test_damaged_pages_are_named_as_damage(
         except IndexMismatch:
             pass  # its identity was hit
     assert len(messages) > len(sound) // PAGE // 2
-    assert all("is damaged (" in each and "--rebuild" in each for each in messages)
-    assert not any("pepper" in each for each in messages)  # no text of a document is shown
+    assert all("is damaged (" in message and "--rebuild" in message for message in messages)
+    assert not any("pepper" in message for message in messages)  # no text of a document is shown

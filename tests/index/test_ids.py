@@ -68,7 +68,7 @@ def texts(engine: Engine) -> dict[str, str]:
 
 
 def outcomes(engine: Engine) -> dict[str, str]:
-    return {Path(each.path).name: each.outcome for each in engine.reader().list_sources()}
+    return {Path(source.path).name: source.outcome for source in engine.reader().list_sources()}
 
 
 @pytest.mark.parametrize("order", ["record first", "file first", "together"])
@@ -104,8 +104,8 @@ def test_a_data_set_whose_ids_look_like_those_of_files_is_judged_by_them(
     [(relevant, grade)] = dataset.qrels["q"].items()
     assert (engine.documents.get(relevant).text, grade) == (f"The text of record {HEX}.", 1)
     # Questions about what is in an index may name it as its file does.
-    made = load_questions(folder / "queries.jsonl", engine.documents.list())
-    assert made.qrels == dataset.qrels
+    questions = load_questions(folder / "queries.jsonl", engine.documents.list())
+    assert questions.qrels == dataset.qrels
 
 
 def test_an_index_of_an_earlier_version_stays_until_its_corpus_file_changes(

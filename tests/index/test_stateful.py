@@ -102,28 +102,30 @@ class IndexMachine(RuleBasedStateMachine):
 
     @invariant()
     def agrees(self) -> None:
-        chunks = {c.id: c for one in self.documents.values() for c in one.chunks}
+        chunks = {c.id: c for document in self.documents.values() for c in document.chunks}
         paths = {s.id: s.path for s in self.reader.list_documents()}
         assert paths.keys() == set(self.documents)
         placed = {one: replace(c, path=paths[c.document_id]) for one, c in chunks.items()}
-        assert self.reader.chunks(sorted(chunks)) == [placed[one] for one in sorted(chunks)]
+        assert self.reader.chunks(sorted(chunks)) == [placed[chunk] for chunk in sorted(chunks)]
         held = {s.path: s.document_id for s in self.reader.list_sources()}
         assert held == self.held
         for word in ("red", "blue"):
-            found = {m.chunk_id for m in self.reader.keyword_search(word, k=99)}
-            assert found == {one for one, chunk in chunks.items() if word in chunk.text}
+            chunk_ids = {m.chunk_id for m in self.reader.keyword_search(word, k=99)}
+            assert chunk_ids == {one for one, chunk in chunks.items() if word in chunk.text}
         self.nearest(len(chunks))
 
     def nearest(self, total: int) -> None:
         query = np.full(DIMENSION, 0.5, dtype=np.float32)
         scored: list[tuple[float, str]] = []
-        for one in self.documents.values():
-            assert one.vectors is not None
-            half = one.vectors.astype(np.float16).astype(np.float64)
-            scored += [(-float(row @ query), c.id) for row, c in zip(half, one.chunks, strict=True)]
-        found = self.reader.vector_search(query, k=total + 1)
+        for document in self.documents.values():
+            assert document.vectors is not None
+            half = document.vectors.astype(np.float16).astype(np.float64)
+            scored += [
+                (-float(row @ query), c.id) for row, c in zip(half, document.chunks, strict=True)
+            ]
+        hits = self.reader.vector_search(query, k=total + 1)
         expected = sorted((round(score, 9), name) for score, name in scored)
-        assert sorted((round(-m.score, 9), m.chunk_id) for m in found) == expected
+        assert sorted((round(-m.score, 9), m.chunk_id) for m in hits) == expected
 
     def teardown(self) -> None:
         self.writer.close()

@@ -50,7 +50,7 @@ def record(name: str, text: str) -> str:
 
 
 def outcomes(engine: Engine) -> dict[str, str]:
-    found = {Path(one.path).name: one.outcome for one in engine.reader().list_sources()}
+    found = {Path(source.path).name: source.outcome for source in engine.reader().list_sources()}
     return {name.partition("#")[2]: outcome for name, outcome in found.items()}
 
 
@@ -111,7 +111,7 @@ def test_a_record_whose_line_cannot_be_read_any_more_is_stale(
     report = engine.ingest([file.parent], prune=prune)
     assert (report.failed, report.stale, report.removed) == (1, 1, 0)
     assert outcomes(engine) == {"": "ok", "a": "stale", "b": "ok"}
-    [told] = [one for one in engine.reader().list_sources() if one.outcome == "stale"]
+    [told] = [source for source in engine.reader().list_sources() if source.outcome == "stale"]
     assert told.reason == "line 1 holds no text"
 
 

@@ -141,7 +141,7 @@ def corpus(count: int, *, poison: int = -1) -> bytes:
 
 
 def counted(report: IngestReport) -> tuple[object, ...]:
-    files = [(one.path, one.outcome, one.reason) for one in report.files]
+    files = [(file.path, file.outcome, file.reason) for file in report.files]
     return report.new, report.changed, report.unchanged, report.failed, report.stale, files
 
 
@@ -182,5 +182,5 @@ def test_a_record_that_ends_who_cuts_it_fails_alone(tmp_path: Path) -> None:
     with engine_at(tmp_path, 2, DeadlyToCount(64)) as engine:
         report = engine.ingest([tmp_path / "a.jsonl"])
         assert len(list(engine.documents.list())) == 99
-        bad = {one.path.rpartition("#")[2]: one.reason for one in report.files if one.is_bad}
+        bad = {file.path.rpartition("#")[2]: file.reason for file in report.files if file.is_bad}
         assert bad["50"] == "its worker ended (signal 9), 3 times"

@@ -170,7 +170,7 @@ def test_the_documents_beside_one_that_never_ends_go_in(tmp_path: Path, starts: 
     apart = IsolatedChunker(Endless(), starts)
     for _ in range(2):  # a failed file is tried again with every run
         report = ingested(tmp_path / "index", folder, apart)
-        found = {Path(each.path).name: (each.outcome, each.reason) for each in report.files}
+        found = {Path(file.path).name: (file.outcome, file.reason) for file in report.files}
         failed = {name for name, (outcome, _) in found.items() if outcome != "ok"}
         assert failed == {"b.txt", "d.txt"}
         assert found["b.txt"] == ("failed", cutting.TOO_LONG)
@@ -195,9 +195,9 @@ def test_what_a_file_gave_before_stays_when_it_cannot_be_cut_any_more(
                 most_documents=256,
             )
             report = Ingester(batch, sandbox).run([file])
-        assert (kept := writer.get_source(str(file))) is not None
-        assert (kept.outcome, kept.reason) == ("stale", cutting.TOO_LONG)
-        assert kept.document_id is not None
+        assert (source := writer.get_source(str(file))) is not None
+        assert (source.outcome, source.reason) == ("stale", cutting.TOO_LONG)
+        assert source.document_id is not None
         assert report.stale == 1
     apart.close()
 
@@ -215,6 +215,6 @@ def test_an_engine_cuts_long_documents_apart_where_its_embedder_can_be_sent(tmp_
         engine = Engine(Settings(offline=True), embedder=embedder)
         with open_chunker(engine.assembly, embedder, []) as chunker:
             assert isinstance(chunker, IsolatedChunker) is is_apart
-            here = engine.assembly.chunker.split(document(LONG))
-            assert chunker.split(document(LONG)) == here
+            words = engine.assembly.chunker.split(document(LONG))
+            assert chunker.split(document(LONG)) == words
         engine.close()

@@ -176,7 +176,7 @@ def test_texts_that_cannot_be_embedded_are_named_and_the_others_get_their_vector
         report = engine.ingest([docs])
         assert (report.new, report.failed, report.unembedded) == (40, 0, 2)
         assert engine.status().lacking == 2
-        named = [one for one in report.files if one.outcome == "no_vectors"]
+        named = [file for file in report.files if file.outcome == "no_vectors"]
         assert [Path(one.path).name for one in named] == ["0007.md", "0021.md"]
         assert named[0].reason.startswith("chunk 1 ('")
         assert "Berth word7 is free" in named[0].reason
@@ -218,6 +218,6 @@ def test_chunks_without_a_vector_leave_the_graph_to_the_others_until_they_have_o
         assert list((tmp_path / "index").glob("vectors-*"))
         embedder.words = ()
         engine.ingest()
-        found = engine.search("Notice 7 Berth word7 is free.", k=1, retriever="vector")
-        assert [Path(hit.chunk.path).name for hit in found] == ["0007.md"]
+        hits = engine.search("Notice 7 Berth word7 is free.", k=1, retriever="vector")
+        assert [Path(hit.chunk.path).name for hit in hits] == ["0007.md"]
         assert engine.verify() == []

@@ -472,7 +472,7 @@ def test_more_files_than_are_told_of_are_counted(monkeypatch: pytest.MonkeyPatch
         report.add_file(f"/{number}.md", "ok", "")
     for number in range(5):
         report.add_file(f"/{number}.pdf", "failed", "is broken")
-    names = [one.path for one in report.files]
+    names = [file.path for file in report.files]
     assert names == ["/0.md", "/1.md", "/2.md", "/0.pdf", "/1.pdf", "/2.pdf"]
     assert report.untold == 2
     assert format_ingest_report(report).endswith("/2.pdf: is broken\n  and 2 more of this kind")

@@ -37,8 +37,8 @@ def engine(tmp_path: Path, docs: Path) -> Iterator[Engine]:
 
 def told(engine: Engine, digests: FileDigests | None = None) -> dict[str, str]:
     index = engine.reader(checked=False)
-    found = find_outdated_files(index, index.list_sources(), digests)
-    return {Path(each.path).name: each.reason for each in found}
+    files = find_outdated_files(index, index.list_sources(), digests)
+    return {Path(file.path).name: file.reason for file in files}
 
 
 def unread(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -72,9 +72,9 @@ def test_known_places_are_asked_for_in_pages(tmp_path: Path) -> None:
     index = Counting(places)
     files = CorpusFiles(index)  # type: ignore[arg-type]
     survey = Survey([tmp_path], FileFilter(), index, None, files)  # type: ignore[arg-type]
-    assert [one.place for one in survey.iterate_places() if one.file is None] == places
+    assert [place.place for place in survey.iterate_places() if place.file is None] == places
     assert index.most == BATCH_SIZE
-    assert [one.place for one in survey.iterate_places()] == places  # it can be asked again
+    assert [place.place for place in survey.iterate_places()] == places  # it can be asked again
 
 
 def test_what_is_remembered_of_files_does_not_grow(tmp_path: Path) -> None:
@@ -117,7 +117,7 @@ def test_broken_off_at_any_file_the_next_run_ends_with_what_is_there(
         engine.ingest([docs], prune=True)
         there = sorted(str(path) for path in docs.rglob("*.md"))
         assert [one.path for one in engine.documents.list()] == there
-        assert [one.path for one in engine.reader().list_sources(str(docs))] == there
+        assert [source.path for source in engine.reader().list_sources(str(docs))] == there
         assert engine.verify() == []
         assert engine.ingest([docs], prune=True).unchanged == 9
 
@@ -126,9 +126,9 @@ def test_the_pages_of_an_index_are_one_list(tmp_path: Path) -> None:
     with open_writer(tmp_path / "index", {"a": "1"}) as writer:
         places = [f"/r/{number:03}" for number in range(40)]
         places += ["/r", "/r#1", "/r-old", "/r/007#x", "/ra", "/r0"]
-        writer.put([], [SourceRecord(path=one, digest="", outcome="empty") for one in places])
+        writer.put([], [SourceRecord(path=place, digest="", outcome="empty") for place in places])
         for below in ("/r", "/r/", "/", "/r/007", "/none"):
-            whole = [one.path for one in writer.list_sources(below)]
+            whole = [source.path for source in writer.list_sources(below)]
             for most in (1, 7):
                 pages, after = list[str](), ""
                 while page := list(writer.list_sources(below, after=after, most=most)):

@@ -175,7 +175,7 @@ def test_two_workers_make_the_index_that_one_process_makes(docs: Path, tmp_path:
     for place, workers in ((tmp_path / "alone", 1), (tmp_path / "two", 2)):
         with engine_at(place, workers) as engine:
             report = engine.ingest([docs])
-            files = sorted((one.path, one.outcome, one.reason) for one in report.files)
+            files = sorted((file.path, file.outcome, file.reason) for file in report.files)
             reports.append((engine.status().content, report.chunks, files, report.failed))
             assert engine.verify() == []
             assert engine.status().lacking == 0
@@ -283,7 +283,7 @@ def test_a_text_that_kills_every_worker_is_named_and_the_others_get_their_vector
     with engine_at(tmp_path, 2, Deadly(64)) as engine:
         report = engine.ingest([tmp_path / "docs"])
         assert (report.new, report.unembedded, engine.status().lacking) == (12, 1, 1)
-        (named,) = [one for one in report.files if one.outcome == "no_vectors"]
+        (named,) = [file for file in report.files if file.outcome == "no_vectors"]
         assert named.path.endswith("a.jsonl#5")
         assert "chunk 1 ('Row 5 poison'): its worker ended (signal 9)" in named.reason
         assert len(engine.search("poison", retriever="keyword")) == 1

@@ -164,7 +164,7 @@ class Cluster:
 
     def actors(self, _driver: int) -> set[int]:
         """The processes of its actors."""
-        running = [int(one.name) for one in Path("/proc").iterdir() if one.name.isdigit()]
+        running = [int(file.name) for file in Path("/proc").iterdir() if file.name.isdigit()]
         return {pid for pid in running if self._has_table(pid)}
 
     def _has_table(self, pid: int) -> bool:

@@ -76,7 +76,7 @@ class TestRetriever:
         none = dry.invoke("permit", filters=["file=none.txt"])
         assert none == []
         words = FathomRetriever(engine=engine, retriever="keyword").invoke("permit")
-        assert [Path(each.metadata["path"]).name for each in words] == ["fees.md"]
+        assert [Path(word.metadata["path"]).name for word in words] == ["fees.md"]
 
     def test_asked_in_a_loop_it_finds_the_same(self, engine: Engine) -> None:
         retriever = FathomRetriever(engine=engine)

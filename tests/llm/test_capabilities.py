@@ -123,9 +123,9 @@ def test_schemas_give_way_step_by_step() -> None:
 
 def test_what_two_requests_learn_is_known_together() -> None:
     late = Capabilities(schema="json_object", seed=False)
-    known = Capabilities(schema="prompt", usage=False)
+    capabilities = Capabilities(schema="prompt", usage=False)
     both = Capabilities(schema="prompt", seed=False, usage=False)
-    assert late.intersect(known) == known.intersect(late) == both
+    assert late.intersect(capabilities) == capabilities.intersect(late) == both
 
 
 def picky(*wanted: str, says_no: str, text: str = PARIS) -> Act:
@@ -214,7 +214,7 @@ def test_who_knows_no_system_is_told_by_the_user(run: Run) -> None:
 
 
 def test_ollama_is_asked_for_any_json_where_it_knows_no_schema(run: Run) -> None:
-    (ollama,) = (each for each in DIALECTS if each.provider == "ollama")
+    (ollama,) = (dialect for dialect in DIALECTS if dialect.provider == "ollama")
     old = "json: cannot unmarshal object into Go struct field ChatRequest.format of type string"
     acts = (ollama.declines(400, old), ollama.outweighs(PARIS))
 

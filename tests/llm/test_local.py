@@ -207,7 +207,7 @@ def test_a_question_survives_the_end_of_its_model(tmp_path: Path, real_model: Re
         answer = engine.ask(QUESTION, budget=Budget(seconds=PATIENT))
         records = engine.trace(str(answer.trace_id)).records
         assert engine.replay(str(answer.trace_id)).same
-    tries = [each.value["usage"]["llm_calls"] for each in records if is_call(each)]
+    tries = [record.value["usage"]["llm_calls"] for record in records if is_call(record)]
     assert max(tries) == 2
     assert answer.status == "answered"
     assert real_model.server.pid not in {None, child}
@@ -264,7 +264,7 @@ def test_what_is_cut_in_the_middle_leaves_the_local_answer(
     with engine_at(tmp_path, connect=real_model.chat, llm=llm) as engine:
         answer = engine.ask(QUESTION, budget=Budget(seconds=PATIENT))
         reasons = [step.reason for step in engine.trace(str(answer.trace_id)).steps]
-    assert any("gave no usable NumberedReply, also after a repair" in each for each in reasons)
+    assert any("gave no usable NumberedReply, also after a repair" in reason for reason in reasons)
     assert answer.answer.startswith("A mooring permit costs 40 crowns a year.")
     assert answer.usage.llm_calls == 2
 

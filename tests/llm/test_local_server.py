@@ -112,10 +112,10 @@ def test_it_listens_on_this_machine_alone_and_knows_who_may_ask(
 
     async def status(key: str) -> int:
         async with server.serve(real_model.file, soon(300)) as address:
-            known = address.key.get_secret_value()
-            assert known not in repr(address)
+            value = address.key.get_secret_value()
+            assert value not in repr(address)
             async with httpx2.AsyncClient(trust_env=False) as client:
-                headers = {"Authorization": f"Bearer {key or known}"}
+                headers = {"Authorization": f"Bearer {key or value}"}
                 body = {"messages": [{"role": "user", "content": "Hi"}], "max_tokens": 1}
                 url = f"{address.base_url}/chat/completions"
                 return (await client.post(url, json=body, headers=headers, timeout=60)).status_code

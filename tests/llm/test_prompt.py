@@ -17,13 +17,13 @@ PROMPT = Prompt.compose(
 
 
 def test_a_prompt_is_told_before_what_is_asked() -> None:
-    asked = PROMPT.build_request("Question: Where?", rule="Be kind.", values={"most": 4})
-    told, question = asked.messages
+    request = PROMPT.build_request("Question: Where?", rule="Be kind.", values={"most": 4})
+    told, question = request.messages
     assert told.role == "system"
     assert told.text.startswith("You guide 4 visitors.\nSpeak their language.\nIf you do not")
     assert told.text.endswith('of Sandholm."}\nBe kind.')
     assert question == Message("user", "Question: Where?")
-    assert (asked.prompt, asked.agent) == (f"guide {PROMPT.version}", "guide")
+    assert (request.prompt, request.agent) == (f"guide {PROMPT.version}", "guide")
 
 
 def test_another_text_is_another_version(tmp_path: Path) -> None:
@@ -64,14 +64,14 @@ def test_a_file_that_is_no_such_prompt_is_named(
 
 
 def test_words_of_the_example_are_copied_unless_they_are_asked_about(tmp_path: Path) -> None:
-    asked = PROMPT.build_request("Question: Where?", values={"most": 4})
+    request = PROMPT.build_request("Question: Where?", values={"most": 4})
     leaked = {"answer": [{"text": "They say it stands on  the Northern rock, or so."}]}
-    assert asked.find_copied_phrase(leaked) == "it stands on the"
-    assert asked.find_copied_phrase({"answer": "On the northern hill."}) == ""
-    assert asked.find_copied_phrase({"answer": "You guide 4 visitors, if you do not know."}) == ""
+    assert request.find_copied_phrase(leaked) == "it stands on the"
+    assert request.find_copied_phrase({"answer": "On the northern hill."}) == ""
+    assert request.find_copied_phrase({"answer": "You guide 4 visitors, if you do not know."}) == ""
     about = PROMPT.build_request("It stands on the northern rock, where?", values={"most": 4})
     assert about.find_copied_phrase(leaked) == ""
-    plain = asked.without_example
+    plain = request.without_example
     assert "You guide 4 visitors" in plain.messages[0].text
     assert "Sandholm" not in plain.messages[0].text
     assert plain.find_copied_phrase(leaked) == ""

@@ -7,10 +7,10 @@ from fathom.settings import Settings
 
 
 def named(roles: dict[str, str], model: str = "") -> tuple[str | None, str | None]:
-    made = RoleModels(
+    models = RoleModels(
         Settings.model_validate({"roles": roles, "llm": {"model": model}}), AbsentModel
     )
-    reader, judge = made.get_model("reader"), made.get_model("judge")
+    reader, judge = models.get_model("reader"), models.get_model("judge")
     return reader.chat.name if reader else None, judge.chat.name if judge else None
 
 

@@ -161,17 +161,17 @@ def test_a_server_without_json_mode_still_answers(run: Run) -> None:
 
 
 def test_no_budget_for_the_repair(run: Run) -> None:
-    one = Usage(llm_calls=1)
-    model = ScriptedChat(completion("?", usage=one), BudgetRefused("calls", needed=1, left=0))
+    usage = Usage(llm_calls=1)
+    model = ScriptedChat(completion("?", usage=usage), BudgetRefused("calls", needed=1, left=0))
 
     with pytest.raises(MalformedReply) as caught:
         run(request_object(Verdict, model, ModelRequest(HELLO), max_tokens=50, deadline=soon()))
-    assert caught.value.usage == one  # type: ignore[attr-defined]
+    assert caught.value.usage == usage  # type: ignore[attr-defined]
 
 
 def test_a_repair_that_fails_carries_the_cost_of_both(run: Run) -> None:
-    one = Usage(llm_calls=1)
-    model = ScriptedChat(completion("?", usage=one), ModelFault("gone", one))
+    usage = Usage(llm_calls=1)
+    model = ScriptedChat(completion("?", usage=usage), ModelFault("gone", usage))
 
     with pytest.raises(ModelUnavailable) as caught:
         run(request_object(Verdict, model, ModelRequest(HELLO), max_tokens=50, deadline=soon()))
@@ -181,9 +181,9 @@ def test_a_repair_that_fails_carries_the_cost_of_both(run: Run) -> None:
 def test_the_example_of_the_prompt_is_no_reply_and_is_left_out_then(run: Run) -> None:
     leaked = '{"answer": "on the northern rock of Sandholm", "support": 1}'
     shown = f"For example: {leaked}"
-    asked = ModelRequest([Message("system", f"Be brief. {shown}"), HELLO[1]], example=shown)
+    request = ModelRequest([Message("system", f"Be brief. {shown}"), HELLO[1]], example=shown)
     again = ScriptedChat(leaked, GOOD)
-    reply = run(request_object(Verdict, again, asked, max_tokens=50, deadline=soon()))
+    reply = run(request_object(Verdict, again, request, max_tokens=50, deadline=soon()))
     assert (reply.value, reply.repaired) == (PARIS, True)
     first, second = (call.messages for call in again.calls)
     assert shown in first[0].text
@@ -193,10 +193,10 @@ def test_the_example_of_the_prompt_is_no_reply_and_is_left_out_then(run: Run) ->
 
 def test_where_all_of_a_prompt_may_be_an_example_nothing_of_it_is_a_reply(run: Run) -> None:
     leaked = '{"answer": "on the northern rock of Sandholm", "support": 1}'
-    asked = ModelRequest([Message("system", leaked), HELLO[1]], example=leaked)
+    request = ModelRequest([Message("system", leaked), HELLO[1]], example=leaked)
     chat = ScriptedChat(leaked, leaked)
     with pytest.raises(MalformedReply):
-        run(request_object(Verdict, chat, asked, max_tokens=50, deadline=soon()))
+        run(request_object(Verdict, chat, request, max_tokens=50, deadline=soon()))
     assert "copied from the example" in chat.calls[1].messages[-1].text
 
 
@@ -231,7 +231,7 @@ def test_the_usual_bound_leaves_every_role_its_room(run: Run, kind: type[BaseMod
     schema = build_schema(kind, defaultdict(lambda: number_items(20)))
     usual = RoleModel(chat=ScriptedChat()).max_tokens
     chat = ScriptedChat("", "")
-    asked = ModelRequest(HELLO, choices=defaultdict(lambda: number_items(20)))
+    request = ModelRequest(HELLO, choices=defaultdict(lambda: number_items(20)))
     with pytest.raises(MalformedReply):
-        run(request_object(kind, chat, asked, max_tokens=usual, deadline=soon()))
+        run(request_object(kind, chat, request, max_tokens=usual, deadline=soon()))
     assert chat.calls[0].schema == schema

@@ -76,6 +76,6 @@ def test_models_of_other_settings_share_what_they_are_given_and_nothing_by_defau
 ) -> None:
     monkeypatch.setattr(Models, "cache", None)
     cache = ModelCache()
-    given = Models(Settings(), cache=cache)
-    assert given.with_connect(Settings(offline=True), lambda _: NotImplemented).cache is cache
+    models = Models(Settings(), cache=cache)
+    assert models.with_connect(Settings(offline=True), lambda _: NotImplemented).cache is cache
     assert Models(Settings()).cache is None

@@ -144,25 +144,25 @@ def test_several_answers_do_not_overlap() -> None:
 
 
 def test_support_of_a_given_answer() -> None:
-    asked = reader().open_session("What is the capital?")
+    session = reader().open_session("What is the capital?")
     place = chunk("The capital of France is Paris.")
-    best = asked.read([place])[0].spans[0].score
+    best = session.read([place])[0].spans[0].score
 
-    assert asked.score(place, "PARIS") == best
-    assert 0 < asked.score(place, "France") < 0.01
-    assert asked.score(place, "Lyon") == 0
-    assert asked.score(place, "") == 0
-    assert asked.score(chunk(""), "Paris") == 0
+    assert session.score(place, "PARIS") == best
+    assert 0 < session.score(place, "France") < 0.01
+    assert session.score(place, "Lyon") == 0
+    assert session.score(place, "") == 0
+    assert session.score(chunk(""), "Paris") == 0
 
 
 def test_a_pair_is_read_once_for_a_question() -> None:
     runtime = CapitalRuntime()
-    asked = reader(runtime).open_session("What is the capital?")
+    session = reader(runtime).open_session("What is the capital?")
     one, two = chunk("Paris"), chunk("London town")
 
-    first = asked.read([one, two, one])
-    again = asked.read([two, one])
-    asked.score(one, "Paris")
+    first = session.read([one, two, one])
+    again = session.read([two, one])
+    session.score(one, "Paris")
 
     assert sum(rows for rows, _ in runtime.shapes) == 2
     assert again == [first[1], first[0]]

@@ -79,6 +79,6 @@ def test_the_shipped_graph_can_be_remade(tmp_path: Path) -> None:
     from training.export_e5 import build
     from training.export_embedder import RESOURCES
 
-    made = build().SerializeToString(deterministic=True)
+    string = build().SerializeToString(deterministic=True)
 
-    assert made == (RESOURCES / e5.GRAPH).read_bytes()
+    assert string == (RESOURCES / e5.GRAPH).read_bytes()

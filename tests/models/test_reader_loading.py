@@ -134,10 +134,10 @@ def test_a_folder_says_what_its_model_takes_and_how_it_is_calibrated(tmp_path: P
     (tmp_path / "words.txt").symlink_to(RESOURCES / "vocab.txt")
     chunks = [chunk(text) for text in TEXTS]
 
-    found = load_shipped_reader(str(tmp_path), threads=1)
+    reader = load_shipped_reader(str(tmp_path), threads=1)
 
-    assert [read.answerable for read in found.open_session("What?").read(chunks)] == [0.000123] * 3
-    assert found._shape == InputShape(limit=128, alone=True)
+    assert [read.answerable for read in reader.open_session("What?").read(chunks)] == [0.000123] * 3
+    assert reader._shape == InputShape(limit=128, alone=True)
 
 
 def test_another_model_than_the_cards_is_refused(tmp_path: Path) -> None:

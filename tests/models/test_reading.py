@@ -33,9 +33,9 @@ def test_a_chunk_is_as_relevant_and_as_answerable_as_its_best_window() -> None:
     assert (read.relevance, read.answerable) == (2, 3)
     # Yes and no are taken where the chunk is most relevant.
     assert (read.yes, read.no, read.neither) == (0, 4, 0)
-    found = read.build_reading(ReadingCalibration(), 1)
-    assert found.yes == pytest.approx(1 / (1 + math.exp(4)), abs=1e-6)
-    assert found.decided == pytest.approx((math.exp(4) + 1) / (math.exp(4) + 2), abs=1e-6)
+    reading = read.build_reading(ReadingCalibration(), 1)
+    assert reading.yes == pytest.approx(1 / (1 + math.exp(4)), abs=1e-6)
+    assert reading.decided == pytest.approx((math.exp(4) + 1) / (math.exp(4) + 2), abs=1e-6)
 
 
 def test_a_claim_is_judged_where_it_is_least_unrelated() -> None:
@@ -52,16 +52,16 @@ def test_a_claim_is_judged_where_it_is_least_unrelated() -> None:
 
 def test_spans_of_all_windows_share_one_total() -> None:
     # Three spans a window, two windows, all of the same score.
-    found = PairScores.from_windows([window(0), window(1)]).build_reading(ReadingCalibration(), 9)
+    reading = PairScores.from_windows([window(0), window(1)]).build_reading(ReadingCalibration(), 9)
 
-    assert [(span.span.start, span.span.end) for span in found.spans] == [
+    assert [(span.span.start, span.span.end) for span in reading.spans] == [
         (0, 3),
         (4, 7),
         (8, 11),
         (12, 15),
     ]
-    assert all(span.score == pytest.approx(0.5 / 6, abs=1e-5) for span in found.spans)
-    assert found.no_answer == 0
+    assert all(span.score == pytest.approx(0.5 / 6, abs=1e-5) for span in reading.spans)
+    assert reading.no_answer == 0
 
 
 def test_an_answer_leaves_no_block_and_is_no_heading() -> None:
@@ -72,10 +72,10 @@ def test_an_answer_leaves_no_block_and_is_no_heading() -> None:
         ChunkBlock("table_row", 12, 15),
     ]
     read = PairScores.from_windows([window(0), window(1)])
-    found = read.restrict_to_blocks(blocks).build_reading(ReadingCalibration(), 9)
+    reading = read.restrict_to_blocks(blocks).build_reading(ReadingCalibration(), 9)
 
-    assert [span.span for span in found.spans] == [Span(4, 7), Span(12, 15)]
-    assert all(span.score == pytest.approx(0.5 / 2, abs=1e-5) for span in found.spans)
+    assert [span.span for span in reading.spans] == [Span(4, 7), Span(12, 15)]
+    assert all(span.score == pytest.approx(0.5 / 2, abs=1e-5) for span in reading.spans)
     assert read.restrict_to_blocks(blocks).score_tokens([7], ReadingCalibration()) == pytest.approx(
         0.5, abs=1e-5
     )
@@ -93,7 +93,7 @@ def test_the_score_of_an_answer_sums_its_places() -> None:
 
 def test_huge_scores_stay_probabilities() -> None:
     law = ReadingCalibration(answerable=(1e3, 1e3, 0.0), relevance=(1e6, 0.0))
-    found = PairScores.from_windows([window(0, relevance=-1, answerable=1)]).build_reading(law, 1)
+    reading = PairScores.from_windows([window(0, relevance=-1, answerable=1)]).build_reading(law, 1)
 
-    assert (found.relevance, found.answerable) == (0.0, 1.0)
-    assert math.isfinite(found.no_answer)
+    assert (reading.relevance, reading.answerable) == (0.0, 1.0)
+    assert math.isfinite(reading.no_answer)

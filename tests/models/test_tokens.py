@@ -26,12 +26,12 @@ def tokens() -> WordPiece:
 def oracle() -> Tokenizer:
     words = VOCABULARY.read_text(encoding="utf-8").splitlines()
     ids = {word: number for number, word in enumerate(words)}
-    made = Tokenizer(models.WordPiece(ids, unk_token="[UNK]", max_input_chars_per_word=100))
-    made.normalizer = normalizers.BertNormalizer()
-    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    tokenizer = Tokenizer(models.WordPiece(ids, unk_token="[UNK]", max_input_chars_per_word=100))
+    tokenizer.normalizer = normalizers.BertNormalizer()
+    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     marks = [(mark, ids[mark]) for mark in ("[CLS]", "[SEP]")]
-    made.post_processor = processors.TemplateProcessing("[CLS] $A [SEP]", special_tokens=marks)
-    return made
+    tokenizer.post_processor = processors.TemplateProcessing("[CLS] $A [SEP]", special_tokens=marks)
+    return tokenizer
 
 
 def small() -> WordPiece:

@@ -37,13 +37,13 @@ PIECES = [
 
 def tokenizer_file(folder: Path, marks: Sequence[str] = MARKS) -> Path:
     vocabulary = [*((mark, 0.0) for mark in marks), *((piece, -4.0) for piece in PIECES)]
-    made = Tokenizer(models.Unigram(vocabulary, unk_id=3, byte_fallback=False))
+    tokenizer = Tokenizer(models.Unigram(vocabulary, unk_id=3, byte_fallback=False))
     spaces = normalizers.Replace(Regex(r"[\s\p{Cc}\p{Zs}]+"), " ")
     small = normalizers.Lowercase()
-    made.normalizer = normalizers.Sequence([normalizers.NFKC(), spaces, small])
-    made.pre_tokenizer = pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="always")
+    tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), spaces, small])
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace(replacement="▁", prepend_scheme="always")
     file = folder / "tokenizer.json"
-    made.save(str(file))
+    tokenizer.save(str(file))
     return file
 
 
@@ -63,15 +63,15 @@ def words(placed: TextTokens, text: str) -> list[str]:
 def test_a_piece_stands_for_the_whole_word_it_is_of(pairs: UnigramPairs) -> None:
     text = "The café on  the\nRhine-river (fine)."
 
-    found = pairs.locate_tokens(text)
+    spans = pairs.locate_tokens(text)
 
-    assert found.ids == [
+    assert spans.ids == [
         *ids("▁the", "▁caf", "é", "▁on", "▁the", "▁rhi", "ne"),
         *ids("-"),
         UNKNOWN,
         *ids("ver", "▁(", "fine", ")", "."),
     ]
-    assert words(found, text) == [
+    assert words(spans, text) == [
         *("The", "café", "café", "on", "the", "Rhine", "Rhine"),
         *("-", "river", "river", "(", "fine", ")", "."),
     ]
@@ -91,11 +91,11 @@ def test_the_ends_of_a_range_are_cut_out(pairs: UnigramPairs, text: str) -> None
 
 @pytest.mark.parametrize("text", ["e\u0301x", "x é", "\x00 é", "é", "\u00a0\u2003é\t", "日é"])
 def test_no_piece_is_only_space(pairs: UnigramPairs, text: str) -> None:
-    found = pairs.locate_tokens(text)
+    spans = pairs.locate_tokens(text)
 
-    assert not set(ids("▁")) & set(found.ids)
-    assert all(word.strip("\x00").strip() == word for word in words(found, text))
-    assert words(found, text)
+    assert not set(ids("▁")) & set(spans.ids)
+    assert all(word.strip("\x00").strip() == word for word in words(spans, text))
+    assert words(spans, text)
 
 
 def test_ligatures_and_fractions_keep_their_place(pairs: UnigramPairs) -> None:
@@ -106,11 +106,11 @@ def test_ligatures_and_fractions_keep_their_place(pairs: UnigramPairs) -> None:
 
 @pytest.mark.parametrize("text", ["the </s> river", "<s><pad>", "\uff1c/s\uff1e", "the<s>"])
 def test_a_mark_in_a_text_is_an_unknown_word(pairs: UnigramPairs, text: str) -> None:
-    found = pairs.locate_tokens(text)
+    spans = pairs.locate_tokens(text)
     head = pairs.build_head(text, text)
 
-    assert not {START, 1, END} & set(found.ids)
-    assert UNKNOWN in found.ids
+    assert not {START, 1, END} & set(spans.ids)
+    assert UNKNOWN in spans.ids
     assert (head.count(START), head.count(END)) == (1, 1)
 
 
@@ -122,19 +122,19 @@ def test_a_text_without_letters_has_no_tokens(pairs: UnigramPairs, text: str) ->
 def test_half_a_character_is_unknown(pairs: UnigramPairs) -> None:
     text = "the \ud800 river"
 
-    found = pairs.locate_tokens(text)
+    spans = pairs.locate_tokens(text)
 
-    assert words(found, text) == ["the", "\ud800", "river", "river"]
-    assert found.ids[1] == UNKNOWN
+    assert words(spans, text) == ["the", "\ud800", "river", "river"]
+    assert spans.ids[1] == UNKNOWN
 
 
 @given(text=st.text(max_size=60))
 def test_places_lie_in_any_text_and_come_in_order(pairs: UnigramPairs, text: str) -> None:
-    found = pairs.locate_tokens(text)
+    spans = pairs.locate_tokens(text)
 
-    assert all(0 <= a < b <= len(text) for a, b in zip(found.starts, found.ends, strict=True))
-    assert found.starts == sorted(found.starts)
-    assert pairs.locate_all_tokens([text, text]) == [found, found]
+    assert all(0 <= a < b <= len(text) for a, b in zip(spans.starts, spans.ends, strict=True))
+    assert spans.starts == sorted(spans.starts)
+    assert pairs.locate_all_tokens([text, text]) == [spans, spans]
 
 
 def test_a_row_is_question_title_and_chunk_between_marks(pairs: UnigramPairs) -> None:

@@ -87,7 +87,7 @@ def test_a_fixed_sequence_is_followed_to_its_end() -> None:
     walks = world.follow(world.choose_sequence(("bridge", "split")))
     assert set(walks.sequences) == {("bridge", "split", "stop")}
     assert walks.earned[0] == pytest.approx(earned(("bridge", "split", "stop"), world.reward))
-    assert [each.tried for each in walks.outcomes] == [("bridge", "split")] * 10
+    assert [outcome.tried for outcome in walks.outcomes] == [("bridge", "split")] * 10
 
 
 def test_hindsight_earns_what_no_choice_can_exceed_and_works_no_more_than_it_must() -> None:
@@ -111,8 +111,8 @@ def test_an_abstention_shows_nothing_wrong() -> None:
 
 
 def test_a_line_of_a_file_holds_a_question() -> None:
-    told = json.loads(json.dumps(question(7).to_json()))
-    assert RecordedQuestion.from_json(told) == question(7)
+    payload = json.loads(json.dumps(question(7).to_json()))
+    assert RecordedQuestion.from_json(payload) == question(7)
 
 
 def test_records_that_are_not_whole_are_refused() -> None:
@@ -151,5 +151,5 @@ def test_a_policy_is_asked_in_every_state_with_what_was_seen_there() -> None:
     for (tried, legal, coverage), state in zip(told, range(len(told)), strict=True):
         at, known = world.states[state]
         assert set(tried) == set(known)
-        assert [each in legal for each in world.actions] == list(world.legal[state])
+        assert [action in legal for action in world.actions] == list(world.legal[state])
         assert coverage == world.inputs[state, list(COLUMNS).index("coverage")] == float(at == 0)

@@ -34,5 +34,7 @@ def test_legal_is_what_the_rules_say(plan: list[str], first: bool) -> None:
 
 def test_every_listed_workflow_obeys_the_rules_and_the_default_is_always_legal() -> None:
     for first in (True, False):
-        assert all(grammar(list(each), first=first) for each in list_legal_workflows(first=first))
+        assert all(
+            grammar(list(workflow), first=first) for workflow in list_legal_workflows(first=first)
+        )
         assert is_legal_workflow(DEFAULT, first=first)

@@ -49,7 +49,7 @@ def test_every_column_is_named_and_told() -> None:
     assert np.isfinite(values).all()
     assert all(COLUMNS.values())
     assert len(set(COLUMNS.values())) == len(COLUMNS)
-    assert {f"tried_{each}" for each in ACTIONS if each not in END_ACTIONS} <= set(COLUMNS)
+    assert {f"tried_{action}" for action in ACTIONS if action not in END_ACTIONS} <= set(COLUMNS)
 
 
 def test_a_draft_in_numbers() -> None:

@@ -53,7 +53,7 @@ def rules(observation: Observation, *, has_model: bool = False) -> Action:
 
 
 def drafts(*confidences: float) -> tuple[DraftFeatures, ...]:
-    return tuple(DraftFeatures(answered=1, confidence=each) for each in confidences)
+    return tuple(DraftFeatures(answered=1, confidence=confidence) for confidence in confidences)
 
 
 def test_rules_show_what_is_sure_and_take_no_second_look_at_what_is_not() -> None:

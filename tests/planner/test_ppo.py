@@ -154,12 +154,12 @@ def test_a_discount_makes_long_ways_worth_less() -> None:
     for question in questions(20):
         outcomes = [
             replace(
-                each,
-                f1=float(each.tried in {("bridge",), ("split",)}),
+                outcome,
+                f1=float(outcome.tried in {("bridge",), ("split",)}),
                 retrievals=1,
-                waits=3 * ("split" in each.tried),
+                waits=3 * ("split" in outcome.tried),
             )
-            for each in question.outcomes
+            for outcome in question.outcomes
         ]
         recorded.append(replace(question, answerable=True, outcomes=tuple(outcomes)))
     world = Environment.from_questions(recorded, Reward(alpha=0.0, gamma=0.8))
@@ -175,8 +175,8 @@ def test_where_the_data_say_nothing_it_does_as_the_rules_do() -> None:
     for number, each in enumerate(questions(40)):
         known = {**plain, "confidence": 0.9 if number % 2 else 0.1}
         outcomes = [
-            replace(one, f1=0.0, retrievals=1, waits=0, features={**one.features, **known})
-            for one in each.outcomes
+            replace(outcome, f1=0.0, retrievals=1, waits=0, features={**outcome.features, **known})
+            for outcome in each.outcomes
         ]
         nothing.append(replace(each, answerable=True, outcomes=tuple(outcomes)))
     world = Environment.from_questions(nothing, Reward(alpha=0.0))

@@ -11,12 +11,12 @@ HITS = (hit_of(), hit_of("Nothing.", document="d2", rank=2))
 
 
 def test_a_question_and_its_first_look_in_numbers() -> None:
-    seen = OBSERVER("Please tell me how much a mooring permit costs?", HITS, first=True)
-    assert (seen.first, seen.serial, seen.parallel) == (1, 1, 1)
-    assert seen.filler > 0
-    assert (seen.hits, seen.documents, seen.top, seen.gap) == (2, 2, 1.0, 0.5)
-    assert seen.coverage >= 0.5
-    assert seen.reach >= seen.coverage
+    observer = OBSERVER("Please tell me how much a mooring permit costs?", HITS, first=True)
+    assert (observer.first, observer.serial, observer.parallel) == (1, 1, 1)
+    assert observer.filler > 0
+    assert (observer.hits, observer.documents, observer.top, observer.gap) == (2, 2, 1.0, 0.5)
+    assert observer.coverage >= 0.5
+    assert observer.reach >= observer.coverage
 
 
 def test_what_rules_could_split_is_counted() -> None:
@@ -28,8 +28,8 @@ def test_what_rules_could_split_is_counted() -> None:
 
 @given(st.text(max_size=200), st.booleans())
 def test_every_question_has_numbers_of_the_same_kind(text: str, first: bool) -> None:
-    seen = OBSERVER(text, (), first=first)
-    values = seen.list_values()
+    observer = OBSERVER(text, (), first=first)
+    values = observer.list_values()
     assert len(values) == len(QuestionFeatures.list_names())
     assert all(isinstance(value, float) for value in values)
     assert values == OBSERVER(text, (), first=first).list_values()

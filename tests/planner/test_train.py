@@ -41,8 +41,8 @@ def test_a_policy_is_small_and_says_what_it_came_from() -> None:
 
 def test_the_fingerprint_is_that_of_the_outcomes_not_of_their_seconds() -> None:
     first, *rest = RECORDED
-    slower = [replace(each, seconds=9.0) for each in first.outcomes]
-    other = [replace(each, f1=0.5) for each in first.outcomes]
+    slower = [replace(outcome, seconds=9.0) for outcome in first.outcomes]
+    other = [replace(outcome, f1=0.5) for outcome in first.outcomes]
     assert compute_fingerprint(
         [replace(first, outcomes=tuple(slower)), *rest]
     ) == compute_fingerprint(RECORDED)
@@ -83,7 +83,8 @@ def test_columns_that_never_differ_are_left_out() -> None:
         replace(
             question,
             outcomes=tuple(
-                replace(each, features={**each.features, "left": 1.0}) for each in question.outcomes
+                replace(outcome, features={**outcome.features, "left": 1.0})
+                for outcome in question.outcomes
             ),
         )
         for question in RECORDED

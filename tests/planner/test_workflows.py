@@ -44,25 +44,25 @@ NESTED = "Who founded the company that distributed the film Harbour Lights?"
     ],
 )
 def test_rules_choose_by_the_question(question: str, workflow: tuple[str, ...]) -> None:
-    seen = OBSERVER(question, [hit_of()], first=True)
-    chosen = WorkflowRules(score_gap=0.0).choose(seen, FIRST_TURN).workflow
+    observer = OBSERVER(question, [hit_of()], first=True)
+    chosen = WorkflowRules(score_gap=0.0).choose(observer, FIRST_TURN).workflow
     assert chosen == workflow
     assert is_legal_workflow(chosen, first=True)
-    sub = WorkflowRules().choose(replace(seen, first=0.0), SUB_TURN).workflow
+    sub = WorkflowRules().choose(replace(observer, first=0.0), SUB_TURN).workflow
     assert is_legal_workflow(sub, first=False)
 
 
 def test_documents_are_selected_where_the_look_is_unclear() -> None:
-    seen = OBSERVER("Who wrote Dune?", [hit_of(), hit_of(document="d2", rank=2)], first=True)
-    assert WorkflowRules(score_gap=0.6).choose(seen, FIRST_TURN).workflow == ("R", "DS", "AG")
-    assert WorkflowRules(score_gap=0.5).choose(seen, FIRST_TURN).workflow == ("R", "AG")
+    observer = OBSERVER("Who wrote Dune?", [hit_of(), hit_of(document="d2", rank=2)], first=True)
+    assert WorkflowRules(score_gap=0.6).choose(observer, FIRST_TURN).workflow == ("R", "DS", "AG")
+    assert WorkflowRules(score_gap=0.5).choose(observer, FIRST_TURN).workflow == ("R", "AG")
 
 
 def test_a_workflow_in_the_settings_is_always_chosen() -> None:
     policy = make_workflow_policy("QR,R,AG", score_gap=0.3)
-    seen = OBSERVER(NESTED, (), first=True)
-    assert policy.choose(seen, FIRST_TURN).workflow == ("QR", "R", "AG")
-    assert policy.choose(replace(seen, first=0.0), SUB_TURN).workflow == ("R", "AG")
+    observer = OBSERVER(NESTED, (), first=True)
+    assert policy.choose(observer, FIRST_TURN).workflow == ("QR", "R", "AG")
+    assert policy.choose(replace(observer, first=0.0), SUB_TURN).workflow == ("R", "AG")
     assert policy.name == "QR,R,AG"
     assert make_workflow_policy("rules", score_gap=0.3).name == "rules"
 
@@ -70,8 +70,8 @@ def test_a_workflow_in_the_settings_is_always_chosen() -> None:
 def planned(planner: Planner, *, first: bool = True) -> tuple[str, ...]:
     legal = FIRST_TURN if first else SUB_TURN
     with run_context() as context:
-        seen = OBSERVER(NESTED, (), first=first)
-        return asyncio.run(planner.plan(NESTED, seen, legal, context)).workflow
+        observer = OBSERVER(NESTED, (), first=first)
+        return asyncio.run(planner.plan(NESTED, observer, legal, context)).workflow
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ CASES = [
 
 @pytest.mark.parametrize(("question", "expected"), CASES)
 def test_anchors_of_questions(question: str, expected: list[str]) -> None:
-    assert [f"{each.kind}: {each.text}" for each in find_anchors(question)] == expected
+    assert [f"{anchor.kind}: {anchor.text}" for anchor in find_anchors(question)] == expected
 
 
 def test_names_tell_more_than_stand_ins_and_numbers() -> None:
@@ -79,16 +79,16 @@ def test_names_tell_more_than_stand_ins_and_numbers() -> None:
 
 def test_at_most_six_each_once() -> None:
     question = "Did Ada, Bob, Cid, Dee, Eve, Fay, Gus or Ada win?"
-    found = find_anchors(question)
-    assert len(found) == MOST_ANCHORS == len({each.text for each in found})
-    assert [each.text for each in find_anchors(question, most=2)] == ["Ada", "Bob"]
+    anchors = find_anchors(question)
+    assert len(anchors) == MOST_ANCHORS == len({anchor.text for anchor in anchors})
+    assert [anchor.text for anchor in find_anchors(question, most=2)] == ["Ada", "Bob"]
 
 
 @given(st.text(max_size=80))
 def test_any_text_has_anchors_that_it_covers(text: str) -> None:
-    found = find_anchors(text)
-    assert len(found) <= MOST_ANCHORS
-    assert all(each.text and 0 <= each.score <= 1 for each in found)
+    anchors = find_anchors(text)
+    assert len(anchors) <= MOST_ANCHORS
+    assert all(anchor.text and 0 <= anchor.score <= 1 for anchor in anchors)
 
 
 @pytest.mark.parametrize(

@@ -54,8 +54,8 @@ from fathom.question.answer_kind import (
     ],
 )
 def test_kinds_of_questions(question: str, kind: str | None) -> None:
-    found = detect_expected_value(question)
-    assert (found and found.kind) == kind
+    expected = detect_expected_value(question)
+    assert (expected and expected.kind) == kind
 
 
 @pytest.mark.parametrize(
@@ -78,9 +78,9 @@ def test_kinds_of_questions(question: str, kind: str | None) -> None:
     ],
 )
 def test_what_a_text_gives(question: str, text: str, *, given: bool) -> None:
-    asked = detect_expected_value(question)
-    assert asked is not None
-    assert gives_value(asked, text) is given
+    expected = detect_expected_value(question)
+    assert expected is not None
+    assert gives_value(expected, text) is given
 
 
 @pytest.mark.parametrize(
@@ -121,9 +121,9 @@ def test_what_a_text_gives(question: str, text: str, *, given: bool) -> None:
     ],
 )
 def test_a_value_with_another_unit_contradicts(question: str, value: str, *, other: bool) -> None:
-    asked = detect_expected_value(question)
-    assert asked is not None
-    assert contradicts_kind(asked, value) is other
+    expected = detect_expected_value(question)
+    assert expected is not None
+    assert contradicts_kind(expected, value) is other
 
 
 def test_a_measure_says_what_is_measured() -> None:
@@ -138,9 +138,9 @@ def test_a_measure_says_what_is_measured() -> None:
 
 
 def test_a_bare_number_above_a_hundred_is_no_share() -> None:
-    asked = detect_expected_value("What was the gross margin percentage of services?")
-    assert asked is not None
-    assert [is_plausible(asked, value) for value in ("14,015", "71.5", "120 %", "a third")] == [
+    expected = detect_expected_value("What was the gross margin percentage of services?")
+    assert expected is not None
+    assert [is_plausible(expected, value) for value in ("14,015", "71.5", "120 %", "a third")] == [
         False, True, True, True,
     ]  # fmt: skip
 
@@ -168,6 +168,6 @@ def test_of_what_is_told_in_numbers_only_a_number_tells() -> None:
     ],
 )
 def test_an_hour_of_the_day_is_no_date(question: str, value: str, hour: bool) -> None:
-    asked = detect_expected_value(question)
-    assert asked is not None
-    assert contradicts_kind(asked, value) is not hour
+    expected = detect_expected_value(question)
+    assert expected is not None
+    assert contradicts_kind(expected, value) is not hour

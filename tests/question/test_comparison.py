@@ -80,18 +80,18 @@ NOT_COMPARED = (
 
 @pytest.mark.parametrize(("question", "want", "questions"), COMPARED)
 def test_what_is_asked_of_each(question: str, want: str, questions: tuple[str, ...]) -> None:
-    found = parse_comparison(question, 4)
-    assert found is not None
-    assert (found.want, found.questions) == (want, questions)
-    assert all(option in question for option in found.options)
+    comparison = parse_comparison(question, 4)
+    assert comparison is not None
+    assert (comparison.want, comparison.questions) == (want, questions)
+    assert all(option in question for option in comparison.options)
 
 
 @pytest.mark.parametrize(("question", "want", "first"), MEASURED)
 def test_what_can_be_put_in_order_is_asked_for(question: str, want: str, first: str | None) -> None:
-    found = parse_comparison(question, 4)
-    assert found is not None
-    assert found.want == want
-    assert first in {None, found.questions[0]}
+    comparison = parse_comparison(question, 4)
+    assert comparison is not None
+    assert comparison.want == want
+    assert first in {None, comparison.questions[0]}
 
 
 @pytest.mark.parametrize("question", NOT_COMPARED)
@@ -100,9 +100,9 @@ def test_other_questions_compare_nothing(question: str) -> None:
 
 
 def test_no_more_than_so_many_are_compared() -> None:
-    found = parse_comparison("Which is older, Oslo, Bergen, or Tromso?", 2)
-    assert found is not None
-    assert found.options == ("Oslo", "Bergen")
+    comparison = parse_comparison("Which is older, Oslo, Bergen, or Tromso?", 2)
+    assert comparison is not None
+    assert comparison.options == ("Oslo", "Bergen")
 
 
 @pytest.mark.parametrize(
@@ -143,10 +143,10 @@ def test_what_a_question_offers_to_choose_from(question: str, options: tuple[str
 
 
 def test_things_without_names_are_compared_too() -> None:
-    found = parse_comparison("Which is cheaper, the mooring permit or the fishing permit?", 5)
-    assert found is not None
-    assert found.want == "least"
-    assert found.questions == (
+    comparison = parse_comparison("Which is cheaper, the mooring permit or the fishing permit?", 5)
+    assert comparison is not None
+    assert comparison.want == "least"
+    assert comparison.questions == (
         "How much does the mooring permit cost?",
         "How much does the fishing permit cost?",
     )

@@ -17,9 +17,9 @@ def quoting(hit: Hit, short: str = "") -> Draft:
 
 def lacking(question: str, text: str, short: str = "", *others: Hit) -> tuple[list[str], bool]:
     hit = hit_of(text)
-    found = Requirements.of(question, least=0.6).find_gap(quoting(hit, short), [hit, *others])
-    assert bool(found.description) == bool(found.missing or found.kind or found.items)
-    return [each.text for each in found.missing], found.kind
+    gap = Requirements.of(question, least=0.6).find_gap(quoting(hit, short), [hit, *others])
+    assert bool(gap.description) == bool(gap.missing or gap.kind or gap.items)
+    return [each.text for each in gap.missing], gap.kind
 
 
 @pytest.mark.parametrize(
@@ -112,8 +112,8 @@ def test_what_only_another_reading_rests_on_is_no_evidence_of_the_answer() -> No
     )
     other = Alternative(text="Nadal", evidence=(1,))
     draft = Draft(evidence=(own, rival), alternatives=(other,), confidence=0.9)
-    found = Requirements.of("Siapa juara US Open 2017?", least=0.6).find_gap(draft, [])
-    assert [each.text for each in found.missing] == ["2017"]
+    gap = Requirements.of("Siapa juara US Open 2017?", least=0.6).find_gap(draft, [])
+    assert [each.text for each in gap.missing] == ["2017"]
 
 
 def test_without_evidence_everything_is_missing() -> None:

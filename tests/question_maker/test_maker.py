@@ -56,25 +56,31 @@ def read_again(made: QuestionSet, engine: Engine, folder: Path) -> Dataset:
 
 def test_there_are_questions_of_each_kind_that_the_documents_give(made: QuestionSet) -> None:
     assert {"single-hop", "numeric", "conflicting", "unanswerable"} <= {*made.counts}
-    assert {each.language for each in made.questions} == {"en", "id"}
-    assert len({each.text for each in made.questions}) == len(made.questions) <= 24
+    assert {question.language for question in made.questions} == {"en", "id"}
+    assert len({question.text for question in made.questions}) == len(made.questions) <= 24
 
 
 def test_an_answer_stands_word_for_word_in_a_relevant_document(
     made: QuestionSet, engine: Engine
 ) -> None:
-    for each in made.questions:
-        texts = [" ".join(engine.documents.get(name).text.split()) for name in each.relevant]
-        assert all(any(answer in text for text in texts) for answer in each.answers)
-        assert bool(each.answers) == bool(each.relevant) == (each.kind != "unanswerable")
+    for question in made.questions:
+        texts = [" ".join(engine.documents.get(name).text.split()) for name in question.relevant]
+        assert all(any(answer in text for text in texts) for answer in question.answers)
+        assert (
+            bool(question.answers) == bool(question.relevant) == (question.kind != "unanswerable")
+        )
 
 
 def test_a_file_of_questions_can_be_measured_with_and_says_what_it_is(
     made: QuestionSet, engine: Engine, tmp_path: Path
 ) -> None:
     found = read_again(made, engine, tmp_path)
-    assert [each.text for each in found.questions] == [each.text for each in made.questions]
-    assert [each.kind for each in found.questions] == [each.kind for each in made.questions]
+    assert [question.text for question in found.questions] == [
+        question.text for question in made.questions
+    ]
+    assert [question.kind for question in found.questions] == [
+        question.kind for question in made.questions
+    ]
     lines = map(json.loads, (tmp_path / "made.jsonl").read_text().splitlines())
     assert all(line["metadata"]["synthetic"] is True for line in lines)
 
@@ -87,14 +93,14 @@ def test_the_same_seed_gives_the_same_questions_and_another_one_others(
 
 
 def test_what_documents_disagree_on_is_a_conflict_with_both_answers(made: QuestionSet) -> None:
-    (found,) = (each for each in made.questions if each.kind == "conflicting")
+    (found,) = (question for question in made.questions if question.kind == "conflicting")
     assert found.text == "How much does a mooring permit cost a year?"
     assert {answer[:2] for answer in found.answers} == {"40", "55"}
     assert len(found.relevant) == 2
 
 
 def test_what_is_removed_leaves_its_documents_out(made: QuestionSet, engine: Engine) -> None:
-    removed = [each for each in made.questions if each.rule.startswith("removed")]
+    removed = [question for question in made.questions if question.rule.startswith("removed")]
     assert removed
     for each in removed:
         assert each.chunks[0].partition("#")[0] in each.without
@@ -109,13 +115,15 @@ def test_what_is_twisted_differs_from_what_a_document_answers(engine: Engine) ->
     assert twisted
     assert {each.kind for each in found} == {"unanswerable"}
     assert not {each.text for each in twisted} & {
-        each.text for each in engine.make_questions(24).questions if each.answers
+        question.text for question in engine.make_questions(24).questions if question.answers
     }
 
 
 def test_only_what_is_wanted_is_made(engine: Engine) -> None:
-    found = engine.make_questions(4, kinds=["numeric"], languages=["id"])
-    assert {(each.kind, each.language) for each in found.questions} == {("numeric", "id")}
+    questions = engine.make_questions(4, kinds=["numeric"], languages=["id"])
+    assert {(question.kind, question.language) for question in questions.questions} == {
+        ("numeric", "id")
+    }
 
 
 def test_fewer_than_were_wanted_are_told_with_the_reasons(made: QuestionSet) -> None:

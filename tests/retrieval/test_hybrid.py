@@ -121,10 +121,10 @@ def test_words_are_looked_up_by_who_asks_where_all_others_are_at_work(tmp_path: 
         end = Event()
         pool.submit(end.wait)
         try:
-            found = replace(hybrid, executor=pool).retrieve(Query(text="the quay"), k=3)
+            hits = replace(hybrid, executor=pool).retrieve(Query(text="the quay"), k=3)
         finally:
             end.set()
-        assert found == replace(hybrid, executor=None).retrieve(Query(text="the quay"), k=3)
+        assert hits == replace(hybrid, executor=None).retrieve(Query(text="the quay"), k=3)
 
 
 def made(tmp_path: Path) -> Engine:

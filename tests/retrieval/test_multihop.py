@@ -150,14 +150,14 @@ OTHER = hit_of("Rain fell in Cairo.", document="d2", rank=2)
 
 
 def told(question: str, *hits: Hit) -> list[str]:
-    return [each.name for each in find_bridges(question, hits, TERMS)]
+    return [bridge.name for bridge in find_bridges(question, hits, TERMS)]
 
 
 def test_names_near_the_words_of_the_question_come_first() -> None:
     # "Fees", the title, stands with everything in the chunk; Kris Benson beside "husband".
     assert told(QUESTION, WIFE, OTHER) == ["Fees", "Kris Benson"]
     known = find_bridges(QUESTION, [WIFE], TERMS)[:1]
-    assert [each.name for each in find_bridges(QUESTION, [WIFE], TERMS, earlier=known)] == [
+    assert [bridge.name for bridge in find_bridges(QUESTION, [WIFE], TERMS, earlier=known)] == [
         "Kris Benson"
     ]
 

@@ -64,7 +64,7 @@ def test_the_json_holds_every_record() -> None:
     recorder.observe("seed", None, lambda: 5)
     trace = recorder.seal({"answer": "a"})
 
-    shown = json.loads(to_json(trace))
+    payload = json.loads(to_json(trace))
 
-    assert shown["id"] == trace.id
-    assert [line["record"] for line in shown["lines"]] == ["run", "event", "end"]
+    assert payload["id"] == trace.id
+    assert [line["record"] for line in payload["lines"]] == ["run", "event", "end"]

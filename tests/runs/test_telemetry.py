@@ -28,8 +28,8 @@ def traced() -> Trace:
 def test_steps_become_spans_of_both_families() -> None:
     trace = traced()
 
-    made: list[Any] = list(build_spans(trace))
-    run, retrieve, read, fail, answer = made
+    spans: list[Any] = list(build_spans(trace))
+    run, retrieve, read, fail, answer = spans
 
     assert {span.context.trace_id for span in (run, retrieve, read)} == {int(trace.id, 16)}
     assert run.parent is None

@@ -51,7 +51,7 @@ def test_readings_begin_with_the_answers_own() -> None:
         citations=(citation(), citation(n=2)),
         conflicts=(Conflict(answer="14 days", citations=(2,)),),
     )
-    assert [(each.text, each.citations) for each in list_readings(torn)] == [
+    assert [(reading.text, reading.citations) for reading in list_readings(torn)] == [
         ("28 days", (1,)),
         ("14 days", (2,)),
     ]

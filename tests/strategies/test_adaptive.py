@@ -32,9 +32,9 @@ STEPS = {"deeper": "rerank", "expand": "rm3", "bridge": "hops", "split": "decomp
 
 def crowns(question: str, chunk: Chunk) -> Reading:
     """Every chunk that says so many crowns answers what a permit costs."""
-    found = re.search(r"\d+ crowns", chunk.text)
-    if found and "cost" in question:
-        return reading(chunk, found.group(), 0.9, supported=0.9, unrelated=0.05)
+    hits = re.search(r"\d+ crowns", chunk.text)
+    if hits and "cost" in question:
+        return reading(chunk, hits.group(), 0.9, supported=0.9, unrelated=0.05)
     return reading(chunk, relevance=0.02, answerable=0.02)
 
 
@@ -136,7 +136,7 @@ def test_decisions_and_their_probabilities_are_in_the_trace_and_replayed(tmp_pat
         assert engine.replay(str(answer.trace_id)).same
 
 
-@pytest.mark.parametrize("executor", [each for each in EXECUTOR_ACTIONS if each != "model"])
+@pytest.mark.parametrize("executor", [action for action in EXECUTOR_ACTIONS if action != "model"])
 def test_a_replay_of_any_executor_gives_the_same_bytes(tmp_path: Path, executor: str) -> None:
     own: Tree = {"adaptive": {"forced": [executor]}}
     with harbour(tmp_path, ("It costs 40 crowns.", "It costs 55 crowns."), **own) as engine:
@@ -196,7 +196,7 @@ def test_rivals_are_debated_and_the_verdict_takes_the_place_of_the_first_answer(
     assert naive.conflicts
     assert chosen(trace)[0] == "debate"
     assert (answer.phase, answer.short_answer.split()[0]) == ("debate", "55")
-    assert ["40" in each.answer for each in answer.conflicts] == [True]
+    assert ["40" in conflict.answer for conflict in answer.conflicts] == [True]
 
 
 def test_a_comparison_is_decided_by_what_is_found_of_each_side(tmp_path: Path) -> None:

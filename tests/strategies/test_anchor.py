@@ -207,12 +207,12 @@ def test_a_language_model_has_no_second_call_beyond_the_baselines_budget() -> No
 
 
 def test_an_anchor_worker_that_never_comes_back_does_not_take_the_answer_with_it() -> None:
-    found = Finds([FEE]).search()
+    hits = Finds([FEE]).search()
 
     class Slow:
         async def __call__(self, query: Query, *, k: int, context: RunContext) -> tuple[Hit, ...]:
             if query.text == QUESTION:
-                return await found(query, k=k, context=context)
+                return await hits(query, k=k, context=context)
             return await Sleeps()(query, k=k, context=context)
 
     gate = strategy(Drafts([0.9]), search=Slow())
@@ -243,8 +243,8 @@ class Quotes:
     name = "openai:m"
 
     async def complete(self, call: Call) -> Completion:
-        said = extractive([{"content": each.text} for each in call.messages])
-        sizes = (sum(len(each.text.split()) for each in call.messages), len(said.split()))
+        said = extractive([{"content": message.text} for message in call.messages])
+        sizes = (sum(len(message.text.split()) for message in call.messages), len(said.split()))
         usage = Usage(llm_calls=1, prompt_tokens=sizes[0], completion_tokens=sizes[1])
         return Completion(text=said, model=self.name, usage=usage)
 

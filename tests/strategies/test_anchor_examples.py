@@ -103,7 +103,7 @@ def test_lists_are_told_from_single_facts(question: str, form: str, count: int |
     ],
 )
 def test_anchors(question: str, found: Sequence[str]) -> None:
-    assert [each.text for each in find_anchors(question)] == found
+    assert [anchor.text for anchor in find_anchors(question)] == found
 
 
 @pytest.mark.parametrize(

@@ -51,17 +51,17 @@ class Adversary:
 
     async def complete(self, call: Call) -> Completion:
         whim = self.whims.pop() if self.whims else Whim("answers", 1, None)
-        own = Usage(
+        usage = Usage(
             llm_calls=1, prompt_tokens=5, completion_tokens=min(whim.tokens, call.max_tokens)
         )
         for _turn in range(whim.tokens % 4):
             await asyncio.sleep(0)
         if whim.kind == "fails":
-            raise ModelFault("down", own, at_once=True)
+            raise ModelFault("down", usage, at_once=True)
         if whim.kind == "hangs":
-            raise ModelFault("cut at the deadline", own, retriable=False)
+            raise ModelFault("cut at the deadline", usage, retriable=False)
         reported = ReportedUsage(prompt=whim.reported, completion=whim.reported)
-        return Completion(text="word", model=self.name, usage=own, reported=reported)
+        return Completion(text="word", model=self.name, usage=usage, reported=reported)
 
 
 class Fixed:
@@ -101,10 +101,8 @@ class Panel:
             for turn in range(2):
                 try:
                     await search(Query(text=f"{turn}"), k=1, context=here)
-                    asked = Call(
-                        [Message("user", "a word?")], max_tokens=20, deadline=here.deadline
-                    )
-                    done = await self.model.bind_to_run(here).complete(asked)
+                    call = Call([Message("user", "a word?")], max_tokens=20, deadline=here.deadline)
+                    done = await self.model.bind_to_run(here).complete(call)
                     heard += done.text
                 except (BudgetRefused, CallFailure) as failed:
                     heard += type(failed).__name__

@@ -161,17 +161,17 @@ def test_the_constants_of_the_paper() -> None:
 
 def test_top1_is_the_score_of_the_best_hit() -> None:
     best = replace(HITS[0], score=0.8)
-    own = MafSettings(confidence="top1", debate_on="doubt")
-    answer = ran(maf(0.5, search=Finds([best]).search(), settings=own)).answer
+    settings = MafSettings(confidence="top1", debate_on="doubt")
+    answer = ran(maf(0.5, search=Finds([best]).search(), settings=settings)).answer
     assert (answer.status, answer.phase) == ("answered", "vor")
     # What is more likely wrong than right is "unknown"; the paper accepts that too.
-    unknown = ran(maf(0.49, 0.49, search=Finds([best]).search(), settings=own)).answer
+    unknown = ran(maf(0.49, 0.49, search=Finds([best]).search(), settings=settings)).answer
     assert unknown.status == "abstained"
-    paper = own.model_copy(update={"known_from": 0.0})
+    paper = settings.model_copy(update={"known_from": 0.0})
     assert ran(maf(0.1, search=Finds([best]).search(), settings=paper)).answer.phase == "vor"
     low = Finds([replace(HITS[0], score=0.4)]).search()
     debate = Debates(confidence=0.1, share=0.75)
-    answer = ran(maf(0.1, 0.1, search=low, settings=own, debate=debate)).answer
+    answer = ran(maf(0.1, 0.1, search=low, settings=settings, debate=debate)).answer
     assert (answer.phase, answer.confidence) == ("debate", 0.75)
 
 
@@ -199,9 +199,9 @@ def test_whatever_the_web_gives_is_accepted_and_marked() -> None:
 
 def test_the_baselines_of_table_ii_have_no_debate() -> None:
     debate = Debates(confidence=0.9, conflict=True)
-    own = MafSettings(phases=("vor", "evr", "web"))
-    assert ran(maf(0.1, 0.6, debate=debate, settings=own)).answer.phase == "evr"
-    ran(maf(0.1, 0.1, debate=debate, settings=own))
+    settings = MafSettings(phases=("vor", "evr", "web"))
+    assert ran(maf(0.1, 0.6, debate=debate, settings=settings)).answer.phase == "evr"
+    ran(maf(0.1, 0.1, debate=debate, settings=settings))
     assert debate.agents == []
 
 
@@ -297,9 +297,12 @@ def test_agents_may_speak_with_different_models_on_different_servers(tmp_path: P
     # One agent each, in two rounds: the first speaks for the best document.
     assert asked == [(2, {"large"}), (2, {"small"})]
     assert answer.usage.llm_calls == 4
-    assert {answer.short_answer, *(each.answer for each in answer.conflicts)} == {"1835", "1927"}
+    assert {answer.short_answer, *(conflict.answer for conflict in answer.conflicts)} == {
+        "1835",
+        "1927",
+    }
     (loser,) = answer.conflicts
-    quotes = {each.n: each.quote for each in answer.citations}
+    quotes = {citation.n: citation.quote for citation in answer.citations}
     assert [loser.answer in quotes[n] for n in loser.citations] == [True]
 
 
@@ -317,7 +320,7 @@ def test_a_real_small_model_debates_beside_the_local_agent(
             answer = engine.ask(BUILT, strategy="maf")
             replayed = engine.replay(str(answer.trace_id))
     assert 1 <= answer.usage.llm_calls <= 2  # once more where its reply has to be repaired
-    assert all(each.verified for each in answer.citations)
+    assert all(citation.verified for citation in answer.citations)
     assert replayed.same, replayed.difference
 
 

@@ -44,6 +44,6 @@ def test_no_more_than_so_many_tokens_are_read(tmp_path: Path, strategy: str) -> 
         with Engine(settings, embedder=HashingEmbedder(64), cross_reader=OVERLAP) as engine:
             engine.ingest([*tmp_path.glob("*.txt")])
             trace = engine.trace(engine.ask(QUESTION, strategy=strategy).trace_id or "")
-            (reading,) = [each for each in trace.steps if each.agent == "reader"]
+            (reading,) = [step for step in trace.steps if step.agent == "reader"]
             read[tokens] = len(reading.inputs["chunks"])
     assert read == {0: 3, 30: 2}

@@ -23,26 +23,26 @@ def split(question: str, search: Looks, reader: Knows) -> SplitDraft | None:
 
 def test_a_chain_asks_what_the_first_answer_leads_to() -> None:
     search, reader = Looks(), Knows({FIRST: "Acme", SECOND: "Ada Berg"})
-    found = split(CHAIN, search, reader)
+    words = split(CHAIN, search, reader)
     assert search.asked == [FIRST, SECOND] == reader.read_for
-    assert found is not None
-    assert (found.draft.short_answer, found.compared) == ("Ada Berg", None)
+    assert words is not None
+    assert (words.draft.short_answer, words.compared) == ("Ada Berg", None)
 
 
 def test_a_comparison_asks_side_by_side_and_compares() -> None:
     search = Looks()
     reader = Knows({"When was Ana Silva born?": "1901", "When was Nora Berg born?": "1902"})
-    found = split(PAIR, search, reader)
+    words = split(PAIR, search, reader)
     assert sorted(search.asked) == sorted(reader.answers)
-    assert found is not None
-    assert (found.draft.short_answer, found.compared) == ("Ana Silva", True)
+    assert words is not None
+    assert (words.draft.short_answer, words.compared) == ("Ana Silva", True)
 
 
 def test_sides_that_cannot_be_compared_are_told_and_decide_nothing() -> None:
     reader = Knows({"When was Ana Silva born?": "in Lisbon", "When was Nora Berg born?": "1902"})
-    found = split(PAIR, Looks(), reader)
-    assert found is not None
-    assert (found.draft.short_answer, found.compared) == ("in Lisbon; 1902", False)
+    words = split(PAIR, Looks(), reader)
+    assert words is not None
+    assert (words.draft.short_answer, words.compared) == ("in Lisbon; 1902", False)
 
 
 def test_what_cannot_be_split_costs_nothing() -> None:
@@ -53,10 +53,10 @@ def test_what_cannot_be_split_costs_nothing() -> None:
 
 def test_a_search_that_the_budget_refuses_leaves_its_question_open() -> None:
     search, reader = Looks(refuses=SECOND), Knows({FIRST: "Acme"})
-    found = split(CHAIN, search, reader)
+    words = split(CHAIN, search, reader)
     assert search.asked == [FIRST, SECOND]
-    assert found is not None
-    assert found.draft == Draft()
+    assert words is not None
+    assert words.draft == Draft()
 
 
 class Breaks(Knows):

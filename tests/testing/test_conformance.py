@@ -81,7 +81,7 @@ Said = Callable[[Answer], Answer]
 
 
 def misquoted(answer: Answer) -> Answer:
-    wrong = tuple(replace(each, quote=f"{each.quote}!") for each in answer.citations)
+    wrong = tuple(replace(citation, quote=f"{citation.quote}!") for citation in answer.citations)
     return replace(answer, citations=wrong)
 
 

@@ -45,9 +45,9 @@ def test_names_of_sentences(text: str, expected: list[str]) -> None:
 
 @given(st.text(max_size=80))
 def test_names_stand_in_order_and_do_not_overlap(text: str) -> None:
-    found = find_names(text)
-    assert all(one.end <= other.start for one, other in pairwise(found))
-    assert all(span.cut(text)[0].isupper() for span in found)
+    names = find_names(text)
+    assert all(one.end <= other.start for one, other in pairwise(names))
+    assert all(span.cut(text)[0].isupper() for span in names)
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ from tests.injections import INJECTIONS
 from fathom.text.instructions import gives_orders
 
 
-@pytest.mark.parametrize("order", [each.order for each in INJECTIONS])
+@pytest.mark.parametrize("order", [injection.order for injection in INJECTIONS])
 def test_orders_to_a_model_are_known(order: str) -> None:
     assert gives_orders(f"Mooring news.\n\n{order}")
 
@@ -12,7 +12,7 @@ def test_orders_to_a_model_are_known(order: str) -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        *(each.truth for each in INJECTIONS[::10]),
+        *(injection.truth for injection in INJECTIONS[::10]),
         "Ignore warnings of the compiler; the rules for naming are in chapter 2.",
         "Reply to the letter within 14 days. State your name and that you are the owner.",
         "The mayor said that mooring is free of charge, and answered with a smile.",

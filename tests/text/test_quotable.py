@@ -22,8 +22,8 @@ def chunk() -> Chunk:
 
 
 def test_units_are_the_least_that_is_quoted() -> None:
-    one = chunk()
-    assert [each.span.cut(one.text) for each in list_units(one)] == [
+    chunks = chunk()
+    assert [unit.span.cut(chunks.text) for unit in list_units(chunks)] == [
         "One is.",
         "Two are.",
         "Brush the sides.",
@@ -48,30 +48,30 @@ def test_units_are_the_least_that_is_quoted() -> None:
     ],
 )
 def test_around_a_span_stand_the_units_of_one_block(found: str, quoted: str) -> None:
-    one = chunk()
-    start = one.text.index(found)
-    span = extend_to_units(one, Span(start, start + len(found)))
+    chunks = chunk()
+    start = chunks.text.index(found)
+    span = extend_to_units(chunks, Span(start, start + len(found)))
     assert span is not None
-    assert span.cut(one.text) == quoted
+    assert span.cut(chunks.text) == quoted
 
 
 @pytest.mark.parametrize("found", ["Pasal 11", "Bay"])
 def test_headings_and_names_of_columns_are_not_quoted(found: str) -> None:
-    one = chunk()
-    start = one.text.index(found)
-    assert extend_to_units(one, Span(start, start + len(found))) is None
+    chunks = chunk()
+    start = chunks.text.index(found)
+    assert extend_to_units(chunks, Span(start, start + len(found))) is None
 
 
 def test_where_no_structure_is_known_there_are_sentences() -> None:
     bare = Chunk(id="d#0", document_id="d", text="One is. Two are.", span=Span(0, 16), ordinal=0)
-    assert [each.span.cut(bare.text) for each in list_units(bare)] == ["One is.", "Two are."]
+    assert [unit.span.cut(bare.text) for unit in list_units(bare)] == ["One is.", "Two are."]
 
 
 def test_bullets_in_a_paragraph_are_no_part_of_their_sentences() -> None:
     builder = Builder()
     builder.add_paragraph("Bring:\n- a pen\n* a book - or two.")
     one = chunk_of(builder.build())
-    assert [each.span.cut(one.text) for each in list_units(one)] == [
+    assert [unit.span.cut(one.text) for unit in list_units(one)] == [
         "Bring:",
         "a pen",
         "a book - or two.",

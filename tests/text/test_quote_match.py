@@ -23,8 +23,8 @@ PLAIN = st.lists(st.sampled_from(WORDS), min_size=3, max_size=30)
 
 
 def shown(quote: str, text: str = TEXT) -> str | None:
-    found = find_quote(quote, text)
-    return found.span.cut(text) if found else None
+    match = find_quote(quote, text)
+    return match.span.cut(text) if match else None
 
 
 @pytest.mark.parametrize(
@@ -86,9 +86,9 @@ def test_what_the_document_does_not_say_is_not_found(quote: str) -> None:
 
 def test_the_first_place_counts_and_one_behind_a_negation_is_passed_over() -> None:
     text = "No visitor moors free of charge. A member moors free of charge. A boat moors free."
-    found = find_quote("moors free of charge", text)
-    assert found is not None
-    assert found.span.start == text.index("moors", text.index("member"))
+    match = find_quote("moors free of charge", text)
+    assert match is not None
+    assert match.span.start == text.index("moors", text.index("member"))
     assert shown("visitor moors free", text) is None
     text = "It is not moored free. It is moored free."
     assert shown("moored free", text) == "moored free"
@@ -152,11 +152,11 @@ def test_the_words_of_any_stretch_are_found_however_they_are_written(
     start = data.draw(st.integers(0, len(tokens) - 1))
     end = data.draw(st.integers(start + 1, len(tokens)))
     quote = " ".join(tokens[start:end])
-    found = find_quote(written(quote), text)
-    assert found is not None
-    assert found.exact
-    assert found.span.cut(text) == quote
-    assert found.span.start == f" {text} ".index(f" {quote} ")
+    match = find_quote(written(quote), text)
+    assert match is not None
+    assert match.exact
+    assert match.span.cut(text) == quote
+    assert match.span.start == f" {text} ".index(f" {quote} ")
 
 
 @given(PLAIN, PLAIN)
@@ -164,12 +164,12 @@ def test_exact_places_are_those_of_the_oracle(words: list[str], quote: list[str]
     """The oracle: lists of words compared place by place, ours with marks between the words."""
     places = [at for at in range(len(words)) if words[at : at + len(quote)] == quote]
     text = "; ".join(words)
-    found = find_quote(" ".join(quote), text)
-    assert (found is not None and found.exact) == bool(places)
+    match = find_quote(" ".join(quote), text)
+    assert (match is not None and match.exact) == bool(places)
     if places:
-        assert found is not None
-        assert found.span.cut(text).split("; ") == quote
-        assert text[: found.span.start].count(";") == places[0]
+        assert match is not None
+        assert match.span.cut(text).split("; ") == quote
+        assert text[: match.span.start].count(";") == places[0]
 
 
 @given(PLAIN, st.integers(0, 1000), st.sampled_from(["not", "never", "7", "-3", "tidak", "%"]))
@@ -184,11 +184,11 @@ def test_a_word_that_turns_the_meaning_is_never_added_or_lost(
 
 @given(st.text(max_size=200), st.text(max_size=300))
 def test_what_is_found_has_the_words_of_the_quote(quote: str, text: str) -> None:
-    found = find_quote(quote, text)
-    if found is not None:
-        assert 0 <= found.span.start < found.span.end <= len(text)
-        own = {word.key for word in split_words(found.span.cut(text))}
-        assert own & {word.key for word in split_words(quote)}
+    match = find_quote(quote, text)
+    if match is not None:
+        assert 0 <= match.span.start < match.span.end <= len(text)
+        keys = {word.key for word in split_words(match.span.cut(text))}
+        assert keys & {word.key for word in split_words(quote)}
 
 
 @given(st.text(min_size=1, max_size=200))

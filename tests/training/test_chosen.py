@@ -25,7 +25,7 @@ def test_questions_are_named_by_half_and_by_place() -> None:
     assert asked("all") == [question.id for question in QUESTIONS]
     assert asked("first 3") == ["q1", "q3", "q5"]
     even, odd = set(asked("even")), set(asked("odd"))
-    assert even == {each.id for each in QUESTIONS if number_of(each.id) % 2 == 0}
+    assert even == {question.id for question in QUESTIONS if number_of(question.id) % 2 == 0}
     assert even | odd == set(asked("all"))
     assert not even & odd
     assert asked("even, first 1") == [*asked("even"), "q1"]

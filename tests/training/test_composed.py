@@ -165,8 +165,8 @@ def test_names_of_one_length_come_in_the_order_of_their_letters() -> None:
     ]
     rows = [FIRST, *(replace(each, spans=own) for each, own in zip(others, spans, strict=True))]
 
-    found = [row.question for row in composed([*rows, third])]
+    questions = [row.question for row in composed([*rows, third])]
 
-    assert ["the person who designed the" in each for each in found] == [True] * 3
+    assert ["the person who designed the" in question for question in questions] == [True] * 3
     places = ["Old Bridge", "New Bridge", "Far Bridge"]
-    assert [place for each in found for place in places if place in each] == places
+    assert [place for question in questions for place in places if place in question] == places

@@ -17,10 +17,10 @@ def test_vectors_are_the_mean_of_all_tokens_at_unit_length(tmp_path: Path) -> No
     network, tokens = Encoder(tiny.weights(), 0.3), tiny.pairs(tmp_path)
     embed = embedder(network, tokens, "cpu")
 
-    found = embed(TEXTS)
+    vectors = embed(TEXTS)
 
-    assert found.dtype == np.float32
-    for text, vector in zip(TEXTS, found, strict=True):
+    assert vectors.dtype == np.float32
+    for text, vector in zip(TEXTS, vectors, strict=True):
         ids = torch.tensor([[tokens.start, *tokens.locate_tokens(text).ids, tokens.end]])
         with torch.no_grad():
             mean = network(ids, torch.zeros_like(ids), torch.ones_like(ids).bool()).mean(1)[0]
@@ -31,10 +31,10 @@ def test_many_texts_keep_their_order(tmp_path: Path) -> None:
     embed = embedder(Encoder(tiny.weights(), 0.0), tiny.pairs(tmp_path), "cpu")
     texts = ["one " * (1 + n % 40) for n in range(300)]
 
-    found = embed(texts)
+    vectors = embed(texts)
 
-    np.testing.assert_allclose(found[250], embed([texts[250]])[0], atol=1e-5)
-    np.testing.assert_allclose(found[3], found[43], atol=1e-5)
+    np.testing.assert_allclose(vectors[250], embed([texts[250]])[0], atol=1e-5)
+    np.testing.assert_allclose(vectors[3], vectors[43], atol=1e-5)
 
 
 def test_long_texts_are_cut(tmp_path: Path) -> None:

@@ -161,8 +161,8 @@ def write_sets(data: Path) -> None:
         for n in range(20)
     ]
     twisted = [
-        {**each, "question": f"not {each['question']}", "answers": [], "is_impossible": True}
-        for each in spans
+        {**span, "question": f"not {span['question']}", "answers": [], "is_impossible": True}
+        for span in spans
     ]
     made = [claim(n) for n in range(2000)]
     nli = [

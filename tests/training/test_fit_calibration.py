@@ -38,7 +38,7 @@ def test_no_question_that_the_reader_learned_from_is_asked(data: Path) -> None:
 
     ((dataset, most),) = chosen(data, 100, known)
 
-    assert [each.text for each in dataset.questions] == [ASKED[n] for n in (0, 2, 3, 5)]
+    assert [question.text for question in dataset.questions] == [ASKED[n] for n in (0, 2, 3, 5)]
     assert most == 4
 
 

@@ -86,9 +86,9 @@ def test_every_task_is_summed_over_the_rows_that_know_it(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:
     claim = Row(source="s", group="g", question="it", title="", text="one", support=(0,))
-    asked = Row(source="s", group="g", question="it", title="", text="one", yesno=1, relevant=True)
+    row = Row(source="s", group="g", question="it", title="", text="one", yesno=1, relevant=True)
     encoder = Encoder(tiny.pairs(tmp_path_factory.mktemp("tokens")))
-    batch = encoder.batch([claim, asked, asked], limit=64, seed=None)
+    batch = encoder.batch([claim, row, row], limit=64, seed=None)
 
     parts = losses(outputs(*batch.ids.shape), batch)
 

@@ -79,6 +79,6 @@ def test_the_command_reports_development_rows_by_source(
 
     measure.main()
 
-    told = capsys.readouterr().out.splitlines()
-    assert [line.split(" ", 1)[0] for line in told] == ["squad/s", "squad/t"]
-    assert '"has-answer F1"' in told[0]
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(" ", 1)[0] for line in lines] == ["squad/s", "squad/t"]
+    assert '"has-answer F1"' in lines[0]

@@ -43,10 +43,10 @@ def test_a_word_is_turned_into_its_opposite(question: str, twisted: str) -> None
 def test_some_questions_are_negated() -> None:
     rows = [asked("Oslo", "x", f"what is thing {word}?") for word in "abcdefghijklmnopqrstuvwxyz"]
 
-    found = [row.question for row in swapped(rows)]
+    questions = [row.question for row in swapped(rows)]
 
-    assert 0 < len(found) < len(rows) / 2
-    assert all(question.startswith("what is not thing ") for question in found)
+    assert 0 < len(questions) < len(rows) / 2
+    assert all(question.startswith("what is not thing ") for question in questions)
 
 
 def test_indonesian_questions_have_their_group() -> None:
@@ -58,9 +58,9 @@ def test_indonesian_questions_have_their_group() -> None:
 def test_no_question_is_twisted_more_than_three_times() -> None:
     rows = [asked(place, "x", f"who was first in 1900 of {place}?") for place in PLACES]
 
-    found = [row.text for row in swapped(rows)]
+    texts = [row.text for row in swapped(rows)]
 
-    assert {found.count(row.text) for row in rows} == {3}
+    assert {texts.count(row.text) for row in rows} == {3}
 
 
 def test_what_has_no_answer_or_another_group_is_left() -> None:
@@ -78,7 +78,7 @@ def test_a_name_of_the_text_is_put_in_but_never_the_answers() -> None:
         spans=((start, start + 9),),
     )
 
-    found = {twisted.question for twisted in swapped([row])}
+    questions = {twisted.question for twisted in swapped([row])}
 
-    assert "Whom did the brave Eva Falk meet?" in found
-    assert not any("Carl Dahl" in question for question in found)
+    assert "Whom did the brave Eva Falk meet?" in questions
+    assert not any("Carl Dahl" in question for question in questions)

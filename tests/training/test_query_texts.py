@@ -67,10 +67,10 @@ def test_questions_are_varied_as_keywords_and_with_a_slip() -> None:
     made = list(texts.varied(asked, random.Random(1)))
 
     keywords = [each for each in made if not each.startswith("Who is the")]
-    assert any(each.split()[0] == "seller" for each in keywords)
+    assert any(keyword.split()[0] == "seller" for keyword in keywords)
     slips = [each for each in made if each not in keywords]
     assert 20 < len(slips) < 80
-    assert all(sorted(each) in [sorted(one) for one in asked] for each in slips)
+    assert all(sorted(slip) in [sorted(one) for one in asked] for slip in slips)
 
 
 def test_a_fixed_share_is_kept_to_measure_on() -> None:

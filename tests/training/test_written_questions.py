@@ -14,8 +14,8 @@ def test_it_is_a_data_set_of_development_questions_alone(tmp_path: Path, lang: s
     found = load(tmp_path / "written")
     held = {raw["question"] for raw in rows() if (row := row_of(raw)) and is_development(row)}
     assert len(found.questions) == count > 400
-    assert {each.text for each in found.questions} <= held
-    assert {each.answerable for each in found.questions} == {True, False}
+    assert {question.text for question in found.questions} <= held
+    assert {question.answerable for question in found.questions} == {True, False}
 
 
 def test_a_question_for_yes_or_no_is_answered_in_its_language() -> None:

@@ -84,7 +84,7 @@ class Unseen:
             self._questions.update(plain(query["text"]) for query in queries)
             if (folder / "corpus.jsonl.gz").exists() and (folder / "qrels.tsv").exists():
                 relevant = {
-                    one for found in read_qrels(folder / "qrels.tsv").values() for one in found
+                    one for qrel in read_qrels(folder / "qrels.tsv").values() for one in qrel
                 }
                 for document in read_lines(folder / "corpus.jsonl.gz"):
                     if document["_id"] in relevant:

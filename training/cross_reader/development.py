@@ -42,7 +42,7 @@ def gold_rows(folder: Path) -> list[Row]:
     A question counts as unanswerable where the set says so. One whose answer is not to be found in
     its document is left out.
     """
-    documents = {each["_id"]: each for each in read_lines(folder / "corpus.jsonl.gz")}
+    documents = {line["_id"]: line for line in read_lines(folder / "corpus.jsonl.gz")}
     relevant = read_qrels(folder / "qrels.tsv")
     found = []
     for query in read_lines(folder / "queries.jsonl.gz"):

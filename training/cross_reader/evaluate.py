@@ -221,14 +221,16 @@ def main() -> None:
     parser.add_argument("--rankings", type=int, default=0, help="questions a set to rerank")
     parser.add_argument("--runtime", default="onnxruntime")
     parser.add_argument("--threads", type=int, default=2)
-    given = parser.parse_args()
-    reader = load_shipped_reader(str(given.model), runtime=given.runtime, threads=given.threads)
-    report: dict[str, object] = {"sample": given.sample}
-    model = Model(reader, given.sample)
-    for name, found in figures(model, given.data, given.rankings, given.languages):
+    arguments = parser.parse_args()
+    reader = load_shipped_reader(
+        str(arguments.model), runtime=arguments.runtime, threads=arguments.threads
+    )
+    report: dict[str, object] = {"sample": arguments.sample}
+    model = Model(reader, arguments.sample)
+    for name, found in figures(model, arguments.data, arguments.rankings, arguments.languages):
         report[name] = found
         print(name, json.dumps(found), flush=True)
-    given.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+    arguments.out.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

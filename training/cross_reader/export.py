@@ -135,18 +135,18 @@ def main() -> None:
     parser.add_argument("--start", type=Path, required=True, help="folder of training/encoder.py")
     parser.add_argument("--limit", type=int, default=288, help="tokens it reads at a time")
     parser.add_argument("--out", type=Path, required=True)
-    given = parser.parse_args()
-    model = build(read_weights(given.checkpoint), given.precision)
+    arguments = parser.parse_args()
+    model = build(read_weights(arguments.checkpoint), arguments.precision)
     data = model.SerializeToString(deterministic=True)
-    given.out.mkdir(parents=True, exist_ok=True)
-    (given.out / "cross-reader.onnx").write_bytes(data)
-    shutil.copyfile(given.start / TOKENIZER, given.out / TOKENIZER)
-    learned = given.checkpoint.with_name(LEARNED)
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    (arguments.out / "cross-reader.onnx").write_bytes(data)
+    shutil.copyfile(arguments.start / TOKENIZER, arguments.out / TOKENIZER)
+    learned = arguments.checkpoint.with_name(LEARNED)
     if learned.exists():
-        shutil.copyfile(learned, given.out / LEARNED)
-    about = card(data, given.precision, given.limit)
-    (given.out / "cross-reader.json").write_text(json.dumps(about, indent=1) + "\n")
-    print(f"{about['sha256']}  {len(data)}  {given.out}")
+        shutil.copyfile(learned, arguments.out / LEARNED)
+    about = card(data, arguments.precision, arguments.limit)
+    (arguments.out / "cross-reader.json").write_text(json.dumps(about, indent=1) + "\n")
+    print(f"{about['sha256']}  {len(data)}  {arguments.out}")
 
 
 if __name__ == "__main__":

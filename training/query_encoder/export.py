@@ -145,15 +145,15 @@ def main() -> None:
     parser.add_argument("--checkpoint", type=Path, help="of `small`")
     parser.add_argument("--shipped", type=Path, default=RESOURCES / f"{NAME}.onnx")
     parser.add_argument("--out", type=Path, default=RESOURCES)
-    given = parser.parse_args()
-    if (given.kind == "small") != (given.checkpoint is not None):
+    arguments = parser.parse_args()
+    if (arguments.kind == "small") != (arguments.checkpoint is not None):
         parser.error("`small` needs --checkpoint, `rounded` takes none")
     tables = packaged()
-    weights = learned(given.checkpoint) if given.checkpoint else tables
+    weights = learned(arguments.checkpoint) if arguments.checkpoint else tables
     # The student's tables are frozen copies; the shipped ones were rounded from these.
     weights |= {name: value for name, value in tables.items() if name.startswith("embeddings.")}
-    data = build(weights, given.shipped).SerializeToString(deterministic=True)
-    file = given.out / f"query-encoder-{given.kind}.onnx"
+    data = build(weights, arguments.shipped).SerializeToString(deterministic=True)
+    file = arguments.out / f"query-encoder-{arguments.kind}.onnx"
     file.write_bytes(data)
     print(f"{hashlib.sha256(data).hexdigest()}  {len(data):>9}  {file.name}")
 

@@ -41,7 +41,7 @@ DEVELOPMENT = 40  # one text in so many is kept to measure on
 def reported(data: Path) -> frozenset[str]:
     """The words of all questions of data sets that have documents."""
     files = sorted(data.glob("*/queries.jsonl.gz"))
-    return frozenset(plain(each["text"]) for file in files for each in read_lines(file))
+    return frozenset(plain(line["text"]) for file in files for line in read_lines(file))
 
 
 def asked(rows: Iterable[Row], data: Path, draw: random.Random) -> list[str]:
@@ -53,7 +53,7 @@ def asked(rows: Iterable[Row], data: Path, draw: random.Random) -> list[str]:
                 continue
             found[row.question] = None
     for file in sorted((data / OPEN).glob("*.jsonl.gz")):
-        found.update(dict.fromkeys(each["text"] for each in read_lines(file)))
+        found.update(dict.fromkeys(line["text"] for line in read_lines(file)))
     return list(found)
 
 
@@ -86,9 +86,9 @@ def drawn(rows: Sequence[Row], data: Path, seed: int = 1) -> list[str]:
     draw = random.Random(seed)
     kept_out = reported(data)
     questions = [each for each in asked(rows, data, draw) if plain(each) not in kept_out]
-    learned = [each for each in questions if not is_development(each)]
+    learned = [question for question in questions if not is_development(question)]
     texts = dict.fromkeys([*questions, *said(rows, draw), *varied(learned, draw)])
-    found = [each for each in texts if _is_kept(each, draw) and plain(each) not in kept_out]
+    found = [text for text in texts if _is_kept(text, draw) and plain(text) not in kept_out]
     draw.shuffle(found)
     return found
 
@@ -110,11 +110,11 @@ def main() -> None:
     parser.add_argument("--pack", type=Path, required=True)
     parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--out", type=Path, required=True)
-    given = parser.parse_args()
-    rows = pack.read(given.pack).train
-    texts = drawn(rows, given.data)
-    given.out.mkdir(parents=True, exist_ok=True)
-    with gzip.open(given.out / TEXTS, "wt", encoding="utf-8") as file:
+    arguments = parser.parse_args()
+    rows = pack.read(arguments.pack).train
+    texts = drawn(rows, arguments.data)
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    with gzip.open(arguments.out / TEXTS, "wt", encoding="utf-8") as file:
         file.writelines(json.dumps(text, ensure_ascii=False) + "\n" for text in texts)
     read_of = [row for row in rows if row.group in ASKED]
     manifest = Manifest(
@@ -123,7 +123,7 @@ def main() -> None:
         articles=fingerprint_all(row.title for row in read_of),
         documents=fingerprint_all(row.text for row in read_of),
     )
-    write_manifest(given.out / LEARNED, manifest)
+    write_manifest(arguments.out / LEARNED, manifest)
     print(len(texts), "texts,", sum(map(is_development, texts)), "of them to measure on")
 
 

@@ -20,10 +20,10 @@ def broken(seen: Results) -> Iterator[ReportBlock]:
         if failed:
             # What follows the colon may hold words of the data set.
             why = Counter(record.stop_reason.partition(":")[0] for record in failed)
-            told = ", ".join(f"{reason} ({count})" for reason, count in why.most_common())
+            text = ", ".join(f"{reason} ({count})" for reason, count in why.most_common())
             lines.append(
                 f"{cell.arm.name} on {cell.set}: {len(failed)} of {len(cell.records)} runs failed "
-                f"and count as wrong: {told}"
+                f"and count as wrong: {text}"
             )
     if lines:
         yield Sentences(title="Failed", lines=tuple(lines))

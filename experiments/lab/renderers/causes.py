@@ -36,11 +36,11 @@ def caused(seen: Results, *, arms: Sequence[str] = (), title: str = "") -> Itera
             score_questions("has-answer-F1", cell.records),
             score_questions("R@10", cell.records),
         )
-        known = [each for each in cell.records if {each.question} <= quality.keys() & found]
-        lost = [each for each in known if quality[each.question] == 0]
+        records = [record for record in cell.records if {record.question} <= quality.keys() & found]
+        lost = [record for record in records if quality[record.question] == 0]
         counts = Counter(_cause(each, found[each.question] == 1) for each in lost)
         counted = (str(counts[cause]) for cause in CAUSES)
-        rows.append((cell.set, cell.arm.name, str(len(known)), str(len(lost)), *counted))
+        rows.append((cell.set, cell.arm.name, str(len(records)), str(len(lost)), *counted))
     head = ("data set", "system", "with an answer", "F1 = 0", *CAUSES)
     yield ReportTable(title=title, head=head, rows=tuple(rows))
 

@@ -95,9 +95,9 @@ def _grouped(seen: Results, cell: Cell, of: str, against: str, domain: str) -> G
     classifier = Classifier(domain=load_domain(domain))
     values = quality(seen, cell, of, against)
     told = {
-        each.question: classifier.find_class(each.text).question_class.name
-        for each in cell.records
-        if each.question in values
+        record.question: classifier.find_class(record.text).question_class.name
+        for record in cell.records
+        if record.question in values
     }
     there = {
         known.name: [values[question] for question, name in told.items() if name == known.name]

@@ -75,7 +75,9 @@ def _shares(shown: Mapping[str, Sequence[Choice]]) -> Heat:
     return Heat(
         rows=tuple(name for name, _ in rows),
         columns=tuple(columns),
-        cells=tuple(tuple(told.count(each) / len(told) for each in columns) for _, told in rows),
+        cells=tuple(
+            tuple(told.count(column) / len(told) for column in columns) for _, told in rows
+        ),
     )
 
 

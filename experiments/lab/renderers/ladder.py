@@ -73,11 +73,11 @@ def ended(record: Record) -> str:
 
 def _rows(cell: Cell, values: Qualities) -> Iterator[tuple[str, ...]]:
     for end in _there(cell.records):
-        own = [each for each in cell.records if ended(each) == end]
-        found = [values[each.question] for each in own if each.question in values]
+        records = [record for record in cell.records if ended(record) == end]
+        found = [values[record.question] for record in records if record.question in values]
         if found:
-            share = f"{len(own) / len(cell.records):.1%}"
-            yield end, str(len(own)), share, *counted(found)
+            share = f"{len(records) / len(cell.records):.1%}"
+            yield end, str(len(records)), share, *counted(found)
 
 
 def _heat(cells: Sequence[Cell], ends: Sequence[str]) -> Heat:

@@ -30,9 +30,9 @@ def scattered(
         for cell in chosen.on(name):
             values = quality(seen, cell, of, against)
             found[cell.arm.name] = [
-                (each.seconds, values[each.question])
-                for each in cell.records
-                if each.question in values
+                (record.seconds, values[record.question])
+                for record in cell.records
+                if record.question in values
             ]
         if any(found.values()):
             svg = _drawn(found, of)

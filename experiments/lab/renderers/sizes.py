@@ -55,15 +55,20 @@ def _by_size(cells: Sequence[Cell]) -> dict[str, Sizes]:
     shared = set.intersection(*asked)
     found: dict[str, dict[int, Sequence[Record]]] = {}
     for cell in cells:
-        kept = [record for record in cell.records if record.question in shared]
-        if kept:
-            found.setdefault(cell.arm.name, {})[kept[0].documents] = kept
+        records = [record for record in cell.records if record.question in shared]
+        if records:
+            found.setdefault(cell.arm.name, {})[records[0].documents] = records
     return {arm: dict(sorted(sizes.items())) for arm, sizes in found.items()}
 
 
 def _table(lines: Mapping[str, Sizes], measures: Sequence[str], title: str) -> ReportTable:
     rows = (
-        (f"{documents:,}", arm, str(len(records)), *(_told(each, records) for each in measures))
+        (
+            f"{documents:,}",
+            arm,
+            str(len(records)),
+            *(_told(measure, records) for measure in measures),
+        )
         for arm, sizes in lines.items()
         for documents, records in sizes.items()
     )
@@ -97,6 +102,8 @@ def _line(arm: str, sizes: Sizes, measure: str) -> Curve | None:
 
 def _place(measure: str, records: Sequence[Record]) -> Place | None:
     if measure in TIMES:
-        return 1000 * compute_percentiles([each.seconds for each in records])[TIMES[measure]], None
+        return 1000 * compute_percentiles([record.seconds for record in records])[
+            TIMES[measure]
+        ], None
     found = list(score_questions(measure, records).values())
     return (fmean(found), bca_interval(found, bounds=get_bounds(measure))) if found else None

@@ -77,7 +77,7 @@ def counted(values: Sequence[float]) -> tuple[str, ...]:
         sum(value > 0.0 for value in values),
         sum(value == 0.0 for value in values),
     )
-    shares = (f"{each} ({each / len(values):.1%})" for each in kinds)
+    shares = (f"{kind} ({kind / len(values):.1%})" for kind in kinds)
     return (f"{fmean(values):.3f} [{low:.3f}, {high:.3f}]", *shares)
 
 

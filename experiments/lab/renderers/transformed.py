@@ -69,9 +69,9 @@ def transformed(
         for before, now in seen.pairs(first, second):
             change = Change(before=_by_question(before), now=_by_question(now))
             rows.append((now.set, first, second, *map(str, _counts(change))))
-            found = [each.question for each in change.supported if is_correct(each)]
-            if found:
-                lines.append(f"{now.set}, {first} to {second}: {_named(found)}")
+            questions = [each.question for each in change.supported if is_correct(each)]
+            if questions:
+                lines.append(f"{now.set}, {first} to {second}: {_named(questions)}")
     yield ReportTable(title=title, head=HEAD, rows=tuple(rows))
     if lines:
         yield Sentences(title="Unanswered before, supported and right now", lines=tuple(lines))
@@ -97,7 +97,7 @@ def _counts(change: Change) -> list[int]:
 
 
 def _right(records: Collection[Record]) -> int:
-    return sum(is_correct(each) for each in records)
+    return sum(is_correct(record) for record in records)
 
 
 def _named(questions: Sequence[str]) -> str:

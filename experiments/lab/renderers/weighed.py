@@ -86,7 +86,7 @@ def _front(seen: Results, arms: Sequence[str]) -> Front:
     """All questions of an arm together, whatever their data set."""
     points = []
     for arm in arms:
-        records = [each for cell in seen.find_system([arm]).cells for each in cell.records]
+        records = [record for cell in seen.find_system([arm]).cells for record in cell.records]
         gained = list(map(F1, records))
         x, y = fmean(map(cost, records)), fmean(gained)
         points.append(
@@ -95,7 +95,7 @@ def _front(seen: Results, arms: Sequence[str]) -> Front:
     return Front(
         cost="cost a question",
         measure="F1",
-        points=tuple(replace(each, best=not _beaten(each, points)) for each in points),
+        points=tuple(replace(point, best=not _beaten(point, points)) for point in points),
     )
 
 

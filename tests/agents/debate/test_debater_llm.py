@@ -39,9 +39,9 @@ def spoken(
     budget: Budget | None = None,
 ) -> tuple[Position, str, ScriptedChat]:
     """What it said, whose mind it was, and what was asked."""
-    one = Usage(llm_calls=1)
+    usage = Usage(llm_calls=1)
     reply = (
-        outcome if isinstance(outcome, Exception) else completion(json.dumps(outcome), usage=one)
+        outcome if isinstance(outcome, Exception) else completion(json.dumps(outcome), usage=usage)
     )
     chat = ScriptedChat(reply)
     model = RoleModel(chat=chat, retry=RetryPolicy(tries=1))

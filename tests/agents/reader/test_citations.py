@@ -46,12 +46,12 @@ def test_the_example_of_the_prompt_fits_its_reply(form: CitationForm) -> None:
 
 
 def test_numbers_are_those_of_the_sentences_shown() -> None:
-    asked = NumberForm().build_request(QUESTION, HITS)
-    assert asked.choices == {"sentence": (1, 2, 3, 4, 5)}
-    lines = asked.messages[1].text.splitlines()
+    request = NumberForm().build_request(QUESTION, HITS)
+    assert request.choices == {"sentence": (1, 2, 3, 4, 5)}
+    lines = request.messages[1].text.splitlines()
     assert lines[1:3] == ["[1] Fees", f"[2] {DOGS}"]
     assert lines[4:6] == ["[3] Fees", f"[4] {COSTS}"]
-    schema = json.dumps(build_schema(NumberedReply, asked.choices))
+    schema = json.dumps(build_schema(NumberedReply, request.choices))
     assert '{"enum": [1, 2, 3, 4, 5]}' in schema
 
 
@@ -62,9 +62,9 @@ def test_headings_heads_of_tables_rows_and_items_have_numbers() -> None:
     builder.add_row(["Boat", "Fee"], head=True)
     builder.add_row(["Yacht", "90"])
     hit = hit_with(builder)
-    told = [item.quote for item in list_citable(hit)]
-    assert told[:2] == ["Harbour fees", "Mooring costs 40 crowns."]
-    assert len(told) == 4
+    quotes = [item.quote for item in list_citable(hit)]
+    assert quotes[:2] == ["Harbour fees", "Mooring costs 40 crowns."]
+    assert len(quotes) == 4
     cited = NumberForm().resolve_evidence(
         NumberingSentence(evidence=[1], text="It is about fees."), [hit]
     )

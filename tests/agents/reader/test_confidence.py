@@ -52,9 +52,9 @@ def test_a_yes_is_as_sure_as_the_sentence_that_decides_and_what_it_answers() -> 
                 chunk, yes=answers, supported=supported, contradicted=denied, unrelated=0.01
             )
 
-        asked = AnswerConfidence(pairs=ScriptedCrossReader(script))
+        confidence = AnswerConfidence(pairs=ScriptedCrossReader(script))
         said = replace(SAID, short_answer=word)
-        return asked("Does a mooring permit cost 40 crowns?", said, SAID)
+        return confidence("Does a mooring permit cost 40 crowns?", said, SAID)
 
     assert sure(0.97, "yes") > 0.7
     assert sure(0.97, "yes") > sure(0.5, "yes") > 0.5

@@ -26,9 +26,9 @@ def seen(*scores: float) -> list[str]:
         return each.trust * each.reading.spans[0].score
 
     session = ScriptedCrossReader(script).open_session("?")
-    found = read_in_order(session, HITS[: len(scores)], best, fall=FALL)
-    assert [each.trust for each in found] == [at(place) for place in range(1, len(found) + 1)]
-    return [each.hit.chunk.document_id for each in found]
+    order = read_in_order(session, HITS[: len(scores)], best, fall=FALL)
+    assert [each.trust for each in order] == [at(place) for place in range(1, len(order) + 1)]
+    return [each.hit.chunk.document_id for each in order]
 
 
 def test_trust_falls_with_the_place() -> None:

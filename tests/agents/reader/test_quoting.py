@@ -12,8 +12,8 @@ HITS = [DOGS, hit_of(rank=2), hit_of(rank=3, document="d2")]
 
 
 def quoted(quote: str, chunk: int = 2) -> tuple[str, str] | None:
-    found = locate_quote(quote, HITS, chunk=chunk)
-    return (found.hit.chunk.document_id, found.quote) if found else None
+    span = locate_quote(quote, HITS, chunk=chunk)
+    return (span.hit.chunk.document_id, span.quote) if span else None
 
 
 def test_a_part_of_a_sentence_is_the_sentence() -> None:
@@ -42,9 +42,9 @@ def test_in_another_chunk_only_what_is_long_and_exact_counts() -> None:
 
 def test_what_is_cut_out_of_a_denial_is_shown_with_it() -> None:
     hit = hit_of("It cannot be said by anybody here that dogs are welcome on the pier. Ask.")
-    found = locate_quote("dogs are welcome on the pier", [hit], chunk=1)
-    assert found is not None
-    assert found.quote.startswith("It cannot be said")
+    span = locate_quote("dogs are welcome on the pier", [hit], chunk=1)
+    assert span is not None
+    assert span.quote.startswith("It cannot be said")
 
 
 def test_a_heading_stays_what_it_is_and_an_item_has_no_label() -> None:
@@ -55,9 +55,9 @@ def test_a_heading_stays_what_it_is_and_an_item_has_no_label() -> None:
     hit = hit_with(builder)
     text = hit.chunk.text
     assert widen_to_units(hit, Span(0, len("Harbour"))) == Span(0, len("Harbour"))
-    found = locate_quote("Mooring costs 40", [hit], chunk=1)
-    assert found is not None
-    assert found.quote == "Mooring costs 40 crowns."
+    span = locate_quote("Mooring costs 40", [hit], chunk=1)
+    assert span is not None
+    assert span.quote == "Mooring costs 40 crowns."
     both = locate_quote("Mooring costs 40 crowns. Landing is free.", [hit], chunk=1)
     assert both is not None
     assert both.quote in text
@@ -67,7 +67,7 @@ def test_a_heading_stays_what_it_is_and_an_item_has_no_label() -> None:
 
 def test_a_heading_above_the_chunk_can_be_quoted() -> None:
     hit = hit_of()
-    found = locate_quote("fees", [hit], chunk=1)
-    assert found is not None
-    assert (found.heading, found.quote, found.span) == ("Fees", "Fees", Span(0, 0))
+    span = locate_quote("fees", [hit], chunk=1)
+    assert span is not None
+    assert (span.heading, span.quote, span.span) == ("Fees", "Fees", Span(0, 0))
     assert locate_quote("Prices", [hit], chunk=1) is None

@@ -61,8 +61,8 @@ def rivals(*said: tuple[str, str, float], own: int = 0, question: str = FEE) -> 
 
     session = ScriptedCrossReader(script).open_session(question)
     return [
-        each.text
-        for each in RivalFinder().find_rivals(question, said[own][1], hits[own], hits, session)
+        rival.text
+        for rival in RivalFinder().find_rivals(question, said[own][1], hits[own], hits, session)
     ]
 
 

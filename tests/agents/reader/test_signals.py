@@ -38,7 +38,7 @@ def test_there_is_a_number_for_every_column_and_no_other() -> None:
 
 
 def test_every_column_says_what_it_means() -> None:
-    assert all(len(told) > 10 for told in COLUMNS.values())
+    assert all(len(column) > 10 for column in COLUMNS.values())
 
 
 def test_without_evidence_only_the_question_is_known() -> None:

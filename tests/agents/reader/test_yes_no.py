@@ -70,10 +70,10 @@ def test_a_question_of_another_form_is_not_decided() -> None:
 
 def test_what_a_verdict_depends_on() -> None:
     hit: Hit = hit_of(YES)
-    asked = parse_statement(ASKED)
-    assert asked is not None
+    statement = parse_statement(ASKED)
+    assert statement is not None
     look = ReadHit(hit=hit, reading=NOTHING, trust=1.0)
-    (weighed,) = YesNoJudge(pairs=ScriptedCrossReader(script)).weigh_sentences(asked, look)
+    (weighed,) = YesNoJudge(pairs=ScriptedCrossReader(script)).weigh_sentences(statement, look)
     tells, decides, words, denial, answers, one = weighed.factors
     assert weighed.yes
     assert answers == 0
@@ -83,25 +83,25 @@ def test_what_a_verdict_depends_on() -> None:
 
 
 def test_a_sentence_that_decides_nothing_is_not_read_twice() -> None:
-    asked = parse_statement(ASKED)
-    assert asked is not None
+    statement = parse_statement(ASKED)
+    assert statement is not None
     look = ReadHit(hit=hit_of("Cats sleep in the library."), reading=NOTHING, trust=1.0)
     verdicts = YesNoJudge(pairs=ScriptedCrossReader(script))
-    assert list(verdicts.weigh_sentences(asked, look)) == []
-    (weighed,) = verdicts.weigh_sentences(asked, look, every=True)
+    assert list(verdicts.weigh_sentences(statement, look)) == []
+    (weighed,) = verdicts.weigh_sentences(statement, look, every=True)
     assert weighed.factors[1] < 0
 
 
 def test_what_the_hit_answers_to_the_question_counts_for_its_side() -> None:
-    asked = parse_statement(ASKED)
-    assert asked is not None
+    statement = parse_statement(ASKED)
+    assert statement is not None
     verdicts = YesNoJudge(pairs=ScriptedCrossReader(script))
 
     def answers(text: str, share: float) -> float:
         look = ReadHit(hit=hit_of(text), reading=replace(NOTHING, yes=share), trust=1.0)
-        return max(verdicts.weigh_sentences(asked, look), key=lambda each: each.factors[1]).factors[
-            4
-        ]
+        return max(
+            verdicts.weigh_sentences(statement, look), key=lambda each: each.factors[1]
+        ).factors[4]
 
     assert answers(YES, 0.9) == pytest.approx(-answers(NO, 0.9)) == pytest.approx(2.197, abs=1e-3)
     assert answers(YES, 0.2) < 0 < answers(NO, 0.2)

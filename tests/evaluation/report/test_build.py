@@ -94,7 +94,7 @@ def test_what_refers_to_a_part_of_the_page_finds_it(whole: str) -> None:
     ids = [attributes["id"] for _, attributes in seen.tags if "id" in attributes]
     assert len(ids) == len(set(ids))
     named = {link["href"] for link in seen.list_uploads("a")} | {
-        f"#{each['aria-labelledby']}" for each in seen.list_uploads("section")
+        f"#{upload['aria-labelledby']}" for upload in seen.list_uploads("section")
     }
     assert len(named) == len(seen.list_uploads("section"))
     assert named <= {f"#{each}" for each in ids}
@@ -127,10 +127,10 @@ def test_what_others_wrote_is_text(whole: str) -> None:
 def test_plots_and_tables_can_be_read_aloud(whole: str) -> None:
     seen = Seen(whole)
     pictures = seen.list_uploads("svg")
-    assert all(each["role"] == "img" and each["aria-label"] for each in pictures)
+    assert all(picture["role"] == "img" and picture["aria-label"] for picture in pictures)
     assert len(pictures) == whole.count("<figcaption>") == whole.count("<figure>")
     assert whole.count("<table>") == whole.count("<caption>")
-    assert all(each.get("scope") for each in seen.list_uploads("th"))
+    assert all(upload.get("scope") for upload in seen.list_uploads("th"))
     assert seen.list_uploads("html") == [{"lang": "en"}]
 
 

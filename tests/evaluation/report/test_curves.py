@@ -41,19 +41,19 @@ def test_the_headline_is_what_the_data_set_asks_for() -> None:
 
 def test_retrievers_have_a_front_over_time() -> None:
     quick = [ranked(seconds=0.01, usage={"retrievals": 1}, evidence=("d2", "d1"))]
-    found = compute_front([quick, [ranked(strategy="hybrid", usage={"retrievals": 1})]])
-    assert found is not None
-    assert (found.cost, found.measure) == ("seconds a question", "nDCG@10")
-    assert [point.best for point in found.points] == [True, True]
+    front = compute_front([quick, [ranked(strategy="hybrid", usage={"retrievals": 1})]])
+    assert front is not None
+    assert (front.cost, front.measure) == ("seconds a question", "nDCG@10")
+    assert [point.best for point in front.points] == [True, True]
 
 
 def test_a_front_holds_what_nothing_beats() -> None:
     groups = [asked("cheap", 1, 10), asked("good", 4, 90), asked("bad", 1, 95), asked("mid", 2, 50)]
-    found = compute_front(groups)
-    assert found is not None
-    assert (found.cost, found.measure) == ("tokens a question", "F1")
-    assert {point.name for point in found.points if point.best} == {"cheap", "good", "mid"}
-    assert [point.x for point in found.points] == [10, 90, 95, 50]
+    front = compute_front(groups)
+    assert front is not None
+    assert (front.cost, front.measure) == ("tokens a question", "F1")
+    assert {point.name for point in front.points if point.best} == {"cheap", "good", "mid"}
+    assert [point.x for point in front.points] == [10, 90, 95, 50]
     assert compute_front([[record(gold=(), relevant={})]]) is None
     other = compute_front(groups, "support")
     assert other is not None
@@ -65,17 +65,17 @@ def test_money_counts_before_tokens_and_time_where_nothing_else_is_spent() -> No
     unknown = {**record().usage, "cost_usd": None}
     free = {**record().usage, "prompt_tokens": 0, "completion_tokens": 0}
     units = [
-        found.cost
+        front.cost
         for usage in (paid, unknown, free)
-        if (found := compute_front([[record(usage=usage)], [record(usage=usage, strategy="maf")]]))
+        if (front := compute_front([[record(usage=usage)], [record(usage=usage, strategy="maf")]]))
     ]
     assert units == ["US dollars a question", "tokens a question", "seconds a question"]
 
 
 def test_equal_points_are_both_on_the_front() -> None:
-    found = compute_front([asked("a"), asked("b")])
-    assert found is not None
-    assert [point.best for point in found.points] == [True, True]
+    front = compute_front([asked("a"), asked("b")])
+    assert front is not None
+    assert [point.best for point in front.points] == [True, True]
 
 
 def test_risk_starts_with_the_surest_and_ends_where_nothing_is_answered() -> None:

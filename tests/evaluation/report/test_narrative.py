@@ -48,4 +48,4 @@ def test_the_scope_is_one_sentence() -> None:
     )
     assert describe_scope([]) == ""
     assert describe_scope([[ranked()]]) == "keyword ranked the documents for 1 question of toy."
-    assert [each.question for each in list_failures(groups)] == ["q2"]
+    assert [failure.question for failure in list_failures(groups)] == ["q2"]

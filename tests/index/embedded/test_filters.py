@@ -149,5 +149,5 @@ def test_a_date_compares_as_exactly_as_it_is_given(
     with open_writer(tmp_path, {"a": "1"}) as writer:
         made = [make(name, "words", metadata={"at-last": each}) for name, each in DATED.items()]
         writer.put([entry for entry, _ in made], [source for _, source in made])
-        found = writer.keyword_search("words", k=9, filters=[Filter("at-last", op, value)])
-    assert {match.chunk_id.partition("#")[0] for match in found} == expected
+        hits = writer.keyword_search("words", k=9, filters=[Filter("at-last", op, value)])
+    assert {match.chunk_id.partition("#")[0] for match in hits} == expected

@@ -25,9 +25,9 @@ def corpus(count: int, seed: int) -> list[list[str]]:
 
 
 def leg(texts: list[list[str]]) -> KeywordIndex:
-    made = KeywordIndex(None, create=True)
-    made.apply((KeywordEntry(n, n // 2, terms) for n, terms in enumerate(texts)), [], "x.1")
-    return made
+    index = KeywordIndex(None, create=True)
+    index.apply((KeywordEntry(n, n // 2, terms) for n, terms in enumerate(texts)), [], "x.1")
+    return index
 
 
 def test_scores_equal_those_of_bm25s() -> None:
@@ -66,8 +66,8 @@ def test_scores_do_not_depend_on_the_commits_by_which_chunks_came() -> None:
 
 def test_ties_at_the_cut_are_all_given() -> None:
     ours = leg([["same"]] * 200 + [["same", "other"]])
-    found = ours.search({"same": 1}, k=5, allowed=None)
-    assert len(found) >= 200
+    hits = ours.search({"same": 1}, k=5, allowed=None)
+    assert len(hits) >= 200
 
 
 def test_few_and_many_allowed_documents_agree() -> None:
@@ -78,8 +78,8 @@ def test_few_and_many_allowed_documents_agree() -> None:
         allowed = SearchScope(chunks, documents)
         everything = ours.search({"w20": 1, "w30": 1}, k=3000, allowed=None)
         expected = [pair for pair in everything if pair[0] in set(chunks.tolist())]
-        found = ours.search({"w20": 1, "w30": 1}, k=10, allowed=allowed)
-        assert [score for _, score in found[:10]] == pytest.approx(
+        hits = ours.search({"w20": 1, "w30": 1}, k=10, allowed=allowed)
+        assert [score for _, score in hits[:10]] == pytest.approx(
             [score for _, score in expected[:10]]
         )
 
@@ -211,5 +211,5 @@ def test_a_leg_that_is_made_anew_is_seen_by_whoever_reads(tmp_path: Path) -> Non
         before = reader.keyword_search("ships sail", k=9)
         assert verify(tmp_path, fix=True) == []
         with open_reader(tmp_path) as fresh:
-            found = fresh.keyword_search("ships sail", k=9)
-        assert reader.keyword_search("ships sail", k=9) == found != before
+            hits = fresh.keyword_search("ships sail", k=9)
+        assert reader.keyword_search("ships sail", k=9) == hits != before

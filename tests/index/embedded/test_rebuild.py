@@ -62,7 +62,9 @@ def old(tmp_path: Path, make: Make) -> Path:
 
 def texts(index: Path) -> dict[str, str]:
     with open_reader(index) as reader:
-        found = {one.id: reader.get_document(one.id) for one in reader.list_documents()}
+        found = {
+            document.id: reader.get_document(document.id) for document in reader.list_documents()
+        }
         words = {match.chunk_id for match in reader.keyword_search("words", k=9)}
     assert words == of(*found)
     return {name: document.text for name, document in found.items() if document}
@@ -118,7 +120,7 @@ def test_what_was_stored_is_gone_on_with(old: Path, make: Make) -> None:
     broken_off(old, make("one", "new words of one"))
     assert texts(old) == OLD
     with rebuild_index(old, ["/corpus"], open_new) as made:
-        assert [one.id for one in made.writer.list_documents()] == ["one"]
+        assert [document.id for document in made.writer.list_documents()] == ["one"]
     assert list(texts(old)) == ["one"]
 
 

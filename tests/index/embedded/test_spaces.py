@@ -37,7 +37,7 @@ def opened(directory: Path, **options: object) -> EmbeddedWriter:
 def filled(writer: EmbeddedWriter, space: Space, *, most: int = 2, size: int = 4) -> int:
     count = 0
     while chunks := writer.list_unembedded_chunks(space.name, most=most):
-        writer.fill(space.name, {each.id: vector(each.text, size) for each in chunks})
+        writer.fill(space.name, {chunk.id: vector(chunk.text, size) for chunk in chunks})
         count += len(chunks)
     return count
 
@@ -59,10 +59,10 @@ def test_a_space_is_filled_from_stored_chunks_and_found_in(stored: Path) -> None
         writer.optimize()
         after = writer.status()
     with open_reader(stored) as reader:
-        found = reader.vector_search(vector("two b"), k=2, space=WIDE)
+        hits = reader.vector_search(vector("two b"), k=2, space=WIDE)
 
-    assert found[0].chunk_id == "two#1"
-    assert found[0].score == pytest.approx(1, abs=1e-3)
+    assert hits[0].chunk_id == "two#1"
+    assert hits[0].score == pytest.approx(1, abs=1e-3)
     assert after.content == before.content
     assert after.revision > before.revision  # other things are found
     assert [(s.name, s.dimension, s.chunks) for s in after.spaces] == [("wide", 4, 6)]

@@ -61,13 +61,13 @@ def test_graph_and_tail_together_find_the_neighbours(tmp_path: Path) -> None:
         for query in queries:
             exact = half @ query.astype(np.float64)
             order = alive[np.argsort(-exact[alive], kind="stable")]
-            found = reader.vector_search(query, k=10)
-            numbers = [int(m.chunk_id[1:6]) + int(m.chunk_id[7:]) for m in found]
+            hits = reader.vector_search(query, k=10)
+            numbers = [int(m.chunk_id[1:6]) + int(m.chunk_id[7:]) for m in hits]
             assert all(
                 abs(match.score - exact[number]) < 1e-9
-                for match, number in zip(found, numbers, strict=True)
+                for match, number in zip(hits, numbers, strict=True)
             )
-            assert found == sorted(found, key=lambda match: (-match.score, match.chunk_id))
+            assert hits == sorted(hits, key=lambda match: (-match.score, match.chunk_id))
             found_in_all += len(set(numbers) & set(order[:10].tolist()))
             even = reader.vector_search(query, k=10, filters=[Filter("even", "=", True)])
             allowed = order[order // 100 % 2 == 0][:10]

@@ -63,7 +63,7 @@ def test_nothing_acknowledged_is_lost_or_doubled_by_a_killed_server(postgres: Se
             postgres.kill()
             thread.join(60)
             postgres.start()
-            stored = [one.id for one in writer.list_documents()]
+            stored = [document.id for document in writer.list_documents()]
             assert len(stored) == len(set(stored)) == writer.status().chunks
             assert set(acknowledged) <= set(stored)
             assert len(stored) <= len(acknowledged) + kill + 1  # one may have been on its way
@@ -96,7 +96,7 @@ def check(address: Address, told: list[int]) -> None:
     """Each document has the parts of one number, the last that was acknowledged or a later one."""
     with open_writer(address, None) as writer:  # the next writer goes on
         assert writer.list_findings() == []
-        stored = [one.id for one in writer.list_documents()]
+        stored = [document.id for document in writer.list_documents()]
         assert len(stored) == len(set(stored))
         assert writer.status().chunks == 3 * len(stored)
         for number in range(CHANGED):

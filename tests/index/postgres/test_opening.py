@@ -80,7 +80,7 @@ def test_a_superuser_too_asks_the_workspace_that_was_entered(postgres: Server) -
         put(one, CATS)
         put(other, SHIPS)
         for writer, own in ((one, "cats"), (other, "ships")):
-            assert [each.id for each in writer.list_documents()] == [own]
+            assert [document.id for document in writer.list_documents()] == [own]
 
 
 def test_a_new_index_takes_the_place_of_the_old_in_one_step(postgres: Server) -> None:
@@ -93,7 +93,7 @@ def test_a_new_index_takes_the_place_of_the_old_in_one_step(postgres: Server) ->
             put(new, SHIPS)
             assert before is not None
             assert before.get_document("cats") == reader.get_document("cats") == CATS.document
-        assert [one.id for one in reader.list_documents()] == ["ships"]
+        assert [document.id for document in reader.list_documents()] == ["ships"]
         with pytest.raises(ZeroDivisionError), rebuild(address, IDENTITY, []):
             raise ZeroDivisionError
         assert reader.status().identity == other
@@ -144,7 +144,7 @@ def test_an_index_that_nobody_ends_to_make_goes_with_the_next_writer(postgres: S
     with open_reader(address) as reader, rebuild(address, IDENTITY, []) as (new, before):
         put(new, SHIPS)
         assert before is not None
-        assert [one.id for one in reader.list_documents()] == ["cats"]
+        assert [document.id for document in reader.list_documents()] == ["cats"]
     assert indexes_of(postgres, address) == 1
 
 
@@ -179,14 +179,14 @@ def test_what_was_acknowledged_while_it_was_made_anew_stays(postgres: Server) ->
         put(writer, CATS)
         with pytest.raises(RunError, match="was changed while it was made anew; run it again"):
             raced()
-        assert [each.id for each in writer.list_documents()] == ["cats", "ships"]
+        assert [document.id for document in writer.list_documents()] == ["cats", "ships"]
         with rebuild(address, IDENTITY, ["/c"]) as (new, _):
             put(new, CATS)
             writer.keep_calibration("naive", "kept meanwhile")
         with pytest.raises(RunError, match="was made anew; run it again"):
             put(writer, SHIPS)  # perhaps of another embedder
     with open_reader(address) as reader:
-        assert [each.id for each in reader.list_documents()] == ["cats"]
+        assert [document.id for document in reader.list_documents()] == ["cats"]
         assert reader.get_calibrations() == {"naive": "kept meanwhile"}
 
 
@@ -198,7 +198,7 @@ def test_what_was_acknowledged_outlives_a_killed_server(postgres: Server) -> Non
         with pytest.raises(RunError, match="see that"):
             put(writer, SHIPS)
         postgres.start()
-        assert [one.id for one in writer.list_documents()] == ["cats"]
+        assert [document.id for document in writer.list_documents()] == ["cats"]
         put(writer, SHIPS)
         assert writer.list_findings() == []
         assert writer.status().chunks == 3

@@ -57,11 +57,11 @@ def test_a_graph_finds_what_is_near(postgres: Server, monkeypatch: pytest.Monkey
         shares = []
         for query in queries:
             for numbers, filters in ((left, []), (odd, [half])):
-                found = writer.vector_search(query, k=10, filters=filters)
+                hits = writer.vector_search(query, k=10, filters=filters)
                 exact = nearest(vectors, query, numbers)
-                shares.append(len({match.chunk_id for match in found} & exact) / 10)
-                cosines = [float(vectors[int(m.chunk_id[1:-2])] @ query) for m in found]
-                assert [m.score for m in found] == pytest.approx(cosines, abs=2e-3)
+                shares.append(len({match.chunk_id for match in hits} & exact) / 10)
+                cosines = [float(vectors[int(m.chunk_id[1:-2])] @ query) for m in hits]
+                assert [m.score for m in hits] == pytest.approx(cosines, abs=2e-3)
         assert np.mean(shares) >= 0.98
         # More than the graph gives at once.
         many = {match.chunk_id for match in writer.vector_search(queries[0], k=380)}
@@ -83,8 +83,8 @@ def test_as_many_are_found_where_all_that_is_nearest_was_removed(
         # More than the graph gives at once; they stay in it until the server vacuums.
         gone = order[: connections.EXPANSION_SEARCH + 50]
         writer.forget([f"/c/d{number}" for number in gone])
-        found = {match.chunk_id for match in writer.vector_search(query, k=10)}
-    assert len(found & {f"d{number}#0" for number in order[len(gone) : len(gone) + 10]}) >= 9
+        chunk_ids = {match.chunk_id for match in writer.vector_search(query, k=10)}
+    assert len(chunk_ids & {f"d{number}#0" for number in order[len(gone) : len(gone) + 10]}) >= 9
 
 
 def plan(writer: object) -> str:

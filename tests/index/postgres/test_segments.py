@@ -77,15 +77,15 @@ def test_whoever_writes_or_asks_waits_for_no_merge(
             monkeypatch.setattr(postings, "MERGE_INTERVAL", 1_000_000)
             assert is_merging(writer)
             put(other, entry("fish", ["Fish sleep at sea."], [[1]]))
-            found = writer.keyword_search("sleep sea", k=9)
-            assert {"dogs#0", "fish#0"} <= {match.chunk_id for match in found}
+            hits = writer.keyword_search("sleep sea", k=9)
+            assert {"dogs#0", "fish#0"} <= {match.chunk_id for match in hits}
             before = sizes(writer)
             assert is_merging(writer)
             assert len(before) == 4
         writer.optimize()
         assert sum(sizes(writer)) == sum(before)
         assert len(sizes(writer)) < 4
-        assert writer.keyword_search("sleep sea", k=9) == found
+        assert writer.keyword_search("sleep sea", k=9) == hits
         assert writer.list_findings() == []
 
 
@@ -99,8 +99,8 @@ def test_whose_state_is_older_sees_what_was_merged_and_forgotten(postgres: Serve
             writer.optimize()
             writer.forget(["/c/cats"])
             # Nothing is remembered of these words yet.
-            found = reader.keyword_search("sleep sea", k=9)
-            assert {match.chunk_id.partition("#")[0] for match in found} == {"cats", "ships"}
+            hits = reader.keyword_search("sleep sea", k=9)
+            assert {match.chunk_id.partition("#")[0] for match in hits} == {"cats", "ships"}
         assert {m.chunk_id for m in reader.keyword_search("sleep sea", k=9)} == {"ships#0"}
 
 
@@ -192,13 +192,13 @@ def test_killed_while_it_merges_a_writer_leaves_every_word_once(
         told += told_until_killed(address, kill * 1_000_000, drawn)
         with open_writer(address, None) as writer:
             assert writer.list_findings() == []
-            names = {one.id for one in writer.list_documents()}
+            names = {document.id for document in writer.list_documents()}
             gone = {each - 2 for each in told if each % 5 == 4}
             sure = set(told) - gone - {each - 1 for each in told if each % 5 == 3}
             assert {f"d{each}" for each in sure} <= names
             assert not {f"d{each}" for each in gone} & names
-            found = writer.keyword_search("common words", k=1_000_000)
-            assert len(found) == len({match.chunk_id for match in found}) == 2 * len(names)
+            hits = writer.keyword_search("common words", k=1_000_000)
+            assert len(hits) == len({match.chunk_id for match in hits}) == 2 * len(names)
     assert told
 
 

@@ -242,9 +242,9 @@ def test_an_answer_that_was_given_has_its_trace_whoever_is_killed(
     postgres.kill()
     postgres.start()
     with engine_of(url, tmp_path / "second") as engine:
-        kept = [each.id for each in engine.traces.list(1_000)]
+        ids = [each.id for each in engine.traces.list(1_000)]
         assert len(given) >= 5
-        assert set(given) <= set(kept)
-        assert len(kept) <= len(given) + 1  # one may have been on its way
-        for name in kept:
+        assert set(given) <= set(ids)
+        assert len(ids) <= len(given) + 1  # one may have been on its way
+        for name in ids:
             assert engine.trace(name).answer

@@ -6,9 +6,9 @@ from fathom.index.qdrant.address import QdrantAddress, parse_qdrant_address
 
 def test_what_an_address_says() -> None:
     assert parse_qdrant_address("https://host:6333") == QdrantAddress(url="https://host:6333")
-    told = parse_qdrant_address("http://10.0.0.1:6333/notes?shards=6&replicas=2")
-    assert (told.url, told.collection) == ("http://10.0.0.1:6333", "notes")
-    assert (told.shards, told.replicas) == (6, 2)
+    address = parse_qdrant_address("http://10.0.0.1:6333/notes?shards=6&replicas=2")
+    assert (address.url, address.collection) == ("http://10.0.0.1:6333", "notes")
+    assert (address.shards, address.replicas) == (6, 2)
 
 
 @pytest.mark.parametrize(
@@ -39,10 +39,10 @@ def test_offline_refuses_also_this_machine() -> None:
 
 
 def test_the_key_comes_from_a_variable_and_is_shown_nowhere() -> None:
-    told = parse_qdrant_address("https://host", key_env="KEY", environment={"KEY": "s3cret"})
-    assert told.key is not None
-    assert told.key.get_secret_value() == "s3cret"
-    assert "s3cret" not in repr(told)
+    address = parse_qdrant_address("https://host", key_env="KEY", environment={"KEY": "s3cret"})
+    assert address.key is not None
+    assert address.key.get_secret_value() == "s3cret"
+    assert "s3cret" not in repr(address)
     with pytest.raises(UsageError, match="export KEY="):
         parse_qdrant_address("https://host", key_env="KEY", environment={})
 
@@ -51,5 +51,5 @@ def test_no_key_travels_unencrypted_to_another_machine() -> None:
     environment = {"KEY": "s3cret"}
     with pytest.raises(UsageError, match="use https://"):
         parse_qdrant_address("http://host:6333", key_env="KEY", environment=environment)
-    own = parse_qdrant_address("http://127.0.0.1:6333", key_env="KEY", environment=environment)
-    assert own.key is not None
+    address = parse_qdrant_address("http://127.0.0.1:6333", key_env="KEY", environment=environment)
+    assert address.key is not None

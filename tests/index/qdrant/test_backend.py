@@ -174,7 +174,7 @@ def test_where_qdrant_is_away_that_is_told_and_nothing_is_acknowledged(place: Pl
             ) as error:
                 asked()
             assert (error.value.exit_code, "\n" in str(error.value)) == (5, False)
-        assert [each.id for each in reader.list_documents()] == ["cats"]
+        assert [document.id for document in reader.list_documents()] == ["cats"]
         place.qdrant.start()
         assert told(reader) == expected
         put(writer, SHIPS)

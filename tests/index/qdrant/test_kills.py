@@ -50,7 +50,7 @@ def place(postgres: Server, edge_server: Start) -> tuple[str, Index]:
 
 def check(reader: IndexReader, acknowledged: set[str], most: int) -> None:
     """All that was acknowledged is found, once, by words and by vectors."""
-    stored = [one.id for one in reader.list_documents()]
+    stored = [document.id for document in reader.list_documents()]
     assert len(stored) == len(set(stored))
     assert acknowledged <= set(stored)
     assert len(stored) <= most

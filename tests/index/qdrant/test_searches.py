@@ -59,13 +59,13 @@ def of_texts(
     counts = {number: terms for number, _, terms in entered(some)}
 
     def exact(numbers: Numbers) -> tuple[Numbers, Floats]:
-        kept = np.array([n for n in numbers if n in counts and listed(int(n))], dtype=np.int64)
-        lengths = np.array([sum(counts[int(n)].values()) for n in kept], dtype=np.int64)
-        against, scores = compute_norms(quantise_lengths(lengths), average), np.zeros(len(kept))
+        vectors = np.array([n for n in numbers if n in counts and listed(int(n))], dtype=np.int64)
+        lengths = np.array([sum(counts[int(n)].values()) for n in vectors], dtype=np.int64)
+        against, scores = compute_norms(quantise_lengths(lengths), average), np.zeros(len(vectors))
         for term, weight in query.items():
-            held = np.array([counts[int(n)].get(term, 0) for n in kept])
+            held = np.array([counts[int(n)].get(term, 0) for n in vectors])
             scores += weight * held / (held + against)
-        return kept, scores
+        return vectors, scores
 
     return exact
 
@@ -90,9 +90,9 @@ def points(client: QdrantClient, dimension: int | None = None) -> TenantPoints:
 
 
 def leg(some: Texts) -> KeywordIndex:
-    made = KeywordIndex(None, create=True)
-    made.apply((KeywordEntry(n, n // 4, terms) for n, terms in enumerate(some)), [], "x.1")
-    return made
+    index = KeywordIndex(None, create=True)
+    index.apply((KeywordEntry(n, n // 4, terms) for n, terms in enumerate(some)), [], "x.1")
+    return index
 
 
 def queries(count: int) -> list[dict[str, int]]:
@@ -157,9 +157,9 @@ def test_vectors_by_exact_cosine(client: QdrantClient) -> None:
     for query in (0, 17, 400):
         cosines = exact_cosines(vectors, query)
         _, every = cosines(np.arange(800))
-        found = near.search(vectors[query].astype(np.float32), cosines, k=20, scope=everything(800))
-        assert {number for number, _ in found} == set(np.argsort(-every)[:20].tolist())
-        assert all(score == every[number] for number, score in found)
+        hits = near.search(vectors[query].astype(np.float32), cosines, k=20, scope=everything(800))
+        assert {number for number, _ in hits} == set(np.argsort(-every)[:20].tolist())
+        assert all(score == every[number] for number, score in hits)
 
 
 def test_what_is_not_listed_is_dropped_and_made_up_for(client: QdrantClient) -> None:
@@ -168,8 +168,8 @@ def test_what_is_not_listed_is_dropped_and_made_up_for(client: QdrantClient) -> 
     words.put(entered(same))
     weights, average = weighted({"w1": 1}, same)
     odd = of_texts(same, weights, average, lambda number: number % 2 == 1)
-    found = words.search(weights, average, odd, k=5, scope=everything(150))
-    assert sorted(number for number, _ in found) == list(range(1, 300, 2))  # all ties
+    hits = words.search(weights, average, odd, k=5, scope=everything(150))
+    assert sorted(number for number, _ in hits) == list(range(1, 300, 2))  # all ties
 
 
 def test_only_documents_in_scope(client: QdrantClient, monkeypatch: pytest.MonkeyPatch) -> None:

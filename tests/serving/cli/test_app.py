@@ -159,7 +159,10 @@ def test_prune_removes_records_that_are_gone_from_their_file(run: Run, tmp_path:
     assert run("ingest", str(file.parent), "--json").json["removed"] == 0
     pruned = run("ingest", str(file.parent), "--prune", "--json").json
     assert (pruned["removed"], pruned["unchanged"]) == (1, 2)
-    assert [each["id"] for each in run("docs", "list", "--json").json["documents"]] == ["d0", "d2"]
+    assert [document["id"] for document in run("docs", "list", "--json").json["documents"]] == [
+        "d0",
+        "d2",
+    ]
     file.write_text(lines[0] + "no JSON\n")  # what line it was nobody knows; the rest is known
     assert run("ingest", str(file.parent), "--prune", "--json").json["removed"] == 1
     file.write_bytes(b"\xff\xfe\x00")  # a file that cannot be read says nothing of its records
@@ -310,7 +313,7 @@ def test_a_constant_is_refused_with_its_page(run: Run) -> None:
 
 
 def test_the_doctor_tells_what_there_is_of_local_models(run: Run, real_model: RealModel) -> None:
-    found = {each["name"]: each for each in run("doctor", "--json").json["findings"]}
+    found = {finding["name"]: finding for finding in run("doctor", "--json").json["findings"]}
     assert f"{real_model.file.name} of 98 MB" in found["local language model"]["detail"]
     asked = run("doctor", "--json", "--set", "llm.model=local:/nowhere/m.gguf").json["findings"]
     (wrong,) = (each for each in asked if not each["ok"])
@@ -412,7 +415,7 @@ def test_typed_front_matter_can_be_filtered_and_is_listed(run: Run, tmp_path: Pa
     assert run("ingest", str(folder)).code == 0
 
     def found(*conditions: str) -> set[str]:
-        filters = [part for each in conditions for part in ("--filter", each)]
+        filters = [part for condition in conditions for part in ("--filter", condition)]
         hits = run("search", "harbour report", "--json", *filters).json["hits"]
         return {hit["text"].rstrip(".")[-4:] for hit in hits}
 

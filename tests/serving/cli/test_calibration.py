@@ -28,13 +28,19 @@ def questions(run: Run, tmp_path: Path) -> str:  # noqa: F811
         asked = f"What does permit number {at} cost?"
         said = run("ask", asked, *LOOSE, "--json").json["short_answer"] if at < 2 else "Permit"
         rows.append({"_id": str(at), "text": asked, "answers": [said if at % 3 else "nothing"]})
-    (tmp_path / "questions.jsonl").write_text("".join(json.dumps(each) + "\n" for each in rows))
+    (tmp_path / "questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return "questions.jsonl"
 
 
 def test_a_calibration_is_made_shown_and_used(run: Run, questions: str) -> None:  # noqa: F811
     made = run("calibrate", questions, "--max-error", "0.4", *LOOSE, "--json").json
-    assert [each["max_error"] for each in made["certificates"]] == [0.01, 0.02, 0.05, 0.1, 0.4]
+    assert [certificate["max_error"] for certificate in made["certificates"]] == [
+        0.01,
+        0.02,
+        0.05,
+        0.1,
+        0.4,
+    ]
     assert (made["questions"], made["answered"]) == (30, 30)
     assert {"ece", "aurc", "risk", "wrong"} <= set(made)
     told = run("calibrate", questions, *LOOSE)
@@ -88,7 +94,7 @@ def test_feedback_says_what_comes_of_it(run: Run, corpus: Path) -> None:  # noqa
     )
     other = run("ask", "When does the library open?", "--json").json["trace_id"]
     told = run("feedback", other, "--answer", "at nine", "--source", file, "--json").json
-    assert [each["path"] for each in told["again"]["citations"]] == [file]
+    assert [citation["path"] for citation in told["again"]["citations"]] == [file]
     one_line(run("feedback", trace), 2, "give one of right, wrong")
     one_line(run("calibrate", "--feedback"), 2, "at least 20")
 

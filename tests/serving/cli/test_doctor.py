@@ -15,7 +15,9 @@ QUESTION = "How much does a mooring permit cost?"
 
 def failures(run: Run, *arguments: str) -> dict[str, str]:  # noqa: F811
     ran = run("doctor", "--json", *arguments)
-    found = {each["name"]: each["detail"] for each in ran.json["findings"] if not each["ok"]}
+    found = {
+        finding["name"]: finding["detail"] for finding in ran.json["findings"] if not finding["ok"]
+    }
     assert ran.code == (5 if found else 0)
     return found
 
@@ -50,9 +52,11 @@ def test_the_query_encoder_is_looked_at_where_it_is_not_the_embedder(
     run("ingest", str(corpus))
     for name, told in (("same", []), ("rounded", [SHA256["rounded"]])):
         ran = run("doctor", "--json", "--set", f"models.query_encoder={name}")
-        found = [each for each in ran.json["findings"] if each["name"] == "query encoder"]
-        assert [each["ok"] for each in found] == [True] * len(told)
-        assert all(sha in each["detail"] for sha, each in zip(told, found, strict=True))
+        findings = [
+            finding for finding in ran.json["findings"] if finding["name"] == "query encoder"
+        ]
+        assert [finding["ok"] for finding in findings] == [True] * len(told)
+        assert all(sha in each["detail"] for sha, each in zip(told, findings, strict=True))
 
 
 def test_an_index_of_another_embedder(run: Run, corpus: Path, tmp_path: Path) -> None:  # noqa: F811

@@ -46,9 +46,9 @@ def test_other_places_are_refused_in_one_line(at: str, message: str) -> None:
 
 
 def test_ten_lines_around_with_the_place_marked() -> None:
-    shown = format_place_view(DOCUMENT, QUOTE, styled=False).split("\n")
-    assert shown[:3] == ["It", "/c/it.pdf, page 4, Part I", ""]
-    assert shown[3:] == [
+    words = format_place_view(DOCUMENT, QUOTE, styled=False).split("\n")
+    assert words[:3] == ["It", "/c/it.pdf, page 4, Part I", ""]
+    assert words[3:] == [
         f"{'>' if n in {15, 16} else ' '} {n:>2}  line {n} of it" for n in range(5, 27)
     ]
 

@@ -97,7 +97,7 @@ def test_two_retrievers_are_compared_in_measures_of_rankings(run: Run, toy: str)
     ask = ("eval", toy, "--retriever", "hybrid,keyword", "--compare", "hybrid", "keyword")
     found = run(*ask, "--json").json
     assert [row["system"] for row in found["rows"]] == ["hybrid", "keyword"]
-    assert [each["measure"] for each in found["comparisons"]] == [
+    assert [comparison["measure"] for comparison in found["comparisons"]] == [
         "nDCG@10", "R@10", "RR@10", "Hit@10", "F1@10",
     ]  # fmt: skip
     assert "hybrid and keyword cannot be told apart in nDCG@10 on toy" in run(*ask).out

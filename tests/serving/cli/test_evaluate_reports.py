@@ -24,9 +24,9 @@ def test_one_command_writes_all_reports(run: Run, toy: str, tmp_path: Path) -> N
     page = (tmp_path / "r.html").read_text()
     assert page.startswith("<!doctype html>")
     assert "naive answered 2 questions of toy." in page
-    told = (tmp_path / "r.md").read_text()
-    assert "| data set | system | queries |" in told
-    assert "| toy | naive | 2 |" in told
+    text = (tmp_path / "r.md").read_text()
+    assert "| data set | system | queries |" in text
+    assert "| toy | naive | 2 |" in text
     assert "|" not in ran.out
     assert "crowns" not in (tmp_path / "b.json").read_text()
 
@@ -104,9 +104,9 @@ def test_a_setting_is_swept(run: Run, toy: str, tmp_path: Path) -> None:
     ask = ("eval", toy, "--strategy", "naive", "--vary", "ask.chunks=1,3", "--records", "kept")
     rows = run(*ask, *SURE, "--json").json["rows"]
     assert [row["system"] for row in rows] == ["naive (ask.chunks=1)", "naive (ask.chunks=3)"]
-    kept = sorted(each.name for each in (tmp_path / "kept" / "toy").iterdir())
-    assert kept == ["naive@ask.chunks=1.jsonl", "naive@ask.chunks=3.jsonl"]
-    line = (tmp_path / "kept" / "toy" / kept[0]).read_text().splitlines()[0]
+    names = sorted(file.name for file in (tmp_path / "kept" / "toy").iterdir())
+    assert names == ["naive@ask.chunks=1.jsonl", "naive@ask.chunks=3.jsonl"]
+    line = (tmp_path / "kept" / "toy" / names[0]).read_text().splitlines()[0]
     assert json.loads(line)["varied"] == {"ask.chunks": "1"}
     assert json.loads(line)["documents"] == 2
 

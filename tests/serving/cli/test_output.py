@@ -60,8 +60,8 @@ def test_an_answer_shows_its_quotes_on_a_line_each() -> None:
 
 
 def test_the_short_answer_comes_first_where_it_says_less() -> None:
-    shown = format_answer(replace(ANSWER, short_answer="4")).splitlines()
-    assert shown[:3] == ["4", "", "It costs 4 [1]"]
+    lines = format_answer(replace(ANSWER, short_answer="4")).splitlines()
+    assert lines[:3] == ["4", "", "It costs 4 [1]"]
     for said in ("It costs 4", "It costs 4."):
         assert format_answer(replace(ANSWER, short_answer=said)).startswith("It costs 4 [1]\n")
 
@@ -73,8 +73,8 @@ def test_a_partial_list_says_so() -> None:
 
 
 def test_yes_or_no_comes_first() -> None:
-    shown = format_answer(replace(ANSWER, short_answer="no")).splitlines()
-    assert shown[:3] == ["no", "", "It costs 4 [1]"]
+    lines = format_answer(replace(ANSWER, short_answer="no")).splitlines()
+    assert lines[:3] == ["no", "", "It costs 4 [1]"]
 
 
 def test_who_disagrees_is_shown_with_what_each_says() -> None:
@@ -113,8 +113,8 @@ def test_what_comes_from_the_web_says_so() -> None:
 
 def test_answer_json_has_the_contract_s_keys(capsys: pytest.CaptureFixture[str]) -> None:
     show_json(ANSWER)
-    shown = json.loads(capsys.readouterr().out)
-    assert list(shown) == [
+    payload = json.loads(capsys.readouterr().out)
+    assert list(payload) == [
         "question",
         "standalone_question",
         "status",
@@ -132,7 +132,7 @@ def test_answer_json_has_the_contract_s_keys(capsys: pytest.CaptureFixture[str])
         "trace_id",
         "warnings",
     ]
-    assert list(shown["citations"][0]) == [
+    assert list(payload["citations"][0]) == [
         "n",
         "document",
         "path",
@@ -148,7 +148,7 @@ def test_answer_json_has_the_contract_s_keys(capsys: pytest.CaptureFixture[str])
         "source",
         "recognised",
     ]
-    assert list(shown["usage"]) == [
+    assert list(payload["usage"]) == [
         "llm_calls",
         "prompt_tokens",
         "completion_tokens",

@@ -20,22 +20,22 @@ def test_steps_are_shown_live_in_a_terminal_only(monkeypatch: pytest.MonkeyPatch
 
     err = Terminal()
     monkeypatch.setattr(sys, "stderr", err)
-    shown = make_step_listener()
-    shown.on_step("read", "")
-    shown.on_step("read", "confidence\n0.9\x1b[2J")
-    shown.on_text("It costs 4.")
-    assert shown.wants_text
+    listener = make_step_listener()
+    listener.on_step("read", "")
+    listener.on_step("read", "confidence\n0.9\x1b[2J")
+    listener.on_text("It costs 4.")
+    assert listener.wants_text
     assert err.getvalue() == "  read: confidence 0.9\ufffd[2J\n  > It costs 4.\n"
 
 
 def test_a_step_that_is_repeated_has_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     err = Terminal()
     monkeypatch.setattr(sys, "stderr", err)
-    shown = make_step_listener()
+    listener = make_step_listener()
     for news in ("", "43 hits", "", "10 hits", "", "9 hits"):
-        shown.on_step("search", news)
-    shown.on_step("read", "done")
-    shown.on_step("search", "3 hits")
+        listener.on_step("search", news)
+    listener.on_step("read", "done")
+    listener.on_step("search", "3 hits")
     lines = err.getvalue().split("\n")
     assert lines == [
         "  search: 43 hits",

@@ -77,8 +77,8 @@ def remember(meant: dict[str, str], told: dict[str, Any]) -> None:
 def test_its_options_and_codes_are_those_of_the_command_line(run: Run) -> None:
     import typer.main
 
-    known = typer.main.get_command(app)
-    asked = {name for each in known.commands["ask"].params for name in each.opts}  # type: ignore[attr-defined]
+    command = typer.main.get_command(app)
+    asked = {name for param in command.commands["ask"].params for name in param.opts}  # type: ignore[attr-defined]
     named = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", TEXT)) - {"--index", "--at", "--json"}
     assert named <= asked
     code, out = run("ask", "Who won in 1789?", "--json")

@@ -41,7 +41,7 @@ def test_a_trace_is_listed_shown_replayed_and_deleted(asked: Ran, run: Run) -> N
     # Warnings are of now, and what was no matter of recognising or of a conversation is not told.
     left_out = {"warnings"} | ({"standalone_question", "calibration"} - told(answer))
     recorded = {key: value for key, value in answer.items() if key not in left_out}
-    recorded["citations"] = [without_recognised(each) for each in answer["citations"]]
+    recorded["citations"] = [without_recognised(citation) for citation in answer["citations"]]
     assert lines[-1]["answer"] == recorded | {"trace_id": None}
 
     replayed = run("replay", trace_id, "--json")

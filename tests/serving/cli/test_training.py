@@ -16,10 +16,10 @@ __all__ = ["run", "toy"]
 
 @pytest.fixture
 def records(tmp_path: Path) -> str:
-    kept = OutcomeFile(tmp_path / "outcomes.jsonl")
+    file = OutcomeFile(tmp_path / "outcomes.jsonl")
     for each in questions(20):
-        kept.add(each)
-    return str(kept.file)
+        file.add(each)
+    return str(file.file)
 
 
 def test_questions_are_recorded_and_what_is_learned_of_them_can_be_asked(

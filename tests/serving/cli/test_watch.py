@@ -63,8 +63,8 @@ def test_a_folder_is_followed(tmp_path: Path) -> None:
     )
     with engine_at(tmp_path) as engine:
         watch(lambda: take_snapshot([docs]), lambda: engine.ingest([docs], prune=True), sleep=sleep)
-        found = [engine.documents.get(each.id).text for each in engine.documents.list()]
-    assert found == ["First, and more."]
+        texts = [engine.documents.get(each.id).text for each in engine.documents.list()]
+    assert texts == ["First, and more."]
 
 
 def test_a_folder_that_is_gone_is_an_empty_one(tmp_path: Path) -> None:

@@ -113,7 +113,7 @@ def test_a_key_does_what_its_scopes_say_until_it_expires_or_is_revoked(empty: Te
 def test_too_many_requests_are_told_when_to_come_again(empty: TestClient) -> None:
     headers = bearer(empty, per_minute=3)
     replies = [empty.get("/api/v1/documents", headers=headers) for _ in range(5)]
-    assert [each.status_code for each in replies] == [200, 200, 200, 429, 429]
+    assert [reply.status_code for reply in replies] == [200, 200, 200, 429, 429]
     assert 1 <= int(replies[-1].headers["retry-after"]) <= 61
     assert replies[-1].json()["retry_after"] == int(replies[-1].headers["retry-after"])
 
@@ -240,15 +240,15 @@ def test_keys_are_made_listed_and_revoked_on_the_command_line(tmp_path: Path) ->
     made = runner.invoke(
         commands, ["keys", "add", "ana", "--scope", "read", "--workspace", "law", "--json", *index]
     )
-    told = json.loads(made.stdout)
-    assert told["key"].startswith(f"fth_{told['id']}_")
+    payload = json.loads(made.stdout)
+    assert payload["key"].startswith(f"fth_{payload['id']}_")
     listed = runner.invoke(commands, ["keys", "list", *index]).stdout
     assert "ana, workspace law, read" in listed
-    assert told["key"] not in listed
+    assert payload["key"] not in listed
     refused = runner.invoke(commands, ["keys", "open", *index]).exception
     assert isinstance(refused, UsageError)
-    assert str(refused).startswith(f"keys open: {told['id']} (ana) still there")
-    revoked = runner.invoke(commands, ["keys", "revoke", told["id"], *index])
+    assert str(refused).startswith(f"keys open: {payload['id']} (ana) still there")
+    revoked = runner.invoke(commands, ["keys", "revoke", payload["id"], *index])
     assert revoked.exit_code == 0
     assert "it was the last: nobody can ask until" in revoked.stdout
     listed = runner.invoke(commands, ["keys", "list", *index]).stdout
@@ -351,9 +351,13 @@ def test_what_a_key_allows_is_said_by_options(tmp_path: Path) -> None:
     index = ["--index", str(tmp_path)]
     options = ["--days", "0.5", "--per-minute", "6", "--tokens-per-day", "70", "--usd-per-day", "8"]
     made = CliRunner().invoke(commands, ["keys", "add", "ana", *options, "--json", *index])
-    told = json.loads(made.stdout)
-    assert (told["per_minute"], told["tokens_per_day"], told["usd_per_day"]) == (6, 70, 8.0)
-    lasts = datetime.fromisoformat(told["expires"]) - datetime.fromisoformat(told["created"])
+    payload = json.loads(made.stdout)
+    assert (payload["per_minute"], payload["tokens_per_day"], payload["usd_per_day"]) == (
+        6,
+        70,
+        8.0,
+    )
+    lasts = datetime.fromisoformat(payload["expires"]) - datetime.fromisoformat(payload["created"])
     assert timedelta(hours=11.9) < lasts < timedelta(hours=12.1)
 
 

@@ -86,14 +86,14 @@ def test_a_stream_tells_the_plan_the_steps_what_they_found_and_at_last_the_answe
     assert names[0] == "plan"
     assert names[-2:] == ["usage", "final"]
     steps = [json.loads(data) for name, data in events if name == "step"]
-    began = {each["id"]: each for each in steps if each["state"] == "began"}
-    ended = {each["id"]: each for each in steps if each["state"] == "ended"}
+    began = {step["id"]: step for step in steps if step["state"] == "began"}
+    ended = {step["id"]: step for step in steps if step["state"] == "ended"}
     assert began.keys() == ended.keys() == set(range(1, len(began) + 1))
     assert [each["name"] for each in began.values()] == ["search", "read", "plan", "finalize"]
     assert all(each["news"] and each["seconds"] >= 0 for each in ended.values())
-    found = json.loads(next(data for name, data in events if name == "hits"))
-    assert began[found["step"]]["name"] == "search"
-    best = found["hits"][0]
+    payload = json.loads(next(data for name, data in events if name == "hits"))
+    assert began[payload["step"]]["name"] == "search"
+    best = payload["hits"][0]
     assert best["document"] == json.loads(events[-1][1])["citations"][0]["document"]
     assert {"path", "title", "section", "page", "start", "end", "text", "score"} <= best.keys()
     cited = [json.loads(data) for name, data in events if name == "citation"]
@@ -177,16 +177,16 @@ def test_a_budget_lowers_what_the_effort_allows_and_never_raises_it(client: Test
 
 
 def test_a_search_gives_hits_with_their_places(client: TestClient) -> None:
-    found = client.post("/api/v1/search", json={"query": "bitumen emulsion", "k": 3}).json()
-    assert [each["rank"] for each in found["hits"]] == [1, 2, 3]
-    assert found["hits"][0]["title"] == "Road Repair Handbook"
+    body = client.post("/api/v1/search", json={"query": "bitumen emulsion", "k": 3}).json()
+    assert [hit["rank"] for hit in body["hits"]] == [1, 2, 3]
+    assert body["hits"][0]["title"] == "Road Repair Handbook"
 
 
 def test_strategies_are_listed_with_a_line_and_what_efforts_allow(client: TestClient) -> None:
-    told = client.get("/api/v1/strategies").json()
-    assert {"naive", "adaptive"} <= {each["name"] for each in told["strategies"]}
-    assert all(each["description"] for each in told["strategies"])
-    assert told["efforts"]["low"]["tokens"] < told["efforts"]["high"]["tokens"]
+    body = client.get("/api/v1/strategies").json()
+    assert {"naive", "adaptive"} <= {strategy["name"] for strategy in body["strategies"]}
+    assert all(strategy["description"] for strategy in body["strategies"])
+    assert body["efforts"]["low"]["tokens"] < body["efforts"]["high"]["tokens"]
 
 
 def test_a_trace_is_listed_and_shown(client: TestClient) -> None:

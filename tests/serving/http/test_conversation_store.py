@@ -91,14 +91,16 @@ class Forgets:
 
 def test_a_follow_up_looks_up_the_latest_answers_alone(tmp_path: Path) -> None:
     engine = Forgets(EmbeddedIndex(tmp_path))
-    kept = Conversations(engine)  # type: ignore[arg-type]  # as much of one as is asked
-    begun = kept.add()
+    conversations = Conversations(engine)  # type: ignore[arg-type]  # as much of one as is asked
+    begun = conversations.add()
     for number in range(MOST_TURNS + 5):
-        kept.add_turn(begun, f"question {number}", f"trace {number}")
-    said = kept.load_dialogue(begun)
-    kept.close()
+        conversations.add_turn(begun, f"question {number}", f"trace {number}")
+    dialogue = conversations.load_dialogue(begun)
+    conversations.close()
     latest = range(5, MOST_TURNS + 5)
-    assert [each["content"] for each in said[::2]] == [f"question {number}" for number in latest]
+    assert [each["content"] for each in dialogue[::2]] == [
+        f"question {number}" for number in latest
+    ]
     assert engine.sought == [f"trace {number}" for number in latest]
 
 

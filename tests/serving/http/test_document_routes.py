@@ -34,9 +34,9 @@ SAMPLES = ROOT / "samples" / "corpus"
 def finished(client: TestClient, job: str, **more: Any) -> dict[str, Any]:
     """The job when it is over."""
     while True:
-        told: dict[str, Any] = client.get(f"/api/v1/jobs/{job}", **more).json()
-        if told["state"] in {"done", "failed"}:
-            return told
+        body: dict[str, Any] = client.get(f"/api/v1/jobs/{job}", **more).json()
+        if body["state"] in {"done", "failed"}:
+            return body
         time.sleep(0.05)
 
 
@@ -59,7 +59,7 @@ def test_uploads_are_read_in_the_background_and_can_be_asked_about(own: TestClie
     assert job["state"] == "done"
     assert (job["files_done"], job["files_total"]) == (2, 2)
     assert job["bytes_done"] == job["bytes_total"] == len(note) + 16
-    outcomes = {each["path"]: each for each in job["files"]}
+    outcomes = {file["path"]: file for file in job["files"]}
     assert outcomes["trips/ferry.md"]["outcome"] == "ok"
     assert outcomes["broken.pdf"]["outcome"] == "failed"
     assert outcomes["broken.pdf"]["reason"]
@@ -103,17 +103,17 @@ def test_no_page_passes_over_a_file_whose_name_goes_on_after_another_s(own: Test
 
 def test_a_document_is_shown_with_an_outline_into_its_text(client: TestClient) -> None:
     name = document(client, "Road Repair Handbook")["id"]
-    shown = client.get(f"/api/v1/documents/{name}").json()
+    body = client.get(f"/api/v1/documents/{name}").json()
     text = client.get(f"/api/v1/documents/{name}/text").text
-    assert shown["length"] == len(text)
-    assert shown["format"] == "docx"
-    assert "Materials" in [each["title"] for each in shown["outline"]]
-    for each in shown["outline"]:
+    assert body["length"] == len(text)
+    assert body["format"] == "docx"
+    assert "Materials" in [each["title"] for each in body["outline"]]
+    for each in body["outline"]:
         assert text[each["start"] :].startswith(each["title"])
         assert each["level"] >= 1
     chunks = client.get(f"/api/v1/documents/{name}/chunks").json()["chunks"]
     assert len(chunks) == document(client, "Road Repair Handbook")["chunks"]
-    assert all(text[each["start"] : each["end"]] == each["text"] for each in chunks)
+    assert all(text[chunk["start"] : chunk["end"]] == chunk["text"] for chunk in chunks)
 
 
 def test_the_original_file_is_saved_and_never_opened_by_a_browser(client: TestClient) -> None:
@@ -143,13 +143,13 @@ def test_a_page_of_a_pdf_is_drawn_as_it_looks(client: TestClient) -> None:
         for each in client.get("/api/v1/documents").json()["documents"]
         if each["path"].endswith("flood-plan.pdf")
     )
-    shown = client.get(f"/api/v1/documents/{name}").json()
-    assert shown["pages"] >= 1
+    body = client.get(f"/api/v1/documents/{name}").json()
+    assert body["pages"] >= 1
     page = client.get(f"/api/v1/documents/{name}/pages/1.png", params={"width": 300})
     assert page.headers["content-type"] == "image/png"
     assert page.content.startswith(b"\x89PNG\r\n\x1a\n")
     assert int.from_bytes(page.content[16:20], "big") in {300, 301}
-    beyond = client.get(f"/api/v1/documents/{name}/pages/{shown['pages'] + 1}.png")
+    beyond = client.get(f"/api/v1/documents/{name}/pages/{body['pages'] + 1}.png")
     assert beyond.status_code == 404
     other = document(client, "Road Repair Handbook")["id"]
     assert client.get(f"/api/v1/documents/{other}/pages/1.png").status_code == 404
@@ -381,7 +381,7 @@ def test_malformed_uploads_each_get_a_reason_and_never_break_the_server(tmp_path
         reply = client.post("/api/v1/documents", content=body, headers=headers)
         told = finished(client, reply.json()["job"])
         assert told["files_done"] == told["files_total"] == len(FILES)
-        outcomes = {each["path"][:200]: each for each in told["files"]}
+        outcomes = {file["path"][:200]: file for file in told["files"]}
         assert len(outcomes) == len(FILES)
         silent = [
             name

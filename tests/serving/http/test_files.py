@@ -55,9 +55,9 @@ def test_a_record_whose_id_leads_elsewhere_is_refused_and_nothing_is_removed(
 ) -> None:
     sent(own, ("c.jsonl#x/p.txt", b"Makes the folder."))
     job = sent(own, ("d.jsonl", records("good", UP)), ("c.jsonl", records(UP, "a")))
-    reasons = {each["path"]: each["reason"] for each in job["files"] if each["outcome"] != "ok"}
+    reasons = {file["path"]: file["reason"] for file in job["files"] if file["outcome"] != "ok"}
     assert 'its "_id" holds ".."' in reasons["d.jsonl#(line 2)"]
-    known = {each["id"] for each in own.get("/api/v1/documents").json()["documents"]}
+    known = {document["id"] for document in own.get("/api/v1/documents").json()["documents"]}
     assert "good" in known
     assert own.delete(f"/api/v1/documents/{UP.replace('..', '%2E%2E')}").status_code == 404
     assert victim.exists()
@@ -72,7 +72,7 @@ def test_who_removes_a_record_removes_no_file(
     for record in ("one/1", "two"):
         assert own.delete(f"/api/v1/documents/{record}").json() == {"removed": 1}
     folder = settings.index.directory / UPLOADS
-    files = {each.relative_to(folder).as_posix() for each in folder.rglob("*") if each.is_file()}
+    files = {file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file()}
     assert files == {name, "one/1", "two"}
 
 
@@ -93,8 +93,8 @@ def test_what_an_earlier_fathom_took_in_leads_nowhere_either(
     listed = entered.get("/api/v1/documents").json()["documents"]
     assert UP in {each["id"] for each in listed}
     address = f"/api/v1/documents/{UP.replace('..', '%2E%2E')}"
-    shown = entered.get(address).json()
-    assert (shown["file"], shown["format"]) == (True, "jsonl")
+    body = entered.get(address).json()
+    assert (body["file"], body["format"]) == (True, "jsonl")
     assert entered.get(f"{address}/file").content == records(UP)
     assert entered.get(f"{address}/pages/1.png").status_code == 404
     assert entered.delete(address).json() == {"removed": 1}
@@ -142,7 +142,7 @@ def test_only_a_file_that_was_sent_is_one(tmp_path: Path) -> None:
     assert not is_upload(tmp_path / "other" / "c.txt", folder)
     assert (tmp_path / "other" / "c.txt").exists()
     assert (folder / "a" / "b.txt").exists()
-    assert {each.name for each in folder.iterdir()} >= {"link.txt", "own.txt", "out", ".hidden"}
+    assert {file.name for file in folder.iterdir()} >= {"link.txt", "own.txt", "out", ".hidden"}
 
 
 def test_uploads_behind_a_link_that_the_operator_made_can_be_removed(tmp_path: Path) -> None:

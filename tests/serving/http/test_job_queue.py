@@ -132,8 +132,8 @@ def test_no_job_is_ever_taken_by_two(machine: Machine) -> None:
     with ThreadPoolExecutor(16) as many:
         taken = list(many.map(lambda number: servers[number % 4].take(), range(32)))
     assert [each.id for each in taken if each is not None] == ["only"]
-    for each in servers:
-        each.close()
+    for server in servers:
+        server.close()
 
 
 def test_of_many_jobs_the_latest_are_remembered_and_those_that_wait(
@@ -179,8 +179,8 @@ def test_servers_together_never_reserve_or_spend_more_than_a_day_has(machine: Ma
     assert done >= 20  # as many as would fit, were each to spend all that it reserves
     assert left == 200 - 8 * done
     assert left >= 0
-    for each in stores:
-        each.close()
+    for store in stores:
+        store.close()
 
 
 def test_what_a_killed_server_had_reserved_stays_reserved(machine: Machine) -> None:

@@ -193,9 +193,9 @@ def test_a_crowd_is_told_in_a_type_when_to_come_again(settings: Settings, live: 
 
     with live(app) as address:
         replies = asyncio.run(crowd(address))
-    assert {each.status_code for each in replies} == {503}
-    assert all(each.json()["type"] == "urn:fathom:problem:overloaded" for each in replies)
-    assert all(int(each.headers["retry-after"]) >= 1 for each in replies)
+    assert {reply.status_code for reply in replies} == {503}
+    assert all(reply.json()["type"] == "urn:fathom:problem:overloaded" for reply in replies)
+    assert all(int(reply.headers["retry-after"]) >= 1 for reply in replies)
 
 
 def test_a_question_that_could_not_be_answered_in_its_time_is_turned_away() -> None:
@@ -253,7 +253,7 @@ def test_the_same_request_twice_at_once_is_one_and_one_that_failed_is_tried_agai
         assert done == 1
         replies = await asyncio.gather(*(once.run_once("key", "body", work) for _ in range(3)))
         assert done == 2
-        assert len({id(each) for each in replies}) == 1
+        assert len({id(reply) for reply in replies}) == 1
         once.close()
 
     asyncio.run(scene())

@@ -118,14 +118,14 @@ def test_done_again_nothing_is_there_twice(postgres: Server, tmp_path: Path) -> 
     served(tmp_path)
     source = tmp_path / "index"
     there = locate_index(postgres.open_database(), tmp_path / "beside")
-    here = EmbeddedIndex(source)
+    index = EmbeddedIndex(source)
     turn = "conversation, question, trace_id, asked"
-    [row, *_] = here.open_database("conversations.db", ()).execute(f"SELECT {turn} FROM turns")
+    [row, *_] = index.open_database("conversations.db", ()).execute(f"SELECT {turn} FROM turns")
     talks = there.open_database("conversations.db", ())
     # As one leaves it who is killed in the middle.
     talks.execute(f"INSERT INTO turns({turn}) VALUES (?, ?, ?, ?)", row)
-    first = copy_server_tables(here, there, source)
-    assert copy_server_tables(here, there, source) == first
+    first = copy_server_tables(index, there, source)
+    assert copy_server_tables(index, there, source) == first
     assert talks.execute("SELECT count(*) FROM turns") == [(4,)]
     assert talks.execute("SELECT count(*) FROM conversations") == [(2,)]
     assert talks.execute("SELECT count(*) FROM jobs") == [(2,)]
@@ -263,10 +263,10 @@ def test_killed_in_between_no_turn_is_lost_or_there_twice(
     talks = there.open_database("conversations.db", ())
     [(talk,), _] = talks.execute("SELECT id FROM conversations ORDER BY id")
     with engine_at(tmp_path) as engine:
-        own = Conversations(engine)
+        conversations = Conversations(engine)
         for question in ("And for guests?", "And for pets?"):
-            own.add_turn(talk, question, None)
-        own.close()
+            conversations.add_turn(talk, question, None)
+        conversations.close()
     ask, left = FileDatabase.execute, iter(range(before))
 
     def killed(self: FileDatabase, statement: str, *values: Any) -> list[tuple[Any, ...]]:

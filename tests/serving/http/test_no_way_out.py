@@ -123,9 +123,9 @@ def server(
     assert child.stderr is not None
     try:
         line = child.stderr.readline()
-        found = re.search(r"http://127\.0\.0\.1:\d+", line)
-        assert found is not None, line
-        with httpx2.Client(base_url=found[0], timeout=120) as client:
+        hits = re.search(r"http://127\.0\.0\.1:\d+", line)
+        assert hits is not None, line
+        with httpx2.Client(base_url=hits[0], timeout=120) as client:
             documents = client.get("/api/v1/documents").json()["documents"]
             yield Server(client, folder / "watched", documents[0]["id"])
     finally:
@@ -261,10 +261,10 @@ def test_no_address_in_a_question_or_a_conversation_is_opened(
 ) -> None:
     client, listed = server.client, targets(canary.port)
     for some in (listed[:20], listed[20:]):
-        said = " ".join(some)
-        asked = {"question": f"What stands at {said}?", "history": [_turn(f"See {said}")]}
+        text = " ".join(some)
+        asked = {"question": f"What stands at {text}?", "history": [_turn(f"See {text}")]}
         assert client.post("/api/v1/ask", json=asked).status_code < 500
-        shown: list[dict[str, Any]] = [{"type": "text", "text": f"What is at {said}?"}]
+        shown: list[dict[str, Any]] = [{"type": "text", "text": f"What is at {text}?"}]
         shown += [{"type": "image_url", "image_url": {"url": each}} for each in some]
         chat = {"model": "naive", "messages": [{"role": "user", "content": shown}]}
         assert client.post("/v1/chat/completions", json=chat).status_code < 500
@@ -283,9 +283,9 @@ def test_no_address_in_a_document_is_opened(server: Server, canary: Canary) -> N
     ]
     job = done(server, server.client.post("/api/v1/documents", files=files))
     assert job["files_done"] == len(files)
-    for each in server.client.get("/api/v1/documents").json()["documents"]:
+    for document in server.client.get("/api/v1/documents").json()["documents"]:
         for part in ("", "/text", "/chunks", "/file"):
-            assert server.client.get(f"/api/v1/documents/{each['id']}{part}").status_code < 500
+            assert server.client.get(f"/api/v1/documents/{document['id']}{part}").status_code < 500
     asked = {"question": "What stands behind the links?"}
     assert server.client.post("/api/v1/ask", json=asked).status_code == 200
     assert (canary.knocks, ways_out(server)) == (0, [])
@@ -303,10 +303,10 @@ def hostile(addresses: list[str]) -> dict[str, str]:
         "<meta http-equiv=refresh content='0;url={}'>",
         "<a ping='{0}' href='{0}'>link</a>",
     )
-    html = "".join(tag.format(each) for each in addresses for tag in tags)
+    html = "".join(tag.format(address) for address in addresses for tag in tags)
     entities = "".join(f'<!ENTITY e{n} SYSTEM "{each}">' for n, each in enumerate(addresses))
     used = "".join(f"&e{n};" for n in range(len(addresses)))
-    drawn = "".join(f"<image href='{each}'/>" for each in addresses)
+    drawn = "".join(f"<image href='{address}'/>" for address in addresses)
     dtds = {
         f"dtd{n}.xml": f'<!DOCTYPE r SYSTEM "{each}"><r>What stands behind the links</r>'
         for n, each in enumerate(addresses[:3])
@@ -316,11 +316,11 @@ def hostile(addresses: list[str]) -> dict[str, str]:
         "entities.xml": f"<!DOCTYPE r [{entities}]><r>What stands behind {used}</r>",
         "drawing.svg": f"<svg xmlns='http://www.w3.org/2000/svg'>{drawn}</svg>",
         "include.rst": "".join(f".. include:: {a}\n\n.. image:: {a}\n\n" for a in addresses),
-        "links.md": "".join(f"![]({each}) <{each}>\n\n" for each in addresses),
+        "links.md": "".join(f"![]({address}) <{address}>\n\n" for address in addresses),
         "letter.eml": "Subject: Links\nContent-Type: message/external-body; access-type=URL; "
         f'URL="{addresses[0]}"\n\nWhat stands behind the links\n',
         "records.jsonl": "".join(
-            json.dumps({"_id": each, "text": each}) + "\n" for each in addresses
+            json.dumps({"_id": address, "text": address}) + "\n" for address in addresses
         ),
         **dtds,
     }
@@ -349,6 +349,6 @@ def test_the_watch_would_see_a_way_out(tmp_path: Path) -> None:
     )
     environment = {"PYTHONPATH": str(tmp_path), "WATCHED": str(tmp_path / "watched")}
     subprocess.run([sys.executable, "-c", code], env=environment, check=True)
-    seen = (tmp_path / "watched").read_text()
-    assert "socket.getaddrinfo ['localhost'" in seen
-    assert "socket.connect [('127.0.0.1', 1)]" in seen
+    text = (tmp_path / "watched").read_text()
+    assert "socket.getaddrinfo ['localhost'" in text
+    assert "socket.connect [('127.0.0.1', 1)]" in text

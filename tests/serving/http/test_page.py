@@ -93,10 +93,10 @@ def report() -> EvaluationReport:
         title="Answers", head=("", "naive", "maf"), rows=(("F1", "0.71 [0.6, 0.8]", "0.74"),)
     )
     plot = Figure(name="risk", title="Risk", caption="Lower is better.", svg=SVG)
-    said = ReportStatement(text="maf leads naive.", tone="good")
+    statement = ReportStatement(text="maf leads naive.", tone="good")
     return EvaluationReport(
         title="Fathom: evaluation of samples",
-        sections=(ReportSection(title="Who leads", blocks=(said, table, plot)),),
+        sections=(ReportSection(title="Who leads", blocks=(statement, table, plot)),),
         foot="made by a test",
     )
 
@@ -155,8 +155,8 @@ def test_who_says_what_stands_side_by_side(open_tab: Watched) -> None:
     page = open_tab.ask(SKIP)
     claims = page.locator(".claim")
     expect(claims).to_have_count(2)
-    said = " ".join(claims.all_inner_texts())
-    assert all(words in said for words in ("35", "48", "Fee Schedule 2023", "Fee Schedule 2025"))
+    text = " ".join(claims.all_inner_texts())
+    assert all(words in text for words in ("35", "48", "Fee Schedule 2023", "Fee Schedule 2025"))
     first, second = claims.nth(0).bounding_box(), claims.nth(1).bounding_box()
     assert first is not None
     assert second is not None
@@ -506,9 +506,9 @@ def test_no_screen_shuts_anybody_out(
         def check(name: str) -> None:
             violations = Axe().run(page).response["violations"]
             found.extend(
-                f"{name} {each['id']}: {each['nodes'][0]['html'][:160]}"
-                for each in violations
-                if each["impact"] in {"serious", "critical"}
+                f"{name} {violation['id']}: {violation['nodes'][0]['html'][:160]}"
+                for violation in violations
+                if violation["impact"] in {"serious", "critical"}
             )
 
         for screen in SCREENS:

@@ -70,7 +70,7 @@ def test_nothing_but_the_files_of_the_page_is_served(client: TestClient, name: s
 
 def test_the_page_is_small_and_whole() -> None:
     assert {"index.html", "main.js", "style.css", "favicon.svg"} <= set(load_page_files())
-    assert sum(len(each.content) for each in load_page_files().values()) < 200_000
+    assert sum(len(file.content) for file in load_page_files().values()) < 200_000
     imported = {
         name
         for module in MODULES

@@ -17,12 +17,12 @@ TABLES = ("CREATE TABLE IF NOT EXISTS rates(key TEXT PRIMARY KEY, until REAL NOT
 @pytest.fixture(params=["embedded", "postgresql"])
 def kept(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Database]:
     if request.param == "embedded":
-        made: Database = FileDatabase(tmp_path / "keys.db", TABLES)
+        database: Database = FileDatabase(tmp_path / "keys.db", TABLES)
     else:
         server: Server = request.getfixturevalue("postgres")
-        made = locate_index(server.open_database(), tmp_path).open_database("", ())
-    yield made
-    made.close()
+        database = locate_index(server.open_database(), tmp_path).open_database("", ())
+    yield database
+    database.close()
 
 
 def test_a_key_is_used_so_often_at_once_and_then_one_by_one(kept: Database) -> None:

@@ -9,13 +9,13 @@ from fathom.settings import Settings
 
 def test_kept_reports_are_listed_and_shown(own: TestClient, settings: Settings) -> None:
     assert own.get("/api/v1/reports").json() == {"reports": []}
-    said = ReportStatement(text="maf leads \u202enaive.")
-    section = ReportSection(title="Who leads", blocks=(said,))
+    statement = ReportStatement(text="maf leads \u202enaive.")
+    section = ReportSection(title="Who leads", blocks=(statement,))
     path = save_report(EvaluationReport(title="T", sections=(section,)), settings.index.directory)
     (listed,) = own.get("/api/v1/reports").json()["reports"]
     assert (listed["name"], listed["title"]) == (path.stem, "T")
-    told = own.get(f"/api/v1/reports/{path.stem}").json()
-    assert told["sections"][0]["blocks"][0]["text"] == "maf leads \ufffdnaive."
+    body = own.get(f"/api/v1/reports/{path.stem}").json()
+    assert body["sections"][0]["blocks"][0]["text"] == "maf leads \ufffdnaive."
 
 
 def test_a_report_that_is_not_there_is_a_problem(client: TestClient) -> None:

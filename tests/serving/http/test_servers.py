@@ -70,8 +70,8 @@ def machine(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterat
 def sent(client: TestClient, name: str, content: bytes, **more: Any) -> dict[str, Any]:
     reply = client.post(f"{API}/documents", files={"files": (name, content)}, **more)
     assert reply.status_code == 202, reply.text
-    told: dict[str, Any] = reply.json()
-    return told
+    body: dict[str, Any] = reply.json()
+    return body
 
 
 def test_what_is_sent_to_one_server_is_asked_shown_and_removed_at_another(
@@ -80,7 +80,7 @@ def test_what_is_sent_to_one_server_is_asked_shown_and_removed_at_another(
     one, other = machine("one"), machine("other")
     job = sent(one, "trips/ferry.md", NOTE)["job"]
     told = finished(other, job)
-    assert [each["path"] for each in told["files"]] == ["trips/ferry.md"]
+    assert [file["path"] for file in told["files"]] == ["trips/ferry.md"]
     assert told == one.get(f"{API}/jobs/{job}").json() == other.get(f"{API}/jobs").json()["jobs"][0]
     answer = other.post(f"{API}/ask", json={"question": QUESTION}).json()
     assert "06:40" in answer["answer"]
@@ -90,9 +90,9 @@ def test_what_is_sent_to_one_server_is_asked_shown_and_removed_at_another(
     assert other.get(f"{API}/documents/{document['id']}/file").content == NOTE
     assert other.get(f"{API}/documents/{document['id']}").json()["file"] is True
     # On disk is nothing of it but what was fetched to be shown.
-    left = {each.name for each in tmp_path.rglob("*.md")}
-    assert left == {"ferry.md"}
-    assert {each.parent.parent.name for each in tmp_path.rglob("*.md")} == {"fetched"}
+    names = {file.name for file in tmp_path.rglob("*.md")}
+    assert names == {"ferry.md"}
+    assert {file.parent.parent.name for file in tmp_path.rglob("*.md")} == {"fetched"}
 
     changed = NOTE.replace(b"06:40", b"07:15")
     finished(one, sent(other, "trips/ferry.md", changed)["job"])
@@ -131,7 +131,7 @@ def test_who_removes_a_record_removes_no_upload_that_is_called_like_its_place(
     with Engine(settings_on(url, tmp_path / "two")) as engine:
         uploads = engine.index.open_uploads()
         assert uploads is not None
-        assert [each.name for each in uploads.list_uploads()] == ["c.jsonl", "c.jsonl#x"]
+        assert [upload.name for upload in uploads.list_uploads()] == ["c.jsonl", "c.jsonl#x"]
 
 
 def test_files_that_were_sent_are_there_for_an_ingest_of_all_that_is_known(
@@ -154,7 +154,7 @@ def test_conversations_and_feedback_go_on_at_another_server(machine: Machine) ->
     body = {"question": QUESTION, "conversation": talk}
     answer = other.post(f"{API}/ask", json=body).json()
     told = one.get(f"{API}/conversations/{talk}").json()
-    assert [each["answer"] for each in told["turns"]] == [answer]
+    assert [turn["answer"] for turn in told["turns"]] == [answer]
     said = {"trace_id": answer["trace_id"], "correct": True}
     assert one.post(f"{API}/feedback", json=said).status_code == 201
     again = other.post(f"{API}/ask", json={"question": QUESTION}).json()
@@ -214,9 +214,9 @@ def test_requests_a_minute_are_those_at_all_servers_together(machine: Machine, u
             other = {"Authorization": f"Bearer {free}"}
             assert client.get(f"{API}/documents", headers=other).status_code == 200
         with ThreadPoolExecutor(4) as threads:
-            told = Counter(threads.map(used, range(40)))
-        assert 20 <= told[200] <= 30  # one more every three seconds
-        assert told[200] + told[429] == 40
+            counter = Counter(threads.map(used, range(40)))
+        assert 20 <= counter[200] <= 30  # one more every three seconds
+        assert counter[200] + counter[429] == 40
         keys.revoke(key.id)
         assert keys.database.execute("SELECT key FROM rates WHERE key = ?", (key.id,)) == []
         keys.close()
@@ -304,8 +304,8 @@ def test_the_job_of_a_server_that_is_killed_is_done_by_another_one(
         child.stdout.close()
         child.wait(30)
     told = finished(other, job)
-    assert [each["outcome"] for each in told["files"]] == ["ok"] * 60
+    assert [file["outcome"] for file in told["files"]] == ["ok"] * 60
     finished(other, late)
     documents = other.get(f"{API}/documents").json()
     assert documents["total"] == 61
-    assert len({each["title"] for each in documents["documents"]}) == 61
+    assert len({document["title"] for document in documents["documents"]}) == 61

@@ -35,9 +35,11 @@ def test_twenty_tenants_of_a_database_are_apart_in_ten_thousand_probes(postgres:
 
 @pytest.fixture
 def spaces(tmp_path: Path) -> Iterator[Workspaces]:
-    made = Workspaces(Engine(parse_settings({"index.directory": str(tmp_path), "offline": True})))
-    yield made
-    made.close()
+    workspaces = Workspaces(
+        Engine(parse_settings({"index.directory": str(tmp_path), "offline": True}))
+    )
+    yield workspaces
+    workspaces.close()
 
 
 def test_a_workspace_is_a_folder_of_its_own_and_shares_the_models(

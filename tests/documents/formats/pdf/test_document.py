@@ -81,8 +81,8 @@ def test_the_largest_lines_of_the_first_page_are_the_title() -> None:
 
 def test_lines_in_larger_letters_are_headings() -> None:
     page = sized((18, "Report"), *BODY, (13, "Fees of the"), *BODY, (13, "are paid."), *BODY)
-    found = [b for b in parse(make_pdf(page)).blocks if b.kind == "heading"]
-    assert [b.headings for b in found] == [("Report",), ("Report", "Fees of the")]
+    blocks = [b for b in parse(make_pdf(page)).blocks if b.kind == "heading"]
+    assert [b.headings for b in blocks] == [("Report",), ("Report", "Fees of the")]
 
 
 def test_where_most_lines_are_large_size_tells_nothing() -> None:

@@ -98,11 +98,11 @@ def test_a_stored_answer_is_the_one_that_was_given(client: TestClient) -> None:
 def test_progress_comes_before_the_words_and_ends_with_how_sure(client: TestClient) -> None:
     told = chunks(ask(client, QUESTION, stream=True).text)
     events = [each["event"]["data"] for each in told if "event" in each]
-    statuses = [each for each in events if "description" in each]
+    statuses = [event for event in events if "description" in event]
     assert statuses[0]["description"].startswith("search: ")
     assert [each["done"] for each in statuses] == [False] * (len(statuses) - 1) + [True]
     assert "confidence" in statuses[-1]["description"]
-    (source,) = [each for each in events if "document" in each]
+    (source,) = [event for event in events if "document" in event]
     assert source["document"] == [told[-1]["fathom"]["citations"][0]["quote"]]
     assert source["metadata"][0]["source"] == source["source"]["url"]
 

@@ -65,25 +65,25 @@ def test_the_text_has_the_answer_with_marks_and_a_list_of_sources() -> None:
 
 
 def test_a_source_leads_to_the_page_at_the_quote_from_its_mark() -> None:
-    found = render_cited_text(answer(), BASE)
-    (source,) = found.sources
+    text = render_cited_text(answer(), BASE)
+    (source,) = text.sources
     assert source.url == "http://fathom.example/#/documents/ab12?start=7&end=34"
-    assert found.text[source.start : source.end] == "[1]"
-    assert found.text[: source.start].endswith("28 days. ")
+    assert text.text[source.start : source.end] == "[1]"
+    assert text.text[: source.start].endswith("28 days. ")
 
 
 def test_an_abstention_says_why_and_gives_the_nearest() -> None:
     unsure = answer(status="abstained", answer="", short_answer="", stop_reason="low_confidence")
-    found = render_cited_text(unsure, BASE)
-    assert found.text.startswith("I don't know: the best evidence is not sure enough.\n\n")
-    assert "**Nearest, but not enough**" in found.text
-    assert found.text[found.sources[0].start :].startswith("[1]")
+    text = render_cited_text(unsure, BASE)
+    assert text.text.startswith("I don't know: the best evidence is not sure enough.\n\n")
+    assert "**Nearest, but not enough**" in text.text
+    assert text.text[text.sources[0].start :].startswith("[1]")
 
 
 def test_an_indonesian_question_is_answered_with_indonesian_words() -> None:
-    found = render_cited_text(answer(question="Berapa lama buku boleh dipinjam?"), BASE)
-    assert "**Sumber**" in found.text
-    assert "halaman 3" in found.text
+    text = render_cited_text(answer(question="Berapa lama buku boleh dipinjam?"), BASE)
+    assert "**Sumber**" in text.text
+    assert "halaman 3" in text.text
 
 
 def test_what_a_follow_up_was_understood_as_is_shown() -> None:

@@ -67,12 +67,12 @@ def test_openai_streams_the_same_answer(client: OpenAI) -> None:
             stream_options={"include_usage": True},
         )
     )
-    text = "".join(each.choices[0].delta.content or "" for each in chunks if each.choices)
+    text = "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices)
     assert text == whole.choices[0].message.content
-    assert [each.choices[0].finish_reason for each in chunks if each.choices][-1] == "stop"
+    assert [chunk.choices[0].finish_reason for chunk in chunks if chunk.choices][-1] == "stop"
     assert chunks[-1].usage
     assert chunks[-1].usage.total_tokens == 0
-    events = [(each.model_extra or {}).get("event", {}).get("type") for each in chunks]
+    events = [(chunk.model_extra or {}).get("event", {}).get("type") for chunk in chunks]
     assert "status" in events
     assert events.count("source") == len(whole.choices[0].message.annotations or [])
 
@@ -81,7 +81,7 @@ def test_without_being_asked_no_chunk_is_without_a_choice(client: OpenAI) -> Non
     chunks = client.chat.completions.create(
         model=MODEL, messages=[{"role": "user", "content": QUESTION}], stream=True
     )
-    assert all(each.choices for each in chunks)
+    assert all(chunk.choices for chunk in chunks)
 
 
 def test_openai_follows_up(client: OpenAI) -> None:
@@ -122,13 +122,13 @@ def test_openai_streams_a_response(client: OpenAI) -> None:
     with client.responses.stream(model=MODEL, input=QUESTION) as stream:
         events = list(stream)
         final = stream.get_final_response()
-    kinds = [each.type for each in events]
+    kinds = [event.type for event in events]
     assert kinds[0] == "response.created"
     assert kinds[-1] == "response.completed"
     assert "response.output_text.annotation.added" in kinds
-    assert [each.sequence_number for each in events] == list(range(len(events)))
-    said = "".join(each.delta for each in events if each.type == "response.output_text.delta")
-    assert said == whole.output_text == final.output_text
+    assert [event.sequence_number for event in events] == list(range(len(events)))
+    text = "".join(event.delta for event in events if event.type == "response.output_text.delta")
+    assert text == whole.output_text == final.output_text
 
 
 def test_openai_gets_embeddings_packed_and_plain(client: OpenAI) -> None:
@@ -178,7 +178,7 @@ def test_langchain_asks_chat_completions(address: str) -> None:
 
 def test_langchain_streams_chat_completions(address: str) -> None:
     chunks = list(langchain(address).stream(QUESTION))
-    assert "".join(str(each.content) for each in chunks) == str(
+    assert "".join(str(chunk.content) for chunk in chunks) == str(
         langchain(address).invoke(QUESTION).content
     )
 
@@ -204,8 +204,8 @@ def test_langchain_streams_responses_with_their_sources(address: str) -> None:
     model = langchain(address, responses=True)
     chunks = list(model.stream(QUESTION))
     whole = chunks[0]
-    for each in chunks[1:]:
-        whole += each
+    for chunk in chunks[1:]:
+        whole += chunk
     assert whole.text == model.invoke(QUESTION).text
     (block,) = [each for each in whole.content_blocks if each["type"] == "text"]
     assert block["annotations"]

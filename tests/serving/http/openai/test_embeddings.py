@@ -18,10 +18,10 @@ def test_they_are_the_vectors_of_the_index(client: TestClient, corpus: Path) -> 
     texts = [f"text {n}" for n in range(70)]
     reply = embed(client, input=texts).json()
     with Engine.open(corpus) as engine:
-        wanted = engine.embedder.embed(texts)
+        vectors = engine.embedder.embed(texts)
         tokens = sum(map(engine.embedder.count, texts))
     assert [each["index"] for each in reply["data"]] == list(range(70))
-    assert reply["data"][69]["embedding"] == pytest.approx(wanted[69].tolist())
+    assert reply["data"][69]["embedding"] == pytest.approx(vectors[69].tolist())
     assert reply["usage"] == {"prompt_tokens": tokens, "total_tokens": tokens}
 
 

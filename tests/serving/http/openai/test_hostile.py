@@ -32,7 +32,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestClient]:
         }
         for at in HARBOURS
     )
-    lines = "\n".join(json.dumps(each) for each in records)
+    lines = "\n".join(json.dumps(record) for record in records)
     Path(folder / "harbours.jsonl").write_text(f"{lines}\n", encoding="utf-8")
     given = {"index.directory": str(folder / "index"), "offline": True}
     with Engine(parse_settings(given)) as engine:
@@ -64,10 +64,10 @@ def test_what_stands_in_a_document_stays_text(hostile: TestClient, at: int) -> N
         for block in RENDERER.parse(message["content"])
         for each in (block, *(block.children or ()))
     ]
-    cited = [each["url_citation"]["url"] for each in message["annotations"]]
+    cited = [annotation["url_citation"]["url"] for annotation in message["annotations"]]
     assert cited
     assert all(url.startswith(PAGE) for url in cited)
     assert [each.attrs["href"] for each in found if each.type == "link_open"] == cited
     assert not {each.type for each in found} & (ACTIVE - {"link_open"})
-    quotes = [each["quote"] for each in reply.json()["fathom"]["citations"]]
+    quotes = [citation["quote"] for citation in reply.json()["fathom"]["citations"]]
     assert any(str(at) in quote for quote in quotes)

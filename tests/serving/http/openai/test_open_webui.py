@@ -137,12 +137,12 @@ def test_its_titles_tags_and_follow_ups_cost_nothing(open_webui: OpenWebUI, addr
     before = len(traces(address))
     for task, key in (("title", "title"), ("tags", "tags"), ("follow_up", "follow_ups")):
         body = {"model": MODEL, "messages": messages(QUESTION, f"{ANSWER} [1]"), "chat_id": "x"}
-        told = json.loads(open_webui.call(f"/api/v1/tasks/{task}/completions", body))
-        assert key in json.loads(told["choices"][0]["message"]["content"])
-        assert told["usage"]["total_tokens"] == 0
+        payload = json.loads(open_webui.call(f"/api/v1/tasks/{task}/completions", body))
+        assert key in json.loads(payload["choices"][0]["message"]["content"])
+        assert payload["usage"]["total_tokens"] == 0
     queries = {"model": MODEL, "messages": messages(QUESTION), "type": "web_search"}
-    told = json.loads(open_webui.call("/api/v1/tasks/queries/completions", queries))
-    assert json.loads(told["choices"][0]["message"]["content"]) == {"queries": [QUESTION]}
+    payload = json.loads(open_webui.call("/api/v1/tasks/queries/completions", queries))
+    assert json.loads(payload["choices"][0]["message"]["content"]) == {"queries": [QUESTION]}
     assert len(traces(address)) == before
 
 
@@ -166,12 +166,12 @@ def test_a_chat_in_the_browser_keeps_sources_steps_and_title(
     said = kept["chat"]["history"]["messages"].values()
     answers = [each for each in said if each["role"] == "assistant"]
     assert len(answers) == 2
-    for each in answers:
-        assert each["statusHistory"][-1]["done"]
-        assert {source["source"]["url"] for source in each["sources"]} == {
-            each["sources"][0]["source"]["url"]
+    for answer in answers:
+        assert answer["statusHistory"][-1]["done"]
+        assert {source["source"]["url"] for source in answer["sources"]} == {
+            answer["sources"][0]["source"]["url"]
         }
-        assert each["sources"][0]["source"]["url"].startswith(f"{address}#/documents/")
+        assert answer["sources"][0]["source"]["url"].startswith(f"{address}#/documents/")
     assert len(traces(address)) == before + 2
 
 

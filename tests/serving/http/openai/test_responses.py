@@ -103,11 +103,11 @@ def test_there_is_no_response_that_nobody_got(client: TestClient) -> None:
 
 
 def test_it_is_called_after_its_trace(client: TestClient) -> None:
-    own = respond(client).json()
-    assert own["id"] == f"resp_{own['fathom']['trace_id']}"
-    assert ANSWER in own["output"][0]["content"][0]["text"]
-    assert client.get(f"/v1/responses/{own['id']}").status_code == 200
-    assert client.get(f"/v1/responses/{own['id'][:12]}").status_code == 404
+    body = respond(client).json()
+    assert body["id"] == f"resp_{body['fathom']['trace_id']}"
+    assert ANSWER in body["output"][0]["content"][0]["text"]
+    assert client.get(f"/v1/responses/{body['id']}").status_code == 200
+    assert client.get(f"/v1/responses/{body['id'][:12]}").status_code == 404
 
 
 def test_a_response_belongs_to_its_workspace(corpus: Path, tmp_path: Path) -> None:
