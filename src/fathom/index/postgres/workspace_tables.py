@@ -33,10 +33,6 @@ class WorkspaceTables:
             self._enter(connection)
             yield connection
 
-    def select_rows(self, query: str, *values: object) -> list[tuple[Any, ...]]:
-        """Return the rows of one statement, whose first value is the workspace's number."""
-        return self.execute(query, (self.workspace, *values))
-
     def execute(self, statement: str, values: Sequence[object] = ()) -> list[tuple[Any, ...]]:
         """Run one statement for the workspace in one round trip, and return its rows."""
         with self.connections.borrow() as connection:

@@ -1,0 +1,318 @@
+"""The store of traces over SQL tables, whatever engine holds them."""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import astuple
+from typing import Any, ClassVar, Self
+
+from typing_extensions import override
+
+from fathom.index.base import IndexReader
+from fathom.index.feedback import Feedback
+from fathom.index.sql import SqlTransaction
+from fathom.index.trace_retention import QuotedText, TextLookup
+from fathom.index.traces import (
+    MAX_BYTES,
+    SUMMARY_COLUMNS,
+    StoredFeedback,
+    StoredRecord,
+    StoredTrace,
+    TraceStore,
+    TraceSummary,
+    build_dropped_error,
+    build_summary,
+    check_rank,
+    pack_trace,
+    resolve_trace_id,
+    unpack_trace,
+)
+from fathom.jsonable import dump_canonical
+from fathom.runs.trace import Trace
+
+_TEXT = ("document", "start", '"end"', "mark")
+_TEXT_COLUMNS = ", ".join(_TEXT)
+_NEXT = "\x7f"
+"""The character after all that ids have: ids with a beginning sort before beginning + `_NEXT`."""
+
+
+class SqlTraces(TraceStore, ABC):
+    """A `TraceStore` in tables named `traces`, `held`, `feedback`, `feedback_held` and `swept`.
+
+    An engine adds its transactions and locks, and the columns in which its tables differ.
+    """
+
+    scope: ClassVar[str]
+    """The condition that a row belongs to this store."""
+    owner: ClassVar[tuple[str, str]]
+    """The columns that assign a new row to this store, and their values; both end in a comma."""
+    signals: ClassVar[str]
+    """The signals of a trace as an SQL expression, empty or NULL if there are none."""
+    warnings: ClassVar[str]
+    """The warnings of a trace as an SQL expression, empty or NULL if there are none."""
+
+    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
+        """Create the store.
+
+        Args:
+            max_bytes: The size of the compressed traces beyond which the oldest are removed.
+        """
+        self.max_bytes = max_bytes
+
+    @abstractmethod
+    def _begin(self, *, write: bool = True) -> AbstractContextManager[SqlTransaction]:
+        """Open a transaction, committed at the end of the `with` block unless an error leaves it.
+
+        Raises:
+            RunError: If the tables cannot be used.
+        """
+
+    @abstractmethod
+    def _insert_trace(self, transaction: SqlTransaction, stored: StoredTrace) -> int | None:
+        """Insert a trace and return its number; `None` if its id is stored already."""
+
+    def _lock_sweeps(self, transaction: SqlTransaction, *, shared: bool = False) -> None:
+        """Keep sweeps away until the transaction ends; without `shared`, writers too."""
+
+    def _lock_evictions(self, transaction: SqlTransaction) -> None:
+        """Keep other evictions away until the transaction ends."""
+
+    def _erase(self) -> None:
+        """Erase deleted rows from the disk, where the engine would leave them readable."""
+
+    def _select(self, statement: str, *values: object) -> Sequence[tuple[Any, ...]]:
+        """Return the rows of one statement in a transaction of its own."""
+        with self._begin(write=False) as transaction:
+            return transaction.execute(statement, values)
+
+    @override
+    def put(
+        self, trace: Trace, *, held: Iterable[QuotedText] = (), warnings: Sequence[str] = ()
+    ) -> None:
+        self.import_records([pack_trace(trace, held, warnings)])
+
+    @override
+    def get(self, trace_id: str) -> Trace:
+        whole_id = self._find_id(trace_id)
+        rows = self._select(f"SELECT data FROM traces WHERE {self.scope} AND id = ?", whole_id)  # noqa: S608 - constant
+        if not rows:
+            raise build_dropped_error(trace_id)
+        return unpack_trace(whole_id, rows[0][0])
+
+    @override
+    def get_warnings(self, trace_id: str) -> tuple[str, ...]:
+        rows = self._select(
+            f"SELECT {self.warnings} FROM traces WHERE {self.scope} AND id = ?",  # noqa: S608 - constants
+            trace_id,
+        )
+        return tuple(json.loads(rows[0][0] or "[]")) if rows else ()
+
+    @override
+    def list(self, limit: int = 50) -> tuple[TraceSummary, ...]:
+        rows = self._select(
+            f"SELECT {SUMMARY_COLUMNS} FROM traces WHERE {self.scope} ORDER BY no DESC LIMIT ?",  # noqa: S608 - constants
+            limit,
+        )
+        return tuple(build_summary(row) for row in rows)
+
+    @override
+    def delete(self, trace_id: str) -> str:
+        whole_id = self._find_id(trace_id)
+        with self._begin() as transaction:
+            for table, column in (("traces", "id"), ("feedback", "trace_id")):
+                transaction.execute(
+                    f"DELETE FROM {table} WHERE {self.scope} AND {column} = ?",  # noqa: S608 - names
+                    (whole_id,),
+                )
+        self._erase()
+        return whole_id
+
+    @override
+    def sweep(self, index: IndexReader) -> int:
+        revision = index.get_revision()
+        if self._select(
+            f"SELECT revision FROM swept WHERE {self.scope} AND revision = ?",  # noqa: S608 - constant
+            revision,
+        ):
+            return 0
+        lookup = TextLookup(index)
+        with self._begin(write=False) as transaction:
+            held = self._read_all_texts(transaction)
+        # Looked up before the write transaction, which makes others wait for it.
+        lookup.find_missing(held)
+        with self._begin() as transaction:
+            self._lock_sweeps(transaction)
+            # Others may have been stored meanwhile; the lookup remembers all texts from above.
+            gone = lookup.find_missing(self._read_all_texts(transaction))
+            removed = self._remove(transaction, "traces", "trace_no FROM held", gone)
+            forgotten = self._remove(
+                transaction, "feedback", "feedback_no FROM feedback_held", gone
+            )
+            transaction.execute(f"DELETE FROM swept WHERE {self.scope}")  # noqa: S608 - constant
+            transaction.execute(self._build_insert("swept", "revision"), (revision,))
+        if removed or forgotten:
+            self._erase()
+        return removed
+
+    @override
+    def list_signals(self, strategy: str, limit: int) -> tuple[Mapping[str, float], ...]:
+        rows = self._select(
+            f"SELECT {self.signals} FROM traces WHERE {self.scope} AND strategy = ? "  # noqa: S608 - constants
+            f"AND {self.signals} <> '' ORDER BY no DESC LIMIT ?",
+            strategy,
+            limit,
+        )
+        return tuple(json.loads(row[0]) for row in rows)
+
+    @override
+    def put_feedback(self, feedback: Feedback, *, held: Iterable[QuotedText] = ()) -> None:
+        self.import_records([StoredFeedback(feedback, tuple(held))])
+
+    @override
+    def list_feedback(self, *, strategy: str = "", key: str = "") -> tuple[Feedback, ...]:
+        rows = self._select(
+            f"SELECT data FROM feedback WHERE {self.scope} "  # noqa: S608 - constant
+            "AND (? = '' OR strategy = ?) AND (? = '' OR key = ?) ORDER BY no",
+            *(strategy, strategy, key, key),
+        )
+        return tuple(Feedback.from_json(json.loads(row[0])) for row in rows)
+
+    @override
+    def export_records(self) -> Iterator[StoredRecord]:
+        for (number,) in self._select(f"SELECT no FROM traces WHERE {self.scope} ORDER BY no"):  # noqa: S608 - constant
+            for row in self._select(
+                f"SELECT {SUMMARY_COLUMNS}, data, {self.signals}, {self.warnings} FROM traces "  # noqa: S608 - constants
+                f"WHERE {self.scope} AND no = ?",
+                number,
+            ):  # no row if the trace has been deleted since
+                *summary, data, signals, warnings = row
+                yield StoredTrace(
+                    summary=build_summary(summary),
+                    data=data,
+                    signals=signals or "",
+                    warnings=warnings or "",
+                    held=self._read_texts("held", "trace_no", number),
+                )
+        for number, data in self._select(
+            f"SELECT no, data FROM feedback WHERE {self.scope} ORDER BY no"  # noqa: S608 - constant
+        ):
+            feedback = Feedback.from_json(json.loads(data))
+            yield StoredFeedback(feedback, self._read_texts("feedback_held", "feedback_no", number))
+
+    @override
+    def import_records(self, records: Iterable[StoredRecord]) -> None:
+        with self._begin() as transaction:
+            self._lock_sweeps(transaction, shared=True)
+            for stored in records:
+                if isinstance(stored, StoredTrace):
+                    self._add_trace(transaction, stored)
+                else:
+                    self._replace_feedback(transaction, stored)
+            self._evict(transaction)
+
+    def _add_trace(self, transaction: SqlTransaction, stored: StoredTrace) -> None:
+        number = self._insert_trace(transaction, stored)
+        if number is None:
+            return
+        self._insert_texts(transaction, "held", "trace_no", number, stored.held)
+        # If the index changed while the question was answered, the next sweep must not be skipped.
+        transaction.execute(
+            f"DELETE FROM swept WHERE {self.scope} AND revision <> ?",  # noqa: S608 - constant
+            (stored.revision,),
+        )
+
+    def _replace_feedback(self, transaction: SqlTransaction, stored: StoredFeedback) -> None:
+        feedback = stored.feedback
+        for (before,) in transaction.execute(
+            f"DELETE FROM feedback WHERE {self.scope} AND trace_id = ? RETURNING data",  # noqa: S608 - constant
+            (feedback.trace_id,),
+        ):
+            check_rank(feedback, before)  # an error rolls the deletion back
+        insert = self._build_insert("feedback", "trace_id", "key", "strategy", "data")
+        data = dump_canonical(feedback.to_json())
+        [(number,)] = transaction.execute(
+            f"{insert} RETURNING no",
+            (feedback.trace_id, feedback.key, feedback.strategy, data),
+        )
+        self._insert_texts(transaction, "feedback_held", "feedback_no", number, stored.held)
+        # The index may have changed since the run: sweep again.
+        transaction.execute(f"DELETE FROM swept WHERE {self.scope}")  # noqa: S608 - constant
+
+    def _build_insert(self, table: str, *columns: str) -> str:
+        """Return the statement that inserts a row of this store; its values are in this order."""
+        owner, number = self.owner
+        marks = ", ".join("?" * len(columns))
+        return f"INSERT INTO {table}({owner}{', '.join(columns)}) VALUES ({number}{marks})"  # noqa: S608 - names
+
+    def _insert_texts(
+        self,
+        transaction: SqlTransaction,
+        table: str,
+        column: str,
+        number: int,
+        held: Iterable[QuotedText],
+    ) -> None:
+        transaction.execute_many(
+            self._build_insert(table, *_TEXT, column),
+            [(*astuple(text), number) for text in dict.fromkeys(held)],
+        )
+
+    def _remove(
+        self, transaction: SqlTransaction, table: str, quoting: str, gone: Sequence[QuotedText]
+    ) -> int:
+        """Delete the rows of a table that quote one of these texts and return how many."""
+        return transaction.execute_many(
+            f"DELETE FROM {table} WHERE {self.scope} AND no IN (SELECT {quoting} "  # noqa: S608 - names
+            f'WHERE {self.scope} AND document = ? AND start = ? AND "end" = ? AND mark = ?)',
+            [astuple(text) for text in gone],
+        )
+
+    def _evict(self, transaction: SqlTransaction) -> None:
+        """Delete the oldest traces beyond the size limit."""
+        [(size,)] = transaction.execute(f"SELECT sum(size) FROM traces WHERE {self.scope}")  # noqa: S608 - constant
+        if (size or 0) <= self.max_bytes:
+            return
+        self._lock_evictions(transaction)
+        transaction.execute(
+            # The newest trace always stays, even if it alone is larger than the cap.
+            "DELETE FROM traces WHERE no IN (SELECT no FROM (SELECT no, sum(size) "  # noqa: S608 - constant
+            "OVER (ORDER BY no DESC) AS total, max(no) OVER () AS newest FROM traces "
+            f"WHERE {self.scope}) AS sized WHERE total > ? AND no < newest)",
+            (self.max_bytes,),
+        )
+
+    def _read_all_texts(self, transaction: SqlTransaction) -> Sequence[QuotedText]:
+        """Return all quoted texts, in the order of their documents."""
+        rows = transaction.execute(
+            f"SELECT {_TEXT_COLUMNS} FROM held WHERE {self.scope} UNION "  # noqa: S608 - constants
+            f"SELECT {_TEXT_COLUMNS} FROM feedback_held WHERE {self.scope} ORDER BY document"
+        )
+        return [QuotedText(*row) for row in rows]
+
+    def _read_texts(self, table: str, column: str, number: int) -> tuple[QuotedText, ...]:
+        """Return the quoted texts of one trace or one piece of feedback."""
+        rows = self._select(
+            f"SELECT {_TEXT_COLUMNS} FROM {table} WHERE {self.scope} AND {column} = ?",  # noqa: S608 - names
+            number,
+        )
+        return tuple(QuotedText(*row) for row in rows)
+
+    def _find_id(self, beginning: str) -> str:
+        """Return the whole id of the only trace with this beginning."""
+        rows: Sequence[tuple[Any, ...]] = ()
+        # Ids are ASCII; PostgreSQL takes no NUL.
+        if beginning.isascii() and "\0" not in beginning:
+            rows = self._select(
+                f"SELECT id FROM traces WHERE {self.scope} AND id >= ? AND id < ? LIMIT 2",  # noqa: S608 - constant
+                *(beginning, beginning + _NEXT),
+            )
+        return resolve_trace_id([row[0] for row in rows], beginning)
+
+    @override
+    def __enter__(self) -> Self:
+        return self
+
+    @override
+    def __exit__(self, *error: object) -> None:
+        self.close()
