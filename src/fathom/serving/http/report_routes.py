@@ -32,6 +32,6 @@ def get_evaluation_report(name: str, space: CurrentWorkspace, _: ReadCaller) -> 
             404,
             "report_missing",
             f"there is no report {name[:64]!r}",
-            next="fathom eval QUESTIONS --strategy naive,adaptive --html report.html makes one",
+            next="`fathom eval QUESTIONS --strategy naive,adaptive --html report.html` makes one",
         )
     return Response(encode_json(replace_invisible(report_json)), media_type="application/json")
