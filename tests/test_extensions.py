@@ -15,17 +15,17 @@ from tests.installing import Groups, install, use
 from fathom import extensions
 from fathom.assembly import RETRIEVERS
 from fathom.documents.discover import digest_content
-from fathom.documents.formats.sniff import PARSERS, detect_format
+from fathom.documents.formats.sniff import detect_format
 from fathom.errors import SettingsError, UsageError
 from fathom.evaluation.runner import hash_setup
 from fathom.extensions import (
-    FORMATS,
     Extension,
     check_name,
     find_extension,
     iterate_extensions,
     list_names,
 )
+from fathom.registry import ENDINGS, FORMATS
 from fathom.strategies.base import STRATEGIES
 from fathom.testing import make_engine
 
@@ -78,9 +78,20 @@ def corpus(tmp_path: Path) -> Path:
 def test_the_names_are_those_of_what_can_be_made() -> None:
     assert tuple(RETRIEVERS) == extensions.RETRIEVERS
     assert list(STRATEGIES) == list(extensions.STRATEGIES)
-    assert {"csv", "docx", "eml", "epub", "html", "json", "odt", "pdf", "pptx", "rtf"} <= FORMATS
-    for ending in FORMATS:
-        assert detect_format(b"Some words of a text.\n", f"a.{ending}") in PARSERS
+    assert {
+        "csv",
+        "docx",
+        "eml",
+        "epub",
+        "html",
+        "json",
+        "odt",
+        "pdf",
+        "pptx",
+        "rtf",
+    } <= ENDINGS.keys()
+    for ending in ENDINGS:
+        assert detect_format(b"Some words of a text.\n", f"a.{ending}").name in FORMATS
 
 
 def test_help_names_them_all() -> None:

@@ -16,6 +16,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Literal
 
 from fathom.errors import FathomError, UsageError
+from fathom.registry import ENDINGS
 
 if TYPE_CHECKING:  # takes a while to import
     from importlib.metadata import EntryPoint
@@ -47,18 +48,10 @@ RETRIEVERS = (
     "keyword_feedback",
 )
 """Fathom's own retrievers."""
-FORMATS = frozenset(
-    {
-        "csv", "docx", "eml", "epub", "htm", "html", "ipynb", "json", "jsonl", "log", "markdown",
-        "md", "mdown", "mkd", "odt", "pdf", "pptx", "rst", "rtf", "tab", "text", "tsv", "txt",
-        "xhtml", "xlsx", "xml",
-    }
-)  # fmt: skip
-"""The endings of files that Fathom itself reads."""
 _BUILT_IN: Mapping[Kind, frozenset[str]] = {
     "strategy": frozenset(STRATEGIES),
     "retriever": frozenset(RETRIEVERS),
-    "format": FORMATS,
+    "format": frozenset(ENDINGS),
 }
 
 
@@ -173,7 +166,7 @@ def list_names(kind: Kind) -> list[str]:
     built_in = {
         "strategy": list(STRATEGIES),
         "retriever": list(RETRIEVERS),
-        "format": sorted(FORMATS),
+        "format": sorted(ENDINGS),
     }
     added = {
         extension.name

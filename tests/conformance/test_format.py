@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fathom.documents.base import ParsedDocument
-from fathom.documents.formats.sniff import detect_format, load_parser
+from fathom.documents.formats.sniff import detect_format
 from fathom.testing import FormatConformance
 
 SAMPLES = Path(__file__).parent.parent.parent / "samples" / "corpus"
@@ -18,7 +18,7 @@ class TestFormats(FormatConformance):
     def example(self, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
         file: Path = request.param
         data = file.read_bytes()
-        parse: Callable[[bytes], ParsedDocument] = load_parser(detect_format(data, file.name))
+        parse: Callable[[bytes], ParsedDocument] = detect_format(data, file.name).load()
         monkeypatch.setattr(TestFormats, "ending", file.suffix[1:], raising=False)
         monkeypatch.setattr(TestFormats, "parse", staticmethod(parse), raising=False)
         monkeypatch.setattr(TestFormats, "examples", {file.name: data}, raising=False)

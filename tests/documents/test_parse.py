@@ -1,23 +1,14 @@
-import importlib
-from typing import get_args
-
 import pytest
 from tests.documents.making import samples
 
 from fathom.documents.base import ParsedDocument, ParseLimits, ParseRefusal, RecordFailure
-from fathom.documents.formats.sniff import PARSERS, Format, load_parser
 from fathom.documents.parse import check_text, parse_bytes
+from fathom.registry import FORMATS, Format
 
 
-@pytest.mark.parametrize("kind", get_args(Format))
+@pytest.mark.parametrize("kind", FORMATS.values())
 def test_every_format_has_a_parser(kind: Format) -> None:
-    assert callable(load_parser(kind))
-
-
-def test_parsers_are_no_more_than_the_formats() -> None:
-    assert set(PARSERS) == set(get_args(Format))
-    for module in PARSERS.values():
-        importlib.import_module(f"fathom.documents.formats.{module}")
+    assert callable(kind.load())
 
 
 @pytest.mark.parametrize("name", samples())

@@ -4,29 +4,20 @@ import os
 from collections.abc import Iterator
 from dataclasses import replace
 from io import BytesIO
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, BinaryIO
 
 from fathom.documents.base import ParsedDocument, ParseLimits, ParseRefusal, RecordFailure
-from fathom.documents.formats.sniff import (
-    Format,
-    detect_format,
-    load_parser,
-    load_picture_parser,
-    refine_refusal,
-)
+from fathom.documents.formats.sniff import detect_format, refine_refusal
 from fathom.errors import UsageError
 from fathom.extensions import Extension
+from fathom.registry import Format
 
 if TYPE_CHECKING:
     from fathom.documents.formats.pdf.lines import Recogniser
 
 VERSION = "2"
 """Increased when a parser gives other text or facts than before, so that old indexes are known."""
-
-# Line numbers are kept for formats whose lines a person counts; JSON is read out of order.
-_TAGGED = frozenset({"html", "xml"})
-_PICTURED = frozenset({"docx", "odt", "pdf", "picture", "pptx"})
-_LINED = _TAGGED | {"csv", "manual", "markdown", "rst", "text"}
 
 
 def parse_bytes(
@@ -84,10 +75,7 @@ def parse_stream(
         return
     kind = detect_format(data, name)
     try:
-        if kind in _PICTURED and recogniser is not None:
-            parsed = load_picture_parser(kind)(data, recogniser)
-        else:
-            parsed = load_parser(kind)(data)
+        parsed = kind.load()(data, *([recogniser] if kind.pictures and recogniser else []))
     except ParseRefusal as refusal:
         raise refine_refusal(refusal, name) from None
     yield _add_lines(check_text(parsed, limits), kind, data)
@@ -107,17 +95,14 @@ def _parse_with_extension(extension: Extension, data: bytes) -> ParsedDocument:
 
 
 def _add_lines(parsed: ParsedDocument, kind: Format, data: bytes) -> ParsedDocument:
-    if kind not in _LINED:
+    if kind.lines is None:
         return parsed
     from fathom.documents.decode import decode_markup
-    from fathom.documents.formats.manual import remove_printer_marks
-    from fathom.documents.source_lines import map_lines, strip_tags
+    from fathom.documents.source_lines import map_lines
 
     file = decode_markup(data)
-    if kind in _TAGGED:
-        file = strip_tags(file)
-    elif kind == "manual":
-        file = remove_printer_marks(file)
+    if kind.lines:
+        file = resolve_name(kind.lines)(file)
     starts = [block.span.start for block in parsed.blocks]
     return replace(parsed, lines=map_lines(parsed.text, file, starts))
 

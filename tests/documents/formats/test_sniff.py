@@ -56,7 +56,7 @@ MAIL = b"From: a@b.c\r\nTo: d@e.f\r\nSubject: hi\r\n\r\nText"
     ],
 )
 def test_tells_the_format_from_the_content(data: bytes, name: str, expected: str) -> None:
-    assert detect_format(data, name) == expected
+    assert detect_format(data, name).name == expected
 
 
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"

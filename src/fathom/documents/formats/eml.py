@@ -90,13 +90,13 @@ def _add_file(builder: Builder, data: bytes, name: str, depth: int) -> None:
     Raises:
         ParseRefusal: When it gives no text.
     """
-    from fathom.documents.formats.sniff import detect_format, load_parser
+    from fathom.documents.formats.sniff import detect_format
 
     kind = detect_format(data, name)
-    if kind == "eml":
+    if kind.name == "eml":
         _add_inner(builder, message_from_bytes(data, policy=default), depth - 1)
     else:
-        add_blocks(builder, load_parser(kind)(data), depth)
+        add_blocks(builder, kind.load()(data), depth)
 
 
 def _add_inner(builder: Builder, message: EmailMessage, depth: int) -> None:

@@ -1,64 +1,14 @@
-"""Detection of a file's format and its parser; the name decides between text formats only."""
+"""Detection of a file's format; the name decides between text formats only."""
 
-import importlib
 import re
 import zipfile
 from pathlib import PurePath
-from typing import TYPE_CHECKING, Literal, cast
 
-from fathom.documents.base import Parser, ParseRefusal
+from fathom.documents.base import ParseRefusal
 from fathom.documents.decode import decode_markup
 from fathom.documents.zipguard import open_zip, unpack_member
-from fathom.extensions import FORMATS
+from fathom.registry import ENDINGS, FORMATS, Format
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from fathom.documents.base import ParsedDocument
-    from fathom.documents.formats.pdf.lines import Recogniser
-
-    PictureParser = Callable[[bytes, Recogniser], ParsedDocument]
-
-Format = Literal[
-    "csv", "docx", "eml", "epub", "html", "json", "manual", "markdown", "notebook", "odt",
-    "pdf", "picture", "pptx", "rst", "rtf", "text", "xlsx", "xml",
-]  # fmt: skip
-
-# A parser is imported with the first file of its format: most runs need two or three parsers.
-PARSERS: dict[Format, str] = {
-    "csv": "csv",
-    "docx": "office.docx",
-    "eml": "eml",
-    "epub": "epub",
-    "html": "html",
-    "json": "json",
-    "manual": "manual",
-    "markdown": "markdown",
-    "notebook": "notebook",
-    "odt": "office.odt",
-    "pdf": "pdf.document",
-    "picture": "picture",
-    "pptx": "office.pptx",
-    "rst": "rst",
-    "rtf": "rtf",
-    "text": "text",
-    "xlsx": "office.xlsx",
-    "xml": "xml",
-}
-
-_BY_NAME: dict[str, Format] = {
-    ".csv": "csv",
-    ".tsv": "csv",
-    ".tab": "csv",
-    ".md": "markdown",
-    ".markdown": "markdown",
-    ".mdown": "markdown",
-    ".mkd": "markdown",
-    ".rst": "rst",
-    ".txt": "text",
-    ".text": "text",
-    ".log": "text",
-}
 _KNOWN_BINARY: tuple[tuple[bytes, str], ...] = (
     (b"GIF8", "a picture of a kind that is not read; save it as PNG"),
     (b"II+\x00", "a picture of a kind that is not read; save it as PNG"),
@@ -71,14 +21,7 @@ _KNOWN_BINARY: tuple[tuple[bytes, str], ...] = (
     (b"\x7fELF", "a program"),
     (b"SQLite format 3", "a database"),
 )
-_PICTURES = (b"\x89PNG", b"\xff\xd8\xff", b"II*\x00", b"MM\x00*")
 _OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-_OFFICE: tuple[tuple[str, Format], ...] = (("word/", "docx"), ("ppt/", "pptx"), ("xl/", "xlsx"))
-_MIMETYPES: dict[bytes, Format] = {
-    b"application/vnd.oasis.opendocument.text": "odt",
-    b"application/vnd.oasis.opendocument.text-template": "odt",
-    b"application/epub+zip": "epub",
-}
 _MAIL_FIELD = re.compile(
     rb"(?im)^(from|to|date|subject|mime-version|received|message-id|return-path|reply-to|cc|"
     rb"content-type|delivered-to|dkim-signature|x-[\w-]+):[ \t]*\S"
@@ -95,17 +38,6 @@ _ATX = re.compile(r"(?m)^#{1,6} \S")
 _CELLS = re.compile(r'^\s*\{.*"cells"\s*:', re.DOTALL)
 
 
-def load_parser(kind: Format) -> Parser:
-    """Load the parser of a format."""
-    module = importlib.import_module(f"fathom.documents.formats.{PARSERS[kind]}")
-    return cast("Parser", module.parse)
-
-
-def load_picture_parser(kind: Format) -> "PictureParser":
-    """Load the parser of a format that may hold pictures of text."""
-    return cast("PictureParser", load_parser(kind))
-
-
 def detect_format(data: bytes, name: str) -> Format:
     """Return the format of `data`.
 
@@ -119,9 +51,8 @@ def detect_format(data: bytes, name: str) -> Format:
     """
     if not data:
         raise ParseRefusal("empty", "the file has no bytes")
-    suffix = PurePath(name).suffix.lower()
     try:
-        return _detect_binary(data) or _detect_text(data, suffix)
+        return _detect_binary(data) or _detect_text(data, ENDINGS.get(_get_ending(name)))
     except ParseRefusal as refusal:
         raise refine_refusal(refusal, name) from None
 
@@ -131,24 +62,27 @@ def refine_refusal(refusal: ParseRefusal, name: str) -> ParseRefusal:
 
     Other refusals are returned unchanged.
     """
-    if refusal.outcome == "no_document" and PurePath(name).suffix[1:].lower() in FORMATS:
+    if refusal.outcome == "no_document" and _get_ending(name) in ENDINGS:
         return ParseRefusal("unsupported", refusal.reason)
     return refusal
+
+
+def _get_ending(name: str) -> str:
+    return PurePath(name).suffix[1:].lower()
 
 
 def _detect_binary(data: bytes) -> Format | None:
     # Readers accept a PDF header within the first kilobyte, so some files have bytes before it.
     at = data.find(b"%PDF-", 0, 1024)
-    if at == 0 or (at > 0 and b" obj" in data):
-        return "pdf"
+    if at > 0 and b" obj" in data:
+        return FORMATS["pdf"]
+    for entry in FORMATS.values():
+        if entry.magic and data.startswith(entry.magic):
+            return entry
     if data.startswith(_OLE):
         raise _refuse_ole(data)
     if data.startswith((b"PK\x03\x04", b"PK\x05\x06")):
         return _detect_zip(data)
-    if data.startswith(b"{\\rtf"):
-        return "rtf"
-    if data.startswith(_PICTURES):
-        return "picture"
     for magic, description in _KNOWN_BINARY:
         if data.startswith(magic):
             raise ParseRefusal("no_document", f"is {description}")
@@ -174,43 +108,43 @@ def _detect_zip(data: bytes) -> Format:
             kind = _read_mimetype(archive)
             if kind:
                 return kind
-        for folder, office in _OFFICE:
-            if any(name.startswith(folder) for name in names):
-                return office
-        if "META-INF/container.xml" in names:
-            return "epub"
+        for entry in FORMATS.values():
+            if entry.member and any(name.startswith(entry.member) for name in names):
+                return entry
     raise ParseRefusal("no_document", "is a zip archive; unpack it and name the folder")
 
 
 def _read_mimetype(archive: zipfile.ZipFile) -> Format | None:
     try:
-        declared = unpack_member(archive, "mimetype", 200).strip()
+        declared = unpack_member(archive, "mimetype", 200).strip().decode("latin-1")
     except zipfile.BadZipFile:
         return None
-    if declared.startswith(b"application/vnd.oasis") and declared not in _MIMETYPES:
+    for entry in FORMATS.values():
+        if declared in entry.media_types:
+            return entry
+    if declared.startswith("application/vnd.oasis"):
         raise ParseRefusal("unsupported", "is an OpenDocument file but no text; save it as .odt")
-    return _MIMETYPES.get(declared)
+    return None
 
 
-def _detect_text(data: bytes, suffix: str) -> Format:
+def _detect_text(data: bytes, named: Format | None) -> Format:
+    """Return the format of text.
+
+    Args:
+        data: The whole file.
+        named: The format of the file's ending.
+    """
     from fathom.documents.formats import manual
 
     if _is_mail(data):
-        return "eml"
+        return FORMATS["eml"]
     text = decode_markup(data)
     start = text[_skip_comments(text) :][:4000]
-    if start.startswith("<"):
-        markup = _detect_markup(start, suffix)
-        if markup:
-            return markup
-    if suffix in {".html", ".htm", ".xhtml"}:
-        return "html"
-    if start.startswith(("{", "[")):
-        notation = _detect_notation(text, suffix)
-        if notation:
-            return notation
-    kind = _BY_NAME.get(suffix) or _detect_by_content(text)
-    return "manual" if kind == "text" and manual.is_manual(text) else kind
+    kind = _detect_markup(start, named) or _detect_notation(start, text, named)
+    if kind:
+        return FORMATS[kind]
+    entry = named if named and named.by_ending else FORMATS[_detect_by_content(text)]
+    return FORMATS["manual"] if entry.name == "text" and manual.is_manual(text) else entry
 
 
 def _skip_comments(text: str) -> int:
@@ -218,27 +152,26 @@ def _skip_comments(text: str) -> int:
     return match.end() if match else 0
 
 
-def _detect_markup(start: str, suffix: str) -> Format | None:
-    if suffix in _BY_NAME:
+def _detect_markup(start: str, named: Format | None) -> str:
+    if named and named.by_ending and start.startswith("<"):
         # Markdown and text may begin with a tag; only a whole page overrules the name.
         whole = re.match(r"<(?:!doctype\s+html|html)\b", start, re.IGNORECASE)
-        return "html" if whole else None
+        return "html" if whole else ""
     if _HTML_START.match(start):
         return "html"
-    return "xml" if _XML_ROOT.match(start) else None
+    if _XML_ROOT.match(start):
+        return "xml"
+    return "html" if named and named.name == "html" else ""
 
 
-def _detect_notation(text: str, suffix: str) -> Format | None:
+def _detect_notation(start: str, text: str, named: Format | None) -> str:
+    if not start.startswith(("{", "[")) or (named and named.by_ending):
+        return ""
     from fathom.documents.formats import json
 
-    if (
-        suffix not in {".json", ".jsonl", ".ndjson", ".ipynb", ".geojson", ""}
-        and suffix in _BY_NAME
-    ):
-        return None
     if _CELLS.match(text[:200_000]) and '"nbformat"' in text:
         return "notebook"
-    return "json" if json.is_json(text) else None
+    return "json" if json.is_json(text) else ""
 
 
 def _is_mail(data: bytes) -> bool:
@@ -254,7 +187,7 @@ def _is_mail(data: bytes) -> bool:
     return fields >= 3
 
 
-def _detect_by_content(text: str) -> Format:
+def _detect_by_content(text: str) -> str:
     from fathom.documents.formats import csv, manual
 
     if manual.is_source(text):
