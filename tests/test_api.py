@@ -47,7 +47,11 @@ def test_the_public_names_are_these() -> None:
     ("statement", "unneeded"),
     [
         ("import fathom", ["numpy", "pydantic", "asyncio"]),
-        ("from fathom import Engine", ["onnxruntime", "langgraph", "fathom.agents"]),
+        (
+            "from fathom import Engine",
+            ["numpy", "pydantic", "pydantic_core", "onnxruntime", "langgraph", "fathom.agents"],
+        ),
+        ("import fathom.serving.cli", ["numpy", "pydantic", "asyncio", "hashlib", "fathom.engine"]),
     ],
 )
 def test_an_import_loads_only_what_it_needs(statement: str, unneeded: list[str]) -> None:

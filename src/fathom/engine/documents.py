@@ -20,7 +20,6 @@ from fathom.ingest.places import (
     list_roots,
     select_outermost,
 )
-from fathom.settings import Settings
 from fathom.types import Chunk, Document, Hit, Place, join_headings
 
 if TYPE_CHECKING:  # a process that only asks questions imports none of these
@@ -28,6 +27,7 @@ if TYPE_CHECKING:  # a process that only asks questions imports none of these
     from fathom.ingest.outdated import OutdatedFile
     from fathom.ingest.report import IngestProgress, IngestReport
     from fathom.ingest.workers.base import Workers
+    from fathom.settings import Settings
 
 Paths = Sequence[str | Path] | str | Path
 MAX_NAMED_FOLDERS = 5
@@ -39,7 +39,7 @@ class Documents:
 
     def __init__(
         self,
-        settings: Settings,
+        settings: "Settings",
         index: OpenedIndex,
         traces: Traces,
         assembly: Callable[[], "Assembly"],

@@ -9,7 +9,6 @@ from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack
 
-from fathom.config import Layers, parse_settings
 from fathom.engine.calibration import Calibrations, check_strategy
 from fathom.engine.documents import Documents, Paths
 from fathom.engine.opened_index import EngineConnections, OpenedIndex
@@ -19,7 +18,6 @@ from fathom.errors import UsageError
 from fathom.index.base import IndexReader, IndexStatus
 from fathom.index.engines import SERVER_SCHEMES, Index, make_index_settings, switch_workspace
 from fathom.index.filters import describe_unmet_filters
-from fathom.ingest.filling import describe_missing_vectors
 from fathom.ingest.outdated import (
     FileDigests,
     describe_outdated_citations,
@@ -35,10 +33,9 @@ from fathom.runs.concurrency import (
 from fathom.runs.context import Listener
 from fathom.runs.recorder import restore_answer
 from fathom.runs.trace import Origin, Trace
-from fathom.settings import MOST_HITS, Settings
 from fathom.types import Answer, Filter, Hit, Query
 
-if TYPE_CHECKING:  # what a question needs is imported when one is asked
+if TYPE_CHECKING:  # `from fathom import Engine` loads no settings; a question loads what it needs
     from fathom.assembly import Assembly
     from fathom.assembly.models import Models
     from fathom.ingest.report import IngestProgress, IngestReport
@@ -48,6 +45,7 @@ if TYPE_CHECKING:  # what a question needs is imported when one is asked
     from fathom.question_maker.base import QuestionSet
     from fathom.question_maker.maker import OnProgress
     from fathom.retrieval.base import Retriever
+    from fathom.settings import Settings
     from fathom.strategies.base import CompiledGraph, Strategy
     from fathom.strategies.run import Replay, RunOutcome
 
@@ -67,7 +65,7 @@ class Engine:
 
     def __init__(
         self,
-        settings: Settings | None = None,
+        settings: "Settings | None" = None,
         *,
         embedder: "Embedder | None" = None,
         cross_reader: "CrossReader | None" = None,
@@ -85,6 +83,8 @@ class Engine:
             models: The models of another engine, which closes them; in place of the three above.
             connections: The database connections of another engine, which closes them.
         """
+        from fathom.settings import Settings  # it brings pydantic, and an import needs none
+
         self.settings = settings or Settings()
         self._make_models = partial(
             _make_models,
@@ -116,7 +116,7 @@ class Engine:
 
     @classmethod
     def open(
-        cls, path: str | Path = ".fathom", settings: Settings | Mapping[str, Any] | None = None
+        cls, path: str | Path = ".fathom", settings: "Settings | Mapping[str, Any] | None" = None
     ) -> Self:
         """Return an engine over the index at `path`, which need not exist before `ingest`.
 
@@ -129,6 +129,9 @@ class Engine:
         Raises:
             SettingsError: If a setting is unknown or illegal.
         """
+        from fathom.config import parse_settings
+        from fathom.settings import Settings
+
         chosen = settings if isinstance(settings, Settings) else parse_settings(settings or {})
         index = chosen.index.model_copy(update=make_index_settings(str(path)))
         return cls(chosen.model_copy(update={"index": index}))
@@ -182,7 +185,7 @@ class Engine:
         ask = self.settings.ask.model_copy(update={"max_error": None, "min_probability": 0.0})
         return Engine(self.settings.model_copy(update={"ask": ask}), models=self.models)
 
-    def _replace_index(self, place: Mapping[str, Any]) -> Settings:
+    def _replace_index(self, place: Mapping[str, Any]) -> "Settings":
         index = self.settings.index.model_copy(update=place)
         return self.settings.model_copy(update={"index": index})
 
@@ -325,6 +328,7 @@ class Engine:
             IndexMismatch: If the index was made with another embedder.
         """
         from fathom.retrieval.query import check_question, parse_filters
+        from fathom.settings import MOST_HITS
 
         check_question(text)
         count = self.settings.retrieval.k if k is None else k
@@ -399,6 +403,7 @@ class Engine:
         if not self.models.is_warm:  # in the background, as importing LangGraph takes just as long
             self.executor.submit(self.models.warm_up)
         from fathom.assembly.calibrations import make_weigher
+        from fathom.ingest.filling import describe_missing_vectors
         from fathom.strategies.run import RunResources, run_strategy
 
         name = request.strategy or self.settings.ask.strategy
@@ -504,6 +509,7 @@ class Engine:
         """
         from fathom.assembly import Assembly
         from fathom.assembly.prompts import list_changed_prompts
+        from fathom.config import Layers
         from fathom.llm.call import AbsentModel
         from fathom.strategies.base import make_strategy
         from fathom.strategies.run import RunResources, replay_run
@@ -619,7 +625,7 @@ class Engine:
 
 
 def _make_models(
-    settings: Settings,
+    settings: "Settings",
     *,
     embedder: "Embedder | None",
     cross_reader: "CrossReader | None",

@@ -16,10 +16,10 @@ from fathom.index.engines import (
     locate_index,
     locate_side_directory,
 )
-from fathom.settings import Settings
 
 if TYPE_CHECKING:
     from fathom.index.postgres.workspace_tables import SharedConnections
+    from fathom.settings import Settings
 
 
 class EngineConnections:
@@ -47,7 +47,7 @@ class OpenedIndex:
 
     def __init__(
         self,
-        settings: Settings,
+        settings: "Settings",
         *,
         query_identity: Callable[[], Mapping[str, str]],
         connections: EngineConnections,

@@ -11,10 +11,10 @@ from fathom.index.traces import TraceStore, TraceSummary, sweep_store
 from fathom.runs.outline import format_tree
 from fathom.runs.recorder import restore_answer
 from fathom.runs.trace import Step, Trace
-from fathom.settings import Settings
 from fathom.types import Answer
 
 if TYPE_CHECKING:
+    from fathom.settings import Settings
     from fathom.strategies.run import RunOutcome
 
 LOG = logging.getLogger("fathom")
@@ -23,7 +23,7 @@ LOG = logging.getLogger("fathom")
 class Traces:
     """The traces stored with the index of an engine."""
 
-    def __init__(self, settings: Settings, index: OpenedIndex) -> None:
+    def __init__(self, settings: "Settings", index: OpenedIndex) -> None:
         """Create the facade; the store is opened on first use."""
         self._settings = settings
         self._index = index

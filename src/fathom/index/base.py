@@ -3,16 +3,19 @@
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
-import numpy as np
-from numpy.typing import NDArray
+from typing_extensions import TypeAliasType
 
 from fathom.errors import IndexMismatch, UsageError
 from fathom.types import Chunk, Document, Filter
 
-Matrix = NDArray[np.float32]
-Vector = NDArray[np.float32]
+if TYPE_CHECKING:  # takes a while to import, and only types need it here
+    import numpy as np
+    from numpy.typing import NDArray
+
+Matrix = TypeAliasType("Matrix", "NDArray[np.float32]")
+Vector = TypeAliasType("Vector", "NDArray[np.float32]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,7 +207,7 @@ class IndexReader(Protocol):
 
     def vector_search(
         self,
-        vector: NDArray[np.float32],
+        vector: Vector,
         *,
         k: int,
         filters: Sequence[Filter] = (),

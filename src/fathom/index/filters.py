@@ -6,13 +6,15 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
+from typing_extensions import TypeAliasType
 
 from fathom.errors import RunError, UsageError
 from fathom.types import Filter, Scalar
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # numpy takes a while to import, and only types need it here
+    import numpy as np
+    from numpy.typing import NDArray
+
     from fathom.index.base import IndexReader
 
 COLUMNS = ("path", "file", "folder", "title", "language", "document")
@@ -26,7 +28,7 @@ Kind = Literal["text", "number", "bool"]
 BoundValue = str | int | float
 SqlCondition = tuple[str, list[BoundValue]]
 """A condition in SQL and the values that it binds."""
-Numbers = NDArray[np.int64]
+Numbers = TypeAliasType("Numbers", "NDArray[np.int64]")
 
 
 @dataclass(frozen=True, slots=True)

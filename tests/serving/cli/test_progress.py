@@ -3,48 +3,12 @@ import sys
 
 import pytest
 
-from fathom.serving.cli.progress import make_step_listener, show_count
+from fathom.serving.cli.progress import show_count
 
 
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
-
-
-def test_steps_are_shown_live_in_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
-    err = io.StringIO()
-    monkeypatch.setattr(sys, "stderr", err)
-    quiet = make_step_listener()
-    quiet.on_step("read", "done")
-    assert (quiet.wants_text, err.getvalue()) == (False, "")
-
-    err = Terminal()
-    monkeypatch.setattr(sys, "stderr", err)
-    listener = make_step_listener()
-    listener.on_step("read", "")
-    listener.on_step("read", "confidence\n0.9\x1b[2J")
-    listener.on_text("It costs 4.")
-    assert listener.wants_text
-    assert err.getvalue() == "  read: confidence 0.9\ufffd[2J\n  > It costs 4.\n"
-
-
-def test_a_step_that_is_repeated_has_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    err = Terminal()
-    monkeypatch.setattr(sys, "stderr", err)
-    listener = make_step_listener()
-    for news in ("", "43 hits", "", "10 hits", "", "9 hits"):
-        listener.on_step("search", news)
-    listener.on_step("read", "done")
-    listener.on_step("search", "3 hits")
-    lines = err.getvalue().split("\n")
-    assert lines == [
-        "  search: 43 hits",
-        "\x1b[A\x1b[2K\r  search (2 times): 10 hits",
-        "\x1b[A\x1b[2K\r  search (3 times): 9 hits",
-        "  read: done",
-        "  search: 3 hits",
-        "",
-    ]
 
 
 def test_a_count_is_one_line_that_a_terminal_alone_is_shown(

@@ -212,7 +212,7 @@ def ask(
         show,
         show_json,
     )
-    from fathom.serving.cli.progress import make_step_listener
+    from fathom.serving.cli.steps import make_step_listener
 
     text = _read_text(question)
     turns = load_dialogue(history) if history else ()

@@ -1,10 +1,8 @@
 """`fathom mcp`: Fathom's tools for other agents."""
 
 import os
-import secrets
 import signal
 import sys
-from hmac import compare_digest
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -69,6 +67,8 @@ def mcp(
         from fathom.serving.mcp import Bearer, SingleDesk, make_http_app, make_mcp_server
     except ModuleNotFoundError as error:
         raise UsageError(f"fathom mcp needs {error.name}: pip install 'fathom-qa[mcp]'") from None
+    from hmac import compare_digest  # loads OpenSSL, which no other command needs
+
     flags = collect_run_flags(llm, effort, max_tokens, max_calls, max_cost, deadline)
     flags |= {"ask.strategy": strategy, "ask.max_error": max_error}
     with build_engine(index, assignments, offline=offline, flags=flags) as engine:
@@ -97,7 +97,9 @@ def _read_token(host: str, variable: str) -> str:
         raise UsageError(
             f"--host {host}: others could reach it; set {variable} to the token that clients send"
         )
-    token = secrets.token_urlsafe(32)
+    from secrets import token_urlsafe
+
+    token = token_urlsafe(32)
     sys.stderr.write(
         f"fathom: Authorization: Bearer {token} (until this ends; or set {variable})\n"
     )

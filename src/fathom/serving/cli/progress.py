@@ -1,4 +1,4 @@
-"""Progress on stderr: of an ingestion, of a question, and of counted work."""
+"""Progress on stderr: of an ingestion, and of counted work."""
 
 import sys
 from collections.abc import Iterator
@@ -6,14 +6,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Self
 
 from fathom.errors import Interrupted
-from fathom.runs.context import Listener
 from fathom.serving.cli.terminal import replace_controls
 
 if TYPE_CHECKING:  # a command that asks does not ingest
     from fathom.ingest.progress import IngestState
     from fathom.ingest.report import IngestProgress, IngestReport
-
-_REPLACE_LINE = "\x1b[A\x1b[2K\r"
 
 
 @contextmanager
@@ -85,38 +82,4 @@ def show_count(label: str, done: int, total: int) -> None:
         sys.stderr.write(
             f"\r{replace_controls(label)}: {done}/{total}" + ("\n" if done == total else "")
         )
-        sys.stderr.flush()
-
-
-def make_step_listener() -> Listener:
-    """Return a listener that shows the steps of a question if stderr is a terminal."""
-    return _StepPrinter() if sys.stderr.isatty() else Listener()
-
-
-class _StepPrinter(Listener):
-    """A printer of the finished steps, and of a language model's sentences as they come.
-
-    A step that is taken several times in a row has one line, which counts.
-    """
-
-    wants_text = True
-
-    def __init__(self) -> None:
-        self._last, self._times = "", 0
-
-    def on_step(self, name: str, news: str) -> None:
-        if not news:
-            return
-        self._times = self._times + 1 if name == self._last else 1
-        self._last = name
-        repetition = f" ({self._times} times)" if self._times > 1 else ""
-        self._write(f"  {name}{repetition}: {' '.join(news.split())}", again=self._times > 1)
-
-    def on_text(self, words: str) -> None:
-        self._last = ""
-        self._write(f"  > {' '.join(words.split())}", again=False)
-
-    def _write(self, line: str, *, again: bool) -> None:
-        """Write a line, or replace the last one."""
-        sys.stderr.write(f"{_REPLACE_LINE if again else ''}{replace_controls(line)}\n")
         sys.stderr.flush()

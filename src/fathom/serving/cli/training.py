@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from fathom.errors import UsageError
-from fathom.jsonable import dump_canonical
 from fathom.serving.cli.evaluate import load_datasets
 from fathom.serving.cli.files import check_folder, check_writable
 from fathom.serving.cli.options import (
@@ -98,6 +97,8 @@ def planner(
     )
     out.write_text(trained.policy.to_json(), encoding="utf-8")
     if curves is not None:
+        from fathom.jsonable import dump_canonical
+
         curves.write_text(
             "".join(dump_canonical(asdict(update)) + "\n" for update in trained.curve), "utf-8"
         )
