@@ -19,9 +19,9 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tests.adversary import PRICES, Panel, Played, play
-from tests.making import ingested, open_sockets
-from tests.scripted_server import served
+from tests.adversary import PRICES, Panel, PlayedRun, play_scenario
+from tests.making import index_fees, list_open_sockets
+from tests.scripted_server import serve
 
 from fathom.strategies.base import STRATEGIES
 
@@ -34,28 +34,40 @@ def main() -> None:
     arguments = parser.parse_args()
     first, last = (int(part) for part in arguments.runs.split(":"))
     STRATEGIES["panel"] = Panel.of  # type: ignore[index]
-    played: list[Played] = []
+    played: list[PlayedRun] = []
     broken: list[str] = []
-    with tempfile.TemporaryDirectory() as place, served() as server:
-        folder = ingested(Path(place))
+    with tempfile.TemporaryDirectory() as place, serve() as server:
+        folder = index_fees(Path(place))
         (folder / "prices.toml").write_text(PRICES)
-        play(first, folder, server)
-        sockets = open_sockets()
+        play_scenario(first, folder, server)
+        sockets = list_open_sockets()
         for number in range(first, last):
             try:
-                played.append(play(number, folder, server, replay=number % arguments.replay == 0))
+                played.append(
+                    play_scenario(number, folder, server, replay=number % arguments.replay == 0)
+                )
             except AssertionError as error:
                 broken.append(f"{number}: {error}")
                 print(broken[-1], file=sys.stderr, flush=True)
             if number % 100 == 99:
                 report(
-                    first, number + 1, played, broken, len(open_sockets() - sockets), arguments.json
+                    first,
+                    number + 1,
+                    played,
+                    broken,
+                    len(list_open_sockets() - sockets),
+                    arguments.json,
                 )
-        report(first, last, played, broken, len(open_sockets() - sockets), arguments.json)
+        report(first, last, played, broken, len(list_open_sockets() - sockets), arguments.json)
 
 
 def report(
-    first: int, last: int, played: list[Played], broken: list[str], sockets: int, file: Path | None
+    first: int,
+    last: int,
+    played: list[PlayedRun],
+    broken: list[str],
+    sockets: int,
+    file: Path | None,
 ) -> None:
     timed = [each.overrun_s for each in played if each.answer.budget.seconds is not None]
     late = np.array(timed or [0.0]) * 1_000

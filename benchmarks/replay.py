@@ -23,7 +23,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 from experiments.lab.stub_llm import ExtractiveModel
 from tests.mixes import MIXES, sections
-from tests.scripted_server import Extractive, served
+from tests.scripted_server import Extractive, serve
 
 from fathom.engine import Engine
 from fathom.engine.request import AskRequest
@@ -65,7 +65,7 @@ def asked(options: argparse.Namespace) -> Iterator[Asked]:
     """The answers; each data set gets every pair of strategy and mix about equally often."""
     base = Engine()
     count = -(-options.questions // len(options.sets))
-    with served(Extractive(ExtractiveModel(base.assembly.cross_reader))) as server:
+    with serve(Extractive(ExtractiveModel(base.assembly.cross_reader))) as server:
         for shift, name in enumerate(options.sets):
             pairs = list(product(MIXES, STRATEGIES))
             engines = engines_over(options.indexes / name, base, server.base_url)

@@ -1,4 +1,4 @@
-"""Whole runs against a server that does its worst, over a real socket; each made from a number.
+"""Whole runs against a hostile server over a real socket; a number determines each scenario.
 
 The same number gives the same question, strategy, budget and script. What a run must hold is
 checked by `play`, whatever the server does: nothing is spent beyond the budget, nothing is left
@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Self, TypeVar
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
 from tests.making import QUESTION
-from tests.scripted_acts import Act, Asked, Wire
+from tests.scripted_acts import Act, ReceivedRequest, Wire
 from tests.scripted_server import (
     ScriptedServer,
     drips,
@@ -56,7 +56,9 @@ WORDS = "the harbour office keeps 40 crowns for a permit and "
 
 @dataclass(frozen=True, kw_only=True)
 class Panel:
-    """Several branches at once, each searching and asking twice; the shape of a debate."""
+    """A strategy with several branches at once, each of which searches and asks twice, like a
+    debate.
+    """
 
     search: Search
     model: RoleModel
@@ -82,19 +84,19 @@ class Panel:
 
     async def debate(self, state: NaiveState, runtime: Runtime[RunContext]) -> NaiveState:
         async def agent(context: RunContext) -> str:
-            said = ""
+            reply = ""
             for turn in range(2):
                 await self.search(Query(text=f"permit {turn}"), k=2, context=context)
                 turns = [Message("user", f"a word, turn {turn}?")]
                 done = await self.model.bind_to_run(context).complete(
                     Call(turns, max_tokens=40, deadline=context.deadline)
                 )
-                said += done.text
-            return said
+                reply += done.text
+            return reply
 
         jobs = {f"agent {number}": agent for number in range(3)}
-        found = await runtime.context.run_branches(jobs, agent="debater")
-        return replace(state, draft=Draft(short_answer=" ".join(found)))
+        positions = await runtime.context.run_branches(jobs, agent="debater")
+        return replace(state, draft=Draft(short_answer=" ".join(positions)))
 
     async def finish(self, state: NaiveState, context: RunContext) -> Answer:
         return await self.finalizer(state.query.text, state.draft, phase="debate", context=context)
@@ -102,7 +104,7 @@ class Panel:
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """One run: who answers what within which budget, and what the server does."""
+    """One run: its question, its budget, and what the server does with each request."""
 
     number: int
     strategy: str
@@ -122,35 +124,37 @@ class Scenario:
             strategy=chance.choice(["panel", "panel", *sorted(STRATEGIES.keys() - {"panel"})]),
             question=chance.choice(QUESTIONS),
             budget=Budget(
-                tokens=_tight(chance, chance.randint(0, 6_000)),
-                calls=_tight(chance, chance.randint(0, 8)),
+                tokens=draw_limit(chance, chance.randint(0, 6_000)),
+                calls=draw_limit(chance, chance.randint(0, 8)),
                 seconds=seconds,
-                cost_usd=_tight(chance, chance.uniform(0, 0.05)),
-                retrievals=_tight(chance, chance.randint(0, 6)),
+                cost_usd=draw_limit(chance, chance.uniform(0, 0.05)),
+                retrievals=draw_limit(chance, chance.randint(0, 6)),
             ),
             acts=[
-                obliges(chance) if chance.random() < good else chance.choice(kinds)(chance)
+                answer_schema(chance) if chance.random() < good else chance.choice(kinds)(chance)
                 for _ in range(60)
             ],
         )
 
 
 Number = TypeVar("Number", int, float)
-Make = Callable[[random.Random], Act]
+ActFactory = Callable[[random.Random], Act]
 
 
-def _tight(chance: random.Random, limit: Number) -> Number | None:
-    """Each limit binds in every third run, so that most runs come far."""
+def draw_limit(chance: random.Random, limit: Number) -> Number | None:
+    """Return the limit in two of three runs and a tight one in the third, so that most runs come
+    far.
+    """
     return limit if chance.random() < 0.33 else None
 
 
-def _lie(chance: random.Random) -> Mapping[str, object]:
+def draw_lie(chance: random.Random) -> Mapping[str, object]:
     return {f"{kind}_tokens": chance.choice(LIES) for kind in ("prompt", "completion", "total")}
 
 
-QUICK: Sequence[Make] = (
-    lambda chance: says(WORDS * chance.randint(0, 40), usage=_lie(chance)),
-    lambda chance: says("{" * chance.randint(1, 9), usage=_lie(chance)),
+QUICK: Sequence[ActFactory] = (
+    lambda chance: says(WORDS * chance.randint(0, 40), usage=draw_lie(chance)),
+    lambda chance: says("{" * chance.randint(1, 9), usage=draw_lie(chance)),
     lambda chance: says("", reasoning=WORDS * chance.randint(1, 200)),
     lambda chance: says(refusal="I will not."),
     lambda chance: says(WORDS, finish=None, done=False),
@@ -160,25 +164,25 @@ QUICK: Sequence[Make] = (
     lambda chance: resets(*[WORDS] * chance.randint(0, 2)),
     lambda chance: never_ends(WORDS, reasoning=chance.random() < 0.5),
 )
-SLOW: Sequence[Make] = (
+SLOW: Sequence[ActFactory] = (
     lambda _: stalls(WORDS),
     lambda _: drips(WORDS * 9, every_s=0.02),
     lambda _: never_ends(every_s=0.005),
     lambda _: floods(),
-    lambda chance: waits(chance.choice([0.05, 30.0]), obliges(chance)),
+    lambda chance: waits(chance.choice([0.05, 30.0]), answer_schema(chance)),
 )
 
 
-def obliges(chance: random.Random) -> Act:
-    """Answers with an object of the schema that was asked for; lies about what it used."""
+def answer_schema(chance: random.Random) -> Act:
+    """Answer with an object of the requested schema, and report a false usage."""
     seed = chance.random()
 
-    async def act(asked: Asked, wire: Wire) -> None:
-        form = asked.body.get("response_format") or {}
+    async def act(request: ReceivedRequest, wire: Wire) -> None:
+        form = request.body.get("response_format") or {}
         schema = form.get("json_schema", {}).get("schema")
         mine = random.Random(seed)
         text = dumps(_instance(schema, schema.get("$defs", {}), mine)) if schema else "40 crowns"
-        await says(text, usage=_lie(mine))(asked, wire)
+        await says(text, usage=draw_lie(mine))(request, wire)
 
     return act
 
@@ -201,41 +205,45 @@ def _instance(schema: Mapping[str, Any], names: Mapping[str, Any], chance: rando
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Played:
-    """What a run came to: its answer, how many calls it made, how late it was."""
+class PlayedRun:
+    """The outcome of a run: its answer, its number of calls and its delay past the deadline."""
 
     answer: Answer
     calls: int
     overrun_s: float
 
 
-def play(number: int, folder: Path, server: ScriptedServer, *, replay: bool = False) -> Played:
-    """Play a scenario over the index of a folder, and check all that must hold."""
+def play_scenario(
+    number: int, folder: Path, server: ScriptedServer, *, replay: bool = False
+) -> PlayedRun:
+    """Play a scenario over the index of a folder and check everything that must hold."""
     scenario = Scenario.of(number)
-    server.acts, server.asked, server.sent = tuple(scenario.acts), [], []
+    server.acts, server.requests, server.bytes_sent = tuple(scenario.acts), [], []
     threads = set(threading.enumerate())
-    with _engine(folder, server.base_url) as engine:
+    with open_engine(folder, server.base_url) as engine:
         engine.assembly.prepare()
         engine.models.warm_up()
-        answer, took = asyncio.run(_asked(engine, scenario))
+        answer, took = asyncio.run(ask_scenario(engine, scenario))
         if replay:
             done = engine.replay(str(answer.trace_id))
             assert done.same, f"scenario {number}: {done.difference or done.missing}"
-    names = sorted(each.name for each in set(threading.enumerate()) - threads if _stays(each))
+    names = sorted(
+        thread.name for thread in set(threading.enumerate()) - threads if is_still_alive(thread)
+    )
     assert not names, f"scenario {number}: threads are left: {names}"
-    _check(answer, scenario.budget, f"scenario {number}: {scenario.strategy}, {answer}")
+    check_budget(answer, scenario.budget, f"scenario {number}: {scenario.strategy}, {answer}")
     late = 0.0 if scenario.budget.seconds is None else took - scenario.budget.seconds
-    return Played(answer=answer, calls=server.calls, overrun_s=max(0.0, late))
+    return PlayedRun(answer=answer, calls=server.calls, overrun_s=max(0.0, late))
 
 
-def _stays(thread: threading.Thread) -> bool:
-    """Whether a thread goes on; one that looks up hosts is not waited for, so it has a moment."""
+def is_still_alive(thread: threading.Thread) -> bool:
+    """Return whether a thread goes on. A thread that looks up hosts gets a moment to end."""
     if thread.name.startswith(HOSTS):
         thread.join(5.0)
     return thread.is_alive()
 
 
-def _engine(folder: Path, base_url: str) -> Engine:
+def open_engine(folder: Path, base_url: str) -> Engine:
     tree = {
         "index": {"directory": folder / "index"},
         "llm": {
@@ -248,7 +256,7 @@ def _engine(folder: Path, base_url: str) -> Engine:
     return Engine(settings, embedder=HashingEmbedder(64), cross_reader=OVERLAP)
 
 
-async def _asked(engine: Engine, scenario: Scenario) -> tuple[Answer, float]:
+async def ask_scenario(engine: Engine, scenario: Scenario) -> tuple[Answer, float]:
     from fathom.strategies import run  # noqa: F401 - imported before the clock starts
 
     began = time.monotonic()
@@ -256,12 +264,12 @@ async def _asked(engine: Engine, scenario: Scenario) -> tuple[Answer, float]:
         scenario.question, strategy=scenario.strategy, budget=scenario.budget
     )
     took = time.monotonic() - began
-    left = asyncio.all_tasks() - {asyncio.current_task()}
-    assert not left, f"scenario {scenario.number}: tasks are left: {left}"
+    leftover = asyncio.all_tasks() - {asyncio.current_task()}
+    assert not leftover, f"scenario {scenario.number}: tasks are left: {leftover}"
     return answer, took
 
 
-def _check(answer: Answer, budget: Budget, what: str) -> None:
+def check_budget(answer: Answer, budget: Budget, what: str) -> None:
     spent = answer.usage
     assert budget.tokens is None or spent.tokens <= budget.tokens, what
     assert budget.calls is None or spent.llm_calls <= budget.calls, what

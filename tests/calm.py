@@ -1,4 +1,4 @@
-"""How properties are tested: no time counts, whatever else the machine does."""
+"""The settings of property tests: no time limit, since the machine may be busy."""
 
 from hypothesis import HealthCheck, settings
 

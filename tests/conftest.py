@@ -1,4 +1,4 @@
-"""What holds for all tests."""
+"""Fixtures and options of all tests."""
 
 import gc
 import shutil
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from hypothesis import settings
 from tests.making import SAMPLES, engine_at
-from tests.real_model import RealModel, why_absent
+from tests.real_model import RealModel, explain_absence
 
 from fathom.assembly.models import Models
 from fathom.models.cache import ModelCache
@@ -17,13 +17,13 @@ from fathom.models.cache import ModelCache
 if TYPE_CHECKING:
     from tests.postgres_server import Server
 
-# A machine that is busy is no failure: no generated example has a time limit.
+# Generated examples have no time limit: a busy machine is not a failure.
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """What the tests can be asked to make."""
+    """Add the options of these tests."""
     parser.addoption("--pictures", help="write pictures of the page into this folder")
 
 
@@ -31,7 +31,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_collection() -> Generator[None, object, object]:
     """Collect the tests without looking for garbage among the modules, and never look there again.
 
-    What is imported stays for good; to look through all of it takes half the time of collecting.
+    Imported modules stay for good, and scanning them takes half the time of the collection.
     """
     gc.disable()
     try:
@@ -43,14 +43,14 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _models_are_loaded_once() -> Iterator[None]:
+def _load_models_once() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Models, "cache", ModelCache())
         yield
 
 
 @pytest.fixture(scope="session")
-def _samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def _sample_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     place = tmp_path_factory.mktemp("ingested")
     with engine_at(place) as engine:
         engine.ingest([SAMPLES / "corpus"])
@@ -58,15 +58,17 @@ def _samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def samples(_samples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder for `engine_at` with the samples in its index, which a module has for itself."""
-    return shutil.copytree(_samples, tmp_path_factory.mktemp("samples"), dirs_exist_ok=True)
+def samples(_sample_index: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder for `engine_at` whose index holds the samples; each module has its own
+    copy.
+    """
+    return shutil.copytree(_sample_index, tmp_path_factory.mktemp("samples"), dirs_exist_ok=True)
 
 
 @pytest.fixture(scope="session")
 def real_model() -> Iterator[RealModel]:
-    """A small language model in a child process, started by the first test that wants it."""
-    if absent := why_absent():
+    """Yield a small language model in a child process, started by the first test that needs it."""
+    if absent := explain_absence():
         pytest.skip(absent)
     model = RealModel()
     yield model
@@ -75,7 +77,7 @@ def real_model() -> Iterator[RealModel]:
 
 @pytest.fixture(scope="session")
 def postgres() -> "Iterator[Server]":
-    """A PostgreSQL server, one for each process that runs tests."""
+    """Yield a PostgreSQL server, one for each process that runs tests."""
     pytest.importorskip("psycopg", reason="needs the extra postgres")
     from tests.postgres_server import Server
 
@@ -88,13 +90,15 @@ def postgres() -> "Iterator[Server]":
 
 @pytest.fixture(scope="session")
 def cluster_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Where Qdrant is: the real cluster if one is named, else three shards in a child."""
-    from tests.qdrant_server import REAL, EdgeServer, needs_edge
+    """Yield the URL of Qdrant: the real cluster if one is named, else three shards in a child
+    process.
+    """
+    from tests.qdrant_server import REAL, EdgeServer, skip_without_edge
 
     if REAL:
         yield REAL
         return
-    needs_edge()
+    skip_without_edge()
     server = EdgeServer(tmp_path_factory.mktemp("qdrant"), shards=3)
     server.start()
     yield server.url

@@ -1,32 +1,32 @@
-"""How work grows with the length of a text."""
+"""A check that work grows linearly with the length of a text."""
 
 import time
 from collections.abc import Callable
 
 SHORT, LONG = 5_000, 20_000
 _SLACK_S = 0.03
-"""So much a machine that is busy with something else may add."""
+"""The time that a busy machine may add, in seconds."""
 
 
 def assert_linear(work: Callable[[str], object], unit: str, around: str = "") -> None:
-    """Four times the text takes about four times the work; a square would make it sixteen.
+    """Check that four times the text takes about four times the work, not sixteen times.
 
     Args:
-        work: What is done with a text.
-        unit: What the text repeats.
-        around: Stands before it and after it.
+        work: The function under test.
+        unit: The string that the text repeats.
+        around: A string put before the text and after it.
     """
     short, long = (f"{around}{(unit * length)[:length]}{around}" for length in (SHORT, LONG))
-    assert _seconds(work, long) < 8 * _seconds(work, short) + _SLACK_S, repr(unit)
+    assert measure_seconds(work, long) < 8 * measure_seconds(work, short) + _SLACK_S, repr(unit)
 
 
-def _seconds(work: Callable[[str], object], text: str) -> float:
-    """Of this thread's processor time, the best of three."""
-    found = []
+def measure_seconds(work: Callable[[str], object], text: str) -> float:
+    """Return the processor time of this thread in seconds, the best of three."""
+    seconds = []
     for _ in range(3):
         begun = time.thread_time()
         work(text)
-        found.append(time.thread_time() - begun)
-        if found[-1] > 1:
-            break  # it is slow enough to tell
-    return min(found)
+        seconds.append(time.thread_time() - begun)
+        if seconds[-1] > 1:
+            break  # A slow run needs no repetition.
+    return min(seconds)

@@ -1,4 +1,4 @@
-"""Packages of others, as pip would install them."""
+"""Packages of other authors, installed as pip would install them."""
 
 import sys
 from collections.abc import Mapping
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-Groups = Mapping[str, Mapping[str, str]]
+EntryPoints = Mapping[str, Mapping[str, str]]
 """Entry points: by group, by name."""
 
 
@@ -14,11 +14,11 @@ def install(
     folder: Path,
     *,
     name: str,
-    groups: Groups,
+    groups: EntryPoints,
     files: Mapping[str, str],
     version: str = "0.1.0",
 ) -> Path:
-    """Put a distribution into the folder, in the place of another version of it."""
+    """Write a distribution into the folder, in place of another version of it."""
     for old in folder.glob(f"{name}-*.dist-info"):
         for file in old.iterdir():
             file.unlink()
@@ -35,8 +35,8 @@ def install(
     return folder
 
 
-def use(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let this process find what is installed there, until the test is over."""
+def add_to_path(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let this process import what is installed in the folder until the test ends."""
     monkeypatch.syspath_prepend(str(folder))
     for file in folder.glob("*.py"):
         sys.modules.pop(file.stem, None)  # another version, imported by an earlier test

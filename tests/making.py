@@ -1,4 +1,4 @@
-"""What tests of several rooms share."""
+"""Factories that tests of several rooms share."""
 
 import json
 import os
@@ -28,7 +28,7 @@ QUESTION = "How much does a mooring permit cost?"
 
 
 def hit_of(text: str = FEES, *, document: str = "d1", rank: int = 1, start: int = 0) -> Hit:
-    """A hit whose chunk holds `text`."""
+    """Return a hit whose chunk holds `text`."""
     chunk = Chunk(
         id=f"{document}#0",
         document_id=document,
@@ -40,8 +40,8 @@ def hit_of(text: str = FEES, *, document: str = "d1", rank: int = 1, start: int 
     return Hit(chunk=chunk, score=1 / rank, rank=rank, retriever="hybrid")
 
 
-def fees(question: str, chunk: Chunk) -> Reading:
-    """What a cross-reader makes of a question about the fee: only `FEES` answers it."""
+def read_fees(question: str, chunk: Chunk) -> Reading:
+    """Read a question about the fee as a cross-reader would: only `FEES` answers it."""
     if "40 crowns" in chunk.text:
         return reading(chunk, "40 crowns", 0.95, supported=0.95, unrelated=0.04)
     return reading(chunk, relevance=0.02, answerable=0.02)
@@ -55,7 +55,7 @@ def chunk_of(
     upto: int | None = None,
     ordinal: int = 0,
 ) -> Chunk:
-    """A part of a parsed document as a chunk that knows its blocks."""
+    """Return a range of a parsed document as a chunk with its blocks."""
     span = Span(start, len(parsed.text) if upto is None else upto)
     return Chunk(
         id=f"{document}#{ordinal}",
@@ -68,12 +68,12 @@ def chunk_of(
 
 
 def hit_with(builder: Builder, **part: Any) -> Hit:
-    """A hit of what was built; for `part` see `chunk_of`."""
+    """Return a hit over the text of a builder; `part` holds arguments of `chunk_of`."""
     return Hit(chunk=chunk_of(builder.build(), **part), score=1.0, rank=1, retriever="hybrid")
 
 
 def engine_at(folder: Path, **sections: Any) -> Engine:
-    """An engine over `folder / "index"`, with an embedder and a pair reader that load nothing.
+    """Open an engine over `folder / "index"`, with an embedder and a pair reader that load nothing.
 
     `connect` among the sections gives language models; see `Engine`.
     """
@@ -83,8 +83,8 @@ def engine_at(folder: Path, **sections: Any) -> Engine:
     return Engine(settings, embedder=HashingEmbedder(64), cross_reader=OVERLAP, connect=connect)
 
 
-def ingested(folder: Path) -> Path:
-    """The folder with an index of one document in it."""
+def index_fees(folder: Path) -> Path:
+    """Index one document about fees in the folder and return the folder."""
     corpus = folder / "corpus"
     corpus.mkdir()
     (corpus / "fees.md").write_text(f"# Fees\n\n{FEES}\n")
@@ -94,14 +94,14 @@ def ingested(folder: Path) -> Path:
 
 
 def reply(text: str, quote: str, *, chunk: int = 1, answerable: bool = True) -> str:
-    """What a language model answers to the reader."""
+    """Return the JSON that a language model sends to the reader."""
     sentences = [{"quotes": [{"chunk": chunk, "quote": quote}], "text": text}]
     answer = {"sentences": sentences, "short_answer": "40 crowns"}
     return json.dumps({"answer": answer if answerable else None}, ensure_ascii=False)
 
 
-def extractive(messages: list[dict[str, str]]) -> str:
-    """Answers the reader's prompt with the first sentence of its first chunk."""
+def quote_first_sentence(messages: list[dict[str, str]]) -> str:
+    """Answer the reader's prompt with the first sentence of its first chunk."""
     body = re.split(r"=== [0-9a-f]{16} ===", messages[1]["content"])[1]
     text = body.split("\n", 2)[-1].strip()
     first = re.split(r"(?<=[.!?])\s", text)[0][:300].strip()
@@ -109,17 +109,17 @@ def extractive(messages: list[dict[str, str]]) -> str:
 
 
 @contextmanager
-def open_folder() -> Iterator[Path]:
-    """An empty folder that others can reach: pytest closes all of its own to them."""
+def open_public_folder() -> Iterator[Path]:
+    """Yield an empty folder that other users can reach, unlike the temporary folders of pytest."""
     with TemporaryDirectory(prefix="fathom-test-") as folder:
         yield Path(folder)
 
 
 @contextmanager
-def unprivileged(folder: Path) -> Iterator[None]:
-    """Be somebody whom permissions stop, for the length of a `with` block.
+def drop_privileges(folder: Path) -> Iterator[None]:
+    """Run the body of a `with` block as a user whom file permissions stop.
 
-    They do not stop root; who is root becomes nobody, to whom `folder` is given.
+    Permissions do not stop root, so root becomes the user nobody, who gets `folder`.
     """
     if os.geteuid():
         yield
@@ -138,21 +138,21 @@ def unprivileged(folder: Path) -> Iterator[None]:
         os.setgroups(groups)
 
 
-def open_sockets() -> set[str]:
-    """The sockets that this process holds, as the system names them."""
-    found = set()
+def list_open_sockets() -> set[str]:
+    """Return the open sockets of this process, by their names in /proc."""
+    sockets = set()
     for entry in Path("/proc/self/fd").iterdir():
         try:
             target = str(entry.readlink())
         except FileNotFoundError:
             continue
         if target.startswith("socket:"):
-            found.add(target)
-    return found
+            sockets.add(target)
+    return sockets
 
 
-def uncaged(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let ingestions parse files in this process: what is tried is not the sandbox."""
+def disable_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let ingestion parse files in this process, for tests that are not about the sandbox."""
     monkeypatch.setattr(
         "fathom.ingest.ingest.read_file", lambda path, *_: parse_bytes(path.read_bytes(), path.name)
     )

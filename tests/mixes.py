@@ -1,4 +1,4 @@
-"""Three casts: all minds local, the reader's a language model, and every role's."""
+"""Three mixes of roles: all local, the reader on a language model, and all on a language model."""
 
 import os
 from collections.abc import Mapping
@@ -8,18 +8,18 @@ from fathom.llm.call import AgentRole
 from fathom.llm.role_models import ROLES
 
 MIXES: Mapping[str, tuple[AgentRole, ...]] = {"local": (), "mixed": ("reader",), "all roles": ROLES}
-"""Which roles a language model has."""
+"""The roles that use a language model, by mix."""
 _KEY = "SCRIPTED_KEY"
 
 
 def sections(mix: str, base_url: str) -> dict[str, Any]:
-    """The settings of a mix, with a server of OpenAI's protocol that wants no true key.
+    """Return the settings of a mix, for a server of OpenAI's protocol that accepts any key.
 
-    Whoever has a language model always asks it, so that what it costs is seen in full.
+    A role with a language model always asks it, so that its full cost is measured.
     """
     os.environ.setdefault(_KEY, "scripted")
     if not MIXES[mix]:
         return {}
     model = {"model": "openai:scripted", "base_url": base_url, "key_env": _KEY, "tries": 1}
-    minds = {role: "llm" if role in MIXES[mix] else "local" for role in ROLES}
-    return {"llm": {**model, "skip_above_confidence": 2}, "roles": minds}
+    implementations = {role: "llm" if role in MIXES[mix] else "local" for role in ROLES}
+    return {"llm": {**model, "skip_above_confidence": 2}, "roles": implementations}

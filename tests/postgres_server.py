@@ -1,4 +1,4 @@
-"""A real PostgreSQL server with pgvector for tests: a child of this process, which waits for it."""
+"""A real PostgreSQL server with pgvector for tests, run as a child of this process."""
 
 import os
 import pwd
@@ -20,7 +20,7 @@ SAFE = "nobody"
 
 
 class Server:
-    """Started by `start`, ended by `stop`, killed by `kill`; listens on a socket in a folder."""
+    """A server on a socket in a folder; `start`, `stop` and `kill` control it."""
 
     def __init__(
         self, folder: Path | None = None, settings: Mapping[str, str] = MappingProxyType({})
@@ -40,23 +40,23 @@ class Server:
         self._kept = folder
         self.folder = folder or Path(tempfile.mkdtemp(prefix="pg-"))
         self.folder.mkdir(parents=True, exist_ok=True)
-        known = (self.folder / "data" / "PG_VERSION").exists()
+        exists = (self.folder / "data" / "PG_VERSION").exists()
         if self._as is not None:
             os.chown(self.folder, self._as.pw_uid, self._as.pw_gid)
             self.folder.chmod(0o755)
         self._child: subprocess.Popen[bytes] | None = None
-        if not known:
-            self._make()
+        if not exists:
+            self.create_cluster()
         self.start()
-        if not known:
+        if not exists:
             with self.connect("postgres", "postgres") as connection:
                 connection.execute(f"CREATE ROLE {USER} LOGIN")
         self.databases = 0
-        self.shared = self._url("d1") if known else self.open_database()
+        self.shared = self.build_url("d1") if exists else self.open_database()
 
-    def _make(self) -> None:
+    def create_cluster(self) -> None:
         try:
-            self._run(
+            self.run_program(
                 "initdb", "-D", "data", "-U", "postgres", "-A", "trust", "--no-sync", "-E", "UTF8"
             )
         except PermissionError as error:
@@ -64,26 +64,31 @@ class Server:
 
     @property
     def pid(self) -> int:
-        """The number of its process; 0 where it does not run."""
+        """The number of its process; 0 while it does not run."""
         return self._child.pid if self._child else 0
 
-    def _user(self) -> dict[str, int]:
+    def switch_user(self) -> dict[str, int]:
         return {} if self._as is None else {"user": self._as.pw_uid, "group": self._as.pw_gid}
 
-    def _run(self, name: str, *arguments: str) -> None:
-        given = [str(self._bin / name), *arguments]
+    def run_program(self, name: str, *arguments: str) -> None:
+        command = [str(self._bin / name), *arguments]
         subprocess.run(
-            given, cwd=self.folder, check=True, capture_output=True, timeout=120, **self._user()
+            command,
+            cwd=self.folder,
+            check=True,
+            capture_output=True,
+            timeout=120,
+            **self.switch_user(),
         )  # type: ignore[call-overload]
 
     def start(self) -> None:
-        given = [str(self._bin / "postgres"), "-D", "data", "-k", str(self.folder)]
+        command = [str(self._bin / "postgres"), "-D", "data", "-k", str(self.folder)]
         for name, value in {"listen_addresses": "", **self._settings}.items():
-            given += ["-c", f"{name}={value}"]
+            command += ["-c", f"{name}={value}"]
         (self.folder / "data" / "postmaster.pid").unlink(missing_ok=True)
         with (self.folder / "log").open("ab") as log:
             self._child = subprocess.Popen(
-                given, cwd=self.folder, stdout=log, stderr=log, **self._user()
+                command, cwd=self.folder, stdout=log, stderr=log, **self.switch_user()
             )  # type: ignore[call-overload]
         for _ in range(600):
             try:
@@ -98,7 +103,7 @@ class Server:
         return psycopg.connect(host=str(self.folder), dbname=database, user=user, autocommit=True)
 
     def open_database(self, *, vector: bool = True) -> str:
-        """A new database, owned by a user who is no superuser; its URL."""
+        """Create a database owned by a user who is no superuser, and return its URL."""
         self.databases += 1
         name = f"d{self.databases}"
         with self.connect("postgres", "postgres") as connection:
@@ -106,13 +111,15 @@ class Server:
         if vector:
             with self.connect(name, "postgres") as connection:
                 connection.execute("CREATE EXTENSION vector")
-        return self._url(name)
+        return self.build_url(name)
 
-    def _url(self, name: str) -> str:
+    def build_url(self, name: str) -> str:
         return f"postgresql://{USER}@/{name}?host={self.folder}"
 
-    def with_password(self, user: str, password: str) -> str:
-        """A database whose owner has to tell a password from now on; its URL, without it."""
+    def require_password(self, user: str, password: str) -> str:
+        """Create a database whose owner needs a password, and return its URL without the
+        password.
+        """
         self.databases += 1
         name = f"d{self.databases}"
         with self.connect("postgres", "postgres") as connection:
@@ -126,16 +133,16 @@ class Server:
         return f"postgresql://{user}@/{name}?host={self.folder}"
 
     def kill(self) -> None:
-        self._end(signal.SIGKILL)
+        self.end_process(signal.SIGKILL)
 
-    def _end(self, by: signal.Signals) -> None:
+    def end_process(self, by: signal.Signals) -> None:
         if self._child is not None:
             self._child.send_signal(by)
             self._child.wait(30)
             self._child = None
 
     def stop(self) -> None:
-        """End it, and what is only its own."""
-        self._end(signal.SIGINT if self._kept else signal.SIGQUIT)
+        """Stop the server and delete its folder."""
+        self.end_process(signal.SIGINT if self._kept else signal.SIGQUIT)
         if self._kept is None:
             shutil.rmtree(self.folder, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""A Qdrant server for tests: the one that `FATHOM_QDRANT_URL` names, or the engine of the wheel."""
+"""A Qdrant server for tests: the one that `FATHOM_QDRANT_URL` names, or the embedded engine."""
 
 import importlib.util
 import os
@@ -19,7 +19,7 @@ QUICK = RetryPolicy(tries=3, first_wait_s=0.05)
 
 @dataclass
 class EdgeServer:
-    """`fathom.testing.qdrant_server` in a process of its own, which may be killed and started."""
+    """`fathom.testing.qdrant_server` in its own process, which tests may kill and start again."""
 
     directory: Path
     shards: int = 1
@@ -28,7 +28,7 @@ class EdgeServer:
     _child: subprocess.Popen[str] | None = field(default=None, repr=False)
 
     def start(self) -> None:
-        """Start it, where it was before."""
+        """Start the server over its directory."""
         port = self.url.rpartition(":")[2] or "0"
         module = [sys.executable, "-m", "fathom.testing.qdrant_server", str(self.directory)]
         self._child = subprocess.Popen(
@@ -42,7 +42,7 @@ class EdgeServer:
         assert self.url, "the server did not start"
 
     def kill(self) -> None:
-        """End it by SIGKILL; does nothing where it is not running."""
+        """End the server by SIGKILL, if it runs."""
         if self._child is not None:
             self._child.send_signal(signal.SIGKILL)
             self._child.wait()
@@ -51,7 +51,7 @@ class EdgeServer:
             self._child = None
 
 
-def needs_edge() -> None:
+def skip_without_edge() -> None:
     """Skip the test where the engine is not installed."""
     if importlib.util.find_spec("qdrant_edge") is None:
         pytest.skip("needs Qdrant's engine: pip install qdrant-edge-py")

@@ -1,4 +1,4 @@
-"""The small language model that tests ask for real; one child process serves all of them."""
+"""The real small language model of the tests; one child process serves all of them."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,8 +12,8 @@ from fathom.llm.local_server import LocalOptions, LocalServer
 LOCAL = "local:"
 
 
-def why_absent() -> str:
-    """Why there is none, with the command that installs it; empty where there is one."""
+def explain_absence() -> str:
+    """Return why the model is missing, with the command that installs it; empty if it is there."""
     try:
         resolve_endpoint(LOCAL)
         find_weights(LOCAL)
@@ -24,7 +24,7 @@ def why_absent() -> str:
 
 @dataclass
 class RealModel:
-    """SmolLM2-135M-Instruct.
+    """SmolLM2-135M-Instruct in a child process.
 
     Attributes:
         server: Runs it.
@@ -37,11 +37,11 @@ class RealModel:
 
     @property
     def file(self) -> Path:
-        """Its weights."""
+        """The file of its weights."""
         return find_weights(LOCAL)
 
     def chat(self, name: str = LOCAL) -> ChatModel:
-        """As `Connect` gives it: every engine asks the same child."""
+        """Return a chat model like `Connect` does; every engine asks the same child process."""
         chat = LocalChat(resolve_endpoint(name), self.file, self.server)
         chat.prepare()
         chat.load()

@@ -1,4 +1,4 @@
-"""An HTTP server of OpenAI's chat protocol that does as it is told, well or badly.
+"""An HTTP server of OpenAI's chat protocol that follows a script, well or badly.
 
 Each request is answered by the next act of the script; `Extractive` answers every request by a
 function of its messages instead. Real sockets on 127.0.0.1, one connection per request.
@@ -18,7 +18,7 @@ from typing import Self
 
 from tests.scripted_acts import (
     Act,
-    Asked,
+    ReceivedRequest,
     Wire,
     drips,
     echoes_the_key,
@@ -34,19 +34,19 @@ from tests.scripted_acts import (
 
 __all__ = [
     "Act",
-    "Asked",
     "Extractive",
+    "ReceivedRequest",
     "ScriptedServer",
     "Wire",
     "drips",
     "echoes_the_key",
+    "find_closed_url",
     "floods",
     "never_ends",
     "raw",
-    "refused_url",
     "resets",
     "says",
-    "served",
+    "serve",
     "stalls",
     "status",
     "waits",
@@ -55,36 +55,36 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Extractive:
-    """Answers every request by `answer`, a function of its messages; never runs out."""
+    """An act that answers every request by `answer`, a function of its messages; never runs out."""
 
     answer: Callable[[list[dict[str, str]]], str]
 
-    async def __call__(self, asked: Asked, wire: Wire) -> None:
-        await says(self.answer(asked.messages))(asked, wire)
+    async def __call__(self, request: ReceivedRequest, wire: Wire) -> None:
+        await says(self.answer(request.messages))(request, wire)
 
 
 @dataclass(slots=True)
 class ScriptedServer:
-    """Plays its acts, one per request; afterwards, and for nothing, 599.
+    """A server that plays one act per request, and answers 599 after its last act.
 
     Attributes:
-        asked: The requests so far.
-        sent: Bytes written for each request that is over.
+        requests: The requests so far.
+        bytes_sent: Bytes written for each request that is over.
     """
 
     acts: tuple[Act, ...]
-    asked: list[Asked] = field(default_factory=list)
-    sent: list[int] = field(default_factory=list)
+    requests: list[ReceivedRequest] = field(default_factory=list)
+    bytes_sent: list[int] = field(default_factory=list)
     base_url: str = ""
     _server: asyncio.Server | None = None
     _busy: set[asyncio.Task[None]] = field(default_factory=set)
 
     def __init__(self, *acts: Act) -> None:
-        self.acts, self.asked, self.sent, self.base_url = acts, [], [], ""
+        self.acts, self.requests, self.bytes_sent, self.base_url = acts, [], [], ""
         self._server, self._busy = None, set()
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._replace_keyword, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._handle_connection, "127.0.0.1", 0)
         port = self._server.sockets[0].getsockname()[1]
         self.base_url = f"http://127.0.0.1:{port}/v1"
         return self
@@ -99,15 +99,15 @@ class ScriptedServer:
 
     @property
     def calls(self) -> int:
-        """How many requests came."""
-        return len(self.asked)
+        """The number of requests so far."""
+        return len(self.requests)
 
-    async def idle(self) -> None:
-        """Wait until every connection has been noticed as closed."""
+    async def wait_until_idle(self) -> None:
+        """Wait until every connection is closed."""
         while self._busy:
             await asyncio.sleep(0.005)
 
-    async def _replace_keyword(
+    async def _handle_connection(
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
     ) -> None:
         task = asyncio.current_task()
@@ -115,23 +115,25 @@ class ScriptedServer:
         self._busy.add(task)
         wire = Wire(writer)
         try:
-            # Streams log a handler that was cancelled, so closing time ends here.
+            # asyncio streams log a cancelled handler, so cancellation must end here.
             with suppress(ConnectionError, asyncio.IncompleteReadError, asyncio.CancelledError):
-                await self._answer(await _read(reader), reader, wire)
+                await self._play_act(await _read_request(reader), reader, wire)
         finally:
-            self.sent.append(wire.sent)
+            self.bytes_sent.append(wire.sent)
             writer.close()
             with suppress(ConnectionError, asyncio.CancelledError):
                 await writer.wait_closed()
             self._busy.discard(task)
 
-    async def _answer(self, asked: Asked, reader: asyncio.StreamReader, wire: Wire) -> None:
-        turn = len(self.asked)
-        self.asked.append(asked)
+    async def _play_act(
+        self, request: ReceivedRequest, reader: asyncio.StreamReader, wire: Wire
+    ) -> None:
+        turn = len(self.requests)
+        self.requests.append(request)
         always = self.acts and isinstance(self.acts[-1], Extractive)
         last = self.acts[-1] if always else status(599, "the script is over")
         act = self.acts[turn] if turn < len(self.acts) else last
-        acting = asyncio.ensure_future(act(asked, wire))
+        acting = asyncio.ensure_future(act(request, wire))
         gone = asyncio.ensure_future(reader.read())  # ends when the client closes
         try:
             await asyncio.wait({acting, gone}, return_when=asyncio.FIRST_COMPLETED)
@@ -145,8 +147,8 @@ class ScriptedServer:
 
 
 @contextmanager
-def served(*acts: Act) -> Iterator[ScriptedServer]:
-    """The server in a thread of its own, for tests that are not asynchronous."""
+def serve(*acts: Act) -> Iterator[ScriptedServer]:
+    """Run the server in its own thread, for tests that are not asynchronous."""
     server, loop = ScriptedServer(*acts), asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
@@ -162,17 +164,17 @@ def served(*acts: Act) -> Iterator[ScriptedServer]:
         loop.close()
 
 
-def refused_url() -> str:
-    """An address of this machine where nobody listens."""
+def find_closed_url() -> str:
+    """Return an address of this machine where nothing listens."""
     with socket.socket() as plug:
         plug.bind(("127.0.0.1", 0))
         return f"http://127.0.0.1:{plug.getsockname()[1]}/v1"
 
 
-async def _read(reader: asyncio.StreamReader) -> Asked:
+async def _read_request(reader: asyncio.StreamReader) -> ReceivedRequest:
     head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").split("\r\n")
     path = head[0].split(" ")[1]
     pairs = (line.split(": ", 1) for line in head[1:] if line)
     headers = {name.lower(): value for name, value in pairs}
     body = await reader.readexactly(int(headers.get("content-length", "0")))
-    return Asked(path=path, headers=headers, body=json.loads(body or b"{}"))
+    return ReceivedRequest(path=path, headers=headers, body=json.loads(body or b"{}"))

@@ -1,4 +1,4 @@
-"""Whole runs against an adversary, over the wire; `benchmarks/adversary.py` plays many more."""
+"""Whole runs against a hostile server; `benchmarks/adversary.py` plays many more."""
 
 import gc
 import os
@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.adversary import PRICES, Panel, play
-from tests.making import ingested, open_sockets
-from tests.scripted_server import served
+from tests.adversary import PRICES, Panel, play_scenario
+from tests.making import index_fees, list_open_sockets
+from tests.scripted_server import serve
 
 from fathom.strategies.base import STRATEGIES
 
@@ -19,9 +19,9 @@ QUICK = 20
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+def index_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     pytest.importorskip("langchain_openai")
-    folder = ingested(tmp_path_factory.mktemp("adversary"))
+    folder = index_fees(tmp_path_factory.mktemp("adversary"))
     (folder / "prices.toml").write_text(PRICES)
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(STRATEGIES, "panel", Panel.of)
@@ -35,17 +35,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
         for first in range(0, RUNS, AT_ONCE)
     ],
 )
-def test_nothing_is_overrun_and_nothing_left_behind(folder: Path, first: int) -> None:
-    with served() as server:
+def test_budgets_hold_and_no_task_thread_or_socket_is_left(index_folder: Path, first: int) -> None:
+    with serve() as server:
         for number in range(first, first + AT_ONCE):
-            played = play(number, folder, server, replay=number % 3 == 0)
+            played = play_scenario(number, index_folder, server, replay=number % 3 == 0)
             assert played.overrun_s < 2.0  # for a busy machine; the benchmark measures it
 
 
-def test_no_socket_is_left_after_ten_runs(folder: Path) -> None:
-    before = open_sockets()
-    with served() as server:
+def test_ten_runs_leave_no_socket_open(index_folder: Path) -> None:
+    before = list_open_sockets()
+    with serve() as server:
         for number in range(1_000_000, 1_000_010):
-            play(number, folder, server)
+            play_scenario(number, index_folder, server)
     gc.collect()
-    assert open_sockets() <= before
+    assert list_open_sockets() <= before

@@ -1,4 +1,4 @@
-"""What `import fathom` promises: its names, plain arguments, threads, tasks and streams."""
+"""The promises of `import fathom`: its names, plain arguments, threads, tasks and streams."""
 
 import asyncio
 import inspect
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Unpack
 
 import pytest
-from tests.making import FEES, QUESTION, engine_at, ingested
+from tests.making import FEES, QUESTION, engine_at, index_fees
 
 import fathom
 from fathom.engine import AskOptions, Engine
@@ -31,8 +31,8 @@ QUESTIONS = [f"How much does a {topic} cost?" for topic in TOPICS]
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[Engine]:
-    with engine_at(ingested(tmp_path)) as made:
-        yield made
+    with engine_at(index_fees(tmp_path)) as opened:
+        yield opened
 
 
 def test_the_public_names_are_these() -> None:
@@ -54,7 +54,7 @@ def test_the_public_names_are_these() -> None:
         ("import fathom.serving.cli", ["numpy", "pydantic", "asyncio", "hashlib", "fathom.engine"]),
     ],
 )
-def test_an_import_loads_only_what_it_needs(statement: str, unneeded: list[str]) -> None:
+def test_importing_loads_only_what_is_needed(statement: str, unneeded: list[str]) -> None:
     code = f"import sys; {statement}; print([m for m in {unneeded} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
@@ -69,7 +69,7 @@ def test_every_option_has_a_name(name: str, engine: Engine) -> None:
             assert parameter.annotation == Unpack[AskOptions]
 
 
-def test_paths_may_be_strings_and_filters_too(tmp_path: Path) -> None:
+def test_paths_and_filters_may_be_strings(tmp_path: Path) -> None:
     (tmp_path / "fees.md").write_text(f"# Fees\n\n{FEES}\n")
     settings = {"retrieval": {"k": 3}}
     opened = Engine.open(str(tmp_path / "index"), settings)
@@ -87,7 +87,7 @@ def test_paths_may_be_strings_and_filters_too(tmp_path: Path) -> None:
         Engine.open(tmp_path, {"retrieval.kk": 3})
 
 
-def test_the_settings_of_the_command_line_can_be_had(
+def test_settings_of_the_command_line_can_be_loaded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "fathom.toml").write_text("[retrieval]\nk = 7\n")
@@ -107,14 +107,14 @@ def test_a_question_can_be_asked_inside_a_running_loop(engine: Engine) -> None:
 def test_a_stream_ends_with_the_answer(engine: Engine) -> None:
     *steps, final = engine.ask_stream(QUESTION)
     assert isinstance(final, fathom.FinalEvent)
-    assert _shown(final.answer) == _shown(engine.ask(QUESTION))
+    assert describe_answer(final.answer) == describe_answer(engine.ask(QUESTION))
     names = [event.name for event in steps if isinstance(event, fathom.StepEvent)]
     assert {"search", "read", "finalize"} <= set(names)
     assert engine.trace(str(final.answer.trace_id)).origin.question == QUESTION
 
 
-def test_an_index_opened_unchecked_is_checked_before_it_is_asked(tmp_path: Path) -> None:
-    folder = ingested(tmp_path)
+def test_an_index_opened_unchecked_is_checked_before_a_question(tmp_path: Path) -> None:
+    folder = index_fees(tmp_path)
     other = Engine(engine_at(folder).settings, embedder=HashingEmbedder(32))
     with other:
         assert len(list(other.documents.list())) == 1
@@ -125,8 +125,8 @@ def test_an_index_opened_unchecked_is_checked_before_it_is_asked(tmp_path: Path)
         assert len(list(other.documents.list())) == 1
 
 
-def test_an_index_that_was_made_anew_is_opened_anew(tmp_path: Path) -> None:
-    folder = ingested(tmp_path)
+def test_a_rebuilt_index_is_opened_again(tmp_path: Path) -> None:
+    folder = index_fees(tmp_path)
     with engine_at(folder) as reader, engine_at(folder) as writer:
         before = reader.ask(QUESTION)
         (folder / "corpus" / "fees.md").write_text("# Fees\n\nA mooring permit costs 55 crowns.\n")
@@ -137,7 +137,7 @@ def test_an_index_that_was_made_anew_is_opened_anew(tmp_path: Path) -> None:
     assert after.warnings == ()
 
 
-def test_many_questions_at_once_have_the_answers_of_one_after_another(tmp_path: Path) -> None:
+def test_concurrent_questions_get_the_same_answers_as_sequential_ones(tmp_path: Path) -> None:
     corpus = tmp_path / "corpus"
     corpus.mkdir()
     for number, topic in enumerate(TOPICS, start=3):
@@ -146,27 +146,27 @@ def test_many_questions_at_once_have_the_answers_of_one_after_another(tmp_path: 
         )
     with engine_at(tmp_path) as engine:
         engine.ingest(corpus)
-        alone = [_shown(engine.ask(question)) for question in QUESTIONS]
+        alone = [describe_answer(engine.ask(question)) for question in QUESTIONS]
         with ThreadPoolExecutor(8) as threads, engine_at(tmp_path) as writer:
-            writing = threads.submit(_write, writer, corpus)
+            writing = threads.submit(write_documents, writer, corpus)
             threaded = list(threads.map(engine.ask, QUESTIONS * 16))
-            together = asyncio.run(_all(engine, QUESTIONS * 16))
+            together = asyncio.run(ask_all(engine, QUESTIONS * 16))
             writing.result()
         assert len(list(engine.documents.list())) == len(TOPICS) + 5
-    assert [_shown(each) for each in threaded] == alone * 16
-    assert [_shown(each) for each in together] == alone * 16
+    assert [describe_answer(answer) for answer in threaded] == alone * 16
+    assert [describe_answer(answer) for answer in together] == alone * 16
 
 
-async def _all(engine: Engine, questions: list[str]) -> list[Answer]:
+async def ask_all(engine: Engine, questions: list[str]) -> list[Answer]:
     return await asyncio.gather(*map(engine.aask, questions))
 
 
-def _write(writer: Engine, corpus: Path) -> None:
+def write_documents(writer: Engine, corpus: Path) -> None:
     for number in range(5):
         (corpus / f"note-{number}.txt").write_text(f"Storm number {number} broke a window.\n")
         writer.ingest(corpus)
 
 
-def _shown(answer: Answer) -> tuple[Any, ...]:
+def describe_answer(answer: Answer) -> tuple[Any, ...]:
     quotes = [(Path(citation.path).name, citation.quote) for citation in answer.citations]
     return answer.status, answer.answer, quotes

@@ -1,4 +1,4 @@
-"""Questions end to end: through the real client, over a real socket, and again without any."""
+"""Questions end to end: through the real client over a real socket, and replayed without one."""
 
 import json
 import logging
@@ -9,19 +9,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.making import FEES, QUESTION, SAMPLES, engine_at, extractive, ingested, reply
+from tests.making import FEES, QUESTION, SAMPLES, engine_at, index_fees, quote_first_sentence, reply
 from tests.scripted_server import (
     Act,
     Extractive,
     drips,
     echoes_the_key,
+    find_closed_url,
     floods,
     never_ends,
     raw,
-    refused_url,
     resets,
     says,
-    served,
+    serve,
     stalls,
     status,
     waits,
@@ -39,13 +39,13 @@ GOOD = reply("One year of mooring costs 40 crowns with a permit.", COSTS)
 
 
 @pytest.fixture(scope="module")
-def fees(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def fees_index(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("langchain_openai")
-    return ingested(tmp_path_factory.mktemp("fees"))
+    return index_fees(tmp_path_factory.mktemp("fees"))
 
 
 @pytest.fixture(autouse=True)
-def _key(monkeypatch: pytest.MonkeyPatch) -> None:
+def _set_key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CANARY", CANARY)
 
 
@@ -60,8 +60,8 @@ def with_model(folder: Path, url: str, *, floor: float = 0.6, **llm: Any) -> Eng
     return engine_at(folder, llm={**model, **llm}, ask={"min_confidence": floor})
 
 
-def test_a_language_model_answers_with_verified_quotes(fees: Path) -> None:
-    with served(says(GOOD)) as server, with_model(fees, server.base_url, floor=0.1) as engine:
+def test_a_language_model_answers_with_verified_quotes(fees_index: Path) -> None:
+    with serve(says(GOOD)) as server, with_model(fees_index, server.base_url, floor=0.1) as engine:
         answer = engine.ask(QUESTION)
         replayed = engine.replay(str(answer.trace_id))
     assert answer.answer == "One year of mooring costs 40 crowns with a permit. [1]"
@@ -106,18 +106,18 @@ SLOW: dict[str, tuple[Act, ...]] = {
 }
 
 
-def local_or_nothing(folder: Path, acts: tuple[Act, ...], **budget: Any) -> None:
-    """The local answer, and with `fallback = "abstain"` none; both replay."""
-    with served(*acts, *acts) as server:
+def ask_with_local_fallback(folder: Path, acts: tuple[Act, ...], **budget: Any) -> None:
+    """Ask with the local fallback and with `fallback = "abstain"`; replay both."""
+    with serve(*acts, *acts) as server:
         for fallback in ("local", "abstain"):
             with with_model(folder, server.base_url, fallback=fallback) as engine:
                 answer = engine.ask(QUESTION, budget=Budget(**budget))
                 replayed = engine.replay(str(answer.trace_id))
             assert replayed.same, replayed.difference
-            check(answer, fallback)
+            check_fallback(answer, fallback)
 
 
-def check(answer: Answer, fallback: str) -> None:
+def check_fallback(answer: Answer, fallback: str) -> None:
     text = json.dumps(format_answer(answer))
     assert CANARY not in text
     assert all(citation.quote in FEES for citation in answer.citations)
@@ -129,71 +129,73 @@ def check(answer: Answer, fallback: str) -> None:
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_whatever_a_server_does_the_outcome_is_typed(fees: Path, fault: str) -> None:
-    local_or_nothing(fees, FAULTS[fault])
+def test_every_server_failure_gives_a_typed_outcome(fees_index: Path, fault: str) -> None:
+    ask_with_local_fallback(fees_index, FAULTS[fault])
 
 
 @pytest.mark.parametrize("fault", SLOW)
-def test_whoever_is_slow_is_cut(fees: Path, fault: str) -> None:
-    with served(*SLOW[fault]) as server, with_model(fees, server.base_url) as engine:
+def test_a_slow_server_is_cut_off(fees_index: Path, fault: str) -> None:
+    with serve(*SLOW[fault]) as server, with_model(fees_index, server.base_url) as engine:
         answer = engine.ask(QUESTION, budget=Budget(seconds=1.5))
         replayed = engine.replay(str(answer.trace_id))
-    check(answer, "local")
+    check_fallback(answer, "local")
     assert answer.usage.seconds < 1.5 + 1.0
     assert replayed.same
 
 
-def test_nobody_listens(fees: Path) -> None:
-    with with_model(fees, refused_url()) as engine:
-        check(engine.ask(QUESTION), "local")
+def test_a_server_that_does_not_listen_is_survived(fees_index: Path) -> None:
+    with with_model(fees_index, find_closed_url()) as engine:
+        check_fallback(engine.ask(QUESTION), "local")
 
 
 @pytest.mark.parametrize("tokens", [0, -5, 10**12])
-def test_a_lie_about_usage_does_not_count(fees: Path, tokens: int) -> None:
+def test_a_false_usage_report_is_ignored(fees_index: Path, tokens: int) -> None:
     lie = {"prompt_tokens": tokens, "completion_tokens": tokens, "total_tokens": tokens}
-    with served(says(GOOD, usage=lie)) as server, with_model(fees, server.base_url) as engine:
+    with serve(says(GOOD, usage=lie)) as server, with_model(fees_index, server.base_url) as engine:
         answer = engine.ask(QUESTION, budget=Budget(tokens=5_000))
     assert 100 < answer.usage.tokens <= 5_000
     assert answer.status == "answered"
 
 
 @pytest.mark.parametrize("budget", [Budget(calls=0), Budget(tokens=50), Budget(cost_usd=0.01)])
-def test_without_budget_for_a_call_none_is_made(fees: Path, budget: Budget) -> None:
-    with served(says(GOOD)) as server, with_model(fees, server.base_url) as engine:
+def test_no_call_is_made_without_budget_for_it(fees_index: Path, budget: Budget) -> None:
+    with serve(says(GOOD)) as server, with_model(fees_index, server.base_url) as engine:
         answer = engine.ask(QUESTION, budget=budget)
         assert engine.replay(str(answer.trace_id)).same
     assert (server.calls, answer.answer) == (0, f"{COSTS} [1]")
 
 
-def test_a_budget_spent_before_a_supported_answer_is_said(fees: Path) -> None:
-    with served(says(GOOD)) as server, with_model(fees, server.base_url) as engine:
+def test_a_budget_spent_before_a_supported_answer_is_reported(fees_index: Path) -> None:
+    with serve(says(GOOD)) as server, with_model(fees_index, server.base_url) as engine:
         answer = engine.ask("Which enzyme unwinds a helix?", budget=Budget(calls=0))
     assert (answer.status, answer.stop_reason) == ("abstained", "budget")
 
 
-def test_the_key_is_nowhere(fees: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_key_is_stored_nowhere(fees_index: Path, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.DEBUG)
     acts = (says(reply(f"{COSTS} {CANARY}", COSTS)), echoes_the_key(401))
-    with served(*acts) as server, with_model(fees, server.base_url) as engine:
+    with serve(*acts) as server, with_model(fees_index, server.base_url) as engine:
         answers = [engine.ask(f"{QUESTION} {CANARY}") for _ in acts]
         traces = [engine.traces.get(str(answer.trace_id)).data for answer in answers]
-    assert server.asked[0].headers["authorization"] == f"Bearer {CANARY}"
+    assert server.requests[0].headers["authorization"] == f"Bearer {CANARY}"
     assert not any(CANARY.encode() in data for data in traces)
     assert CANARY not in caplog.text
     assert CANARY not in "".join(answer.answer for answer in answers)
-    files = (path for path in (fees / "index").rglob("*") if path.is_file())
+    files = (path for path in (fees_index / "index").rglob("*") if path.is_file())
     assert not any(CANARY.encode() in path.read_bytes() for path in files)
 
 
-def test_another_setting_on_the_recorded_events(fees: Path) -> None:
-    with engine_at(fees) as engine:
-        asked = str(engine.ask(QUESTION, strategy="naive").trace_id)
-        strict = engine.replay(asked, assignments=["ask.min_confidence=1.0"])
-        wider = engine.replay(asked, assignments=["ask.chunks=20"])
+def test_recorded_events_replay_under_another_setting(fees_index: Path) -> None:
+    with engine_at(fees_index) as engine:
+        trace_id = str(engine.ask(QUESTION, strategy="naive").trace_id)
+        strict = engine.replay(trace_id, assignments=["ask.min_confidence=1.0"])
+        wider = engine.replay(trace_id, assignments=["ask.chunks=20"])
         model = engine.replay(
-            asked, assignments=["llm.model=openai:m", "llm.skip_above_confidence=2"]
+            trace_id, assignments=["llm.model=openai:m", "llm.skip_above_confidence=2"]
         )
-        every = engine.replay(asked, assignments=["ask.min_confidence=1", "ask.min_probability=0"])
+        every = engine.replay(
+            trace_id, assignments=["ask.min_confidence=1", "ask.min_probability=0"]
+        )
     assert strict.answer is not None
     assert (strict.same, strict.answer.stop_reason) == (False, "low_confidence")
     assert every.answer is not None
@@ -206,8 +208,8 @@ def test_another_setting_on_the_recorded_events(fees: Path) -> None:
 @pytest.mark.parametrize(
     "how", ["rm", "prune", "change", "killed before the sweep", "copy", "none"]
 )
-def test_what_leaves_the_index_leaves_the_traces_too(tmp_path: Path, how: str) -> None:
-    with engine_at(ingested(tmp_path)) as engine:
+def test_deleting_a_document_deletes_its_text_from_traces(tmp_path: Path, how: str) -> None:
+    with engine_at(index_fees(tmp_path)) as engine:
         answer = engine.ask(QUESTION)
         (document,) = list(engine.documents.list())
         file = Path(document.path)
@@ -227,14 +229,14 @@ def test_what_leaves_the_index_leaves_the_traces_too(tmp_path: Path, how: str) -
         elif how != "none":
             (file.parent / "other.md").write_text("Something else.")
             engine.ingest([file.parent], prune=True)
-        ids = [each.id for each in engine.traces.list()]
+        ids = [trace.id for trace in engine.traces.list()]
     assert ids == ([answer.trace_id] if how in {"copy", "none"} else [])
 
 
-def test_an_answer_is_given_also_where_its_trace_cannot_be_kept(
+def test_an_answer_is_returned_even_if_its_trace_cannot_be_stored(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with engine_at(ingested(tmp_path)) as engine:
+    with engine_at(index_fees(tmp_path)) as engine:
         (tmp_path / "index" / "traces.db").write_bytes(b"no database" * 100)
         answer = engine.ask(QUESTION)
     assert (answer.status, answer.trace_id) == ("answered", None)
@@ -246,14 +248,14 @@ def test_an_answer_is_given_also_where_its_trace_cannot_be_kept(
 WATCHED = {"on": False}
 
 
-def _watch(event: str, _: object) -> None:
+def record_socket_use(event: str, _: object) -> None:
     if WATCHED["on"] and event in {"socket.connect", "socket.getaddrinfo", "socket.bind"}:
         raise AssertionError(f"a replay opened a socket: {event}")
 
 
 @pytest.fixture
-def _no_sockets() -> Iterator[None]:
-    sys.addaudithook(_watch)  # cannot be taken away again, so it can be switched off
+def _forbid_sockets() -> Iterator[None]:
+    sys.addaudithook(record_socket_use)  # cannot be taken away again, so it can be switched off
     yield
     WATCHED["on"] = False
 
@@ -264,20 +266,20 @@ QUESTIONS = [
 ]
 
 
-def byte_equal(folder: Path, other: Path, certain: float | None, questions: list[str]) -> None:
-    """Asks over `folder` and replays over an index of other documents, without a socket."""
-    with served(Extractive(extractive)) as server:
-        made = engine_at(folder)
+def check_replays(folder: Path, other: Path, certain: float | None, questions: list[str]) -> None:
+    """Ask over `folder` and replay over an index of other documents, without a socket."""
+    with serve(Extractive(quote_first_sentence)) as server:
+        opened = engine_at(folder)
         if certain is not None:
-            made = with_model(folder, server.base_url, skip_above_confidence=certain)
-        with made as engine:
+            opened = with_model(folder, server.base_url, skip_above_confidence=certain)
+        with opened as engine:
             answers = [engine.ask(question) for question in questions]
             traces = [engine.traces.get(str(answer.trace_id)) for answer in answers]
         calls = server.calls
     assert (calls > 0) == (certain is not None)
     assert sum(answer.status == "answered" for answer in answers) >= 10
     WATCHED["on"] = True
-    with engine_at(ingested(other)) as engine:
+    with engine_at(index_fees(other)) as engine:
         for answer, trace in zip(answers, traces, strict=True):
             engine.traces.store.put(trace)
             done = engine.replay(trace.id)
@@ -288,19 +290,19 @@ def byte_equal(folder: Path, other: Path, certain: float | None, questions: list
     assert max(len(trace.data) for trace in traces) < 100_000
 
 
-@pytest.mark.usefixtures("_no_sockets")
+@pytest.mark.usefixtures("_forbid_sockets")
 @pytest.mark.parametrize("certain", [None, 2.0, 0.6], ids=["local", "model", "mixed"])
 def test_thirty_questions_replay_byte_for_byte_without_a_socket_or_the_index(
     samples: Path, certain: float | None, tmp_path: Path
 ) -> None:
-    byte_equal(samples, tmp_path, certain, QUESTIONS[:30])
+    check_replays(samples, tmp_path, certain, QUESTIONS[:30])
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("_no_sockets")
+@pytest.mark.usefixtures("_forbid_sockets")
 @pytest.mark.parametrize("certain", [None, 2.0, 0.6], ids=["local", "model", "mixed"])
 def test_two_hundred_questions_replay_byte_for_byte(
     samples: Path, certain: float | None, tmp_path: Path
 ) -> None:
     turned = [f"{question} {QUESTIONS[at - 1]}" for at, question in enumerate(QUESTIONS)]
-    byte_equal(samples, tmp_path, certain, [*QUESTIONS, *turned][:67])
+    check_replays(samples, tmp_path, certain, [*QUESTIONS, *turned][:67])

@@ -1,4 +1,4 @@
-"""The composition root: which implementation each role has, and which retrievers there are.
+"""The composition root: the implementation of each role, and the retrievers.
 
 Covers fathom.assembly.agents, fathom.assembly.retrieval.
 """
@@ -34,7 +34,7 @@ LOCAL_AND_LLM = {
 }
 
 
-def made(**tables: Any) -> Assembly:
+def build_assembly(**tables: Any) -> Assembly:
     settings = Settings.model_validate(tables)
     return Assembly(
         settings,
@@ -46,40 +46,40 @@ def made(**tables: Any) -> Assembly:
 
 
 @pytest.mark.parametrize(("role", "kinds"), LOCAL_AND_LLM.items())
-def test_a_role_is_done_locally_unless_it_is_given_a_model(
-    role: str, kinds: tuple[str, str]
-) -> None:
-    local, other = made(), made(roles={role: "openai:m"})
+def test_a_role_is_local_unless_a_model_is_configured(role: str, kinds: tuple[str, str]) -> None:
+    local, other = build_assembly(), build_assembly(roles={role: "openai:m"})
     assert (type(getattr(local, role)).__name__, type(getattr(other, role)).__name__) == kinds
 
 
-def test_each_part_is_made_once() -> None:
-    parts = made()
+def test_each_component_is_built_once() -> None:
+    parts = build_assembly()
     for name in ("reader", "judge", "debate", "terms", "context_selector", "chunker"):
         assert getattr(parts, name) is getattr(parts, name)
 
 
-def test_every_retriever_that_settings_may_name_can_be_made() -> None:
+def test_every_retriever_that_settings_may_name_can_be_built() -> None:
     assert set(RETRIEVERS) == set(NAMES)
     with pytest.raises(UsageError, match=r"retriever 'magic'.*vector, keyword, hybrid"):
-        made().retriever("magic", object())  # type: ignore[arg-type]  # never looked into
+        build_assembly().retriever("magic", object())  # type: ignore[arg-type]  # never looked into
 
 
-def test_sections_reach_their_agents() -> None:
-    parts = made(maf={"peer_weight": 0.5}, anchor={"fine": 3}, ask={"min_confidence": 0.9})
+def test_settings_sections_reach_their_agents() -> None:
+    parts = build_assembly(
+        maf={"peer_weight": 0.5}, anchor={"fine": 3}, ask={"min_confidence": 0.9}
+    )
     assert parts.local_debater.settings.peer_weight == 0.5
     assert parts.context_selector.selection.settings.fine == 3
     assert parts.finalizer("naive").min_confidence == 0.9
 
 
-def test_a_replaced_prompt_reaches_its_agent_or_is_refused_before_anything_is_asked(
+def test_a_replaced_prompt_reaches_its_agent_or_is_refused_before_any_question(
     tmp_path: Path,
 ) -> None:
     file = tmp_path / "mine.txt"
     for prompt in list_shipped_prompts():
         file.write_text(" ".join(["Mine.", *(f"${name}" for name in prompt.placeholders)]))
         roles = dict.fromkeys(ROLES, "openai:m")
-        parts = made(roles=roles, llm={"prompts": {prompt.name: str(file)}})
+        parts = build_assembly(roles=roles, llm={"prompts": {prompt.name: str(file)}})
         parts.prepare()
         agents = (
             *map(parts.choose_form, ("openai:m", "local:m")),
@@ -88,12 +88,16 @@ def test_a_replaced_prompt_reaches_its_agent_or_is_refused_before_anything_is_as
             parts.summarizer, parts.planner, parts.questioner,
         )  # fmt: skip
         named = ("prompt", "conversation", "serial", "parallel")
-        told = [getattr(agent, name) for agent in agents for name in named if hasattr(agent, name)]
-        assert len(told) == len(list_shipped_prompts())
-        assert {each.name for each in told if each.source} == {prompt.name}
+        prompts = [
+            getattr(agent, name) for agent in agents for name in named if hasattr(agent, name)
+        ]
+        assert len(prompts) == len(list_shipped_prompts())
+        assert {found_prompt.name for found_prompt in prompts if found_prompt.source} == {
+            prompt.name
+        }
     file.write_text("Mine, with $nothing.")
     with pytest.raises(SettingsError, match=r"mine.txt"):
-        made(llm={"prompts": {"reader": str(file)}}).prepare()
+        build_assembly(llm={"prompts": {"reader": str(file)}}).prepare()
 
 
 def with_encoder(name: str, embedder: Embedder) -> Assembly:
@@ -102,11 +106,11 @@ def with_encoder(name: str, embedder: Embedder) -> Assembly:
     return Assembly(settings, index=pytest.fail, models=models)
 
 
-def test_questions_alone_are_embedded_by_the_query_encoder() -> None:
+def test_only_questions_are_embedded_by_the_query_encoder() -> None:
     shipped = load_embedder(threads=1)
     parts, before = with_encoder("rounded", shipped), with_encoder("same", shipped)
     index: Any = object()
-    made = {
+    retrievers = {
         name: parts.retriever(name, index) for name in ("vector", "sentence", "vector_feedback")
     }
 
@@ -116,7 +120,7 @@ def test_questions_alone_are_embedded_by_the_query_encoder() -> None:
         parts.question_embedder.embed(["mooring fee"]).tobytes()
         != shipped.embed(["mooring fee"]).tobytes()
     )
-    for retriever in made.values():
+    for retriever in retrievers.values():
         if isinstance(retriever, VectorRetriever):
             assert retriever.embedder is parts.question_embedder
             continue
@@ -126,14 +130,14 @@ def test_questions_alone_are_embedded_by_the_query_encoder() -> None:
         assert retriever.texts.embed(["a text"]).tobytes() == shipped.embed(["a text"]).tobytes()
 
 
-def test_a_search_tells_its_query_encoder_unless_it_is_the_embedder() -> None:
+def test_a_search_names_its_query_encoder_unless_it_is_the_embedder() -> None:
     shipped = load_embedder(threads=1)
 
-    told = with_encoder("rounded", shipped).search("hybrid").identity
-    assert told["query_encoder"] == {"name": "rounded", "sha256": SHA256["rounded"]}
+    identity = with_encoder("rounded", shipped).search("hybrid").identity
+    assert identity["query_encoder"] == {"name": "rounded", "sha256": SHA256["rounded"]}
     assert "query_encoder" not in with_encoder("same", shipped).search("hybrid").identity
 
 
 def test_a_query_encoder_of_another_embedder_is_refused() -> None:
     with pytest.raises(SettingsError, match="'rounded' goes with the embedder 'all-MiniLM-L6-v2'"):
-        _ = made(models={"query_encoder": "rounded"}).question_embedder
+        _ = build_assembly(models={"query_encoder": "rounded"}).question_embedder

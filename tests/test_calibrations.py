@@ -1,4 +1,4 @@
-"""Calibrations in the whole: kept with the index, used, refused, replayed."""
+"""Calibrations end to end: stored with the index, used, refused, replayed."""
 
 import json
 import sqlite3
@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.making import FEES, QUESTION, engine_at, ingested, open_folder
+from tests.making import FEES, QUESTION, engine_at, index_fees, open_public_folder
 
 from fathom.agents.reader.signals import COLUMNS
 from fathom.assembly import Assembly
@@ -30,13 +30,15 @@ OFF = "What does a lighthouse keeper earn?"
 
 
 @pytest.fixture(scope="module")
-def folder() -> Iterator[Path]:
-    with open_folder() as made:
-        yield ingested(made)
+def index_folder() -> Iterator[Path]:
+    with open_public_folder() as directory:
+        yield index_fees(directory)
 
 
-def sure(count: int, *, right_from: float = 2.0, share: int = 40) -> list[LabelledAnswer | None]:
-    """Answers that are right where the reader is surer than this, but for one in `share`."""
+def make_outcomes(
+    count: int, *, right_from: float = 2.0, share: int = 40
+) -> list[LabelledAnswer | None]:
+    """Return answers that are right above a confidence, except one in `share`."""
     silent = dict.fromkeys(COLUMNS, 0.0)
     return [
         LabelledAnswer({**silent, "sure": value}, (value > right_from) != (at % share == 7))
@@ -46,73 +48,73 @@ def sure(count: int, *, right_from: float = 2.0, share: int = 40) -> list[Labell
 
 
 @pytest.fixture
-def engine(folder: Path) -> Iterator[Engine]:
-    with engine_at(folder) as made:
-        yield made
-        if made.reader().get_calibrations():
-            _forget(made)
+def engine(index_folder: Path) -> Iterator[Engine]:
+    with engine_at(index_folder) as opened:
+        yield opened
+        if opened.reader().get_calibrations():
+            drop_calibration(opened)
 
 
-def _forget(engine: Engine) -> None:
+def drop_calibration(engine: Engine) -> None:
     with closing(sqlite3.connect(engine.directory / FILE)) as opened, opened:
         opened.execute("DELETE FROM calibrations")
 
 
-def test_without_a_calibration_nobody_can_say_how_sure_an_answer_is(engine: Engine) -> None:
+def test_without_a_calibration_an_answer_has_no_probability(engine: Engine) -> None:
     answer = engine.ask(QUESTION)
     assert answer.status == "answered"
     assert (answer.confidence, answer.calibration) == (None, None)
 
 
-def test_what_is_learned_is_kept_and_says_how_sure_later_answers_are(folder: Path) -> None:
-    with engine_at(folder) as first:
-        made = first.calibration.learn(sure(400), made_of={"questions": "mine"})
-    with engine_at(folder) as later:
+def test_a_learned_calibration_is_stored_and_used_for_later_answers(index_folder: Path) -> None:
+    with engine_at(index_folder) as first:
+        calibration = first.calibration.learn(make_outcomes(400), made_of={"questions": "mine"})
+    with engine_at(index_folder) as later:
         answer = later.ask(QUESTION)
         (step,) = [
-            each for each in later.trace(answer.trace_id or "").steps if each.agent == "finalizer"
+            step for step in later.trace(answer.trace_id or "").steps if step.agent == "finalizer"
         ]
-        assert answer.confidence == made.calibration.law(step.outputs["signals"])
+        assert answer.confidence == calibration.calibration.law(step.outputs["signals"])
         assert answer.calibration == "own questions"
-        assert later.calibration.get_current().calibration == made.calibration
-        _forget(later)
+        assert later.calibration.get_current().calibration == calibration.calibration
+        drop_calibration(later)
 
 
-def test_a_rate_of_errors_withholds_what_is_not_sure_enough(folder: Path) -> None:
-    with engine_at(folder, ask={"min_probability": 0.0}) as engine:
-        engine.calibration.learn(sure(800, right_from=3.2))
+def test_an_error_rate_withholds_answers_that_are_not_sure_enough(index_folder: Path) -> None:
+    with engine_at(index_folder, ask={"min_probability": 0.0}) as engine:
+        engine.calibration.learn(make_outcomes(800, right_from=3.2))
         loose = engine.ask(QUESTION)
-    with engine_at(folder) as usual:
+    with engine_at(index_folder) as usual:
         assert (loose.confidence or 1) < usual.settings.ask.min_probability
         assert usual.ask(QUESTION).stop_reason == "low_confidence"
-    with engine_at(folder, ask={"max_error": 0.1}) as strict:
+    with engine_at(index_folder, ask={"max_error": 0.1}) as strict:
         answer = strict.ask(QUESTION)
         assert loose.status == "answered"
-        known = strict.calibration.get_current().calibration
-        assert known is not None
-        assert (known.find_threshold(0.1) or 0) > (answer.confidence or 0)
+        calibration = strict.calibration.get_current().calibration
+        assert calibration is not None
+        assert (calibration.find_threshold(0.1) or 0) > (answer.confidence or 0)
         assert (answer.status, answer.stop_reason) == ("abstained", "low_confidence")
         assert (answer.answer, answer.short_answer) == ("", "")
         assert answer.confidence == loose.confidence
-        _forget(strict)
+        drop_calibration(strict)
 
 
-def test_what_is_certified_decides_however_sure_the_reader_is(folder: Path) -> None:
-    with engine_at(folder, ask={"min_confidence": 1.0}) as engine:
-        engine.calibration.learn(sure(800))
+def test_the_certificate_decides_whatever_the_confidence_of_the_reader(index_folder: Path) -> None:
+    with engine_at(index_folder, ask={"min_confidence": 1.0}) as engine:
+        engine.calibration.learn(make_outcomes(800))
         assert engine.ask(QUESTION).stop_reason == "low_confidence"
-    with engine_at(folder, ask={"min_confidence": 1.0, "max_error": 0.1}) as engine:
+    with engine_at(index_folder, ask={"min_confidence": 1.0, "max_error": 0.1}) as engine:
         answer = engine.ask(QUESTION)
-        known = engine.calibration.get_current().calibration
-        assert known is not None
-        assert (known.find_threshold(0.1) or 1) <= (answer.confidence or 0)
+        calibration = engine.calibration.get_current().calibration
+        assert calibration is not None
+        assert (calibration.find_threshold(0.1) or 1) <= (answer.confidence or 0)
         assert answer.status == "answered"
-        _forget(engine)
+        drop_calibration(engine)
 
 
-def test_a_rate_of_errors_needs_a_calibration(folder: Path) -> None:
+def test_an_error_rate_needs_a_calibration(index_folder: Path) -> None:
     with (
-        engine_at(folder, ask={"max_error": 0.1}) as engine,
+        engine_at(index_folder, ask={"max_error": 0.1}) as engine,
         pytest.raises(
             UsageError,
             match=r"--max-error 0.1: there is no calibration of adaptive .* `fathom calibrate",
@@ -121,50 +123,50 @@ def test_a_rate_of_errors_needs_a_calibration(folder: Path) -> None:
         engine.ask(QUESTION)
 
 
-def test_a_rate_that_nothing_certifies_is_refused_with_those_that_are(folder: Path) -> None:
-    with engine_at(folder) as engine:
-        engine.calibration.learn(sure(800, share=30))
-    with engine_at(folder, ask={"max_error": 0.001}) as strict:
+def test_an_uncertified_rate_is_refused_with_the_certified_ones(index_folder: Path) -> None:
+    with engine_at(index_folder) as engine:
+        engine.calibration.learn(make_outcomes(800, share=30))
+    with engine_at(index_folder, ask={"max_error": 0.001}) as strict:
         with pytest.raises(UsageError, match=r"certifies no such rate; certified are .*0\.1"):
             strict.ask(QUESTION)
-        _forget(strict)
+        drop_calibration(strict)
 
 
-def test_a_calibration_of_other_settings_does_not_count_and_says_so(folder: Path) -> None:
-    with engine_at(folder) as engine:
-        engine.calibration.learn(sure(400))
-    with engine_at(folder, ask={"chunks": 3}) as other:
+def test_a_calibration_of_other_settings_is_ignored_with_a_reason(index_folder: Path) -> None:
+    with engine_at(index_folder) as engine:
+        engine.calibration.learn(make_outcomes(400))
+    with engine_at(index_folder, ask={"chunks": 3}) as other:
         answer = other.ask(QUESTION)
         assert answer.confidence is None
         assert any("ask.chunks was 8, is 3" in warning for warning in answer.warnings)
-    with engine_at(folder, ask={"chunks": 3, "max_error": 0.1}) as strict:
+    with engine_at(index_folder, ask={"chunks": 3, "max_error": 0.1}) as strict:
         with pytest.raises(UsageError, match=r"ask.chunks was 8, is 3\); run `fathom calibrate"):
             strict.ask(QUESTION)
-        _forget(strict)
+        drop_calibration(strict)
 
 
 @pytest.mark.parametrize(
     "section", [{"maf": {"rounds": 3}}, {"ask": {"seed": 4}}, {"budget": {"calls": 3}}]
 )
-def test_settings_that_naive_does_not_depend_on_do_not_matter(
-    folder: Path, section: dict[str, Any]
+def test_settings_that_naive_does_not_use_do_not_matter(
+    index_folder: Path, section: dict[str, Any]
 ) -> None:
-    with engine_at(folder) as engine:
-        engine.calibration.learn(sure(400))
-    with engine_at(folder, **section) as other:
+    with engine_at(index_folder) as engine:
+        engine.calibration.learn(make_outcomes(400))
+    with engine_at(index_folder, **section) as other:
         assert other.ask(QUESTION).confidence is not None
-        _forget(other)
+        drop_calibration(other)
 
 
-def test_a_setting_that_came_later_counts_with_its_default(engine: Engine) -> None:
-    engine.calibration.learn(sure(400))
+def test_a_newer_setting_counts_with_its_default(engine: Engine) -> None:
+    engine.calibration.learn(make_outcomes(400))
     calibrations = engine.reader().get_calibrations()
     data = json.loads(calibrations["adaptive"])
     del data["identity"]["settings"]["ask.sentences"]
     assert not choose_calibration(engine.assembly, "adaptive", {"adaptive": json.dumps(data)}).stale
 
 
-def test_the_query_encoder_counts_where_it_is_not_the_embedder(engine: Engine) -> None:
+def test_the_query_encoder_counts_unless_it_is_the_embedder(engine: Engine) -> None:
     now = describe_identity(engine.assembly, "adaptive")["settings"]
     models = engine.settings.models.model_copy(update={"query_encoder": "rounded"})
     settings = engine.settings.model_copy(update={"models": models})
@@ -176,13 +178,13 @@ def test_the_query_encoder_counts_where_it_is_not_the_embedder(engine: Engine) -
     assert other["settings"] == {**now, "models.query_encoder": "rounded"}
 
 
-def test_a_calibration_that_cannot_be_read_says_what_to_do(engine: Engine) -> None:
+def test_an_unreadable_calibration_names_the_next_step(engine: Engine) -> None:
     with pytest.raises(UsageError, match="another version of Fathom; run `fathom calibrate"):
         choose_calibration(engine.assembly, "naive", {"naive": "{}"})
 
 
-def test_one_strategy_s_calibration_is_not_another_s(engine: Engine) -> None:
-    engine.calibration.learn(sure(400))
+def test_each_strategy_has_its_own_calibration(engine: Engine) -> None:
+    engine.calibration.learn(make_outcomes(400))
     assert engine.ask(QUESTION, strategy="rrf").calibration is None
 
 
@@ -190,14 +192,14 @@ def test_too_few_answers_are_refused_with_their_number(engine: Engine) -> None:
     with pytest.raises(
         UsageError, match=r"12 questions, 10 answered, 6 of them wrong: .* at least 20"
     ):
-        engine.calibration.learn([*sure(10), None, None])
+        engine.calibration.learn([*make_outcomes(10), None, None])
     assert not engine.reader().get_calibrations()
 
 
-def test_an_answer_is_replayed_also_after_a_new_calibration(engine: Engine) -> None:
-    engine.calibration.learn(sure(400))
+def test_an_answer_is_replayed_after_a_new_calibration_too(engine: Engine) -> None:
+    engine.calibration.learn(make_outcomes(400))
     first = engine.ask(QUESTION)
-    engine.calibration.learn(sure(400, right_from=5.0))
+    engine.calibration.learn(make_outcomes(400, right_from=5.0))
     again = engine.ask(QUESTION)
     assert first.confidence != again.confidence
     assert engine.replay(first.trace_id or "").same
@@ -206,47 +208,47 @@ def test_an_answer_is_replayed_also_after_a_new_calibration(engine: Engine) -> N
 
 def test_a_calibration_changes_neither_documents_nor_revision(engine: Engine) -> None:
     before = engine.reader().get_revision()
-    engine.calibration.learn(sure(400))
+    engine.calibration.learn(make_outcomes(400))
     assert engine.reader().get_revision() == before
     assert engine.verify() == []
 
 
-def test_a_rebuilt_index_keeps_its_calibrations(folder: Path) -> None:
-    with engine_at(folder) as engine:
-        engine.calibration.learn(sure(400))
+def test_a_rebuilt_index_keeps_its_calibrations(index_folder: Path) -> None:
+    with engine_at(index_folder) as engine:
+        engine.calibration.learn(make_outcomes(400))
         engine.ingest(rebuild=True)
         assert engine.ask(QUESTION).calibration == "own questions"
-        _forget(engine)
+        drop_calibration(engine)
 
 
-def test_an_index_that_was_made_before_has_no_calibrations_until_it_is_written_to(
-    folder: Path,
+def test_an_older_index_has_no_calibrations_until_it_is_written_to(
+    index_folder: Path,
 ) -> None:
-    with closing(sqlite3.connect(folder / "index" / FILE)) as opened, opened:
+    with closing(sqlite3.connect(index_folder / "index" / FILE)) as opened, opened:
         opened.execute("DROP TABLE calibrations")
-    with engine_at(folder) as engine:
+    with engine_at(index_folder) as engine:
         assert engine.ask(QUESTION).confidence is None
-        engine.calibration.learn(sure(400))
+        engine.calibration.learn(make_outcomes(400))
         assert engine.ask(QUESTION).calibration == "own questions"
-        _forget(engine)
+        drop_calibration(engine)
 
 
 def test_questions_with_answers_calibrate_an_index(tmp_path: Path) -> None:
-    corpus, asked = tmp_path / "corpus.jsonl", []
+    corpus, questions = tmp_path / "corpus.jsonl", []
     with corpus.open("w") as lines:
         for at in range(40):
             word = f"{'bcdfghjklmnpqrstvwxz'[at % 20]}o{'rnls'[at % 4]}a{at}"
             text = f"{word} permits cost {at + 3} crowns."
             lines.write(json.dumps({"_id": f"d{at}", "title": word, "text": text}) + "\n")
-            asked.append((str(at), f"How much does the {word} permit cost?"))
+            questions.append((str(at), f"How much does the {word} permit cost?"))
     file = tmp_path / "questions.jsonl"
     with engine_at(tmp_path, ask={"min_confidence": 0.0}) as engine:
         engine.ingest([corpus])
-        said = {
+        labels = {
             name: engine.ask(text).short_answer if int(name) % 3 else "nobody knows"
-            for name, text in asked
+            for name, text in questions
         }
-        rows = [{"_id": name, "text": text, "answers": [said[name]]} for name, text in asked]
+        rows = [{"_id": name, "text": text, "answers": [labels[name]]} for name, text in questions]
         file.write_text("".join(json.dumps(row) + "\n" for row in rows))
         report = calibrate(engine, file, max_error=0.3, records=tmp_path / "kept")
         assert (report.questions, report.answered) == (40, 40)
@@ -256,38 +258,40 @@ def test_questions_with_answers_calibrate_an_index(tmp_path: Path) -> None:
         ]  # fmt: skip
         assert engine.calibration.get_current().calibration == report.calibration
         assert report.calibration.made_of == {"questions": "questions", "count": 40}
-        told = report.to_text()
-        assert "40 questions, 40 answered" in told
-        assert "never" in told
-        assert "ECE" in told
+        summary = report.to_text()
+        assert "40 questions, 40 answered" in summary
+        assert "never" in summary
+        assert "ECE" in summary
         assert report.to_dict()["certificates"][0]["coverage"] == 0.0
         coverage, risk = report.risk[-1]
         assert (coverage, risk) == (1.0, report.wrong / 40)
-        kept = (tmp_path / "kept" / "questions" / "adaptive.jsonl").read_text().splitlines()
-        assert set(json.loads(kept[0])["signals"]) == set(COLUMNS)
+        stored_lines = (tmp_path / "kept" / "questions" / "adaptive.jsonl").read_text().splitlines()
+        assert set(json.loads(stored_lines[0])["signals"]) == set(COLUMNS)
 
 
-def test_what_is_shipped_was_learned_with_the_shipped_reader() -> None:
+def test_shipped_calibrations_were_learned_with_the_shipped_reader() -> None:
     again = "learn it again: python -m training.fit_calibration"
     assert load_shipped_calibrations(), again
-    for name, made in load_shipped_calibrations().items():
-        assert made.identity["reader"] == read_card()["sha256"], f"{name}: {again}"
-        assert made.source == "public questions"
-        assert made.made_of
-        assert set(made.law.weights) <= set(COLUMNS), f"{name}: {again}"
+    for name, calibration in load_shipped_calibrations().items():
+        assert calibration.identity["reader"] == read_card()["sha256"], f"{name}: {again}"
+        assert calibration.source == "public questions"
+        assert calibration.made_of
+        assert set(calibration.law.weights) <= set(COLUMNS), f"{name}: {again}"
 
 
-def test_only_strategies_that_were_asked_come_with_certificates() -> None:
+def test_only_calibrated_strategies_ship_certificates() -> None:
     assert set(load_shipped_calibrations()) == set(STRATEGIES)
     file = resources.files("fathom.data") / "calibration.json"
-    asked = json.loads(file.read_text(encoding="utf-8"))["strategies"]
+    strategies = json.loads(file.read_text(encoding="utf-8"))["strategies"]
     assert not any(
-        made.certificates for name, made in load_shipped_calibrations().items() if name not in asked
+        calibration.certificates
+        for name, calibration in load_shipped_calibrations().items()
+        if name not in strategies
     )
 
 
-def test_the_shipped_calibration_counts_with_the_default_settings_alone() -> None:
-    with open_folder() as folder:
+def test_the_shipped_calibration_applies_to_the_default_settings_only() -> None:
+    with open_public_folder() as folder:
         (folder / "fees.md").write_text(f"# Fees\n\n{FEES}\n")
         with Engine.open(folder / "index") as engine:
             engine.ingest([folder / "fees.md"])
@@ -304,8 +308,8 @@ def test_the_shipped_calibration_counts_with_the_default_settings_alone() -> Non
             strict.ask(QUESTION)
 
 
-def test_what_is_asked_lately_is_held_against_the_calibration(folder: Path) -> None:
-    with engine_at(folder) as engine:
+def test_recent_questions_are_compared_with_the_calibration(index_folder: Path) -> None:
+    with engine_at(index_folder) as engine:
         engine.traces.store.sweep(engine.reader())
         for _ in range(40):
             usual = engine.ask(QUESTION)
@@ -319,4 +323,4 @@ def test_what_is_asked_lately_is_held_against_the_calibration(folder: Path) -> N
         assert engine.calibration.find_drift() == ("words",)
         (warning,) = engine.ask(QUESTION).warnings
         assert "differ from those adaptive was calibrated on (words moved)" in warning
-        _forget(engine)
+        drop_calibration(engine)

@@ -1,4 +1,4 @@
-"""Each citation opens at a place that holds its quote."""
+"""Citations that open at a place holding their quote."""
 
 import json
 import re
@@ -24,8 +24,8 @@ LINED = {".md", ".txt", ".rst"}
 ANSWERS = 100
 
 
-def questions(engine: Engine) -> Iterator[str]:
-    """Those of the samples, and one about what stands inside each document."""
+def build_questions(engine: Engine) -> Iterator[str]:
+    """Return the questions of the samples, and one about the text inside each document."""
     for line in (SAMPLES / "questions.jsonl").read_text("utf-8").splitlines():
         yield json.loads(line)["text"]
     for summary in list(engine.documents.list()):
@@ -35,41 +35,41 @@ def questions(engine: Engine) -> Iterator[str]:
         yield f"What is said about {' '.join(words[:9])[:200]}?"
 
 
-def citations(index: Path, *folders: Path) -> Iterator[tuple[Engine, tuple[Citation, ...]]]:
-    """Those of each answer that has some."""
+def ask_questions(index: Path, *folders: Path) -> Iterator[tuple[Engine, tuple[Citation, ...]]]:
+    """Yield the engine and the citations of each answer."""
     # Whatever is quoted must open, however sure the answer is.
     settings = Settings(index=IndexSettings(directory=index), ask=AskSettings(min_confidence=0))
     with Engine(settings, embedder=HashingEmbedder(64)) as engine:
         engine.ingest(folders)
-        for question in questions(engine):
-            found = engine.ask(question).citations
-            if found:
-                yield engine, found
+        for question in build_questions(engine):
+            citations = engine.ask(question).citations
+            if citations:
+                yield engine, citations
 
 
 def test_every_citation_of_the_samples_opens_at_its_quote(tmp_path: Path) -> None:
-    found = list(opened(citations(tmp_path, SAMPLES / "corpus")))
-    assert len(found) >= 50
-    assert {PurePath(each.path).suffix for each in found} >= PAGED | LINED
+    citations_of_samples = list(open_citations(ask_questions(tmp_path, SAMPLES / "corpus")))
+    assert len(citations_of_samples) >= 50
+    assert {PurePath(citation.path).suffix for citation in citations_of_samples} >= PAGED | LINED
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(not DOCUMENTS.is_dir(), reason="the shared documents are not here")
 def test_every_citation_of_100_answers_opens_at_its_quote(tmp_path: Path) -> None:
-    answers = list(citations(tmp_path, SAMPLES / "corpus", DOCUMENTS))
+    answers = list(ask_questions(tmp_path, SAMPLES / "corpus", DOCUMENTS))
     assert len(answers) >= ANSWERS
-    assert len(list(opened(iter(answers)))) >= ANSWERS
+    assert len(list(open_citations(iter(answers)))) >= ANSWERS
 
 
-def opened(found: Iterator[tuple[Engine, tuple[Citation, ...]]]) -> Iterator[Citation]:
-    """All citations, each once it has been opened."""
-    for engine, cited in found:
+def open_citations(answers: Iterator[tuple[Engine, tuple[Citation, ...]]]) -> Iterator[Citation]:
+    """Yield all citations, each after opening it."""
+    for engine, cited in answers:
         for citation in cited:
-            check(engine, citation)
+            check_citation(engine, citation)
             yield citation
 
 
-def check(engine: Engine, citation: Citation) -> None:
+def check_citation(engine: Engine, citation: Citation) -> None:
     assert citation.verified
     assert citation.title
     assert Path(citation.path.removesuffix(f"#{citation.document}")).is_file()
@@ -77,15 +77,15 @@ def check(engine: Engine, citation: Citation) -> None:
     by_line = format_place_view(document, parse_place(document, str(citation.line)), styled=False)
     marked = [line.partition("  ")[2] for line in by_line.split("\n") if line.startswith(">")]
     assert replace_controls(citation.quote).split("\n")[0] in "\n".join(marked), (citation, by_line)
-    found = serialize_place(document, parse_place(document, f"{citation.start}-{citation.end}"))
-    assert found["text"] == citation.quote
-    assert found["page"] == citation.page
+    place = serialize_place(document, parse_place(document, f"{citation.start}-{citation.end}"))
+    assert place["text"] == citation.quote
+    assert place["page"] == citation.page
     assert citation.page or PurePath(citation.path).suffix not in PAGED
     check_file(citation, document)
 
 
 def check_file(citation: Citation, document: Document) -> None:
-    """The line is that of the file itself, in an editor."""
+    """Check that the line is that of the file itself, as an editor counts."""
     if PurePath(citation.path).suffix in LINED and document.lines:
         assert citation.line is not None
         file = re.split(r"\r\n?|\n", decode_text(Path(citation.path).read_bytes()))

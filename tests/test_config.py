@@ -1,4 +1,4 @@
-"""Settings come in layers, and every mistake is one line that names its place."""
+"""Settings in layers, with one-line errors that name the place of a mistake."""
 
 import tomllib
 from collections.abc import Mapping
@@ -11,7 +11,7 @@ from fathom.config import RENAMED_SETTINGS, Layers, Settings, parse_settings, sa
 from fathom.errors import SettingsError
 
 
-def load(
+def load_layers(
     tmp_path: Path,
     project: str = "",
     user: str = "",
@@ -26,14 +26,14 @@ def load(
     return Layers.load(cwd=tmp_path, environment=variables, **more)
 
 
-def test_defaults_stand_without_files(tmp_path: Path) -> None:
+def test_defaults_apply_without_files(tmp_path: Path) -> None:
     settings = Layers.load(cwd=tmp_path, environment={"HOME": str(tmp_path)}).build_settings()
     assert settings.retrieval.k == 10
     assert settings.index.directory == Path(".fathom")
 
 
-def test_later_layers_win_and_origins_are_known(tmp_path: Path) -> None:
-    layers = load(
+def test_later_layers_win_and_origins_are_recorded(tmp_path: Path) -> None:
+    layers = load_layers(
         tmp_path,
         user="[ask]\nseed = 1\n[retrieval]\nk = 1\nvector_weight = 1\nkeyword_weight = 1",
         project="[retrieval]\nk = 2\nvector_weight = 2\nkeyword_weight = 2",
@@ -72,12 +72,12 @@ def test_a_mistake_is_one_line_that_names_its_place(
     tmp_path: Path, layer: Mapping[str, Any], message: str
 ) -> None:
     with pytest.raises(SettingsError) as caught:
-        load(tmp_path, **layer).build_settings()
+        load_layers(tmp_path, **layer).build_settings()
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_recorded_settings_lie_over_the_present_ones_and_assignments_over_both() -> None:
+def test_recorded_settings_override_the_present_ones_and_assignments_override_both() -> None:
     present = Layers()
     present.assign(["retrieval.k=3", "ask.chunks=4"])
     layers = Layers.from_trace(
@@ -121,18 +121,18 @@ def test_a_constant_is_refused_in_every_source_of_a_user(
     tmp_path: Path, layer: Mapping[str, Any], origin: str
 ) -> None:
     with pytest.raises(SettingsError) as caught:
-        load(tmp_path, **layer)
+        load_layers(tmp_path, **layer)
     assert f"anchor.min_score in {layer.get('origin', '')}" in str(caught.value)
     assert f"{origin} is a constant of anchor, which only experiments vary" in str(caught.value)
     assert "docs/strategies/anchor.md" in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_a_constant_is_varied_by_experiments_and_replays(tmp_path: Path) -> None:
+def test_experiments_vary_a_constant_and_replay_it(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="which only experiments vary"):
         parse_settings({"anchor.min_score": 0.3})
     assert parse_settings({"anchor.min_score": 0.3}, constants=True).anchor.min_score == 0.3
-    layers = load(tmp_path, assignments=["anchor.min_score=0.3"], constants=True)
+    layers = load_layers(tmp_path, assignments=["anchor.min_score=0.3"], constants=True)
     assert layers.build_settings().anchor.min_score == 0.3
     replayed = Layers.from_trace(Settings(), {"anchor": {"min_score": 0.3}})
     replayed.assign(["anchor.gate=false"])
@@ -157,12 +157,12 @@ def test_a_limit_of_an_effort_is_refused_with_the_settings_to_use() -> None:
     ("key", "name"),
     [("llm.prompts", "reader"), ("grading.prompts", "correctness")],
 )
-def test_a_folder_holds_the_prompts_to_replace(tmp_path: Path, key: str, name: str) -> None:
+def test_prompts_are_replaced_from_a_folder(tmp_path: Path, key: str, name: str) -> None:
     folder = tmp_path / "prompts"
     folder.mkdir()
     file = folder / f"{name}.txt"
     file.write_text("Answer.")
-    layers = load(tmp_path, assignments=[f"{key}={folder}"])
+    layers = load_layers(tmp_path, assignments=[f"{key}={folder}"])
     values = {value.key: value for value in layers.list_values(constants=True)}
     assert values[key] == (key, str(folder), "--set")
     assert values[f"{key}.{name}"].value == str(file)
@@ -174,9 +174,9 @@ def test_a_folder_holds_the_prompts_to_replace(tmp_path: Path, key: str, name: s
     assert layers.build_settings() == Settings()
     (folder / "raeder.txt").write_text("Answer.")
     with pytest.raises(SettingsError, match=r"raeder.txt replaces nothing; the names are .*"):
-        load(tmp_path / "other", assignments=[f"{key}={folder}"]).build_settings()
+        load_layers(tmp_path / "other", assignments=[f"{key}={folder}"]).build_settings()
     with pytest.raises(SettingsError, match=rf"{key} = 'none' in --set: expected a folder"):
-        load(tmp_path / "third", assignments=[f"{key}=none"]).build_settings()
+        load_layers(tmp_path / "third", assignments=[f"{key}=none"]).build_settings()
 
 
 @pytest.mark.parametrize(
@@ -187,12 +187,12 @@ def test_a_folder_holds_the_prompts_to_replace(tmp_path: Path, key: str, name: s
         ("grading.prompts.correctness", r"put it at DIR/correctness\.txt and set"),
     ],
 )
-def test_the_key_of_one_prompt_is_refused_with_the_folder(key: str, answer: str) -> None:
+def test_a_setting_for_a_single_prompt_is_refused_with_the_folder(key: str, answer: str) -> None:
     with pytest.raises(SettingsError, match=answer):
         parse_settings({key: "mine.txt"})
 
 
-def test_a_trace_from_before_the_folder_names_its_prompts_one_by_one() -> None:
+def test_an_older_trace_names_its_prompts_one_by_one() -> None:
     recorded = {"llm": {"prompts": {"reader": "mine.txt", "judge": ""}}}
     settings = Layers.from_trace(Settings(), recorded).build_settings()
     assert settings.llm.prompts.reader == "mine.txt"
@@ -212,9 +212,9 @@ def test_a_password_in_an_address_is_refused_and_not_repeated() -> None:
     assert "canary" not in str(caught.value)
 
 
-def test_an_effort_hides_what_lower_layers_say_of_the_budget(tmp_path: Path) -> None:
+def test_an_effort_overrides_the_budget_of_lower_layers(tmp_path: Path) -> None:
     flags = {"budget.effort": "low", "budget.calls": 9}
-    layers = load(tmp_path, "[budget]\ntokens = 123_456\n", flags=flags)
+    layers = load_layers(tmp_path, "[budget]\ntokens = 123_456\n", flags=flags)
     budget = layers.build_settings().budget
     assert (budget.effort, budget.tokens, budget.calls, budget.seconds) == ("low", 10_000, 9, 20)
     with pytest.raises(SettingsError, match=r"effort\.low\.calls = -1 in settings: .*greater"):
@@ -233,7 +233,7 @@ def test_an_effort_hides_what_lower_layers_say_of_the_budget(tmp_path: Path) -> 
         "# only a remark\n",
     ],
 )
-def test_settings_are_saved_and_the_rest_of_the_file_stays(tmp_path: Path, before: str) -> None:
+def test_saving_settings_keeps_the_rest_of_the_file(tmp_path: Path, before: str) -> None:
     file = tmp_path / "fathom.toml"
     file.write_text(before)
     payload = tomllib.loads(before)
@@ -243,10 +243,10 @@ def test_settings_are_saved_and_the_rest_of_the_file_stays(tmp_path: Path, befor
     payload.pop("ask", None)
     assert now == payload
     assert all(line in file.read_text() for line in before.splitlines() if line.startswith("#"))
-    assert [each.name for each in tmp_path.iterdir()] == ["fathom.toml"]
+    assert [file.name for file in tmp_path.iterdir()] == ["fathom.toml"]
 
 
-def test_a_file_that_cannot_be_changed_line_by_line_is_left_as_it_is(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_edited_line_by_line_is_left_alone(tmp_path: Path) -> None:
     file = tmp_path / "fathom.toml"
     file.write_text('ask.strategy = "naive"\n')
     with pytest.raises(SettingsError, match=r"cannot be changed: set ask.strategy=maf there"):

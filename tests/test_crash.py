@@ -1,4 +1,4 @@
-"""Killed at any instant, ingestion loses nothing acknowledged and can be continued.
+"""Ingestion killed at any instant: nothing acknowledged is lost, and the work can be continued.
 
 `KILLS` sets how many processes are killed (4 by default; `make crash` sets 50). Files are parsed
 in the process itself and embedded without weights: nearly all the time goes to what a kill hurts.
@@ -35,7 +35,7 @@ WORDS = ("harbour", "ferry", "permit", "ledger", "bridge", "winter", "notice", "
 
 
 def text_of(name: str, generation: int) -> str:
-    """A document's text; about every third one is new in each generation."""
+    """Return a document's text; about every third one is new in each generation."""
     age = generation if sum(name.encode()) % 3 == generation % 3 else 0
     words = random.Random(f"{name} {age}")
     body = " ".join(words.choices(WORDS, k=words.randint(20, 120)))
@@ -57,16 +57,16 @@ def start(folder: Path, index: Path, log: Path) -> subprocess.Popen[bytes]:
         return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=stderr)
 
 
-def acknowledged(log: Path) -> set[str]:
-    """Names of the files that the process has said to be stored."""
+def read_acknowledged(log: Path) -> set[str]:
+    """Return the names of the files that the process reported as stored."""
     lines = [line.split() for line in log.read_text().splitlines(keepends=True) if line[-1] == "\n"]
     return {
         Path(words[2].rstrip(":")).name for words in lines if len(words) > 2 and words[1] == "ok"
     }
 
 
-def stored(index: Path) -> dict[str, str]:
-    """File name -> text of every document, each checked for a whole set of chunks."""
+def read_stored(index: Path) -> dict[str, str]:
+    """Return the text of every document by file name, and check that its chunks are complete."""
     with Engine(Settings(index=IndexSettings(directory=index))) as engine:
         assert engine.verify() == []
         summaries = list(engine.documents.list())
@@ -74,21 +74,21 @@ def stored(index: Path) -> dict[str, str]:
         assert len(names) == len(set(names)), "a document is there twice"
         assert all(summary.chunks > 0 for summary in summaries)
         return {
-            name: engine.documents.get(each.id).text
-            for name, each in zip(names, summaries, strict=True)
+            name: engine.documents.get(document.id).text
+            for name, document in zip(names, summaries, strict=True)
         }
 
 
-def content(index: Path) -> str:
-    """The hash of all that is stored, whatever the order in which it came."""
+def hash_content(index: Path) -> str:
+    """Return the hash of everything stored, independent of the order of arrival."""
     with Engine(Settings(index=IndexSettings(directory=index))) as engine:
         return engine.status().content
 
 
-def undisturbed(folder: Path, index: Path) -> str:
-    """The content of an index that nobody disturbed, made from nothing."""
+def hash_undisturbed(folder: Path, index: Path) -> str:
+    """Return the content hash of an index that was built from nothing without interruption."""
     assert start(folder, index, index.with_suffix(".log")).wait() == 0
-    return content(index)
+    return hash_content(index)
 
 
 def words_of(text: str) -> list[str]:
@@ -98,27 +98,27 @@ def words_of(text: str) -> list[str]:
 def check_killed(
     index: Path, log: Path, before: dict[str, str], after: dict[str, str]
 ) -> dict[str, str]:
-    """What a killed process leaves: all it said is there, all that is there is whole."""
-    found = stored(index)
-    said = acknowledged(log)
-    assert said <= set(found), "an acknowledged document is lost"
-    for name, text in found.items():
+    """Check the state after a kill: acknowledged documents are stored, stored ones are complete."""
+    texts = read_stored(index)
+    names = read_acknowledged(log)
+    assert names <= set(texts), "an acknowledged document is lost"
+    for name, text in texts.items():
         versions = [words_of(after[name])]
-        if name in before and name not in said:
+        if name in before and name not in names:
             versions.append(words_of(before[name]))
         assert words_of(text) in versions, f"{name} is neither wholly old nor wholly new"
-    assert not before or set(found) == set(after), "a document vanished while it was replaced"
-    return found
+    assert not before or set(texts) == set(after), "a document vanished while it was replaced"
+    return texts
 
 
-def share_left(found: dict[str, str], after: dict[str, str]) -> float:
-    """Which share of the documents is still to be stored."""
-    missing = (words_of(found.get(name, "")) != words_of(text) for name, text in after.items())
+def compute_share_left(texts: dict[str, str], after: dict[str, str]) -> float:
+    """Return the share of the documents that is still to be stored."""
+    missing = (words_of(texts.get(name, "")) != words_of(text) for name, text in after.items())
     return sum(missing) / len(after)
 
 
 def run_for(process: subprocess.Popen[bytes], seconds: float) -> bool:
-    """Whether the process was killed because it took longer."""
+    """Run the process and return whether it was killed because it took longer."""
     try:
         assert process.wait(timeout=seconds) == 0
     except subprocess.TimeoutExpired:
@@ -134,21 +134,23 @@ def test_a_kill_at_any_instant_loses_and_duplicates_nothing(tmp_path: Path) -> N
     before: dict[str, str] = {}
     after = write_generation(folder, 0)
     started = time.monotonic()
-    clean = undisturbed(folder, tmp_path / "clean-0")
+    clean = hash_undisturbed(folder, tmp_path / "clean-0")
     whole = time.monotonic() - started
     kills = generation = 0
     while kills < KILLS:
-        found = before
-        while run_for(start(folder, index, log), whole * instant(generator, found, after)):
+        texts = before
+        while run_for(start(folder, index, log), whole * draw_instant(generator, texts, after)):
             kills += 1
             if (index / "fathom.db").exists():
-                found = check_killed(index, log, before, after)
-        assert content(index) == clean
+                texts = check_killed(index, log, before, after)
+        assert hash_content(index) == clean
         generation += 1
         before, after = after, write_generation(folder, generation)
-        clean = undisturbed(folder, tmp_path / f"clean-{generation}")
+        clean = hash_undisturbed(folder, tmp_path / f"clean-{generation}")
 
 
-def instant(generator: random.Random, found: dict[str, str], after: dict[str, str]) -> float:
-    """When to kill, in times of an undisturbed run; sometimes there is nothing left by then."""
-    return generator.uniform(EARLIEST, LATEST + WORKING * share_left(found, after))
+def draw_instant(generator: random.Random, texts: dict[str, str], after: dict[str, str]) -> float:
+    """Draw when to kill, in units of an undisturbed run; sometimes nothing is left to do by
+    then.
+    """
+    return generator.uniform(EARLIEST, LATEST + WORKING * compute_share_left(texts, after))

@@ -1,4 +1,4 @@
-"""What the image, the composition and the service promise.
+"""The promises of the container image, the compose file and the system service.
 
 Nothing here builds an image: there is a check of each file, and the commands in them are run.
 """
@@ -27,13 +27,13 @@ UNIT = ROOT / "deploy" / "fathom.service"
 FINAL = DOCKERFILE[DOCKERFILE.rindex("\nFROM ") :].replace("\\\n", " ")
 
 
-def instructions(name: str) -> list[str]:
-    """What the last stage of the image says with this word."""
+def read_instructions(name: str) -> list[str]:
+    """Return the arguments of this instruction in the last stage of the image."""
     return re.findall(rf"^{name} +(.*)$", FINAL, re.MULTILINE)
 
 
-def accepts(arguments: list[str]) -> None:
-    """Fail unless the command line takes these."""
+def check_arguments(arguments: list[str]) -> None:
+    """Fail unless the command line accepts these arguments."""
     command: Any = typer.main.get_command(app)
     while hasattr(command, "commands"):
         name, *arguments = arguments
@@ -41,34 +41,34 @@ def accepts(arguments: list[str]) -> None:
     command.make_context(command.name, arguments)
 
 
-def tool(name: str) -> str:
-    found = shutil.which(
+def find_tool(name: str) -> str:
+    program = shutil.which(
         name, path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     )
-    if found is None:
+    if program is None:
         pytest.skip(f"{name} is not installed")
-    return found
+    return program
 
 
-def test_the_linter_finds_nothing_wrong_with_the_image() -> None:
+def test_the_linter_accepts_the_image() -> None:
     done = subprocess.run(
-        [tool("hadolint"), ROOT / "Dockerfile"], capture_output=True, text=True, check=False
+        [find_tool("hadolint"), ROOT / "Dockerfile"], capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stdout + done.stderr) == (0, "")
 
 
-def test_the_image_runs_as_nobody_in_particular_and_starts_the_server() -> None:
-    (user,) = instructions("USER")
-    assert all(int(each) >= 10_000 for each in user.split(":"))
-    assert json.loads(instructions("ENTRYPOINT")[0]) == ["fathom"]
-    accepts(json.loads(instructions("CMD")[0]))
-    assert instructions("VOLUME") == ["/data"]
+def test_the_image_starts_the_server_as_an_unprivileged_user() -> None:
+    (user,) = read_instructions("USER")
+    assert all(int(number) >= 10_000 for number in user.split(":"))
+    assert json.loads(read_instructions("ENTRYPOINT")[0]) == ["fathom"]
+    check_arguments(json.loads(read_instructions("CMD")[0]))
+    assert read_instructions("VOLUME") == ["/data"]
     bases = re.findall(r"^FROM (\S+)", DOCKERFILE, re.MULTILINE)
     assert bases
     assert all(re.fullmatch(r"python:3\.\d+-slim-\w+", base) for base in bases)
 
 
-def test_the_image_is_built_of_what_is_there_and_no_index_or_key_gets_into_it() -> None:
+def test_the_image_copies_existing_files_and_no_index_or_key() -> None:
     ignored = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
     assert "*" in ignored
     let_in = {line[1:] for line in ignored if line.startswith("!")}
@@ -82,11 +82,11 @@ def test_the_image_is_built_of_what_is_there_and_no_index_or_key_gets_into_it() 
     assert set(extras[1].split(",")) <= set(project["optional-dependencies"])
 
 
-def test_its_variables_are_settings() -> None:
-    own = dict(re.findall(r"(FATHOM_\w+)=(\S+)", FINAL))
+def test_the_variables_of_the_image_are_settings() -> None:
+    variables = dict(re.findall(r"(FATHOM_\w+)=(\S+)", FINAL))
     named = COMPOSE["services"]["fathom"]["environment"]
-    assert own
-    for environment in (own, {**own, **named}):
+    assert variables
+    for environment in (variables, {**variables, **named}):
         settings = Layers.load(cwd=Path("/"), environment=environment).build_settings()
         assert settings.index.directory == Path("/data/index")
 
@@ -104,7 +104,7 @@ def test_no_service_has_more_rights_than_it_needs() -> None:
     fathom = COMPOSE["services"]["fathom"]
     assert fathom["read_only"] is True
     assert [mount.partition(":")[0] for mount in fathom["tmpfs"]] == ["/tmp"]
-    assert fathom["user"] == instructions("USER")[0]
+    assert fathom["user"] == read_instructions("USER")[0]
 
 
 def test_the_chat_waits_for_the_server_and_gets_its_key_from_a_secret() -> None:
@@ -119,16 +119,16 @@ def test_the_chat_waits_for_the_server_and_gets_its_key_from_a_secret() -> None:
     assert "fathom_key.txt" in ignored
 
 
-def health_check(port: int) -> list[str]:
-    told = FINAL[FINAL.index("HEALTHCHECK") :]
-    hits = re.search(r"CMD (\[.*?\])\n", told)
+def build_health_check(port: int) -> list[str]:
+    line = FINAL[FINAL.index("HEALTHCHECK") :]
+    hits = re.search(r"CMD (\[.*?\])\n", line)
     assert hits is not None
     program: list[str] = json.loads(hits[1])
     assert program[0] == "python"
-    return [sys.executable, *(each.replace(":8000/", f":{port}/") for each in program[1:])]
+    return [sys.executable, *(argument.replace(":8000/", f":{port}/") for argument in program[1:])]
 
 
-def test_the_health_check_tells_a_server_that_answers_from_one_that_does_not(
+def test_the_health_check_distinguishes_a_healthy_server(
     tmp_path: Path,
 ) -> None:
     environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path)}
@@ -145,7 +145,7 @@ def test_the_health_check_tells_a_server_that_answers_from_one_that_does_not(
         line = server.stderr.readline()
         hits = re.search(r"http://127\.0\.0\.1:(\d+)", line)
         assert hits is not None, line
-        check = health_check(int(hits[1]))
+        check = build_health_check(int(hits[1]))
         assert subprocess.run(check, timeout=60, check=False, env=environment).returncode == 0
     finally:
         server.terminate()
@@ -154,30 +154,30 @@ def test_the_health_check_tells_a_server_that_answers_from_one_that_does_not(
     assert dead.returncode != 0
 
 
-def unit() -> dict[str, list[str]]:
-    """The lines of the unit, by name."""
-    found: dict[str, list[str]] = {}
+def read_unit() -> dict[str, list[str]]:
+    """Return the lines of the systemd unit by name."""
+    lines: dict[str, list[str]] = {}
     for line in UNIT.read_text(encoding="utf-8").splitlines():
         name, sign, value = line.partition("=")
         if sign and not line.startswith("#"):
-            found.setdefault(name, []).append(value)
-    return found
+            lines.setdefault(name, []).append(value)
+    return lines
 
 
-def test_the_service_starts_the_server_with_settings_that_are_some() -> None:
-    (start,) = unit()["ExecStart"]
+def test_the_service_starts_the_server_with_existing_settings() -> None:
+    (start,) = read_unit()["ExecStart"]
     program, *arguments = start.split()
     assert program == "/opt/fathom/bin/fathom"
-    accepts(arguments)
-    variables = dict(word.split("=", 1) for word in unit()["Environment"][0].split())
-    told: dict[str, Any] = {k: v for k, v in variables.items() if k.startswith("FATHOM_")}
-    settings = Layers.load(cwd=Path("/"), environment=told).build_settings()
+    check_arguments(arguments)
+    variables = dict(word.split("=", 1) for word in read_unit()["Environment"][0].split())
+    configured: dict[str, Any] = {k: v for k, v in variables.items() if k.startswith("FATHOM_")}
+    settings = Layers.load(cwd=Path("/"), environment=configured).build_settings()
     assert settings.index.directory == Path("%S/fathom/index")
-    assert unit()["StateDirectory"] == ["fathom"]
+    assert read_unit()["StateDirectory"] == ["fathom"]
 
 
-def test_systemd_finds_nothing_wrong_with_the_service_and_calls_it_safe(tmp_path: Path) -> None:
-    analyze = tool("systemd-analyze")
+def test_systemd_accepts_the_service_and_rates_it_safe(tmp_path: Path) -> None:
+    analyze = find_tool("systemd-analyze")
     copy = tmp_path / UNIT.name
     text = UNIT.read_text(encoding="utf-8")
     copy.write_text(text.replace("/opt/fathom/bin/fathom", sys.executable))
@@ -193,8 +193,10 @@ def test_systemd_finds_nothing_wrong_with_the_service_and_calls_it_safe(tmp_path
     )
     assert rated.returncode == 0, rated.stdout[-200:]
     # What the process that reads documents does to itself must not be forbidden.
-    assert unit()["RestrictNamespaces"] == ["user net"]
-    assert any("unshare" in line and "setrlimit" in line for line in unit()["SystemCallFilter"])
+    assert read_unit()["RestrictNamespaces"] == ["user net"]
+    assert any(
+        "unshare" in line and "setrlimit" in line for line in read_unit()["SystemCallFilter"]
+    )
 
 
 READ_ONLY = """
@@ -216,7 +218,7 @@ subprocess.run([*fathom, "ask", "How much does a mooring permit cost?"], check=T
 """
 
 
-def test_it_reads_and_answers_where_only_its_index_and_tmp_can_be_written(tmp_path: Path) -> None:
+def test_the_server_works_where_only_its_index_and_tmp_are_writable(tmp_path: Path) -> None:
     if os.geteuid() != 0:
         pytest.skip("only root can make the file system read-only for a process")
     if subprocess.run(["unshare", "--mount", "true"], check=False).returncode != 0:

@@ -1,4 +1,4 @@
-"""The examples of the documentation run as they stand there, one after another."""
+"""The examples of the documentation, run in order."""
 
 import json
 import re
@@ -13,8 +13,8 @@ ROOT = Path(__file__).parent.parent
 BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
-def examples(page: Path) -> Iterator[tuple[int, str]]:
-    """The Python of a page, each with the line where it begins."""
+def read_examples(page: Path) -> Iterator[tuple[int, str]]:
+    """Return the Python examples of a page, each with the line where it begins."""
     text = page.read_text(encoding="utf-8")
     for block in BLOCK.finditer(text):
         yield text.count("\n", 0, block.start(1)) + 1, block[1]
@@ -26,26 +26,29 @@ def test_the_examples_run(
 ) -> None:
     (tmp_path / "samples").symlink_to(ROOT / "samples")
     monkeypatch.chdir(tmp_path)
-    known: dict[str, object] = {"__name__": "example"}
-    found = list(examples(ROOT / name))
-    assert found
-    for line, code in found:
-        exec(compile("\n" * (line - 1) + code, name, "exec"), known)
+    names: dict[str, object] = {"__name__": "example"}
+    snippets = list(read_examples(ROOT / name))
+    assert snippets
+    for line, code in snippets:
+        exec(compile("\n" * (line - 1) + code, name, "exec"), names)
     assert capsys.readouterr().out
 
 
-def configurations(page: Path) -> list[dict[str, Any]]:
-    """The servers that the configurations of a page name."""
+def read_configurations(page: Path) -> list[dict[str, Any]]:
+    """Return the server configurations that a page shows."""
     blocks = re.findall(r"^```json\n(.*?)^```$", page.read_text(encoding="utf-8"), re.M | re.S)
-    found = [json.loads(block) for block in blocks]
-    return [(each.get("mcpServers") or each["servers"])["fathom"] for each in found]
+    configurations = [json.loads(block) for block in blocks]
+    return [
+        (configuration.get("mcpServers") or configuration["servers"])["fathom"]
+        for configuration in configurations
+    ]
 
 
-def test_the_configurations_for_clients_name_what_fathom_mcp_takes() -> None:
+def test_client_configurations_use_real_options_of_fathom_mcp() -> None:
     from fathom.serving.cli.app import app
 
     command = typer.main.get_command(app).commands["mcp"]  # type: ignore[attr-defined]
-    servers = configurations(ROOT / "docs" / "mcp.md")
+    servers = read_configurations(ROOT / "docs" / "mcp.md")
     started = [server["args"] for server in servers if server.get("command") == "fathom"]
     assert len(started) == 2
     for name, *arguments in started:
@@ -53,21 +56,21 @@ def test_the_configurations_for_clients_name_what_fathom_mcp_takes() -> None:
         command.make_context("mcp", arguments)
     reached = [server for server in servers if "url" in server]
     assert len(reached) == 2
-    for each in reached:
-        assert each["url"] == "http://127.0.0.1:8001/mcp"  # the default port and path
-        assert each["headers"]["Authorization"].startswith("Bearer ")
+    for entry in reached:
+        assert entry["url"] == "http://127.0.0.1:8001/mcp"  # the default port and path
+        assert entry["headers"]["Authorization"].startswith("Bearer ")
 
 
-def commands(group: Any, name: str = "fathom") -> Iterator[tuple[str, Any]]:
-    """All commands below a group, each by its whole name."""
-    for each, command in group.commands.items():
+def list_commands(group: Any, name: str = "fathom") -> Iterator[tuple[str, Any]]:
+    """Yield all commands below a group, each with its full name."""
+    for key, command in group.commands.items():
         if hasattr(command, "commands"):
-            yield from commands(command, f"{name} {each}")
+            yield from list_commands(command, f"{name} {key}")
         else:
-            yield f"{name} {each}", command
+            yield f"{name} {key}", command
 
 
-def test_every_command_and_option_stands_in_the_docs() -> None:
+def test_every_command_and_option_is_documented() -> None:
     from fathom.serving.cli.app import app
 
     pages = [page.read_text(encoding="utf-8") for page in (ROOT / "docs").rglob("*.md")]
@@ -75,10 +78,10 @@ def test_every_command_and_option_stands_in_the_docs() -> None:
     words = frozenset(re.findall(r"--?[a-z][a-z-]*", "\n".join(pages)))
     listed = re.findall(r"^\| `(fathom [^`]+)`", page, re.MULTILINE)
     lost = []
-    for name, command in commands(typer.main.get_command(app)):
-        *group, own = name.split()
+    for name, command in list_commands(typer.main.get_command(app)):
+        *group, command_name = name.split()
         heads = [line.split() for line in listed if line.startswith(" ".join(group))]
-        if not any(own in line[len(group)].replace("\\", "").split("|") for line in heads):
+        if not any(command_name in line[len(group)].replace("\\", "").split("|") for line in heads):
             lost.append(name)
         named = (param.opts for param in command.params if param.param_type_name == "option")
         lost += [f"{name} {opts[0]}" for opts in named if not words.intersection(opts)]

@@ -1,4 +1,4 @@
-"""The package of docs/extending.md, installed and used as it stands there."""
+"""The example package of docs/extending.md, installed and used as written there."""
 
 import json
 import os
@@ -8,7 +8,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from tests.installing import install, use
+from tests.installing import add_to_path, install
 from tests.test_docs import BLOCK, ROOT
 
 from fathom.testing import make_engine
@@ -26,8 +26,8 @@ QUESTION = "When does the ferry sail?"
 @pytest.fixture(
     scope="module", params=["site-packages", pytest.param("src", marks=pytest.mark.slow)]
 )
-def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Installed among the libraries, and in a folder of the author's own (`pip install -e`)."""
+def site_folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Install it among the libraries, and in a folder of the author (`pip install -e`)."""
     return install(
         tmp_path_factory.mktemp("site") / str(request.param),
         name="fathom_harbour",
@@ -46,18 +46,18 @@ def corpus(tmp_path: Path) -> Path:
     return folder
 
 
-def test_the_files_of_the_page_are_those_of_the_package() -> None:
+def test_the_page_and_the_package_have_the_same_files() -> None:
     named = {
         target.split(":")[0] for g in PROJECT["entry-points"].values() for target in g.values()
     }
     assert {f"{module}.py" for module in named} <= set(FILES)
 
 
-def test_the_suites_of_the_page_pass(site: Path, tmp_path: Path) -> None:
+def test_the_conformance_suites_of_the_page_pass(site_folder: Path, tmp_path: Path) -> None:
     (tmp_path / "test_harbour.py").write_text(FILES["test_harbour.py"])
     ran = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)],
-        env={**os.environ, "PYTHONPATH": str(site)},
+        env={**os.environ, "PYTHONPATH": str(site_folder)},
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -66,10 +66,10 @@ def test_the_suites_of_the_page_pass(site: Path, tmp_path: Path) -> None:
     assert ran.returncode == 0, ran.stdout[-3000:]
 
 
-def test_from_python(
-    site: Path, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_extension_works_from_python(
+    site_folder: Path, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    use(site, monkeypatch)
+    add_to_path(site_folder, monkeypatch)
     with make_engine(tmp_path / "index", {"extensions.twice.chunks": 3}) as engine:
         report = engine.ingest(corpus)
         assert (report.new, report.failed) == (2, 0)
@@ -81,18 +81,18 @@ def test_from_python(
         assert answer.citations[0].quote == "The ferry sails at noon."
         trace = engine.trace(str(answer.trace_id))
         # With the defaults that were not given, so that the answer is had again when they change.
-        own = {"chunks": 3, "enough": 0.8}
-        assert trace.origin.settings["extensions"]["twice"] == own
+        options = {"chunks": 3, "enough": 0.8}
+        assert trace.origin.settings["extensions"]["twice"] == options
         assert engine.replay(trace.id).same
         other = engine.replay(trace.id, assignments=["extensions.twice.chunks=4"])
         assert not other.same
         assert other.missing
 
 
-def test_in_the_settings_of_fathoms_own(
-    site: Path, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_the_extension_works_from_settings(
+    site_folder: Path, corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    use(site, monkeypatch)
+    add_to_path(site_folder, monkeypatch)
     chosen = {"rrf.retrievers": ["titles", "keyword"], "extensions.titles.weight": 2.0}
     with make_engine(tmp_path / "index", chosen) as engine:
         engine.ingest(corpus)
@@ -103,11 +103,13 @@ def test_in_the_settings_of_fathoms_own(
         assert other.missing
 
 
-def test_from_the_command_line(site: Path, corpus: Path, tmp_path: Path) -> None:
+def test_the_extension_works_from_the_command_line(
+    site_folder: Path, corpus: Path, tmp_path: Path
+) -> None:
     def fathom(*arguments: str) -> tuple[int, str, str]:
         ran = subprocess.run(
             [sys.executable, "-m", "fathom.serving.cli", *arguments],
-            env={**os.environ, "PYTHONPATH": str(site)},
+            env={**os.environ, "PYTHONPATH": str(site_folder)},
             cwd=tmp_path,
             capture_output=True,
             text=True,

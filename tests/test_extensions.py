@@ -1,4 +1,4 @@
-"""How extensions are found, and how little one that is broken can do.
+"""Discovery of extensions, and isolation of a broken one.
 
 Covers fathom.settings.extensions, fathom.settings.retrievers.
 """
@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.installing import Groups, install, use
+from tests.installing import EntryPoints, add_to_path, install
 
 from fathom import extensions
 from fathom.assembly import RETRIEVERS
@@ -50,15 +50,15 @@ Install = Callable[..., None]
 
 
 @pytest.fixture
-def added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
-    """Installs a package that this process finds from then on."""
+def install_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install]:
+    """Return a function that installs a package for this process."""
 
     def put(
-        groups: Groups, files: dict[str, str], *, name: str = "other", version: str = "1.0"
+        groups: EntryPoints, files: dict[str, str], *, name: str = "other", version: str = "1.0"
     ) -> None:
         folder = tmp_path / "site-packages"
         install(folder, name=name, groups=groups, files=files, version=version)
-        use(folder, monkeypatch)
+        add_to_path(folder, monkeypatch)
         extensions._read_entry_points.cache_clear()
 
     yield put
@@ -75,7 +75,7 @@ def corpus(tmp_path: Path) -> Path:
     return folder
 
 
-def test_the_names_are_those_of_what_can_be_made() -> None:
+def test_listed_names_can_be_built() -> None:
     assert tuple(RETRIEVERS) == extensions.RETRIEVERS
     assert list(STRATEGIES) == list(extensions.STRATEGIES)
     assert {
@@ -94,22 +94,22 @@ def test_the_names_are_those_of_what_can_be_made() -> None:
         assert detect_format(b"Some words of a text.\n", f"a.{ending}").name in FORMATS
 
 
-def test_help_names_them_all() -> None:
-    own = (*extensions.RETRIEVERS, *STRATEGIES)
-    helped = {"search": extensions.RETRIEVERS, "ask": tuple(STRATEGIES), "eval": own}
-    for command, known in helped.items():
-        shown = subprocess.run(
+def test_help_lists_every_extension() -> None:
+    built_in = (*extensions.RETRIEVERS, *STRATEGIES)
+    helped = {"search": extensions.RETRIEVERS, "ask": tuple(STRATEGIES), "eval": built_in}
+    for command, names in helped.items():
+        output = subprocess.run(
             [sys.executable, "-m", "fathom.serving.cli", command, "--help"],
             env={**os.environ, "COLUMNS": "300"},
             capture_output=True,
             text=True,
             check=True,
         ).stdout
-        for name in known:
-            assert name in shown
+        for name in names:
+            assert name in output
 
 
-def test_nothing_is_looked_for_before_it_is_needed() -> None:
+def test_extensions_are_looked_up_only_when_needed() -> None:
     code = (
         "import sys, fathom, fathom.serving.cli, fathom.engine, fathom.extensions as e;"
         "e.check_name('strategy', 'naive'); e.check_name('retriever', 'hybrid');"
@@ -120,8 +120,8 @@ def test_nothing_is_looked_for_before_it_is_needed() -> None:
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_what_is_found_is_not_imported(added: Install) -> None:
-    added({"fathom.strategies": {"never": "never_there:X"}}, {})
+def test_listing_extensions_does_not_import_them(install_package: Install) -> None:
+    install_package({"fathom.strategies": {"never": "never_there:X"}}, {})
     assert find_extension("strategy", "never") == Extension(
         kind="strategy", name="never", target="never_there:X", package="other", version="1.0"
     )
@@ -143,33 +143,40 @@ def test_what_is_found_is_not_imported(added: Install) -> None:
     ],
 )
 @pytest.mark.parametrize("kind", ["strategy", "retriever"])
-def test_one_that_is_broken_is_named_and_in_nobody_elses_way(
-    added: Install, corpus: Path, tmp_path: Path, kind: str, files: dict[str, str], reason: str
+def test_a_broken_extension_is_named_and_harms_no_other(
+    install_package: Install,
+    corpus: Path,
+    tmp_path: Path,
+    kind: str,
+    files: dict[str, str],
+    reason: str,
 ) -> None:
     group = {"strategy": "strategies", "retriever": "retrievers"}[kind]
-    added({f"fathom.{group}": {"mine": "broken_x:X"}}, files)
+    install_package({f"fathom.{group}": {"mine": "broken_x:X"}}, files)
     with make_engine(tmp_path / "index") as engine:
         engine.ingest(corpus)
         use_it: Callable[[], object] = {
             "strategy": lambda: engine.ask(QUESTION, strategy="mine"),
             "retriever": lambda: engine.search("ferry", retriever="mine"),
         }[kind]
-        with pytest.raises(UsageError) as told:
+        with pytest.raises(UsageError) as caught:
             use_it()
-        assert str(told.value) == f"{kind} 'mine' of other 1.0 cannot be used: {reason}; " + (
+        assert str(caught.value) == f"{kind} 'mine' of other 1.0 cannot be used: {reason}; " + (
             "repair or uninstall it"
         )
-        assert told.value.exit_code == 2
+        assert caught.value.exit_code == 2
         assert engine.ask(QUESTION).status == "answered"
 
 
-def test_fathoms_own_cannot_be_replaced(added: Install, corpus: Path, tmp_path: Path) -> None:
+def test_built_in_names_cannot_be_replaced(
+    install_package: Install, corpus: Path, tmp_path: Path
+) -> None:
     groups = {
         "fathom.strategies": {"naive": "broken_x:X"},
         "fathom.retrievers": {"keyword": "broken_x:X"},
         "fathom.formats": {"md": "broken_x:X"},
     }
-    added(groups, {})
+    install_package(groups, {})
     assert all(extension.is_refused for extension in iterate_extensions())
     assert list_names("retriever").count("keyword") == 1
     with make_engine(tmp_path / "index") as engine:
@@ -178,17 +185,17 @@ def test_fathoms_own_cannot_be_replaced(added: Install, corpus: Path, tmp_path: 
         assert engine.search("ferry", retriever="keyword")
 
 
-def test_two_packages_with_one_name_are_refused(added: Install) -> None:
-    added({"fathom.strategies": {"mine": "a:X"}}, {}, name="one")
-    added({"fathom.strategies": {"mine": "b:X"}}, {}, name="two")
+def test_two_packages_with_one_name_are_refused(install_package: Install) -> None:
+    install_package({"fathom.strategies": {"mine": "a:X"}}, {}, name="one")
+    install_package({"fathom.strategies": {"mine": "b:X"}}, {}, name="two")
     with pytest.raises(UsageError, match=r"'mine' is brought by one 1.0 and two 1.0; uninstall"):
         find_extension("strategy", "mine")
 
 
-def test_what_calls_itself_otherwise_is_refused(
-    added: Install, corpus: Path, tmp_path: Path
+def test_an_extension_with_a_wrong_name_is_refused(
+    install_package: Install, corpus: Path, tmp_path: Path
 ) -> None:
-    added(
+    install_package(
         {"fathom.retrievers": {"mine": "plain_x:Plain"}},
         {"plain_x.py": PLAIN.format(name="other")},
     )
@@ -198,10 +205,10 @@ def test_what_calls_itself_otherwise_is_refused(
             engine.search("ferry", retriever="mine")
 
 
-def test_settings_of_what_is_not_there_or_has_none_are_refused(
-    added: Install, corpus: Path, tmp_path: Path
+def test_settings_of_an_unknown_extension_or_one_without_settings_are_refused(
+    install_package: Install, corpus: Path, tmp_path: Path
 ) -> None:
-    added(
+    install_package(
         {"fathom.retrievers": {"mine": "plain_x:Plain"}}, {"plain_x.py": PLAIN.format(name="mine")}
     )
     with pytest.raises(SettingsError, match=r"no strategy or retriever .* is called 'yours'"):
@@ -211,12 +218,12 @@ def test_settings_of_what_is_not_there_or_has_none_are_refused(
         with pytest.raises(SettingsError, match=r"extensions\.mine: it has no settings"):
             engine.search("ferry", retriever="mine")
         answer = engine.ask(QUESTION)
-        added({}, {})  # it is uninstalled: what never used it replays
+        install_package({}, {})  # it is uninstalled: what never used it replays
         assert engine.replay(str(answer.trace_id)).same
 
 
 def test_another_version_of_a_format_reads_its_files_again(
-    added: Install, corpus: Path, tmp_path: Path
+    install_package: Install, corpus: Path, tmp_path: Path
 ) -> None:
     file = corpus / "ferry.shout"
     file.write_text(TEXT)
@@ -224,25 +231,25 @@ def test_another_version_of_a_format_reads_its_files_again(
     groups = {"fathom.formats": {"shout": "shout_x:parse"}}
     with make_engine(tmp_path / "index") as engine:
         for version, how in (("1.0", "upper"), ("2.0", "lower")):
-            added(groups, {"shout_x.py": SHOUT.format(how=how)}, version=version)
+            install_package(groups, {"shout_x.py": SHOUT.format(how=how)}, version=version)
             report = engine.ingest(corpus)
             assert report.new + report.changed >= 1
             assert engine.documents.get(str(file)).text == getattr(TEXT, how)()
             again = engine.ingest(corpus)
             assert (again.new, again.changed, again.unchanged) == (0, 0, 2)
-        added({}, {})
+        install_package({}, {})
         assert digest_content(file) == plain
         assert engine.ingest(corpus).changed == 1
         assert engine.documents.get(str(file)).text == TEXT
 
 
-def test_records_of_an_evaluation_know_the_version_and_the_settings(
-    added: Install, corpus: Path, tmp_path: Path
+def test_records_of_an_evaluation_hold_version_and_settings(
+    install_package: Install, corpus: Path, tmp_path: Path
 ) -> None:
     files = {"plain_x.py": PLAIN.format(name="mine")}
     setups: dict[tuple[str, int | None], str] = {}
     for version in ("1.0", "2.0"):
-        added({"fathom.retrievers": {"mine": "plain_x:Plain"}}, files, version=version)
+        install_package({"fathom.retrievers": {"mine": "plain_x:Plain"}}, files, version=version)
         for weight in (1, 2):
             settings = {"extensions.mine.weight": weight}
             with make_engine(tmp_path / "index", settings) as engine:
@@ -250,7 +257,7 @@ def test_records_of_an_evaluation_know_the_version_and_the_settings(
                 setups[version, weight] = hash_setup(engine, "mine")
     with make_engine(tmp_path / "index") as engine:
         setups["2.0", None] = hash_setup(engine, "naive")
-        added({}, {})
+        install_package({}, {})
         assert hash_setup(engine, "naive") == setups["2.0", None]
     assert len(set(setups.values())) == 5
 
@@ -267,10 +274,10 @@ def test_records_of_an_evaluation_know_the_version_and_the_settings(
     ],
 )
 def test_a_format_is_read_in_the_sandbox_and_fails_alone(
-    added: Install, corpus: Path, tmp_path: Path, body: str, reason: str
+    install_package: Install, corpus: Path, tmp_path: Path, body: str, reason: str
 ) -> None:
     (corpus / "a.shout").write_text(TEXT)
-    added({"fathom.formats": {"shout": "shout_x:parse"}}, {"shout_x.py": body})
+    install_package({"fathom.formats": {"shout": "shout_x:parse"}}, {"shout_x.py": body})
     with make_engine(tmp_path / "index", {"limits.cpu_s": 1}) as engine:
         report = engine.ingest(corpus)
     (failed,) = (file for file in report.files if file.outcome == "failed")

@@ -1,4 +1,4 @@
-"""Feedback: kept beside the traces, given again while it stands, learned from.
+"""Feedback: stored beside the traces, reused while it holds, learned from.
 
 Covers `fathom.strategies.verified` and, with test_calibrations, `fathom.engine.calibration`.
 """
@@ -11,7 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.making import FEES, QUESTION, engine_at, ingested
+from tests.making import FEES, QUESTION, engine_at, index_fees
 
 from fathom.agents.reader.signals import COLUMNS
 from fathom.engine import Engine
@@ -27,23 +27,23 @@ TOLD = "harbour office"
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[Engine]:
-    with engine_at(ingested(tmp_path)) as made:
-        yield made
+    with engine_at(index_fees(tmp_path)) as opened:
+        yield opened
 
 
-def rewritten(engine: Engine, text: str) -> None:
+def rewrite_document(engine: Engine, text: str) -> None:
     (engine.directory.parent / "corpus" / "fees.md").write_text(f"# Fees\n\n{text}\n")
     engine.ingest()
 
 
-def verified(engine: Engine) -> Answer:
+def verify_answer(engine: Engine) -> Answer:
     answer = engine.ask(QUESTION)
     engine.calibration.add_feedback(answer.trace_id or "", right=True)
     return answer
 
 
-def test_a_verified_answer_is_given_again_and_marked(engine: Engine) -> None:
-    first = verified(engine)
+def test_a_verified_answer_is_reused_and_marked(engine: Engine) -> None:
+    first = verify_answer(engine)
     again = engine.ask(QUESTION)
     assert (again.phase, again.confidence, again.calibration) == ("verified", 1.0, "a person")
     assert (again.answer, again.short_answer) == (first.answer, first.short_answer)
@@ -52,32 +52,36 @@ def test_a_verified_answer_is_given_again_and_marked(engine: Engine) -> None:
     assert again.trace_id != first.trace_id
 
 
-def test_capitals_spaces_and_the_last_mark_make_no_other_question(engine: Engine) -> None:
-    verified(engine)
+def test_case_spaces_and_final_punctuation_do_not_change_the_question(engine: Engine) -> None:
+    verify_answer(engine)
     assert engine.ask(f"  {QUESTION.upper().rstrip('?')} ").phase == "verified"
     assert engine.ask("What does a mooring permit cost a year?").phase != "verified"
 
 
-def test_it_is_not_given_under_other_conditions_or_in_a_conversation(engine: Engine) -> None:
-    verified(engine)
+def test_a_verified_answer_is_not_reused_under_other_conditions_or_in_a_conversation(
+    engine: Engine,
+) -> None:
+    verify_answer(engine)
     assert engine.ask(QUESTION, filters=["language=en"]).phase != "verified"
-    said = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hello."}]
-    assert engine.ask(QUESTION, history=said).phase != "verified"
+    turns = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hello."}]
+    assert engine.ask(QUESTION, history=turns).phase != "verified"
 
 
-def test_once_its_quote_has_changed_it_is_not_given_again(engine: Engine) -> None:
-    verified(engine)
-    rewritten(engine, FEES.replace("40", "55"))
+def test_a_verified_answer_is_dropped_once_its_quote_has_changed(engine: Engine) -> None:
+    verify_answer(engine)
+    rewrite_document(engine, FEES.replace("40", "55"))
     answer = engine.ask(QUESTION)
     assert answer.phase != "verified"
     assert "55 crowns" in answer.answer
 
 
-def test_a_quote_that_vanished_meanwhile_is_found_out_in_the_run_itself(engine: Engine) -> None:
-    answer = verified(engine)
-    (kept,) = engine.traces.store.list_feedback()
-    moved = [{**citation, "quote": "Another text."} for citation in kept.again["citations"]]
-    engine.traces.store.put_feedback(replace(kept, again={**kept.again, "citations": moved}))
+def test_a_quote_that_vanished_meanwhile_is_detected_in_the_run(engine: Engine) -> None:
+    answer = verify_answer(engine)
+    (feedback,) = engine.traces.store.list_feedback()
+    moved = [{**citation, "quote": "Another text."} for citation in feedback.again["citations"]]
+    engine.traces.store.put_feedback(
+        replace(feedback, again={**feedback.again, "citations": moved})
+    )
     again = engine.ask(QUESTION)
     assert again.phase == answer.phase == "look"
     (step,) = [s for s in engine.trace(again.trace_id or "").steps if s.name == "verified"]
@@ -85,8 +89,8 @@ def test_a_quote_that_vanished_meanwhile_is_found_out_in_the_run_itself(engine: 
     assert engine.replay(again.trace_id or "").same
 
 
-def test_feedback_goes_with_the_documents_that_were_cited(engine: Engine) -> None:
-    verified(engine)
+def test_feedback_is_deleted_with_the_documents_it_cites(engine: Engine) -> None:
+    verify_answer(engine)
     engine.ask(QUESTION)  # its trace holds the quote too
     engine.documents.remove(
         [engine.traces.store.list_feedback()[0].again["citations"][0]["document"]]
@@ -99,24 +103,24 @@ def test_feedback_goes_with_the_documents_that_were_cited(engine: Engine) -> Non
         assert opened.execute("SELECT count(*) FROM traces").fetchone() == (0,)
 
 
-def test_deleting_a_trace_deletes_what_was_said_of_it(engine: Engine) -> None:
-    answer = verified(engine)
+def test_deleting_a_trace_deletes_its_feedback(engine: Engine) -> None:
+    answer = verify_answer(engine)
     engine.traces.delete(answer.trace_id or "")
     assert engine.traces.store.list_feedback() == ()
     assert engine.ask(QUESTION).phase != "verified"
 
 
-def test_the_right_answer_is_looked_up_in_the_sources_and_given_from_then_on(
+def test_a_corrected_answer_is_located_in_the_sources_and_reused(
     engine: Engine,
 ) -> None:
-    asked = "Where is the mooring permit paid?"
-    first = engine.ask(asked)
+    question = "Where is the mooring permit paid?"
+    first = engine.ask(question)
     (document,) = engine.documents.list()
-    made = engine.calibration.add_feedback(
+    feedback = engine.calibration.add_feedback(
         first.trace_id or "", answer=TOLD, sources=[document.path]
     )
-    assert made.right is False
-    again = engine.ask(asked)
+    assert feedback.right is False
+    again = engine.ask(question)
     assert (again.phase, again.short_answer) == ("verified", TOLD)
     (citation,) = again.citations
     assert citation.quote == "It is paid at the harbour office."
@@ -124,14 +128,14 @@ def test_the_right_answer_is_looked_up_in_the_sources_and_given_from_then_on(
     assert again.answer == f"{citation.quote} [1]"
 
 
-def test_an_answer_that_no_document_holds_is_kept_but_not_given(engine: Engine) -> None:
+def test_a_correction_missing_from_the_documents_is_stored_but_not_reused(engine: Engine) -> None:
     first = engine.ask(QUESTION)
-    made = engine.calibration.add_feedback(first.trace_id or "", answer="seventy dollars")
-    assert (made.again, made.answer) == (None, "seventy dollars")
+    feedback = engine.calibration.add_feedback(first.trace_id or "", answer="seventy dollars")
+    assert (feedback.again, feedback.answer) == (None, "seventy dollars")
     assert engine.ask(QUESTION).phase != "verified"
 
 
-def test_an_answer_from_a_sentence_that_does_not_answer_the_question_is_refused(
+def test_a_correction_from_a_sentence_that_does_not_answer_is_refused(
     engine: Engine,
 ) -> None:
     first = engine.ask(QUESTION)
@@ -144,34 +148,34 @@ def test_an_answer_from_a_sentence_that_does_not_answer_the_question_is_refused(
     assert engine.ask(QUESTION).short_answer == "40 crowns"
 
 
-def test_the_place_where_an_answer_answers_is_given_not_the_first_that_holds_it(
+def test_a_correction_cites_the_place_that_answers_not_the_first_mention(
     engine: Engine,
 ) -> None:
-    rewritten(engine, f"A key costs 40 crowns. Boats wait outside. The pier is new. {FEES}")
+    rewrite_document(engine, f"A key costs 40 crowns. Boats wait outside. The pier is new. {FEES}")
     first = engine.ask(QUESTION)
-    made = engine.calibration.add_feedback(first.trace_id or "", answer="40 crowns")
-    [citation] = made.again["citations"]
+    feedback = engine.calibration.add_feedback(first.trace_id or "", answer="40 crowns")
+    [citation] = feedback.again["citations"]
     assert citation["quote"] == "A mooring permit costs 40 crowns a year."
 
 
 @pytest.mark.parametrize("part", ["crown", "0 crowns", "arbour office"])
-def test_a_part_of_a_word_is_no_answer_that_a_document_holds(engine: Engine, part: str) -> None:
+def test_a_part_of_a_word_does_not_support_a_correction(engine: Engine, part: str) -> None:
     first = engine.ask(QUESTION)
     assert engine.calibration.add_feedback(first.trace_id or "", answer=part).again is None
 
 
-def test_a_correction_in_a_conversation_is_never_given_again(engine: Engine) -> None:
-    said = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hello."}]
-    first = engine.ask(QUESTION, history=said)
+def test_a_correction_in_a_conversation_is_never_reused(engine: Engine) -> None:
+    turns = [{"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hello."}]
+    first = engine.ask(QUESTION, history=turns)
     assert engine.calibration.add_feedback(first.trace_id or "", answer=TOLD).again is None
     assert engine.ask(QUESTION).phase != "verified"
 
 
-def test_an_opinion_changes_nothing_that_others_are_answered(engine: Engine) -> None:
+def test_an_opinion_does_not_change_answers_for_others(engine: Engine) -> None:
     first = engine.ask(QUESTION)
-    made = engine.calibration.add_feedback(first.trace_id or "", right=True, counts=False)
-    assert (made.again, made.counts) == (None, False)
-    assert engine.traces.store.list_feedback() == (made,)
+    feedback = engine.calibration.add_feedback(first.trace_id or "", right=True, counts=False)
+    assert (feedback.again, feedback.counts) == (None, False)
+    assert engine.traces.store.list_feedback() == (feedback,)
     assert engine.calibration.label_answers() == []
     second = engine.ask(QUESTION)
     assert second.phase != "verified"
@@ -179,8 +183,8 @@ def test_an_opinion_changes_nothing_that_others_are_answered(engine: Engine) -> 
         engine.calibration.add_feedback(second.trace_id or "", answer="40 crowns", counts=False)
 
 
-def test_no_opinion_ends_a_verified_answer(engine: Engine) -> None:
-    first = verified(engine)
+def test_an_opinion_does_not_revoke_a_verified_answer(engine: Engine) -> None:
+    first = verify_answer(engine)
     again = engine.ask(QUESTION)
     engine.calibration.add_feedback(again.trace_id or "", right=False, counts=False)
     assert engine.ask(QUESTION).phase == "verified"
@@ -191,48 +195,48 @@ def test_no_opinion_ends_a_verified_answer(engine: Engine) -> None:
     assert engine.ask(QUESTION).phase != "verified"
 
 
-def test_what_is_called_wrong_later_is_not_given_again(engine: Engine) -> None:
-    verified(engine)
+def test_an_answer_called_wrong_later_is_not_reused(engine: Engine) -> None:
+    verify_answer(engine)
     again = engine.ask(QUESTION)
     engine.calibration.add_feedback(again.trace_id or "", right=False)
     assert engine.ask(QUESTION).phase != "verified"
 
 
 def test_a_verified_answer_is_replayed_byte_for_byte(engine: Engine) -> None:
-    verified(engine)
+    verify_answer(engine)
     again = engine.ask(QUESTION)
     assert engine.replay(again.trace_id or "").same
 
 
-def test_it_holds_its_quotes_as_any_trace(engine: Engine) -> None:
-    verified(engine)
+def test_a_verified_answer_stores_its_quotes_like_any_trace(engine: Engine) -> None:
+    verify_answer(engine)
     again = engine.ask(QUESTION)
-    rewritten(engine, FEES.replace("40", "55"))
+    rewrite_document(engine, FEES.replace("40", "55"))
     with pytest.raises(MissingTraceError):
         engine.trace(again.trace_id or "")
 
 
-def test_said_twice_the_last_word_counts(engine: Engine) -> None:
-    answer = verified(engine)
+def test_the_latest_feedback_counts(engine: Engine) -> None:
+    answer = verify_answer(engine)
     engine.calibration.add_feedback(answer.trace_id or "", right=False)
-    (kept,) = engine.traces.store.list_feedback()
-    assert (kept.said, kept.right) == ("wrong", False)
+    (feedback,) = engine.traces.store.list_feedback()
+    assert (feedback.said, feedback.right) == ("wrong", False)
 
 
-@pytest.mark.parametrize("said", [{}, {"right": True, "answer": "40 crowns"}])
-def test_one_thing_must_be_said(engine: Engine, said: dict[str, object]) -> None:
+@pytest.mark.parametrize("fields", [{}, {"right": True, "answer": "40 crowns"}])
+def test_feedback_must_say_exactly_one_thing(engine: Engine, fields: dict[str, object]) -> None:
     answer = engine.ask(QUESTION)
     with pytest.raises(UsageError, match="give one of right, wrong"):
-        engine.calibration.add_feedback(answer.trace_id or "", **said)  # type: ignore[arg-type]
+        engine.calibration.add_feedback(answer.trace_id or "", **fields)  # type: ignore[arg-type]
 
 
-def test_where_nothing_was_answered_only_the_right_answer_can_be_told(engine: Engine) -> None:
+def test_an_unanswered_question_accepts_only_a_correction(engine: Engine) -> None:
     silent = engine.ask(QUESTION, filters=["language=id"])
     assert silent.status == "abstained"
     with pytest.raises(UsageError, match="gave no answer"):
         engine.calibration.add_feedback(silent.trace_id or "", right=False)
-    made = engine.calibration.add_feedback(silent.trace_id or "", answer="40 crowns")
-    assert made.right is None
+    feedback = engine.calibration.add_feedback(silent.trace_id or "", answer="40 crowns")
+    assert feedback.right is None
 
 
 def test_unknown_traces_and_sources_are_refused(engine: Engine) -> None:
@@ -245,31 +249,33 @@ def test_unknown_traces_and_sources_are_refused(engine: Engine) -> None:
         )
 
 
-def labels(engine: Engine, count: int) -> None:
-    """Answers of every degree of sureness, called right where it is high."""
-    (one,) = engine.traces.store.list_feedback() or [None]
-    assert one is not None
+def add_labels(engine: Engine, count: int) -> None:
+    """Add feedback on answers of every confidence, right where it is high."""
+    (feedback,) = engine.traces.store.list_feedback() or [None]
+    assert feedback is not None
     for at in range(count):
         sure = at % 16 / 2
         signals = dict.fromkeys(COLUMNS, 0.0) | {"sure": sure}
         right = (sure > 2) != (at % 40 == 7)
         engine.traces.store.put_feedback(
-            replace(one, trace_id=f"t{at}", key=f"k{at}", signals=signals, right=right, again=None)
+            replace(
+                feedback, trace_id=f"t{at}", key=f"k{at}", signals=signals, right=right, again=None
+            )
         )
 
 
 def test_calibration_learns_from_feedback(engine: Engine) -> None:
-    verified(engine)
-    labels(engine, 200)
+    verify_answer(engine)
+    add_labels(engine, 200)
     report = calibrate(engine, feedback=True)
     assert report.calibration.made_of == {"feedback": 201}
     assert report.questions == 201
     assert engine.calibration.get_current().calibration == report.calibration
 
 
-def test_feedback_on_answers_of_other_settings_teaches_nothing(engine: Engine) -> None:
-    verified(engine)
-    labels(engine, 200)
+def test_feedback_on_answers_of_other_settings_is_ignored(engine: Engine) -> None:
+    verify_answer(engine)
+    add_labels(engine, 200)
     with engine_at(engine.directory.parent, ask={"chunks": 3}) as other:
         assert other.calibration.label_answers() == []
         answer = engine.ask(QUESTION, filters=["language=en"])
@@ -277,26 +283,26 @@ def test_feedback_on_answers_of_other_settings_teaches_nothing(engine: Engine) -
     assert len(engine.calibration.label_answers()) == 201
 
 
-def test_what_is_measured_is_never_a_verified_answer(engine: Engine, tmp_path: Path) -> None:
-    verified(engine)
+def test_measurements_never_reuse_verified_answers(engine: Engine, tmp_path: Path) -> None:
+    verify_answer(engine)
     questions = tmp_path / "asked.jsonl"
     row = {"_id": "q", "text": QUESTION, "answers": ["40 crowns"]}
     questions.write_text(f"{json.dumps(row)}\n")
-    kept = tmp_path / "kept"
+    folder = tmp_path / "kept"
     with pytest.raises(UsageError, match="at least 20"):
-        calibrate(engine, questions, records=kept)
-    (line,) = (kept / "asked" / "adaptive.jsonl").read_text().splitlines()
+        calibrate(engine, questions, records=folder)
+    (line,) = (folder / "asked" / "adaptive.jsonl").read_text().splitlines()
     assert '"phase":"look"' in line.replace(": ", ":")
 
 
-def test_the_key_of_a_question_is_that_of_its_words_and_conditions() -> None:
+def test_the_key_of_a_question_covers_its_words_and_conditions() -> None:
     year = Filter("year", ">=", 2020)
-    one = Filter("language", "=", "en")
+    condition = Filter("language", "=", "en")
     assert compute_question_key("Who  pays?") == compute_question_key("who pays")
     assert compute_question_key("who pays") != compute_question_key("who paid")
     assert compute_question_key("who pays", [year]) != compute_question_key("who pays")
-    assert compute_question_key("who pays", [year, one]) == compute_question_key(
-        "who pays", [one, year]
+    assert compute_question_key("who pays", [year, condition]) == compute_question_key(
+        "who pays", [condition, year]
     )
 
 

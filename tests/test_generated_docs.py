@@ -1,4 +1,4 @@
-"""The generated parts of the documentation are what the code says."""
+"""The generated parts of the documentation match the code."""
 
 import importlib.util
 from pathlib import Path
@@ -19,13 +19,13 @@ def generate() -> ModuleType:
     return module
 
 
-def test_the_generated_parts_are_what_the_code_says(
+def test_generated_parts_match_the_code(
     generate: ModuleType, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert generate.main(check=True) == 0, capsys.readouterr().err
 
 
-def test_a_page_that_is_not_what_the_code_says_is_named(
+def test_an_outdated_page_is_named(
     generate: ModuleType,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -43,7 +43,7 @@ def test_a_page_that_is_not_what_the_code_says_is_named(
     assert generate.main(check=True) == 0
 
 
-def test_every_setting_has_a_meaning(generate: ModuleType) -> None:
+def test_every_setting_has_a_description(generate: ModuleType) -> None:
     rows = [line for line in generate.write_settings().splitlines() if line.startswith("| `")]
     assert 0 < len(rows) <= 100
     assert not [row for row in rows if row.endswith("|  |")]

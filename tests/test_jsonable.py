@@ -27,7 +27,7 @@ ANY = st.recursive(
 
 
 @given(ANY)
-def test_everything_becomes_json_and_stays_as_it_then_is(value: object) -> None:
+def test_every_value_becomes_stable_json(value: object) -> None:
     plain = Cleaner()(value)
 
     assert json.loads(dump_canonical(plain)) == plain
@@ -35,7 +35,7 @@ def test_everything_becomes_json_and_stays_as_it_then_is(value: object) -> None:
     dump_canonical(plain).encode()
 
 
-def test_what_json_does_not_know() -> None:
+def test_unknown_types_become_json_text() -> None:
     given_values = [math.nan, -math.inf, b"abc", {2, 1}, Path("x"), object, 10**5000, "a\ud800b"]
 
     assert Cleaner()(given_values) == [
@@ -50,20 +50,20 @@ def test_what_json_does_not_know() -> None:
     ]
 
 
-def test_dataclasses_and_arrays() -> None:
+def test_dataclasses_and_arrays_become_json() -> None:
     assert Cleaner()(Budget(tokens=3))["tokens"] == 3
     assert Cleaner()(np.array([1.5, 2.5], dtype=np.float32)) == [1.5, 2.5]
     assert Cleaner()(np.int64(7)) == 7
 
 
-def test_a_bottomless_value_ends() -> None:
+def test_endless_nesting_is_cut() -> None:
     value: list[object] = []
     value.append(value)
 
     assert "(too deep)" in dump_canonical(Cleaner()(value))
 
 
-def test_long_things_are_cut_and_say_so() -> None:
+def test_long_values_are_cut_and_marked() -> None:
     clean = Cleaner(chars=3, items=2)
 
     assert clean("abcd") == "abc…[1 characters more]"

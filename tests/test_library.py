@@ -1,12 +1,12 @@
-"""Vectors of further embedders, from settings to hits."""
+"""Vectors of additional embedders, from settings to hits."""
 
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.embedding_server import Embeds
-from tests.making import FEES, QUESTION, engine_at, ingested
-from tests.scripted_server import ScriptedServer, served, status
+from tests.embedding_server import EmbeddingAct
+from tests.making import FEES, QUESTION, engine_at, index_fees
+from tests.scripted_server import ScriptedServer, serve, status
 
 from fathom.engine import Engine
 from fathom.errors import IndexMismatch, ModelError, UsageError
@@ -22,9 +22,9 @@ def engine_with(folder: Path, server: ScriptedServer, *names: str, **retrieval: 
     )
 
 
-def test_an_embedder_is_added_without_reading_documents_again(tmp_path: Path) -> None:
-    folder, embeds = ingested(tmp_path), Embeds()
-    with served(embeds) as server, engine_with(folder, server, SMALL) as engine:
+def test_an_embedder_is_added_without_parsing_documents_again(tmp_path: Path) -> None:
+    folder, embeds = index_fees(tmp_path), EmbeddingAct()
+    with serve(embeds) as server, engine_with(folder, server, SMALL) as engine:
         with pytest.raises(IndexMismatch, match=f"no vectors of '{SMALL}'; run `fathom ingest`"):
             engine.search(QUESTION, retriever=f"vector:{SMALL}")
         before = engine.status()
@@ -39,12 +39,12 @@ def test_an_embedder_is_added_without_reading_documents_again(tmp_path: Path) ->
         assert hit.retriever == f"vector:{SMALL}"
         assert FEES in hit.chunk.text
         assert engine.ingest().filled == 0  # nothing is left to do
-    assert sum(FEES in text for text in embeds.asked["small"]) == 1  # each chunk once
+    assert sum(FEES in text for text in embeds.texts["small"]) == 1  # each chunk once
 
 
 def test_new_documents_get_vectors_of_all_embedders(tmp_path: Path) -> None:
-    folder = ingested(tmp_path)
-    with served(Embeds()) as server, engine_with(folder, server, SMALL, LARGE) as engine:
+    folder = index_fees(tmp_path)
+    with serve(EmbeddingAct()) as server, engine_with(folder, server, SMALL, LARGE) as engine:
         engine.ingest()
         (folder / "corpus" / "more.md").write_text("# Tides\n\nThe tide is high at noon.\n")
         report = engine.ingest()
@@ -56,9 +56,9 @@ def test_new_documents_get_vectors_of_all_embedders(tmp_path: Path) -> None:
         assert engine.verify() == []
 
 
-def test_vectors_are_dropped_by_name_and_nothing_else(tmp_path: Path) -> None:
-    folder = ingested(tmp_path)
-    with served(Embeds()) as server, engine_with(folder, server, SMALL, LARGE) as engine:
+def test_dropping_vectors_by_name_drops_nothing_else(tmp_path: Path) -> None:
+    folder = index_fees(tmp_path)
+    with serve(EmbeddingAct()) as server, engine_with(folder, server, SMALL, LARGE) as engine:
         engine.ingest()
         engine.drop_vectors(SMALL)
 
@@ -71,11 +71,11 @@ def test_vectors_are_dropped_by_name_and_nothing_else(tmp_path: Path) -> None:
         assert engine.ingest().filled == 1
 
 
-def test_hybrid_asks_all_of_them_with_their_weights(tmp_path: Path) -> None:
-    folder = ingested(tmp_path)
+def test_hybrid_search_asks_all_embedders_with_their_weights(tmp_path: Path) -> None:
+    folder = index_fees(tmp_path)
     (folder / "corpus" / "more.md").write_text("# Tides\n\nThe tide is high at noon.\n")
-    embeds = Embeds()
-    with served(embeds) as server:
+    embeds = EmbeddingAct()
+    with serve(embeds) as server:
         with engine_with(folder, server, SMALL, LARGE, embedder_weights=(0.5, 2.0)) as engine:
             engine.ingest()
             best = engine.search(QUESTION)[0]
@@ -83,27 +83,27 @@ def test_hybrid_asks_all_of_them_with_their_weights(tmp_path: Path) -> None:
         with engine_with(folder, server) as engine:
             plain = engine.search(QUESTION)[0]
 
-    assert all(texts.count(QUESTION) for texts in embeds.asked.values())
+    assert all(texts.count(QUESTION) for texts in embeds.texts.values())
     assert plain.score == pytest.approx(0.4 + 0.6)  # the best of every leg
     assert best.score == pytest.approx(0.4 + 0.6 + 0.5 + 2.0)
     assert alone.score == pytest.approx(0.6 + 2.0)
 
 
-def test_vectors_of_another_server_are_refused_and_made_anew(tmp_path: Path) -> None:
-    folder = ingested(tmp_path)
-    with served(Embeds()) as server, engine_with(folder, server, SMALL) as engine:
+def test_vectors_of_another_server_are_refused_and_rebuilt(tmp_path: Path) -> None:
+    folder = index_fees(tmp_path)
+    with serve(EmbeddingAct()) as server, engine_with(folder, server, SMALL) as engine:
         engine.ingest()
-    with served(Embeds()) as moved, engine_with(folder, moved, SMALL) as engine:
+    with serve(EmbeddingAct()) as moved, engine_with(folder, moved, SMALL) as engine:
         with pytest.raises(IndexMismatch, match=f"another '{SMALL}'.*run `fathom ingest`"):
             engine.search(QUESTION)
         assert engine.ingest().filled == 1
         assert engine.search(QUESTION)
 
 
-def test_where_a_server_breaks_what_was_embedded_is_kept(tmp_path: Path) -> None:
-    folder = ingested(tmp_path)
+def test_vectors_stored_before_a_server_failure_are_kept(tmp_path: Path) -> None:
+    folder = index_fees(tmp_path)
     with (
-        served(status(500), status(500), Embeds()) as server,
+        serve(status(500), status(500), EmbeddingAct()) as server,
         engine_with(folder, server, SMALL) as engine,
     ):
         with pytest.raises(ModelError, match="openai:small answered 500"):
@@ -113,10 +113,10 @@ def test_where_a_server_breaks_what_was_embedded_is_kept(tmp_path: Path) -> None
         assert engine.ingest().filled == 1
 
 
-def test_a_server_that_fails_once_costs_no_vector(tmp_path: Path) -> None:
-    folder = ingested(tmp_path)
+def test_a_server_that_fails_once_loses_no_vector(tmp_path: Path) -> None:
+    folder = index_fees(tmp_path)
     with (
-        served(status(500), Embeds()) as server,
+        serve(status(500), EmbeddingAct()) as server,
         engine_with(folder, server, SMALL) as engine,
     ):
         report = engine.ingest()
@@ -124,8 +124,8 @@ def test_a_server_that_fails_once_costs_no_vector(tmp_path: Path) -> None:
 
 
 def test_a_question_falls_back_on_words_where_the_server_is_gone(tmp_path: Path) -> None:
-    folder = ingested(tmp_path)
-    with served(Embeds()) as server, engine_with(folder, server, SMALL) as engine:
+    folder = index_fees(tmp_path)
+    with serve(EmbeddingAct()) as server, engine_with(folder, server, SMALL) as engine:
         engine.ingest()
     with engine_with(folder, server, SMALL) as engine:
         answer = engine.ask(QUESTION)
@@ -133,21 +133,21 @@ def test_a_question_falls_back_on_words_where_the_server_is_gone(tmp_path: Path)
     assert answer.status == "answered"
 
 
-def test_a_rebuild_brings_them_too(tmp_path: Path) -> None:
-    folder = ingested(tmp_path)
-    with served(Embeds()) as server, engine_with(folder, server, SMALL) as engine:
+def test_a_rebuild_embeds_with_all_of_them(tmp_path: Path) -> None:
+    folder = index_fees(tmp_path)
+    with serve(EmbeddingAct()) as server, engine_with(folder, server, SMALL) as engine:
         engine.ingest(rebuild=True)
 
         assert [space.chunks for space in engine.status().spaces] == [1]
         assert engine.verify() == []
 
 
-def test_offline_asks_no_server(tmp_path: Path) -> None:
-    folder = ingested(tmp_path)
-    with served(Embeds()) as server:
+def test_offline_mode_asks_no_server(tmp_path: Path) -> None:
+    folder = index_fees(tmp_path)
+    with serve(EmbeddingAct()) as server:
         settings = {"retrieval": {"embedders": [SMALL]}, "offline": True}
-        own = {"base_url": server.base_url}
-        with engine_at(folder, embedding=own, **settings) as engine:
+        llm = {"base_url": server.base_url}
+        with engine_at(folder, embedding=llm, **settings) as engine:
             with pytest.raises(UsageError, match="needs a socket and --offline allows none"):
                 engine.search(QUESTION)
             assert engine.search(QUESTION, retriever="keyword")
@@ -163,15 +163,15 @@ def test_offline_asks_no_server(tmp_path: Path) -> None:
         ("nearest", "vector:EMBEDDER, hybrid:EMBEDDER"),
     ],
 )
-def test_a_retriever_that_there_is_not_says_which_there_are(
+def test_an_unknown_retriever_is_refused_with_the_known_ones(
     tmp_path: Path, name: str, fault: str
 ) -> None:
-    with engine_at(ingested(tmp_path)) as engine, pytest.raises(UsageError, match=fault):
+    with engine_at(index_fees(tmp_path)) as engine, pytest.raises(UsageError, match=fault):
         engine.search(QUESTION, retriever=name)
 
 
-def test_the_name_of_the_main_embedder_is_vector_too(tmp_path: Path) -> None:
-    with engine_at(ingested(tmp_path)) as engine:
+def test_the_main_embedder_is_named_vector_too(tmp_path: Path) -> None:
+    with engine_at(index_fees(tmp_path)) as engine:
         hits = engine.search(QUESTION, retriever="vector:all-MiniLM-L6-v2")
 
         assert [hit.score for hit in hits] == [

@@ -1,4 +1,4 @@
-"""The set of questions on real manuals keeps what its README says, and so does its grading."""
+"""The question set on real manuals matches its README, and so does its grading."""
 
 import json
 from collections import Counter
@@ -23,26 +23,28 @@ SUFFIXES = {
 
 
 @cache
-def text(name: str) -> str:
+def read_text(name: str) -> str:
     parsed = list(parse_bytes((SET / "documents" / name).read_bytes(), name))
-    assert all(isinstance(one, ParsedDocument) for one in parsed), name
-    return "\n".join(one.text for one in parsed if isinstance(one, ParsedDocument))
+    assert all(isinstance(document, ParsedDocument) for document in parsed), name
+    return "\n".join(document.text for document in parsed if isinstance(document, ParsedDocument))
 
 
 @pytest.mark.parametrize("gold", QUESTIONS, ids=lambda gold: gold.id)
-def test_what_is_expected_stands_in_the_documents_named(gold: Gold) -> None:
+def test_expected_answers_occur_in_the_named_documents(gold: Gold) -> None:
     assert gold.answerable == bool(gold.items) == bool(gold.documents) == bool(gold.quotes)
     for quote in gold.quotes:
-        assert any(holds(text(name), quote) for name in gold.documents), quote
+        assert any(holds(read_text(name), quote) for name in gold.documents), quote
     for item in () if gold.yes_or_no else gold.items:
-        assert any(holds(text(name), each) for each in item for name in gold.documents), item
+        assert any(holds(read_text(name), option) for option in item for name in gold.documents), (
+            item
+        )
 
 
-def test_there_are_as_many_of_each_kind_as_the_readme_says() -> None:
+def test_the_counts_of_the_readme_hold() -> None:
     kinds = Counter(gold.kind for gold in QUESTIONS)
     assert len({gold.text for gold in QUESTIONS}) == len(QUESTIONS) == 187
-    assert sum(kinds[each] for each in ("fact", "number", "table", "definition")) == 77
-    assert {each: kinds[each] for each in ("how-to", "list", "yes-no", "comparison")} == {
+    assert sum(kinds[kind] for kind in ("fact", "number", "table", "definition")) == 77
+    assert {kind: kinds[kind] for kind in ("how-to", "list", "yes-no", "comparison")} == {
         "how-to": 25,
         "list": 12,
         "yes-no": 19,
@@ -53,7 +55,7 @@ def test_there_are_as_many_of_each_kind_as_the_readme_says() -> None:
     assert Counter(gold.language for gold in QUESTIONS) == {"en": 122, "id": 65}
 
 
-def test_there_are_so_many_kinds_of_files_and_all_is_small() -> None:
+def test_the_corpus_has_many_formats_and_is_small() -> None:
     files = list((SET / "documents").iterdir())
     assert {file.suffix for file in files} == SUFFIXES
     assert len(files) == 61
@@ -66,31 +68,31 @@ def test_each_document_has_its_source_and_licence_in_the_readme() -> None:
         for row in (SET / "README.md").read_text("utf-8").split("## Documents")[1].splitlines()
         if row.startswith("| `")
     ]
-    patterns = [each.strip(" `") for row in rows for each in row.split(",")]
+    patterns = [pattern.strip(" `") for row in rows for pattern in row.split(",")]
     for file in (SET / "documents").iterdir():
         assert any(file.match(pattern) for pattern in patterns), file.name
 
 
-def test_the_documents_are_as_their_packages_ship_them() -> None:
+def test_the_documents_match_their_checksums() -> None:
     lines = (SET / "documents.sha256").read_text("utf-8").splitlines()
-    sums = {name: told for told, name in (line.split() for line in lines)}
+    sums = {name: checksum for checksum, name in (line.split() for line in lines)}
     files = (SET / "documents").iterdir()
     assert sums == {file.name: sha256(file.read_bytes()).hexdigest() for file in files}
 
 
-def test_the_set_is_a_data_set_of_the_evaluation() -> None:
+def test_the_set_loads_as_an_evaluation_data_set() -> None:
     loaded = load(SET)
     assert len(loaded.questions) == len(QUESTIONS)
     assert len(loaded.documents) == 61
 
 
-def test_the_baseline_grades_every_question_and_holds_no_texts() -> None:
+def test_the_baseline_grades_every_question_and_stores_no_texts() -> None:
     rows = [json.loads(line) for line in (SET / "baseline.jsonl").read_text("utf-8").splitlines()]
     assert [row["_id"] for row in rows] == [gold.id for gold in QUESTIONS]
     assert {key for row in rows for key in row} == {"_id", "status", "confidence", "rules", "eye"}
 
 
-def gold(**fields: Any) -> Gold:
+def make_gold(**fields: Any) -> Gold:
     return Gold(
         **{
             "id": "m1",
@@ -106,66 +108,66 @@ def gold(**fields: Any) -> Gold:
     )
 
 
-def said(short: str, **fields: Any) -> Any:
+def make_answer(short: str, **fields: Any) -> Any:
     return record(short_answer=short, answer=short, **fields)
 
 
-def test_a_right_answer_holds_the_gold_words_and_cites_the_right_document() -> None:
-    assert grade(gold(), said("in the fifth bay")) == "right"
-    assert grade(gold(), said("in bay 5", citations=(cited("d9"),))) == "partly"
-    assert grade(gold(), said("in bay 50")) == "wrong"
+def test_a_right_answer_has_the_gold_words_and_cites_the_right_document() -> None:
+    assert grade(make_gold(), make_answer("in the fifth bay")) == "right"
+    assert grade(make_gold(), make_answer("in bay 5", citations=(cited("d9"),))) == "partly"
+    assert grade(make_gold(), make_answer("in bay 50")) == "wrong"
 
 
-def test_the_quote_alone_is_a_part_of_the_answer() -> None:
+def test_the_quote_alone_counts_as_a_part_of_the_answer() -> None:
     quoting = (cited("d1", quote="It is stored in bay 5."),)
-    assert grade(gold(items=(("five",),)), said("there", citations=quoting)) == "partly"
+    assert grade(make_gold(items=(("five",),)), make_answer("there", citations=quoting)) == "partly"
 
 
-def test_a_list_is_right_when_all_of_it_is_there() -> None:
-    both = gold(items=(("bay 5",), ("bay 6",)))
-    assert grade(both, said("bay 5 and bay 6")) == "right"
-    assert grade(both, said("bay 6")) == "partly"
-    assert grade(both, said("bay 7")) == "wrong"
+def test_a_list_is_right_when_it_is_complete() -> None:
+    both = make_gold(items=(("bay 5",), ("bay 6",)))
+    assert grade(both, make_answer("bay 5 and bay 6")) == "right"
+    assert grade(both, make_answer("bay 6")) == "partly"
+    assert grade(both, make_answer("bay 7")) == "wrong"
 
 
-def test_yes_and_no_come_first() -> None:
-    closed = gold(kind="yes-no", items=(("tidak",),), quotes=())
-    assert grade(closed, said("Tidak, sudah tutup")) == "right"
-    assert grade(closed, said("ya")) == "wrong"
-    assert grade(closed, said("sudah tutup, tidak buka")) == "wrong"
+def test_yes_or_no_must_come_first() -> None:
+    closed = make_gold(kind="yes-no", items=(("tidak",),), quotes=())
+    assert grade(closed, make_answer("Tidak, sudah tutup")) == "right"
+    assert grade(closed, make_answer("ya")) == "wrong"
+    assert grade(closed, make_answer("sudah tutup, tidak buka")) == "wrong"
 
 
-def test_what_has_no_answer_is_right_when_it_is_refused() -> None:
+def test_refusing_an_unanswerable_question_is_right() -> None:
     refused = record(status="abstained", short_answer="", answer="")
-    assert grade(gold(), refused) == "refused"
-    nothing = gold(answerable=False, items=(), quotes=(), documents=())
+    assert grade(make_gold(), refused) == "refused"
+    nothing = make_gold(answerable=False, items=(), quotes=(), documents=())
     assert grade(nothing, refused) == "right"
-    assert grade(nothing, said("bay 5")) == "wrong"
+    assert grade(nothing, make_answer("bay 5")) == "wrong"
 
 
-def test_options_and_fonts_are_read_as_a_reader_sees_them() -> None:
+def test_markup_of_options_is_ignored_in_comparisons() -> None:
     assert holds(r"\fB\-k\fP, \fB\-\-keep\fP", "--keep")
     assert holds("Use -k.", "-k")
     assert not holds("the k", "-k")
 
 
 def test_tables_count_every_question_once() -> None:
-    golds = [gold(), gold(id="m2", answerable=False, kind="unanswerable", language="id")]
+    golds = [make_gold(), make_gold(id="m2", answerable=False, kind="unanswerable", language="id")]
     lines = list(table(golds, {"m1": "partly", "m2": "right"}))
     assert "| fact                   |   1 |       0 |       1 |       0 |       0 |" in lines
     assert "| no answer              |   1 |       1 |       0 |       0 |       0 |" in lines
 
 
-def test_a_page_to_be_read_shows_gold_answer_and_quote() -> None:
-    shown = "\n".join(page([gold()], {"m1": said("in bay 5")}, {"m1": "right"}))
+def test_the_review_page_shows_gold_answer_and_quote() -> None:
+    text = "\n".join(page([make_gold()], {"m1": make_answer("in bay 5")}, {"m1": "right"}))
     for part in ("m1", "bay 5 / fifth bay", "a.txt: It is stored in bay 5.", "quote", "right"):
-        assert part in shown
+        assert part in text
 
 
-def test_what_is_kept_of_a_run_are_ids_and_grades(tmp_path: Path) -> None:
+def test_a_stored_run_holds_ids_and_grades_only(tmp_path: Path) -> None:
     (tmp_path / "eye").write_text("m1 partly it is the sixth\n")
     eye = graded(tmp_path / "eye")
-    (line,) = saved([gold()], {"m1": said("in bay 5")}, {"m1": "right"}, eye)
+    (line,) = saved([make_gold()], {"m1": make_answer("in bay 5")}, {"m1": "right"}, eye)
     assert json.loads(line) | {"confidence": 0} == {
         "_id": "m1",
         "status": "answered",

@@ -1,4 +1,4 @@
-"""A slip of the fingers, from the engine to the trace and back."""
+"""Correction of typing errors, from the engine to the trace and back."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ MEANT = "When does the library at Merrow open on Saturday?"
 
 
 @pytest.mark.parametrize("strategy", ["naive", "mao"])
-def test_it_is_answered_as_what_was_meant(samples: Path, strategy: str) -> None:
+def test_a_misspelt_question_is_answered_as_meant(samples: Path, strategy: str) -> None:
     settings = Settings.model_validate({"index": {"directory": samples / "index"}})
     with Engine(settings, embedder=HashingEmbedder(64)) as engine:
         answer = engine.ask(TYPED, strategy=strategy)
@@ -31,7 +31,7 @@ def test_it_is_answered_as_what_was_meant(samples: Path, strategy: str) -> None:
     assert replay.same
 
 
-def test_it_can_be_switched_off(samples: Path) -> None:
+def test_question_cleaning_can_be_switched_off(samples: Path) -> None:
     with engine_at(samples, ask={"clean_question": False}) as engine:
         answer = engine.ask(TYPED)
         agents = {step.agent for step in engine.traces.steps(answer) or ()}
@@ -39,7 +39,7 @@ def test_it_can_be_switched_off(samples: Path) -> None:
     assert "cleaner" not in agents
 
 
-def test_a_run_recorded_before_is_replayed_as_it_was(samples: Path) -> None:
+def test_a_run_recorded_without_cleaning_is_replayed_unchanged(samples: Path) -> None:
     with engine_at(samples, ask={"clean_question": False}) as before:
         answer = before.ask(TYPED)
     with engine_at(samples) as engine:

@@ -1,4 +1,4 @@
-"""The sample corpus keeps what its README says."""
+"""The sample corpus matches its README."""
 
 import importlib.util
 import json
@@ -30,83 +30,83 @@ QUESTIONS: list[dict[str, Any]] = [
 ]
 
 
-def demo() -> ModuleType:
+def load_demo() -> ModuleType:
     spec = importlib.util.spec_from_file_location("demo", SAMPLES / "demo.py")
     assert spec is not None
     assert spec.loader is not None
-    made = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(made)
-    return made
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
 
 
 @cache
-def text(name: str) -> str:
+def read_text(name: str) -> str:
     parsed = list(parse_bytes((CORPUS / name).read_bytes(), name))
-    assert all(isinstance(one, ParsedDocument) for one in parsed), name
-    return "\n".join(one.text for one in parsed if isinstance(one, ParsedDocument))
+    assert all(isinstance(document, ParsedDocument) for document in parsed), name
+    return "\n".join(document.text for document in parsed if isinstance(document, ParsedDocument))
 
 
 @pytest.mark.parametrize("question", QUESTIONS, ids=lambda question: question["_id"])
-def test_each_answer_stands_in_the_documents_named(question: dict[str, Any]) -> None:
+def test_each_answer_occurs_in_the_named_documents(question: dict[str, Any]) -> None:
     documents = question["metadata"]["relevant"]
     assert question["metadata"]["answerable"] == bool(question["answers"]) == bool(documents)
     for answer in question["answers"]:
-        assert any(answer in text(name) for name in documents), answer
+        assert any(answer in read_text(name) for name in documents), answer
     for name in documents:  # each one is needed
-        assert any(answer in text(name) for answer in question["answers"]), name
+        assert any(answer in read_text(name) for answer in question["answers"]), name
 
 
-def test_contradictions_have_one_reading_per_document() -> None:
-    both = [one for one in QUESTIONS if one["metadata"]["type"] == "contradiction"]
+def test_each_contradiction_has_one_reading_per_document() -> None:
+    both = [question for question in QUESTIONS if question["metadata"]["type"] == "contradiction"]
     assert len(both) == 2
     for question in both:
         old, new = question["metadata"]["relevant"]
         first, second = question["answers"]
-        assert f"{first} crowns" in text(old)
-        assert f"{second} crowns" not in text(old)
-        assert f"Fee in crowns: {second}" in text(new)
-        assert f"Fee in crowns: {first}" not in text(new)
+        assert f"{first} crowns" in read_text(old)
+        assert f"{second} crowns" not in read_text(old)
+        assert f"Fee in crowns: {second}" in read_text(new)
+        assert f"Fee in crowns: {first}" not in read_text(new)
 
 
-def test_counts() -> None:
+def test_the_counts_of_the_readme_hold() -> None:
     assert len({question["_id"] for question in QUESTIONS}) == 40
     assert Counter(question["metadata"]["answerable"] for question in QUESTIONS)[False] == 8
     assert Counter(question["metadata"]["language"] for question in QUESTIONS)["id"] == 10
 
 
 def test_the_demo_has_one_question_of_each_kind() -> None:
-    shown = [
+    kinds = [
         question["metadata"]["show"] for question in QUESTIONS if "show" in question["metadata"]
     ]
-    assert sorted(shown) == ["conflict", "factoid", "indonesian", "procedure", "unanswerable"]
+    assert sorted(kinds) == ["conflict", "factoid", "indonesian", "procedure", "unanswerable"]
 
 
-def test_the_demo_checks_what_is_told() -> None:
-    asked = {
+def test_the_demo_checks_its_output() -> None:
+    questions = {
         question["metadata"]["show"]: question
         for question in QUESTIONS
         if "show" in question["metadata"]
     }
-    told = demo().faults
+    faults = load_demo().faults
     cited = '\n\n  [1] Bridges, page 4: "a"\n  confidence 0.9, 3.48 s'
-    assert told(asked["factoid"], f"Clara Benning{cited}") == []
-    assert told(asked["factoid"], f"Tomas Rell{cited}")
-    assert told(asked["factoid"], "Clara Benning\n  confidence 0.9")
+    assert faults(questions["factoid"], f"Clara Benning{cited}") == []
+    assert faults(questions["factoid"], f"Tomas Rell{cited}")
+    assert faults(questions["factoid"], "Clara Benning\n  confidence 0.9")
     both = "35 and 48\nThe documents give different answers:\n  [1] a\n  [2] b"
-    assert told(asked["conflict"], both) == []
-    assert told(asked["conflict"], both.replace("48", "480"))
-    assert told(asked["conflict"], both.replace("different", "two"))
-    assert told(asked["conflict"], both.replace("  [2]", ""))
-    assert told(asked["unanswerable"], "I don't know: nothing") == []
-    assert told(asked["unanswerable"], "4 crowns")
+    assert faults(questions["conflict"], both) == []
+    assert faults(questions["conflict"], both.replace("48", "480"))
+    assert faults(questions["conflict"], both.replace("different", "two"))
+    assert faults(questions["conflict"], both.replace("  [2]", ""))
+    assert faults(questions["unanswerable"], "I don't know: nothing") == []
+    assert faults(questions["unanswerable"], "4 crowns")
 
 
-def test_the_demo_ends_by_telling_how_to_open_the_page() -> None:
-    told = demo().opening()
-    command = next(line.split() for line in told.splitlines() if "serve" in line)
+def test_the_demo_ends_with_how_to_open_the_page() -> None:
+    text = load_demo().opening()
+    command = next(line.split() for line in text.splitlines() if "serve" in line)
     assert command[1:3] == ["serve", "--index"]
-    assert Path(command[3]).resolve() == demo().KEPT.resolve()
-    assert "http://127.0.0.1:8000/" in told
+    assert Path(command[3]).resolve() == load_demo().KEPT.resolve()
+    assert "http://127.0.0.1:8000/" in text
     assert ".[serve]" in (SAMPLES.parent / "Makefile").read_text(encoding="utf-8")
 
 
@@ -118,38 +118,38 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
         yield engine
 
 
-def test_conflicts_are_told_where_the_samples_have_them_and_nowhere_else(engine: Engine) -> None:
-    told = {}
+def test_conflicts_are_reported_exactly_where_the_samples_have_them(engine: Engine) -> None:
+    values = {}
     for question in QUESTIONS:
         answer = engine.ask(question["text"])
         quotes = {citation.n: citation.quote for citation in answer.citations}
         others = [quotes[n] for other in answer.conflicts for n in other.citations]
         if others:
-            told[question["_id"]] = answer.short_answer, *(c.answer for c in answer.conflicts)
+            values[question["_id"]] = answer.short_answer, *(c.answer for c in answer.conflicts)
             assert all(c.answer in " ".join(others) for c in answer.conflicts)
     expected = {
-        one["_id"]: set(one["answers"])
-        for one in QUESTIONS
-        if one["metadata"]["type"] == "contradiction"
+        question["_id"]: set(question["answers"])
+        for question in QUESTIONS
+        if question["metadata"]["type"] == "contradiction"
     }
     numbers = {
-        name: set(re.findall(r"\d+(?!.*\d)", "\n".join(said))) for name, said in told.items()
+        name: set(re.findall(r"\d+(?!.*\d)", "\n".join(texts))) for name, texts in values.items()
     }
     assert numbers == expected
 
 
-def test_every_format_is_there_and_all_is_small() -> None:
+def test_the_corpus_has_every_format_and_is_small() -> None:
     files = list(CORPUS.iterdir())
     assert {file.suffix for file in files} == FORMATS
     assert 15 <= len(files) <= 30
     assert sum(file.stat().st_size for file in files) < 500_000
-    assert all(text(file.name) for file in files)
+    assert all(read_text(file.name) for file in files)
 
 
-def test_the_binary_documents_can_be_made_again_byte_for_byte(tmp_path: Path) -> None:
+def test_the_binary_documents_can_be_rebuilt_byte_for_byte(tmp_path: Path) -> None:
     command = [sys.executable, str(SAMPLES / "make.py"), str(tmp_path)]
     subprocess.run(command, check=True, capture_output=True)
-    made = sorted(tmp_path.iterdir())
-    assert len(made) == 11
-    for file in made:
+    files = sorted(tmp_path.iterdir())
+    assert len(files) == 11
+    for file in files:
         assert file.read_bytes() == (CORPUS / file.name).read_bytes(), file.name

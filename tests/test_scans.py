@@ -1,11 +1,11 @@
-"""Recognised text is cited as any other: with its quote, its page, and how surely it was read."""
+"""Recognised text is cited with its quote, its page and the confidence of recognition."""
 
 import re
 from pathlib import Path
 
 import pytest
 from tests.documents.formats.test_picture import needs_ocr, saved
-from tests.making import open_folder
+from tests.making import open_public_folder
 
 from fathom.engine import Engine
 from fathom.serving.cli.output import format_answer
@@ -15,12 +15,12 @@ pytest.importorskip("PIL", reason="needs the extra ocr")
 
 
 @needs_ocr
-def test_an_answer_cites_the_page_of_a_scan_and_how_surely_it_was_recognised() -> None:
+def test_an_answer_cites_the_page_of_a_scan_and_its_confidence() -> None:
     from tests.documents.formats.test_picture import page
 
     first = page("The museum of Merrow opens at nine.", "It is closed on Mondays.")
     second = page("A mooring permit costs 40 crowns a year.", "It is paid at the harbour office.")
-    with open_folder() as folder:
+    with open_public_folder() as folder:
         docs = folder / "docs"
         docs.mkdir()
         (docs / "notices.tif").write_bytes(saved(first, "TIFF", second))

@@ -1,4 +1,4 @@
-"""Which settings a trace keeps: all that can change an answer, a new one too."""
+"""The settings that a trace records: all that can change an answer."""
 
 import re
 from pathlib import Path
@@ -35,12 +35,12 @@ SOME = {
 }
 
 
-def test_every_section_is_kept_whole_but_for_what_cannot_change_an_answer() -> None:
+def test_every_section_is_recorded_except_what_cannot_change_an_answer() -> None:
     every = {name: getattr(Settings(), name) for name in Settings.model_fields}
     sections = {name: value for name, value in every.items() if isinstance(value, Section)}
-    kept = Settings().to_record()
-    assert kept.keys() == sections.keys() - UNRECORDED
-    for name, values in kept.items():
+    record = Settings().to_record()
+    assert record.keys() == sections.keys() - UNRECORDED
+    for name, values in record.items():
         assert values.keys() == SOME.get(name, set(type(sections[name]).model_fields)), name
 
 
@@ -49,14 +49,14 @@ def test_a_user_can_set_at_most_a_hundred_settings() -> None:
     assert len(settings) <= 100
 
 
-def test_every_constant_names_a_page_that_there_is() -> None:
+def test_every_constant_names_an_existing_page() -> None:
     for key, refusal in iterate_keys(Settings):
         for page in re.findall(r"docs/\S+?\.md", refusal):
             assert (ROOT / page).is_file(), key
         assert not refusal or "docs/" in refusal or "DIR" in refusal, key
 
 
-def test_a_section_that_says_nothing_of_it_is_kept() -> None:
+def test_a_new_section_is_recorded_by_default() -> None:
     class New(Section):
         weight: float = 0.5
 
@@ -66,7 +66,7 @@ def test_a_section_that_says_nothing_of_it_is_kept() -> None:
     assert Grown().to_record()["new"] == {"weight": 0.5}
 
 
-def test_what_was_made_before_the_query_encoder_still_counts() -> None:
+def test_calibrations_older_than_the_query_encoder_still_apply() -> None:
     same, rounded = (
         drop_later_settings(
             Settings.model_validate({"models": {"query_encoder": name}}).to_record()
@@ -79,7 +79,7 @@ def test_what_was_made_before_the_query_encoder_still_counts() -> None:
     assert {**Settings().to_record(), "models": None} == {**same, "models": None}
 
 
-def test_an_effort_names_the_limits_that_are_not_given() -> None:
+def test_an_effort_fills_in_the_missing_limits() -> None:
     tables = {"low": {"calls": 5}}
     low = Settings.model_validate({"budget": {"effort": "low", "tokens": 7}, "effort": tables})
     assert (low.budget.tokens, low.budget.calls) == (7, 5)
@@ -88,5 +88,5 @@ def test_an_effort_names_the_limits_that_are_not_given() -> None:
     assert plain.model_dump(exclude={"effort"}) == Settings().effort.medium.model_dump()
     efforts = Settings().effort
     for name in ("tokens", "calls", "seconds", "retrievals"):
-        limits = [getattr(each, name) for each in (efforts.low, efforts.medium, efforts.high)]
+        limits = [getattr(effort, name) for effort in (efforts.low, efforts.medium, efforts.high)]
         assert limits == sorted(set(limits)), name

@@ -1,4 +1,4 @@
-"""Places in documents, and what a chunk's document is called."""
+"""Places in documents, and the title of a chunk's document."""
 
 from dataclasses import replace
 
@@ -21,7 +21,7 @@ FROM_FILE = replace(DOCUMENT, lines=((0, 3), (6, 5), (15, 6), (TEXT.index("Pay")
 CHUNK = Chunk(id="d1#0", document_id="d1", text="It is 4.", span=Span(0, 8), ordinal=0)
 
 
-def test_a_place_has_a_section_without_the_title_and_a_page() -> None:
+def test_a_place_shows_its_section_without_the_title_and_its_page() -> None:
     at = TEXT.index("costs")
     place = Place(path="/c/fees.md", title="Fees", section="Permits", page=2, line=3)
     assert DOCUMENT.place_at(at) == place
@@ -47,9 +47,9 @@ def test_a_line_of_the_file_leads_to_its_words(line: int, text: str) -> None:
     assert FROM_FILE.line_span(line).cut(TEXT) == text
 
 
-def test_without_lines_of_the_file_those_of_the_text_count() -> None:
-    shown = [DOCUMENT.line_span(line).cut(TEXT) for line in (1, 2, 3, 4)]
-    assert shown == ["Fees", "", "A permit costs 40 crowns. Pay at", "the harbour."]
+def test_without_lines_of_the_file_the_lines_of_the_text_count() -> None:
+    lines = [DOCUMENT.line_span(line).cut(TEXT) for line in (1, 2, 3, 4)]
+    assert lines == ["Fees", "", "A permit costs 40 crowns. Pay at", "the harbour."]
     assert [DOCUMENT.line_at(at) for at in (0, 5, 6, len(TEXT))] == [1, 2, 3, 4]
 
 
@@ -65,7 +65,7 @@ def test_without_lines_of_the_file_those_of_the_text_count() -> None:
         ("", "Cats", "Cats"),
     ],
 )
-def test_names_of_file_and_folder_lead_a_title_that_lacks_their_words(
+def test_file_and_folder_names_precede_a_title_without_their_words(
     path: str, title: str, label: str
 ) -> None:
     chunk = replace(CHUNK, path=path, title=title, headings=("Part I",))

@@ -1,11 +1,11 @@
-"""A question that the documents do not answer goes to the web, and comes back from the record."""
+"""A question that the documents do not answer is answered from the web and replayed."""
 
 import json
 from pathlib import Path
 
 import pytest
-from tests.making import engine_at, ingested
-from tests.scripted_server import raw, served
+from tests.making import engine_at, index_fees
+from tests.scripted_server import raw, serve
 
 CANARY = "canary-web-0c44"
 QUESTION = "Which enzyme unwinds a helix?"
@@ -16,18 +16,18 @@ PAGE = {
 }
 
 
-def test_the_web_answers_what_the_documents_do_not(
+def test_the_web_answers_a_question_that_the_documents_do_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WEB_KEY", CANARY)
-    ingested(tmp_path)
-    with served(raw(json.dumps({"results": [PAGE]}))) as server:
+    index_fees(tmp_path)
+    with serve(raw(json.dumps({"results": [PAGE]}))) as server:
         web = {"provider": "tavily", "base_url": server.base_url, "key_env": "WEB_KEY"}
         with engine_at(tmp_path, web=web, domain={"file": "generic"}) as engine:
             answer = engine.ask(QUESTION, strategy="maf")
             trace = engine.traces.get(str(answer.trace_id))
-        (asked,) = server.asked
-    assert asked.body["query"] == QUESTION
+        (request,) = server.requests
+    assert request.body["query"] == QUESTION
     (citation,) = answer.citations
     assert (citation.source, citation.document) == ("web", f"web:{PAGE['url']}")
     assert citation.verified

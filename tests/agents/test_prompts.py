@@ -13,7 +13,7 @@ import pytest
 from pydantic import BaseModel
 from tests.making import SAMPLES, engine_at
 from tests.mixes import sections
-from tests.scripted_server import Extractive, served
+from tests.scripted_server import Extractive, serve
 
 from fathom.agents import (
     decomposer,
@@ -140,7 +140,7 @@ def from_the_example(messages: list[dict[str, str]]) -> str:
 def test_an_answer_copied_from_the_examples_is_never_shown(folder: Path, strategy: str) -> None:
     question = "How deep must a pothole on a bus route be to be filled within 48 hours?"
     with (
-        served(Extractive(from_the_example)) as server,
+        serve(Extractive(from_the_example)) as server,
         engine_at(folder, **sections("all roles", server.base_url)) as engine,
     ):
         answer = engine.ask(question, strategy=strategy)

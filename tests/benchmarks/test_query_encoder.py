@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks.query_encoder import embedders, lost, questions_of, timed
-from tests.making import uncaged
+from tests.making import disable_sandbox
 
 from fathom.engine import Engine
 from fathom.settings import Settings
@@ -44,7 +44,7 @@ def test_costs_are_ratios_of_the_same_round(dataset: Path) -> None:
 def test_losses_are_told_question_by_question(
     dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    uncaged(monkeypatch)
+    disable_sandbox(monkeypatch)
     index = tmp_path / "index"
     found = embedders(None)
     settings = Settings.model_validate({"index": {"directory": index}})

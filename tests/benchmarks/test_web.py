@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks.web import is_withheld, main, search_server
-from tests.making import engine_at, hit_of, ingested
+from tests.making import engine_at, hit_of, index_fees
 
 from fathom.types import Hit
 
@@ -33,7 +33,7 @@ def test_an_engine_asks_the_server_as_any_searxng(tmp_path: Path) -> None:
         queries.append(query)
         return [PAGE]
 
-    ingested(tmp_path)
+    index_fees(tmp_path)
     with search_server(find) as address:
         web = {"provider": "searxng", "base_url": address}
         with engine_at(tmp_path, web=web) as engine:

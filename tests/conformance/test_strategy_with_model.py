@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 from experiments.lab.stub_llm import ExtractiveModel
-from tests.making import QUESTION, SAMPLES, engine_at, ingested
+from tests.making import QUESTION, SAMPLES, engine_at, index_fees
 from tests.mixes import sections
 from tests.real_model import LOCAL, RealModel
-from tests.scripted_server import Extractive, served
+from tests.scripted_server import Extractive, serve
 
 from fathom.engine import Engine
 from fathom.engine.request import AskRequest
@@ -53,7 +53,7 @@ def extractive() -> Extractive:
 def test_quotes_are_verified_and_the_run_replays_with_the_server_gone(
     folder: Path, strategy: str, mix: str
 ) -> None:
-    with served(extractive()) as server:
+    with serve(extractive()) as server:
         with engine_at(folder, **sections(mix, server.base_url)) as engine:
             answers = [engine.ask(question, strategy=strategy) for question in QUESTIONS]
             traces = [engine.traces.get(str(answer.trace_id)) for answer in answers]
@@ -89,7 +89,7 @@ def test_the_budget_holds_and_nothing_is_left_behind(
         assert asyncio.all_tasks() == {asyncio.current_task()}
         return outcome
 
-    with served(extractive()) as server:
+    with serve(extractive()) as server:
         with engine_at(folder, **sections(mix, server.base_url)) as engine:
             answer = asyncio.run(alone(engine)).answer
         assert answer.usage.llm_calls == server.calls <= calls
@@ -111,7 +111,7 @@ def test_on_a_real_model_whatever_it_says_is_bounded_true_and_replayed(
     budget = Budget(calls=2, tokens=8_000)
     llm = {"model": LOCAL, "max_tokens": 120, "skip_above_confidence": 2, "tries": 1}
     given = {"llm": llm, "roles": dict.fromkeys(ROLES, "llm"), "retrieval": {"k": 2}}
-    ingested(tmp_path)
+    index_fees(tmp_path)
     with engine_at(tmp_path, connect=real_model.chat, **given) as engine:
         answer = engine.ask(TWO_PARTS, strategy=strategy, budget=budget)
         for citation in answer.citations:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.evaluation.making import abstained, record
-from tests.scripted_server import Extractive, served
+from tests.scripted_server import Extractive, serve
 
 from fathom.errors import UsageError
 from fathom.evaluation.agreement import (
@@ -93,7 +93,7 @@ def test_a_judge_over_the_wire_agrees_with_gold() -> None:
                short_answer=f"{price} crowns")
         for n, price in enumerate(PRICES)
     ]  # fmt: skip
-    with served(Extractive(answer)) as server:
+    with serve(Extractive(answer)) as server:
         keys = {"K": "k"}
         chat = LangChainChat(
             resolve_endpoint("openai:m", base_url=server.base_url, key_env="K", environment=keys)

@@ -1,14 +1,14 @@
 from pathlib import Path
 
 from experiments.decisions import VARIANTS, changes, decided
-from tests.making import QUESTION, engine_at, ingested
+from tests.making import QUESTION, engine_at, index_fees
 
 from fathom.evaluation.datasets import Question
 
 
 def test_decisions_are_those_of_the_trace_and_each_variant_is_asked(tmp_path: Path) -> None:
     question = Question(id="q", text=QUESTION, answers=("40 crowns",))
-    with engine_at(ingested(tmp_path), adaptive={"forced": ("bridge",)}) as engine:
+    with engine_at(index_fees(tmp_path), adaptive={"forced": ("bridge",)}) as engine:
         assert decided(engine, question, QUESTION) == ("bridge", "stop")
         found = list(changes(engine, [question]))
     assert [name for name, _, _ in found] == list(VARIANTS)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from experiments.lab.role_plan import read_plan
 from tests.experiments.toy import bench
-from tests.scripted_server import says, served
+from tests.scripted_server import says, serve
 
 from experiments import roles as command
 from fathom.errors import UsageError
@@ -116,7 +116,7 @@ def test_what_a_server_says_is_counted(
     place: Path, replies: list[str], call: dict[str, object]
 ) -> None:
     file = plan(place, READER | {"queries": "1"})
-    with served(*map(says, replies)) as server:
+    with serve(*map(says, replies)) as server:
         at = ("-m", "openai:m", "--set", f"llm.base_url={server.base_url}")
         assert run(place, file, *at, "--set", "llm.key_env=") == 0
         assert server.calls == len(replies)

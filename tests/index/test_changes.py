@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.making import engine_at, open_folder, uncaged, unprivileged
+from tests.making import disable_sandbox, drop_privileges, engine_at, open_public_folder
 
 from fathom.assembly import worker as _worker  # noqa: F401 - imported before anybody is nobody
 from fathom.documents.base import ParseRefusal
@@ -228,13 +228,13 @@ Ingest = Callable[..., RoundEvidence | None]
 
 @pytest.fixture
 def tmp_path() -> Iterator[Path]:
-    with open_folder() as folder:
+    with open_public_folder() as folder:
         yield folder
 
 
 @pytest.fixture
 def ingest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ingest:
-    uncaged(monkeypatch)
+    disable_sandbox(monkeypatch)
 
     for name in NAMES:  # what is imported later may be out of nobody's reach
         list(parse_bytes(b"Some words.", name))
@@ -255,7 +255,7 @@ def ingest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ingest:
         files = [str(path) for path in tree.files()]
 
         def job() -> dict[str, Any]:
-            with pytest.MonkeyPatch.context() as patch, unprivileged(tmp_path):
+            with pytest.MonkeyPatch.context() as patch, drop_privileges(tmp_path):
                 if kill_after:
                     killed_after(kill_after, patch)
                 with engine_at(tmp_path / into, ingest={"batch_documents": 3}) as engine:

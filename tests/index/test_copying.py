@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.making import engine_at, ingested
+from tests.making import engine_at, index_fees
 
 from fathom.errors import UsageError
 from fathom.index import copying
@@ -97,7 +97,7 @@ def test_an_index_that_holds_anything_else_stays_as_it_is(tmp_path: Path, change
 def test_feedback_that_was_given_at_the_copy_stays(tmp_path: Path) -> None:
     (tmp_path / "one").mkdir()
     (tmp_path / "other").mkdir()
-    ingested(tmp_path / "one")
+    index_fees(tmp_path / "one")
     with engine_at(tmp_path / "one") as one, engine_at(tmp_path / "other") as other:
         first, second = (one.ask(f"Where is {name}?").trace_id or "" for name in ("it", "she"))
         one.calibration.add_feedback(first, answer="here")

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.making import engine_at, open_folder, uncaged
+from tests.making import disable_sandbox, engine_at, open_public_folder
 
 from fathom.documents.discover import derive_document_id, digest_content
 from fathom.engine import Engine
@@ -19,7 +19,7 @@ HEX = "00112233445566aa"
 
 @pytest.fixture
 def folder() -> Iterator[Path]:
-    with open_folder() as made:
+    with open_public_folder() as made:
         (made / "set").mkdir()
         (made / "files").mkdir()
         yield made
@@ -44,7 +44,7 @@ def corpus(folder: Path) -> Path:
 
 @pytest.fixture
 def engine(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
-    uncaged(monkeypatch)
+    disable_sandbox(monkeypatch)
     with engine_at(folder) as made:
         yield made
 

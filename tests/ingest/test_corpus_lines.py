@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from tests.making import engine_at, open_folder, uncaged
+from tests.making import disable_sandbox, engine_at, open_public_folder
 
 from fathom.engine import Engine
 from fathom.index.base import Entry, SourceRecord
@@ -17,14 +17,14 @@ from fathom.index.embedded.writer import EmbeddedWriter
 
 @pytest.fixture
 def file() -> Iterator[Path]:
-    with open_folder() as folder:
+    with open_public_folder() as folder:
         (folder / "set").mkdir()
         yield folder / "set" / "corpus.jsonl"
 
 
 @pytest.fixture
 def engine(file: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
-    uncaged(monkeypatch)
+    disable_sandbox(monkeypatch)
     with engine_at(file.parent.parent) as made:
         yield made
 

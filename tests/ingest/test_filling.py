@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from tests.making import FEES, QUESTION, uncaged
+from tests.making import FEES, QUESTION, disable_sandbox
 
 from fathom.engine import Engine
 from fathom.errors import ModelError
@@ -45,7 +45,7 @@ class Watched:
 
 @pytest.fixture(autouse=True)
 def _no_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
-    uncaged(monkeypatch)
+    disable_sandbox(monkeypatch)
 
 
 def engine_over(folder: Path, embedder: Watched, **sections: object) -> Engine:

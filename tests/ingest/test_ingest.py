@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
-from tests.making import engine_at, open_folder, uncaged, unprivileged
+from tests.making import disable_sandbox, drop_privileges, engine_at, open_public_folder
 
 from fathom.engine import Engine
 from fathom.index.base import Entry, SourceRecord
@@ -21,14 +21,14 @@ Ask = Callable[..., object]
 
 @pytest.fixture
 def tmp_path() -> Iterator[Path]:
-    with open_folder() as folder:
+    with open_public_folder() as folder:
         yield folder
 
 
 @pytest.fixture
 def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
     """An engine that parses files in this process: what is tried here is not the sandbox."""
-    uncaged(monkeypatch)
+    disable_sandbox(monkeypatch)
     with engine_at(tmp_path) as made:
         yield made
 
@@ -92,7 +92,7 @@ def test_an_unreadable_folder_keeps_its_documents_and_is_named(
 ) -> None:
     file = write("px/closed/a.md", "Some text.")
     write("px/b.md", "Other text.")
-    with unprivileged(tmp_path):
+    with drop_privileges(tmp_path):
         engine.ingest([tmp_path / "px"])
         file.parent.chmod(0)
         report = engine.ingest([tmp_path / "px"], prune=True)
@@ -112,7 +112,7 @@ def test_an_unreadable_file_keeps_its_document(
     engine: Engine, write: Write, tmp_path: Path
 ) -> None:
     file = write("px/a.md", "Some text.")
-    with unprivileged(tmp_path):
+    with drop_privileges(tmp_path):
         engine.ingest([tmp_path / "px"])
         file.chmod(0)
         report = engine.ingest([tmp_path / "px"])

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.making import engine_at, open_folder, unprivileged
+from tests.making import drop_privileges, engine_at, open_public_folder
 
 from fathom.engine import Engine
 from fathom.ingest.outdated import CHANGED, VANISHED, FileDigests, OutdatedFile, find_outdated_files
@@ -15,7 +15,7 @@ from fathom.ingest.outdated import CHANGED, VANISHED, FileDigests, OutdatedFile,
 
 @pytest.fixture
 def tmp_path() -> Iterator[Path]:
-    with open_folder() as folder:
+    with open_public_folder() as folder:
         yield folder
 
 
@@ -112,7 +112,7 @@ def test_a_file_that_changed_just_now_is_not_remembered(
 
 def test_what_cannot_be_read_any_more_is(engine: Engine, docs: Path) -> None:
     (docs / "a.md").chmod(0)
-    with unprivileged(docs.parent):
+    with drop_privileges(docs.parent):
         assert told(engine) == {"a.md": "cannot be read any more: Permission denied"}
 
 

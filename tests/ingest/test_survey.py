@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.making import engine_at, open_folder, uncaged
+from tests.making import disable_sandbox, engine_at, open_public_folder
 
 from fathom.documents.discover import FileFilter
 from fathom.index.base import SourceRecord
@@ -100,8 +100,8 @@ class Stop:
 def test_broken_off_at_any_file_the_next_run_ends_with_what_is_there(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    uncaged(monkeypatch)
-    with open_folder() as folder, engine_at(folder) as engine:
+    disable_sandbox(monkeypatch)
+    with open_public_folder() as folder, engine_at(folder) as engine:
         docs = folder / "docs"
         for number in range(12):
             (docs / f"d{number % 3}").mkdir(parents=True, exist_ok=True)

@@ -45,7 +45,9 @@ def call(
             except CallFailure as failed:
                 outcome = failed
             took = time.monotonic() - begun
-            await asyncio.wait_for(server.idle(), 2)  # the server sees every connection closed
+            await asyncio.wait_for(
+                server.wait_until_idle(), 2
+            )  # the server sees every connection closed
             return Seen(outcome, "".join(shown), server, took)
 
     seen: Seen = run(go())

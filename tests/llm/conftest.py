@@ -6,7 +6,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from typing import Any, TypeVar
 
 import pytest
-from tests.making import open_sockets
+from tests.making import list_open_sockets
 
 from fathom.llm.endpoint import PROVIDERS
 
@@ -22,10 +22,10 @@ def _provider_is_imported() -> None:
 
 @pytest.fixture(autouse=True)
 def _leaves_nothing_behind() -> Iterator[None]:
-    threads, sockets = set(threading.enumerate()), open_sockets()
+    threads, sockets = set(threading.enumerate()), list_open_sockets()
     yield
     assert set(threading.enumerate()) <= threads
-    assert open_sockets() <= sockets
+    assert list_open_sockets() <= sockets
 
 
 @pytest.fixture

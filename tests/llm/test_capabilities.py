@@ -10,7 +10,7 @@ import pytest
 from pydantic import BaseModel, Field
 from tests.llm.making import HELLO, Run, chat_at, soon
 from tests.llm.wires import DIALECTS
-from tests.scripted_acts import Act, Asked, Wire
+from tests.scripted_acts import Act, ReceivedRequest, Wire
 from tests.scripted_server import ScriptedServer, raw, says
 
 from fathom.llm.call import RoleModel, ask_model
@@ -131,7 +131,7 @@ def test_what_two_requests_learn_is_known_together() -> None:
 def picky(*wanted: str, says_no: str, text: str = PARIS) -> Act:
     """A server that takes these types of response_format alone; `none` is to have none."""
 
-    async def act(asked: Asked, wire: Wire) -> None:
+    async def act(asked: ReceivedRequest, wire: Wire) -> None:
         form = asked.body.get("response_format", {}).get("type", "none")
         told = says(text) if form in wanted else raw(says_no, code=400)
         await told(asked, wire)
@@ -157,7 +157,9 @@ def test_an_endpoint_is_found_out_once_and_remembered(run: Run, takes: str, refu
                 assert reply.require_value() == City(name="Paris")
                 assert not reply.repaired
                 assert server.calls - before == more
-            assert "JSON" in server.asked[-1].messages[0]["content"]  # which json_object requires
+            assert (
+                "JSON" in server.requests[-1].messages[0]["content"]
+            )  # which json_object requires
 
     run(go())
 
@@ -177,7 +179,7 @@ def test_one_try_is_enough_to_find_out(run: Run) -> None:
 
 
 def test_bounds_are_left_out_where_they_are_not_known(run: Run) -> None:
-    async def act(asked: Asked, wire: Wire) -> None:
+    async def act(asked: ReceivedRequest, wire: Wire) -> None:
         schema = asked.body["response_format"]["json_schema"]["schema"]
         no = {"error": {"message": "The provided JSON schema contains features not supported"}}
         bounded = "maxLength" in json.dumps(schema)
@@ -194,7 +196,7 @@ def test_bounds_are_left_out_where_they_are_not_known(run: Run) -> None:
 
 
 def test_who_knows_no_system_is_told_by_the_user(run: Run) -> None:
-    async def act(asked: Asked, wire: Wire) -> None:
+    async def act(asked: ReceivedRequest, wire: Wire) -> None:
         no = {"error": {"message": "System role not supported"}}
         system = asked.messages[0]["role"] == "system"
         await (raw(json.dumps(no), code=400) if system else says(PARIS))(asked, wire)
@@ -205,7 +207,7 @@ def test_who_knows_no_system_is_told_by_the_user(run: Run) -> None:
             with run_context(seconds=20) as context:
                 reply = await ask_model(model, City, Asking(HELLO), context)
             assert reply.require_value() == City(name="Paris")
-            (turn,) = server.asked[1].messages
+            (turn,) = server.requests[1].messages
             assert turn["role"] == "user"
             assert turn["content"].startswith(HELLO[0].text)
             assert turn["content"].endswith(HELLO[1].text)
@@ -225,7 +227,7 @@ def test_ollama_is_asked_for_any_json_where_it_knows_no_schema(run: Run) -> None
             with run_context(seconds=20) as context:
                 reply = await ask_model(RoleModel(chat=chat), City, Asking(HELLO), context)
             assert reply.require_value() == City(name="Paris")
-            assert server.asked[0].body["format"]["type"] == "object"
-            assert server.asked[1].body["format"] == "json"
+            assert server.requests[0].body["format"]["type"] == "object"
+            assert server.requests[1].body["format"] == "json"
 
     run(go())

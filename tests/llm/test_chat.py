@@ -9,8 +9,8 @@ from tests.llm.making import HELLO, Run, chat_at, soon
 from tests.scripted_server import (
     Act,
     ScriptedServer,
+    find_closed_url,
     raw,
-    refused_url,
     resets,
     says,
     stalls,
@@ -36,7 +36,7 @@ def test_a_streamed_answer_with_usage(run: Run) -> None:
 
 
 def test_what_is_asked_for(run: Run) -> None:
-    asked = call(run, says("x")).server.asked[0]
+    asked = call(run, says("x")).server.requests[0]
 
     assert asked.path == "/v1/chat/completions"
     assert asked.body["messages"][0] == {"role": "system", "content": "Be brief."}
@@ -188,7 +188,7 @@ def test_halves_of_characters_are_joined_or_replaced(run: Run) -> None:
 def test_nobody_listens(run: Run) -> None:
     async def go() -> None:
         with pytest.raises(ModelUnavailable, match="cannot be reached") as caught:
-            await chat_at(refused_url()).complete(Call(HELLO, max_tokens=5, deadline=soon()))
+            await chat_at(find_closed_url()).complete(Call(HELLO, max_tokens=5, deadline=soon()))
         assert caught.value.usage.tokens == 0  # type: ignore[attr-defined]
 
     run(go())
@@ -227,7 +227,7 @@ def test_cancelling_closes_the_connection(run: Run) -> None:
             call.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await call
-            await asyncio.wait_for(server.idle(), 2)
+            await asyncio.wait_for(server.wait_until_idle(), 2)
 
     run(go())
 
@@ -241,7 +241,7 @@ def test_a_listener_that_fails_ends_the_call_with_its_own_error(run: Run) -> Non
             chat = chat_at(server.base_url, limits=LIMITS)
             with pytest.raises(BrokenPipeError, match="Par"):
                 await chat.complete(Call(HELLO, max_tokens=5, deadline=soon(), on_text=broken))
-            await asyncio.wait_for(server.idle(), 2)
+            await asyncio.wait_for(server.wait_until_idle(), 2)
 
     run(go())
 
@@ -294,7 +294,7 @@ def test_a_schema_is_asked_for_and_given_up_where_it_is_not_known(run: Run) -> N
             await chat.complete(Call(HELLO, schema=schema, max_tokens=5, deadline=soon()))
             return server
 
-    first, second, third, fourth, fifth, last = run(go()).asked
+    first, second, third, fourth, fifth, last = run(go()).requests
     assert first.body["response_format"]["json_schema"]["schema"] == schema
     assert second.body["response_format"] == {"type": "json_object"}
     assert "response_format" not in third.body

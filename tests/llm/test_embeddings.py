@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.scripted_server import Act, raw, refused_url, resets, served, status
+from tests.scripted_server import Act, find_closed_url, raw, resets, serve, status
 
 from fathom.errors import ModelError, UsageError
 from fathom.llm.embeddings import RemoteEmbedder, resolve_embedding_endpoint
@@ -31,7 +31,7 @@ def embedder(url: str, **options: Any) -> RemoteEmbedder:
 
 
 def test_texts_become_unit_vectors_in_their_order() -> None:
-    with served(vectors([3.0, 4.0], [0.0, 2.0])) as server:
+    with serve(vectors([3.0, 4.0], [0.0, 2.0])) as server:
         made = embedder(server.base_url)
         found = made.embed(["one", "two"])
 
@@ -39,37 +39,37 @@ def test_texts_become_unit_vectors_in_their_order() -> None:
         assert found.dtype == np.float32
         assert made.dimension == 2
         assert server.calls == 1  # the dimension is learnt from what was asked anyway
-        asked = server.asked[0]
+        asked = server.requests[0]
         assert asked.path == "/v1/embeddings"
         assert asked.body == {"model": "small", "input": ["one", "two"], "encoding_format": "float"}
         assert "authorization" not in asked.headers
 
 
 def test_the_dimension_is_asked_for_where_nothing_was_embedded() -> None:
-    with served(vectors([1.0, 0.0, 0.0])) as server:
+    with serve(vectors([1.0, 0.0, 0.0])) as server:
         assert embedder(server.base_url).dimension == 3
 
 
 def test_many_texts_go_in_batches() -> None:
-    with served(vectors([1, 0], [1, 0]), vectors([0, 1])) as server:
+    with serve(vectors([1, 0], [1, 0]), vectors([0, 1])) as server:
         found = embedder(server.base_url, batch=2).embed(["a", "b", "c"])
 
         assert found.tolist() == [[1, 0], [1, 0], [0, 1]]
-        assert [len(asked.body["input"]) for asked in server.asked] == [2, 1]
+        assert [len(asked.body["input"]) for asked in server.requests] == [2, 1]
 
 
 def test_a_key_goes_only_where_it_is_named() -> None:
     access = {"key_env": "MINE", "environment": {"MINE": "sk-1", "OPENAI_API_KEY": "sk-2"}}
-    with served(vectors([1, 0])) as server:
+    with serve(vectors([1, 0])) as server:
         embedder(server.base_url, access=access).embed(["a"])
 
-        assert server.asked[0].headers["authorization"] == "Bearer sk-1"
+        assert server.requests[0].headers["authorization"] == "Bearer sk-1"
 
 
 def test_what_may_pass_is_tried_again() -> None:
     waits: list[float] = []
     acts = (status(429, "slow", headers={"Retry-After": "3"}), status(503), resets(), vectors([1]))
-    with served(*acts) as server:
+    with serve(*acts) as server:
         embedder(server.base_url, waits=waits).embed(["a"])
 
         assert server.calls == 4
@@ -77,7 +77,7 @@ def test_what_may_pass_is_tried_again() -> None:
 
 
 def test_it_gives_up_after_so_many_tries() -> None:
-    with served(status(500, "broken"), status(500, "broken"), vectors([1])) as server:
+    with serve(status(500, "broken"), status(500, "broken"), vectors([1])) as server:
         made = embedder(server.base_url, policy=RetryPolicy(tries=2))
         with pytest.raises(ModelError, match=r"openai:small answered 500: broken"):
             made.embed(["a"])
@@ -87,7 +87,7 @@ def test_it_gives_up_after_so_many_tries() -> None:
 
 def test_what_is_declined_is_not_tried_again_and_the_key_is_not_told() -> None:
     access = {"key_env": "MINE", "environment": {"MINE": "sk-secret"}}
-    with served(status(401, "sk-secret is no key"), vectors([1])) as server:
+    with serve(status(401, "sk-secret is no key"), vectors([1])) as server:
         with pytest.raises(ModelError, match="check the key in MINE") as caught:
             embedder(server.base_url, access=access).embed(["a"])
 
@@ -109,14 +109,14 @@ def test_what_is_declined_is_not_tried_again_and_the_key_is_not_told() -> None:
 )
 def test_what_is_no_list_of_vectors_is_refused(reply: object) -> None:
     with (
-        served(sends(reply)) as server,
+        serve(sends(reply)) as server,
         pytest.raises(ModelError, match=r"openai:small sent .*embedding\.base_url"),
     ):
         embedder(server.base_url).embed(["a"])
 
 
 def test_vectors_of_another_length_than_before_are_refused() -> None:
-    with served(vectors([1, 0]), vectors([1, 0, 0])) as server:
+    with serve(vectors([1, 0]), vectors([1, 0, 0])) as server:
         made = embedder(server.base_url)
         made.embed(["a"])
         with pytest.raises(ModelError, match="3 numbers, not 2"):
@@ -124,17 +124,17 @@ def test_vectors_of_another_length_than_before_are_refused() -> None:
 
 
 def test_a_server_that_is_not_there_is_named() -> None:
-    made = embedder(refused_url(), policy=RetryPolicy(tries=1))
+    made = embedder(find_closed_url(), policy=RetryPolicy(tries=1))
 
     with pytest.raises(ModelError, match="openai:small cannot be reached"):
         made.embed(["a"])
 
 
 def test_odd_texts_can_be_sent() -> None:
-    with served(vectors([1], [1])) as server:
+    with serve(vectors([1], [1])) as server:
         embedder(server.base_url).embed(["", "\ud800"])
 
-        assert server.asked[0].body["input"] == [" ", "?"]
+        assert server.requests[0].body["input"] == [" ", "?"]
 
 
 @pytest.mark.parametrize(

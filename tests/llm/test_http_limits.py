@@ -72,7 +72,7 @@ def test_a_reply_is_cut_at_its_bytes(run: Run, act: Act) -> None:
     assert not seen.outcome.retriable
     assert "more bytes than its tokens can need" in str(seen.outcome)
     # What the kernel's buffers took beside; far from the gigabyte that was on offer.
-    assert seen.server.sent[0] < 20_000_000
+    assert seen.server.bytes_sent[0] < 20_000_000
 
 
 def test_a_compressed_reply_is_not_unpacked(run: Run) -> None:

@@ -15,7 +15,7 @@ from typing import Any, TypeGuard
 
 import pytest
 from tests.llm.making import Run, soon
-from tests.making import QUESTION, engine_at, ingested
+from tests.making import QUESTION, engine_at, index_fees
 from tests.real_model import LOCAL, RealModel
 
 from fathom.engine import Engine
@@ -198,7 +198,7 @@ def test_a_prompt_beyond_the_context_is_declined(run: Run, real_model: RealModel
 
 def test_a_question_survives_the_end_of_its_model(tmp_path: Path, real_model: RealModel) -> None:
     """Killed when it has begun to work for it: asked again, it is another child that answers."""
-    ingested(tmp_path)
+    index_fees(tmp_path)
     llm = {"model": LOCAL, "max_tokens": 60, "skip_above_confidence": 2}
     real_model.chat()
     child = real_model.server.pid
@@ -216,7 +216,7 @@ def test_a_question_survives_the_end_of_its_model(tmp_path: Path, real_model: Re
 def test_a_question_that_is_cancelled_stops_the_model(
     run: Run, tmp_path: Path, real_model: RealModel
 ) -> None:
-    ingested(tmp_path)
+    index_fees(tmp_path)
     llm = {"model": LOCAL, "max_tokens": 3_000, "skip_above_confidence": 2}
     real_model.chat()
     child = real_model.server.pid
@@ -259,7 +259,7 @@ def killer(pid: int | None, before: float) -> Iterator[None]:
 def test_what_is_cut_in_the_middle_leaves_the_local_answer(
     tmp_path: Path, real_model: RealModel
 ) -> None:
-    ingested(tmp_path)
+    index_fees(tmp_path)
     llm = {"model": LOCAL, "max_tokens": 16, "skip_above_confidence": 2}
     with engine_at(tmp_path, connect=real_model.chat, llm=llm) as engine:
         answer = engine.ask(QUESTION, budget=Budget(seconds=PATIENT))
@@ -296,7 +296,7 @@ print(sorted(reached), answer.usage.llm_calls, answer.usage.cost_usd, child.exis
 def test_offline_reaches_the_child_alone_which_ends_with_the_engine(
     tmp_path: Path, real_model: RealModel
 ) -> None:
-    ingested(tmp_path)
+    index_fees(tmp_path)
     proxy = {"HTTP_PROXY": "http://proxy.invalid:1", "ALL_PROXY": "http://proxy.invalid:1"}
     told = subprocess.run(
         [sys.executable, "-c", OFFLINE, str(tmp_path)],

@@ -11,9 +11,9 @@ from tests.llm.test_structured_reply import GOOD, Verdict
 from tests.scripted_server import (
     Act,
     ScriptedServer,
+    find_closed_url,
     never_ends,
     raw,
-    refused_url,
     resets,
     says,
     stalls,
@@ -205,7 +205,7 @@ def test_the_budgets_time_is_the_calls_deadline(run: Run) -> None:
 def test_nobody_listens_costs_a_call_and_no_token(run: Run) -> None:
     async def go() -> None:
         ledger = Ledger(Budget(cost_usd=1e6))
-        model = MeteredModel(chat_at(refused_url()), ledger, PRICE)
+        model = MeteredModel(chat_at(find_closed_url()), ledger, PRICE)
         with pytest.raises(ModelUnavailable):
             await model.complete(Call(HELLO, max_tokens=20, deadline=soon()))
         assert (ledger.usage.llm_calls, ledger.usage.tokens) == (1, 0)

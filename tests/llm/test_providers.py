@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import pytest
 from tests.llm.making import CANARY, HELLO, Run, soon
 from tests.llm.wires import DIALECTS, Dialect
-from tests.scripted_server import Act, ScriptedServer, floods, refused_url, resets
+from tests.scripted_server import Act, ScriptedServer, find_closed_url, floods, resets
 
 from fathom.llm.base import Call, Completion
 from fathom.llm.chat import LangChainChat, ReplyLimits
@@ -66,7 +66,9 @@ def call(run: Run, dialect: Dialect, act: Act, *, within_s: float = 20.0, **more
         async with ScriptedServer(act) as server:
             root = server.base_url.removesuffix("/v1")
             outcome, took = await asked_at(dialect, root, within_s, **more)  # type: ignore[arg-type]
-            await asyncio.wait_for(server.idle(), 5)  # the server sees every connection closed
+            await asyncio.wait_for(
+                server.wait_until_idle(), 5
+            )  # the server sees every connection closed
             return Seen(outcome, server, took)
 
     seen: Seen = run(go())
@@ -83,7 +85,7 @@ def test_a_streamed_answer_comes_back(run: Run, dialect: Dialect) -> None:
 
 
 def test_the_request_is_as_we_promise(run: Run, dialect: Dialect) -> None:
-    (asked,) = call(run, dialect, dialect.outweighs("x"), schema=True).server.asked
+    (asked,) = call(run, dialect, dialect.outweighs("x"), schema=True).server.requests
     assert asked.path == dialect.path
     assert asked.headers["authorization"] == f"Bearer {CANARY}"
     assert asked.headers["accept-encoding"] == "identity"
@@ -136,7 +138,7 @@ def test_a_refusal_is_typed_and_quotes_no_key(
 @pytest.mark.parametrize("how", ["reset", "flood", "nobody"])
 def test_a_way_that_breaks_is_typed(run: Run, dialect: Dialect, how: str) -> None:
     if how == "nobody":
-        url = refused_url().removesuffix("/v1")
+        url = find_closed_url().removesuffix("/v1")
         outcome, _ = run(asked_at(dialect, url, 5.0))
     else:
         outcome = call(run, dialect, resets() if how == "reset" else floods()).outcome

@@ -9,9 +9,9 @@ from tests.scripted_server import (
     Act,
     ScriptedServer,
     echoes_the_key,
+    find_closed_url,
     floods,
     raw,
-    refused_url,
     resets,
     says,
     stalls,
@@ -67,9 +67,9 @@ def test_the_canary_is_seen_nowhere(
 
     async def go() -> None:
         async with ScriptedServer(*([act] * 2 if act else [])) as server:
-            await ask(server.base_url if act else refused_url())
+            await ask(server.base_url if act else find_closed_url())
             if act:
-                assert server.asked[0].headers["authorization"] == f"Bearer {CANARY}"
+                assert server.requests[0].headers["authorization"] == f"Bearer {CANARY}"
 
     run(go())
     records = [logging.Formatter().format(record) for record in caplog.records]

@@ -114,10 +114,10 @@ def test_one_repair_says_what_was_wrong(run: Run) -> None:
                 deadline=soon(),
             )
             assert (reply.value, reply.repaired, reply.usage.llm_calls) == (PARIS, True, 2)
-            told, asked = server.asked[0].messages
+            told, asked = server.requests[0].messages
             assert '"support"' in told["content"]
             assert asked["content"] == HELLO[1].text
-            first, complaint = server.asked[1].messages[-2:]
+            first, complaint = server.requests[1].messages[-2:]
             assert first == {"role": "assistant", "content": '{"answer": 7}'}
             assert "support: Field required" in complaint["content"]
 

@@ -5,7 +5,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tests.scripted_acts import Act, Asked, Wire, head, says, status
+from tests.scripted_acts import Act, ReceivedRequest, Wire, encode_head, says, status
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,15 +96,15 @@ def _anthropic(parts: Sequence[str], finish: str) -> list[str]:
 
 
 def _sends(lines: Sequence[str], kind: str) -> Act:
-    async def act(asked: Asked, wire: Wire) -> None:
-        await wire.send(head(200, {"Content-Type": kind}))
+    async def act(asked: ReceivedRequest, wire: Wire) -> None:
+        await wire.send(encode_head(200, {"Content-Type": kind}))
         await wire.send("".join(lines).encode())
 
     return act
 
 
 def _held_open(act: Act) -> Act:
-    async def holding(asked: Asked, wire: Wire) -> None:
+    async def holding(asked: ReceivedRequest, wire: Wire) -> None:
         await act(asked, wire)
         await asyncio.Event().wait()
 
@@ -112,9 +112,9 @@ def _held_open(act: Act) -> Act:
 
 
 def _fails(code: int, body: Mapping[str, object], headers: Mapping[str, str]) -> Act:
-    async def act(asked: Asked, wire: Wire) -> None:
+    async def act(asked: ReceivedRequest, wire: Wire) -> None:
         data = json.dumps(body).encode()
         about = {"Content-Type": "application/json", "Content-Length": str(len(data)), **headers}
-        await wire.send(head(code, about) + data)
+        await wire.send(encode_head(code, about) + data)
 
     return act

@@ -1,12 +1,12 @@
 from pathlib import Path
 
-from tests.making import engine_at, ingested
+from tests.making import engine_at, index_fees
 
 from fathom.retrieval.keyword import has_exact_word
 
 
 def test_a_word_stands_where_it_stands_as_it_is(tmp_path: Path) -> None:
-    with engine_at(ingested(tmp_path)) as engine:
+    with engine_at(index_fees(tmp_path)) as engine:
         index = engine.reader()
         assert has_exact_word("mooring", index)
         assert has_exact_word("Permit", index)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.runs.test_telemetry import traced
-from tests.scripted_server import refused_url
+from tests.scripted_server import find_closed_url
 
 from fathom.errors import RunError, UsageError
 from fathom.runs.export import export_trace
@@ -78,7 +78,7 @@ def test_what_cannot_be_exported_is_said_in_one_line(
 
 def test_a_collector_that_does_not_run_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fathom.runs.export.TIMEOUT_S", 0.5)
-    url = refused_url()
+    url = find_closed_url()
     with pytest.raises(RunError, match="check") as caught:
         export_trace(traced(), url, content=False, offline=False)
     assert "\n" not in str(caught.value)

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.making import QUESTION, engine_at, extractive, fees, ingested
-from tests.scripted_server import Extractive, served
+from tests.making import QUESTION, engine_at, index_fees, quote_first_sentence, read_fees
+from tests.scripted_server import Extractive, serve
 
 from fathom.engine import Engine
 from fathom.errors import SettingsError
@@ -68,7 +68,7 @@ def chosen(trace: Trace) -> list[object]:
 
 
 def test_the_picture_in_the_docs_is_the_code(tmp_path: Path) -> None:
-    with engine_at(ingested(tmp_path)) as engine:
+    with engine_at(index_fees(tmp_path)) as engine:
         drawn = make_strategy("adaptive", engine.assembly).graph().compile().get_graph()
     assert f"```mermaid\n{drawn.draw_mermaid()}```" in PAGE.read_text(encoding="utf-8")
 
@@ -87,7 +87,7 @@ def test_a_first_look_is_as_sure_as_one_search_would_be(tmp_path: Path) -> None:
 
 
 def test_a_sure_first_look_is_all(tmp_path: Path) -> None:
-    with engine_at(ingested(tmp_path)) as engine:
+    with engine_at(index_fees(tmp_path)) as engine:
         answer, trace = asked(engine)
         naive = engine.ask(QUESTION, strategy="naive")
     assert [step.id for step in trace.steps] == ["search", "read", "plan", "finalize"]
@@ -114,7 +114,7 @@ def test_what_is_not_sure_is_left_to_the_finalizer(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("actions", list(iterate_sequences(has_model=False, most=2)))
 def test_forced_executors_work_in_their_order(tmp_path: Path, actions: tuple[Action, ...]) -> None:
-    answer, trace = forced(ingested(tmp_path), *actions)
+    answer, trace = forced(index_fees(tmp_path), *actions)
     assert chosen(trace) == [*actions, "stop"]
     assert answer.status == "answered"
     taken = {step.id.rpartition("/")[2].partition("#")[0] for step in trace.steps}
@@ -123,7 +123,7 @@ def test_forced_executors_work_in_their_order(tmp_path: Path, actions: tuple[Act
 
 
 def test_decisions_and_their_probabilities_are_in_the_trace_and_replayed(tmp_path: Path) -> None:
-    with engine_at(ingested(tmp_path)) as engine:
+    with engine_at(index_fees(tmp_path)) as engine:
         answer, trace = asked(engine, CHAIN)
         plans = [step for step in trace.steps if step.agent == "planner"]
         assert len(plans) > 1
@@ -150,11 +150,11 @@ def test_a_replay_of_any_executor_gives_the_same_bytes(tmp_path: Path, executor:
 @pytest.mark.parametrize("actions", [("deeper", "deeper"), ("dig",), ("stop", "deeper")])
 def test_what_is_not_legal_cannot_be_forced(tmp_path: Path, actions: tuple[str, ...]) -> None:
     with pytest.raises(SettingsError, match=r"adaptive\.forced = .* give at most 3 of deeper"):
-        forced(ingested(tmp_path), *actions)
+        forced(index_fees(tmp_path), *actions)
 
 
 def test_no_more_executors_than_are_allowed(tmp_path: Path) -> None:
-    with engine_at(ingested(tmp_path), adaptive={"executors": 0}) as engine:
+    with engine_at(index_fees(tmp_path), adaptive={"executors": 0}) as engine:
         _, trace = asked(engine, "Which enzyme unwinds a helix?")
     assert len(chosen(trace)) == 1
 
@@ -162,7 +162,7 @@ def test_no_more_executors_than_are_allowed(tmp_path: Path) -> None:
 @pytest.mark.parametrize("searches", range(7))
 def test_what_the_ledger_could_not_pay_for_is_not_chosen(tmp_path: Path, searches: int) -> None:
     own: Tree = {"adaptive": {"forced": ["expand", "split", "bridge"]}}
-    with engine_at(ingested(tmp_path), **own) as engine:
+    with engine_at(index_fees(tmp_path), **own) as engine:
         answer, trace = asked(engine, CHAIN, budget=Budget(retrievals=searches))
     legal = [step.inputs["legal"] for step in trace.steps if step.agent == "planner"]
     assert answer.usage.retrievals <= searches
@@ -177,7 +177,7 @@ def test_what_the_ledger_could_not_pay_for_is_not_chosen(tmp_path: Path, searche
 def test_what_the_budget_keeps_from_being_done_is_said(tmp_path: Path) -> None:
     own: Tree = {"adaptive": {"forced": ["expand"]}}
     question = "Which enzyme unwinds a helix?"
-    with engine_at(ingested(tmp_path), **own) as engine:
+    with engine_at(index_fees(tmp_path), **own) as engine:
         poor, trace = asked(engine, question, budget=Budget(retrievals=1))
         rich, _ = asked(engine, question)
         assert engine.replay(str(poor.trace_id)).same
@@ -233,13 +233,13 @@ def test_a_model_is_asked_for_what_the_local_reader_is_not_certain_of(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SCRIPTED_KEY", "scripted")
-    folder = ingested(tmp_path)
+    folder = index_fees(tmp_path)
     for certain, calls, phase in ((0.1, 0, "look"), (2.0, 1, "model")):
-        with served(Extractive(extractive)) as server:
+        with serve(Extractive(quote_first_sentence)) as server:
             llm: dict[str, object] = {"model": "openai:m", "key_env": "SCRIPTED_KEY"}
             llm |= {"base_url": server.base_url, "tries": 1, "skip_above_confidence": certain}
             tree = {"index": {"directory": folder / "index"}, "llm": llm}
-            settings, pairs = Settings.model_validate(tree), ScriptedCrossReader(fees)
+            settings, pairs = Settings.model_validate(tree), ScriptedCrossReader(read_fees)
             with Engine(settings, embedder=HashingEmbedder(64), cross_reader=pairs) as engine:
                 answer, trace = asked(engine)
                 assert answer.usage.llm_calls == calls
@@ -255,7 +255,7 @@ def test_outcomes_are_those_of_forced_runs(tmp_path: Path) -> None:
         found = iterate_outcomes(strategy, Query(text=QUESTION), executor, most=2)
         return [each async for each in found]
 
-    folder = ingested(tmp_path)
+    folder = index_fees(tmp_path)
     with engine_at(folder) as engine:
         strategy = make_strategy("adaptive", engine.assembly)
         assert isinstance(strategy, Adaptive)

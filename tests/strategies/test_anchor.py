@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.making import FEES, QUESTION, engine_at, extractive, hit_of, ingested
+from tests.making import FEES, QUESTION, engine_at, hit_of, index_fees, quote_first_sentence
 from tests.strategies.running import Finds, Sleeps, finalizer, ran, replays
 
 from fathom.agents.hyde import LocalHypothesis
@@ -120,7 +120,7 @@ def test_one_round_where_nothing_is_lacking(tmp_path: Path) -> None:
     assert decisions(outcome) == ["STOP_OVERLAP_OK"]
     assert len(reader.given) == 1
     assert replays(outcome, strategy(Drafts([0.9])))
-    with engine_at(ingested(tmp_path)) as engine:
+    with engine_at(index_fees(tmp_path)) as engine:
         answer = engine.ask(QUESTION, strategy="anchor")
     assert (answer.strategy, answer.usage.llm_calls) == ("anchor", 0)
 
@@ -243,7 +243,7 @@ class Quotes:
     name = "openai:m"
 
     async def complete(self, call: Call) -> Completion:
-        said = extractive([{"content": message.text} for message in call.messages])
+        said = quote_first_sentence([{"content": message.text} for message in call.messages])
         sizes = (sum(len(message.text.split()) for message in call.messages), len(said.split()))
         usage = Usage(llm_calls=1, prompt_tokens=sizes[0], completion_tokens=sizes[1])
         return Completion(text=said, model=self.name, usage=usage)

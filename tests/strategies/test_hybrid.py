@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
-from tests.making import QUESTION, engine_at, ingested
+from tests.making import QUESTION, engine_at, index_fees
 from tests.strategies.running import Finds, Reads, Sleeps, finalizer, hits_of, ran, replays
 
 from fathom.agents.comparer import Comparer
@@ -90,7 +90,7 @@ def test_the_picture_in_the_docs_is_the_code() -> None:
 
 
 def test_two_branches_of_agents_by_hand(tmp_path: Path) -> None:
-    with engine_at(ingested(tmp_path)) as engine:
+    with engine_at(index_fees(tmp_path)) as engine:
         answer = engine.ask(QUESTION, strategy="hybrid")
         trace = engine.traces.get(str(answer.trace_id))
     assert answer.usage.retrievals == 2
@@ -109,7 +109,7 @@ def test_two_branches_of_agents_by_hand(tmp_path: Path) -> None:
 
 
 def test_unread_hits_are_a_ranking(tmp_path: Path) -> None:
-    with engine_at(ingested(tmp_path), hybrid={"read": False}) as engine:
+    with engine_at(index_fees(tmp_path), hybrid={"read": False}) as engine:
         answer = engine.ask(QUESTION, strategy="hybrid")
         trace = engine.traces.get(str(answer.trace_id))
         assert engine.replay(trace.id).same
@@ -164,7 +164,7 @@ def test_any_number_of_branches_plugs_in() -> None:
 
 def test_agents_plug_in_by_a_setting(tmp_path: Path) -> None:
     agents = {"agents": ["keyword_feedback", "lead"], "agent_weights": [0.3, 0.0]}
-    with engine_at(ingested(tmp_path), hybrid=agents) as engine:
+    with engine_at(index_fees(tmp_path), hybrid=agents) as engine:
         answer = engine.ask(QUESTION, strategy="hybrid")
         trace = engine.traces.get(str(answer.trace_id))
         assert engine.replay(trace.id).same

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.making import QUESTION, engine_at, hit_of, ingested
+from tests.making import QUESTION, engine_at, hit_of, index_fees
 from tests.real_model import LOCAL, RealModel
-from tests.scripted_server import Extractive, served
+from tests.scripted_server import Extractive, serve
 from tests.strategies.running import Finds, Sleeps, finalizer, hits_of, ran, replays
 
 from fathom.agents.classifier import Classifier
@@ -241,7 +241,7 @@ def test_indonesian_questions_use_the_other_search(tmp_path: Path) -> None:
 
     asyncio.run(searched())
     assert foreign.asked == 1
-    with engine_at(ingested(tmp_path)) as engine:
+    with engine_at(index_fees(tmp_path)) as engine:
         assert engine.ask(question, strategy="maf").status in {"answered", "abstained"}
 
 
@@ -285,14 +285,14 @@ def speaks(messages: list[dict[str, str]]) -> str:
 
 def test_agents_may_speak_with_different_models_on_different_servers(tmp_path: Path) -> None:
     mills(tmp_path)
-    with served(Extractive(speaks)) as strong, served(Extractive(speaks)) as weak:
+    with serve(Extractive(speaks)) as strong, serve(Extractive(speaks)) as weak:
         own = {
             **ALWAYS,
             "debaters": [f"openai:large@{strong.base_url}", f"openai:small@{weak.base_url}"],
         }
         with engine_at(tmp_path, maf=own) as engine:
             answer = engine.ask(BUILT, strategy="maf")
-        asked = [(server.calls, {each.body["model"] for each in server.asked}) for server in
+        asked = [(server.calls, {each.body["model"] for each in server.requests}) for server in
                  (strong, weak)]  # fmt: skip
     # One agent each, in two rounds: the first speaks for the best document.
     assert asked == [(2, {"large"}), (2, {"small"})]

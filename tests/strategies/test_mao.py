@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.making import QUESTION, engine_at, extractive, hit_of, ingested
-from tests.scripted_server import Extractive, served
+from tests.making import QUESTION, engine_at, hit_of, index_fees, quote_first_sentence
+from tests.scripted_server import Extractive, serve
 from tests.strategies.running import finalizer, ran, replays
 
 from fathom.agents.decomposer import LocalDecomposer
@@ -125,7 +125,7 @@ def steps(outcome: RunOutcome, agent: str) -> list[Any]:
 
 
 def test_a_plain_question_is_one_turn(tmp_path: Path) -> None:
-    with engine_at(ingested(tmp_path)) as engine:
+    with engine_at(index_fees(tmp_path)) as engine:
         answer = engine.ask(QUESTION, strategy="mao")
         trace = engine.traces.get(str(answer.trace_id))
         assert engine.replay(trace.id).same
@@ -236,8 +236,8 @@ def test_with_a_language_model_in_every_role_it_answers_and_replays(
 ) -> None:
     monkeypatch.setenv("CANARY", "sk-canary")
     roles = ("planner", "rewriter", "decomposer", "reorderer", "summarizer", "reader")
-    ingested(tmp_path)
-    with served(Extractive(extractive)) as server:
+    index_fees(tmp_path)
+    with serve(Extractive(quote_first_sentence)) as server:
         llm = {"model": "openai:m", "base_url": server.base_url, "key_env": "CANARY"}
         with engine_at(tmp_path, llm=llm, roles=dict.fromkeys(roles, "llm")) as engine:
             answer = engine.ask(question, strategy="mao")

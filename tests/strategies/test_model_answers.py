@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.making import QUESTION, fees, ingested
-from tests.scripted_server import Extractive, served
+from tests.making import QUESTION, index_fees, read_fees
+from tests.scripted_server import Extractive, serve
 
 from fathom.engine import Engine
 from fathom.settings import Settings
@@ -39,14 +39,14 @@ def engine(folder: Path, base_url: str, monkeypatch: pytest.MonkeyPatch) -> Engi
     model = {"model": "openai:m", "base_url": base_url, "key_env": "SCRIPTED_KEY", "tries": 1}
     llm = {**model, "skip_above_confidence": 2, "fallback": "abstain"}
     tree = {"index": {"directory": folder / "index"}, "llm": llm}
-    reader = ScriptedCrossReader(fees)
+    reader = ScriptedCrossReader(read_fees)
     settings = Settings.model_validate(tree)
     return Engine(settings, embedder=HashingEmbedder(64), cross_reader=reader)
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return ingested(tmp_path_factory.mktemp("answers"))
+    return index_fees(tmp_path_factory.mktemp("answers"))
 
 
 @pytest.mark.parametrize("strategy", ["naive", "maf"])
@@ -54,7 +54,7 @@ def test_an_irrelevant_sentence_is_not_answered_however_truly_it_is_copied(
     folder: Path, strategy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with (
-        served(Extractive(copying(OFF, "harbour office"))) as server,
+        serve(Extractive(copying(OFF, "harbour office"))) as server,
         engine(folder, server.base_url, monkeypatch) as asked,
     ):
         answer = asked.ask(QUESTION, strategy=strategy)
@@ -73,7 +73,7 @@ def test_the_sentence_that_answers_is_answered_at_once(
     folder: Path, strategy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with (
-        served(Extractive(copying(COSTS, "40 crowns"))) as server,
+        serve(Extractive(copying(COSTS, "40 crowns"))) as server,
         engine(folder, server.base_url, monkeypatch) as asked,
     ):
         answer = asked.ask(QUESTION, strategy=strategy)
@@ -87,7 +87,7 @@ def test_the_model_is_asked_for_every_question_where_no_confidence_is_enough(
 ) -> None:
     """A question of which the local reader is sure, in every strategy."""
     with (
-        served(Extractive(copying(COSTS, "40 crowns"))) as server,
+        serve(Extractive(copying(COSTS, "40 crowns"))) as server,
         engine(folder, server.base_url, monkeypatch) as asked,
     ):
         answer = asked.ask("What does a mooring permit cost a year?", strategy=strategy)

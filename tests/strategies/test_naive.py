@@ -1,7 +1,7 @@
 from pathlib import Path
 
 import pytest
-from tests.making import QUESTION, engine_at, ingested
+from tests.making import QUESTION, engine_at, index_fees
 
 from fathom.engine import Engine
 from fathom.settings import Settings
@@ -18,7 +18,7 @@ def test_the_picture_in_the_docs_is_the_code() -> None:
 
 
 def test_retrieves_reads_and_finalizes_by_hand(tmp_path: Path) -> None:
-    with engine_at(ingested(tmp_path)) as engine:
+    with engine_at(index_fees(tmp_path)) as engine:
         answer = engine.ask(QUESTION, strategy="naive")
         trace = engine.traces.get(str(answer.trace_id))
     assert [step.id for step in trace.steps] == ["search", "read", "finalize"]

@@ -2,9 +2,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.embedding_server import Embeds
-from tests.making import QUESTION, engine_at, ingested
-from tests.scripted_server import served
+from tests.embedding_server import EmbeddingAct
+from tests.making import QUESTION, engine_at, index_fees
+from tests.scripted_server import serve
 from tests.strategies.running import Finds, Reads, Sleeps, finalizer, hits_of, ran, replays
 
 from fathom.agents.comparer import Comparer
@@ -38,7 +38,7 @@ def test_the_picture_in_the_docs_is_the_code() -> None:
 
 
 def test_four_retrievers_and_one_context_as_in_the_paper(tmp_path: Path) -> None:
-    with engine_at(ingested(tmp_path)) as engine:
+    with engine_at(index_fees(tmp_path)) as engine:
         answer = engine.ask(QUESTION, strategy="rrf")
         trace = engine.traces.get(str(answer.trace_id))
     assert answer.usage.retrievals == 4
@@ -47,9 +47,9 @@ def test_four_retrievers_and_one_context_as_in_the_paper(tmp_path: Path) -> None
 
 
 def test_three_embedding_models_and_bm25_as_in_the_paper(tmp_path: Path) -> None:
-    folder = ingested(tmp_path)
+    folder = index_fees(tmp_path)
     names = ["vector", "vector:openai:small", "vector:openai:large", "keyword"]
-    with served(Embeds()) as server:
+    with serve(EmbeddingAct()) as server:
         sections = {
             "retrieval": {"embedders": ["openai:small", "openai:large"]},
             "embedding": {"base_url": server.base_url},

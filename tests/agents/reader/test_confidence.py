@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from tests.making import QUESTION, fees, hit_of
+from tests.making import QUESTION, hit_of, read_fees
 
 from fathom.agents.reader.confidence import FACTORS, LAWS, AnswerConfidence, drafts_agree
 from fathom.models.reading import Reading
@@ -13,7 +13,7 @@ HIT = hit_of("Dogs are welcome. A mooring permit costs 40 crowns a year.")
 ON = Evidence(hit=HIT, span=Span(18, len(HIT.chunk.text)), support=1.0)
 OFF = Evidence(hit=HIT, span=Span(0, 17), support=1.0)
 SAID = Draft(evidence=(ON,), short_answer="40 crowns", confidence=0.9)
-ASKED = AnswerConfidence(pairs=ScriptedCrossReader(fees))
+ASKED = AnswerConfidence(pairs=ScriptedCrossReader(read_fees))
 
 
 def test_a_quote_is_weighed_alone_and_the_best_one_counts() -> None:

@@ -3,7 +3,7 @@ import json
 from dataclasses import replace
 
 import pytest
-from tests.making import FEES, QUESTION, fees, hit_of, reply
+from tests.making import FEES, QUESTION, hit_of, read_fees, reply
 
 from fathom.agents.judge import LocalJudge
 from fathom.agents.reader.citations import NumberForm
@@ -35,7 +35,7 @@ def reader(*outcomes: Completion | Exception, certain: float = 2.0) -> LLMReader
         model=RoleModel(chat=ScriptedChat(*outcomes)),
         local=LOCAL,
         judge=LocalJudge(pairs=OVERLAP),
-        confidence=AnswerConfidence(pairs=ScriptedCrossReader(fees)),
+        confidence=AnswerConfidence(pairs=ScriptedCrossReader(read_fees)),
         skip_above_confidence=certain,
         min_support=0.4,
         fallback="abstain",

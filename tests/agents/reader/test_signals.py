@@ -1,7 +1,7 @@
 """The signals of an answer: what each of them sees."""
 
 import pytest
-from tests.making import FEES, QUESTION, fees, hit_of
+from tests.making import FEES, QUESTION, hit_of, read_fees
 
 from fathom.agents.reader.signals import COLUMNS, AnswerSignals
 from fathom.models.reading import Reading
@@ -16,7 +16,7 @@ def both(question: str, chunk: Chunk) -> Reading:
     """Two documents answer, each in its own way."""
     if "50 gulden" in chunk.text:
         return reading(chunk, "50 gulden", 0.7)
-    return fees(question, chunk)
+    return read_fees(question, chunk)
 
 
 def draft_of(hit: Hit, short: str = "40 crowns", confidence: float = 0.9) -> Draft:

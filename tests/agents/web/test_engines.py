@@ -4,15 +4,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.making import engine_at, ingested
+from tests.making import engine_at, index_fees
 from tests.scripted_server import (
     Act,
-    Asked,
+    ReceivedRequest,
     ScriptedServer,
     echoes_the_key,
+    find_closed_url,
     floods,
     raw,
-    refused_url,
     resets,
     stalls,
     status,
@@ -33,10 +33,12 @@ BODIES = {
 JSON = {"Content-Type": "application/json"}
 
 
-def searched(name: str, *acts: Act, **more: Any) -> tuple[list[WebPage] | str, list[Asked]]:
+def searched(
+    name: str, *acts: Act, **more: Any
+) -> tuple[list[WebPage] | str, list[ReceivedRequest]]:
     """The pages or why there are none, and what the server was asked."""
 
-    async def go() -> tuple[list[WebPage] | str, list[Asked]]:
+    async def go() -> tuple[list[WebPage] | str, list[ReceivedRequest]]:
         async with ScriptedServer(*acts) as server:
             engine = HttpEngine(
                 name=name,
@@ -46,11 +48,11 @@ def searched(name: str, *acts: Act, **more: Any) -> tuple[list[WebPage] | str, l
             )
             try:
                 async with asyncio.timeout(5):
-                    return await engine.search("what is it?", k=3), server.asked
+                    return await engine.search("what is it?", k=3), server.requests
             except WebFailure as failed:
-                return str(failed).replace(engine.base_url, "URL"), server.asked
+                return str(failed).replace(engine.base_url, "URL"), server.requests
             finally:
-                await asyncio.wait_for(server.idle(), 2)
+                await asyncio.wait_for(server.wait_until_idle(), 2)
 
     return asyncio.run(go())
 
@@ -103,7 +105,7 @@ def test_whatever_comes_is_pages_or_one_line(act: Act, why: str) -> None:
 
 
 def test_nobody_there_is_one_line_too() -> None:
-    url = refused_url()
+    url = find_closed_url()
     engine = load_web_engine("searxng", base_url=url)
     with pytest.raises(WebFailure, match="gave no reply"):
         asyncio.run(engine.search("q", k=1))
@@ -116,7 +118,7 @@ def test_who_walks_away_leaves_no_connection() -> None:
             with pytest.raises(TimeoutError):
                 async with asyncio.timeout(0.1):
                     await engine.search("q", k=1)
-            await asyncio.wait_for(server.idle(), 2)
+            await asyncio.wait_for(server.wait_until_idle(), 2)
 
     asyncio.run(go())
 
@@ -163,9 +165,9 @@ def test_a_key_goes_to_no_server_it_was_not_made_for() -> None:
 
 
 def test_offline_is_refused_whatever_the_strategy(tmp_path: Path) -> None:
-    web = {"provider": "searxng", "base_url": refused_url()}
+    web = {"provider": "searxng", "base_url": find_closed_url()}
     with (
-        engine_at(ingested(tmp_path), web=web, offline=True) as engine,
+        engine_at(index_fees(tmp_path), web=web, offline=True) as engine,
         pytest.raises(UsageError, match="--offline"),
     ):
         engine.ask("q?", strategy="naive")

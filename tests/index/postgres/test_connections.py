@@ -25,7 +25,7 @@ def test_passwords_users_and_databases(
     corpus: Path,  # noqa: F811
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    url = postgres.with_password("ada", RIGHT)
+    url = postgres.require_password("ada", RIGHT)
     deadline = time.monotonic() + 30  # until the server has read its rules anew
     while True:
         code, line = told(run, url)

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from tests.qdrant_server import KEY_ENV, QUICK, EdgeServer, needs_edge
+from tests.qdrant_server import KEY_ENV, QUICK, EdgeServer, skip_without_edge
 
 from fathom.index.qdrant.address import QdrantAddress, parse_qdrant_address
 from fathom.index.qdrant.client import QdrantClient
@@ -15,7 +15,7 @@ from fathom.index.qdrant.client import QdrantClient
 @pytest.fixture
 def edge_server(tmp_path: Path) -> Iterator[Callable[..., EdgeServer]]:
     """Starts servers that end with the test; never the real one, as these are killed."""
-    needs_edge()
+    skip_without_edge()
     started: list[EdgeServer] = []
 
     def start(**given: object) -> EdgeServer:

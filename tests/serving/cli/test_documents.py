@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.embedding_server import Embeds
-from tests.making import ingested
-from tests.scripted_server import served
+from tests.embedding_server import EmbeddingAct
+from tests.making import index_fees
+from tests.scripted_server import serve
 from tests.test_library import LARGE, SMALL, engine_with
 
 from fathom.engine import Engine
@@ -19,8 +19,8 @@ Captured = pytest.CaptureFixture[str]
 
 
 def test_they_are_listed_and_dropped(tmp_path: Path, capsys: Captured) -> None:
-    folder = ingested(tmp_path)
-    with served(Embeds()) as server, engine_with(folder, server, SMALL, LARGE) as engine:
+    folder = index_fees(tmp_path)
+    with serve(EmbeddingAct()) as server, engine_with(folder, server, SMALL, LARGE) as engine:
         engine.ingest()
     index = str(folder / "index")
     list_vectors(str(index))
@@ -36,7 +36,7 @@ def test_they_are_listed_and_dropped(tmp_path: Path, capsys: Captured) -> None:
 
 
 def test_without_any_the_list_says_so(tmp_path: Path, capsys: Captured) -> None:
-    list_vectors(str(ingested(tmp_path) / "index"))
+    list_vectors(str(index_fees(tmp_path) / "index"))
 
     assert capsys.readouterr().out == "no vectors besides those of models.embedder\n"
 
@@ -48,13 +48,13 @@ def test_one_that_lacks_vectors_says_how_to_get_them() -> None:
 
 
 def test_the_doctor_asks_each_of_them(tmp_path: Path) -> None:
-    folder = ingested(tmp_path)
+    folder = index_fees(tmp_path)
 
     def seen(engine: Engine) -> dict[str, tuple[bool, str]]:
         found = diagnose(engine, fix=False)
         return {each.name: (each.ok, each.detail) for each in found if SMALL in each.name}
 
-    with served(Embeds()) as server, engine_with(folder, server, SMALL) as engine:
+    with serve(EmbeddingAct()) as server, engine_with(folder, server, SMALL) as engine:
         assert seen(engine) == {f"embedder {SMALL}": (True, "32 numbers a vector")}
     with engine_with(folder, server, SMALL) as engine:
         ((ok, detail),) = seen(engine).values()

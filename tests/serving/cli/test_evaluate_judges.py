@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.scripted_server import Extractive, served, status
+from tests.scripted_server import Extractive, serve, status
 from tests.serving.cli.test_app import Run, one_line, run
 from tests.serving.cli.test_evaluate import SURE, toy
 
@@ -32,7 +32,7 @@ def model(url: str) -> tuple[str, ...]:
 
 
 def test_judges_grade_once_and_are_held_against_gold(run: Run, toy: str, tmp_path: Path) -> None:
-    with served(Extractive(yes)) as server:
+    with serve(Extractive(yes)) as server:
         ask = ("eval", toy, "--strategy", "naive", *model(server.base_url), "--records", "kept")
         shown = run(*ask, "--judge", "correctness,similarity")
         calls = server.calls
@@ -50,7 +50,7 @@ def test_judges_grade_once_and_are_held_against_gold(run: Run, toy: str, tmp_pat
 
 
 def test_a_judge_that_fails_is_counted_and_told(run: Run, toy: str) -> None:
-    with served(status(500), status(500)) as server:
+    with serve(status(500), status(500)) as server:
         ask = ("eval", toy, "--strategy", "naive", *model(server.base_url))
         ran = run(*ask, "--judge", "conciseness", "--json")
     assert ran.code == 0

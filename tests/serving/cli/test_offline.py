@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from tests.making import QUESTION, engine_at, ingested
+from tests.making import QUESTION, engine_at, index_fees
 
 PROGRAM = """
 import contextlib, io, json, os, sys
@@ -52,7 +52,7 @@ REFUSED: dict[str, tuple[Sequence[str], str]] = {
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = ingested(tmp_path_factory.mktemp("offline"))
+    folder = index_fees(tmp_path_factory.mktemp("offline"))
     with engine_at(folder) as engine:
         engine.ask(QUESTION)
     return folder

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.making import QUESTION, reply
-from tests.scripted_server import says, served
+from tests.scripted_server import says, serve
 from tests.serving.cli.test_app import Ran, Run, corpus, one_line, run  # noqa: F401 - fixtures
 
 COSTS = "A mooring permit costs 40 crowns a year."
@@ -131,7 +131,7 @@ def test_a_language_model_answers_and_its_key_is_shown_nowhere(
 ) -> None:
     pytest.importorskip("langchain_openai")
     monkeypatch.setenv("CANARY", CANARY)
-    with served(says(reply("Mooring permits cost 40 crowns.", COSTS))) as server:
+    with serve(says(reply("Mooring permits cost 40 crowns.", COSTS))) as server:
         model = ("-m", "openai:m", "--set", f"llm.base_url={server.base_url}")
         flags = (*model, "--set", "llm.key_env=CANARY", "--set", "llm.skip_above_confidence=2")
         ran = run("ask", QUESTION, *flags, "--json")
@@ -167,7 +167,7 @@ def test_a_replay_with_another_prompt_says_so(
     mine.parent.mkdir()
     mine.write_text("Answer from the chunks, or reply with null.")
     run("ingest", str(corpus))
-    with served(says(reply(COSTS, COSTS))) as server:
+    with serve(says(reply(COSTS, COSTS))) as server:
         answer = run(
             *("ask", QUESTION, "--json", "-m", "openai:m"),
             *("--set", f"llm.base_url={server.base_url}", "--set", "llm.skip_above_confidence=2"),

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from fastapi.testclient import TestClient
-from tests.installing import install, use
+from tests.installing import add_to_path, install
 from tests.serving.http.conftest import KeyMaker
 
 QUESTION = "Where is bitumen emulsion stored?"
@@ -152,7 +152,7 @@ def test_strategies_of_other_packages_are_listed_too(
     client: TestClient, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     groups = {"fathom.strategies": {"echo": "echoing:Echo"}}
-    use(install(tmp_path, name="echoing", groups=groups, files={}), monkeypatch)
+    add_to_path(install(tmp_path, name="echoing", groups=groups, files={}), monkeypatch)
     told = client.get("/api/v1/strategies").json()["strategies"]
     assert told[-1] == {"name": "echo", "description": ""}
 

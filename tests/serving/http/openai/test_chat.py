@@ -11,7 +11,7 @@ import httpx
 import pytest
 from fastapi.testclient import TestClient
 from tests.mixes import sections
-from tests.scripted_server import Extractive, served
+from tests.scripted_server import Extractive, serve
 from tests.serving.http.openai.conftest import ANSWER, QUESTION
 from tests.serving.http.openai.test_background_tasks import of_open_webui
 from tests.serving.http.openai.test_cited_text import answer
@@ -192,7 +192,7 @@ def test_a_run_that_breaks_off_ends_its_stream_with_an_error() -> None:
 def test_usage_is_what_the_language_models_used(corpus: Path, tmp_path: Path) -> None:
     place = tmp_path / "index"
     shutil.copytree(corpus, place)
-    with served(Extractive(lambda _: '{"answer": null}')) as server:
+    with serve(Extractive(lambda _: '{"answer": null}')) as server:
         given = {"index": {"directory": str(place)}, **sections("mixed", server.base_url)}
         app = create_app(parse_settings(given, constants=True))
         with TestClient(app, base_url="http://127.0.0.1:8000") as client:

@@ -11,7 +11,7 @@ from langchain_openai import ChatOpenAI, OpenAIEmbeddings
 from openai import OpenAI
 from pydantic import SecretStr
 from tests.serving.http.openai.conftest import ANSWER, QUESTION
-from tests.test_docs import examples
+from tests.test_docs import read_examples
 
 MODEL = "fathom-naive"
 PAGE = Path(__file__).parents[4] / "docs" / "clients.md"
@@ -225,7 +225,7 @@ def test_langchain_embeds(address: str) -> None:
 
 def test_the_examples_of_the_page_run(address: str, capsys: pytest.CaptureFixture[str]) -> None:
     known: dict[str, object] = {"__name__": "example"}
-    for line, code in examples(PAGE):
+    for line, code in read_examples(PAGE):
         here = code.replace("http://127.0.0.1:8000/", address)
         exec(compile("\n" * (line - 1) + here, PAGE.name, "exec"), known)
     shown = capsys.readouterr().out
