@@ -22,8 +22,8 @@ NAMES = [
     "Answer", "Budget", "Chunk", "Citation", "Conflict", "Document", "Engine", "FathomError",
     "Filter", "FinalEvent", "Hit", "IndexCorrupt", "IndexLocked", "IndexMismatch", "IndexMissing",
     "Interrupted", "Listener", "MalformedReply", "ModelError", "ModelRefused", "ModelUnavailable",
-    "Place", "RunError", "Settings", "SettingsError", "Step", "StepEvent", "StreamEvent",
-    "TextEvent", "Trace", "Usage", "UsageError", "load_settings",
+    "Place", "RunError", "RunEvent", "Settings", "SettingsError", "Step", "StepEnd", "StepEvent",
+    "StepStart", "StreamEvent", "TextEvent", "Trace", "Usage", "UsageError", "load_settings",
 ]  # fmt: skip
 TOPICS = ("mooring permit", "harbour ferry", "library card", "fishing licence")
 QUESTIONS = [f"How much does a {topic} cost?" for topic in TOPICS]
@@ -111,6 +111,18 @@ def test_a_stream_ends_with_the_answer(engine: Engine) -> None:
     names = [event.name for event in steps if isinstance(event, fathom.StepEvent)]
     assert {"search", "read", "finalize"} <= set(names)
     assert engine.trace(str(final.answer.trace_id)).origin.question == QUESTION
+
+
+def test_a_stream_pairs_the_ends_of_repeated_steps_with_their_starts(engine: Engine) -> None:
+    *events, final = engine.ask_stream(QUESTION, strategy="mao")
+    assert isinstance(final, fathom.FinalEvent)
+    starts = [event.id for event in events if isinstance(event, fathom.StepStart)]
+    ends = [event.id for event in events if isinstance(event, fathom.StepEnd)]
+    trace = engine.trace(str(final.answer.trace_id))
+    assert ends == [step.id for step in trace.steps]
+    assert sorted(starts) == sorted(ends)
+    assert len(set(starts)) == len(starts)
+    assert any(id_.endswith("#2") for id_ in starts)
 
 
 def test_an_index_opened_unchecked_is_checked_before_a_question(tmp_path: Path) -> None:

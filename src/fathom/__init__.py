@@ -30,8 +30,16 @@ if TYPE_CHECKING:
         SettingsError,
         UsageError,
     )
-    from fathom.runs.concurrency import FinalEvent, StepEvent, StreamEvent, TextEvent
-    from fathom.runs.context import Listener
+    from fathom.runs.events import (
+        FinalEvent,
+        Listener,
+        RunEvent,
+        StepEnd,
+        StepEvent,
+        StepStart,
+        StreamEvent,
+        TextEvent,
+    )
     from fathom.runs.trace import Step, Trace
     from fathom.settings import Settings
     from fathom.types import Answer, Chunk, Citation, Conflict, Document, Filter, Hit, Place
@@ -62,10 +70,13 @@ __all__ = [
     "ModelUnavailable",
     "Place",
     "RunError",
+    "RunEvent",
     "Settings",
     "SettingsError",
     "Step",
+    "StepEnd",
     "StepEvent",
+    "StepStart",
     "StreamEvent",
     "TextEvent",
     "Trace",
@@ -75,14 +86,17 @@ __all__ = [
 ]
 # The imports above are for type checkers only; this map imports the same names on first use.
 _MODULES = {
-    "runs.concurrency": (
+    "runs.events": (
         "FinalEvent",
+        "Listener",
+        "RunEvent",
+        "StepEnd",
         "StepEvent",
+        "StepStart",
         "StreamEvent",
         "TextEvent",
     ),
     "config": ("load_settings",),
-    "runs.context": ("Listener",),
     "engine": ("Engine",),
     "errors": (
         "FathomError",

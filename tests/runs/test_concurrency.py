@@ -5,16 +5,9 @@ import threading
 
 import pytest
 
-from fathom.runs.concurrency import (
-    FinalEvent,
-    StepEvent,
-    StreamEvent,
-    TextEvent,
-    run_in_loop,
-    stream_events,
-    stream_from_thread,
-)
-from fathom.runs.context import Listener
+from fathom.runs.concurrency import run_in_loop, stream_events, stream_from_thread
+from fathom.runs.events import FinalEvent, Listener, StepEnd, StepStart, StreamEvent, TextEvent
+from fathom.runs.trace import Step
 from fathom.types import Answer
 from fathom.usage import Budget, Usage
 
@@ -22,26 +15,28 @@ ANSWER = Answer(
     question="q", status="abstained", strategy="s", phase="", stop_reason="no_evidence",
     usage=Usage(), budget=Budget(),
 )  # fmt: skip
+READ = Step(id="read", name="read")
 
 
 async def telling(listener: Listener) -> Answer:
-    listener.on_step("read", "")
+    listener.on_event(StepStart(READ))
     await asyncio.sleep(0)
-    await asyncio.get_running_loop().run_in_executor(None, listener.on_text, "One word.")
-    listener.on_step("read", "done")
+    event = TextEvent("One word.")
+    await asyncio.get_running_loop().run_in_executor(None, listener.on_event, event)
+    listener.on_event(StepEnd(READ))
     return ANSWER
 
 
 TOLD: list[StreamEvent] = [
-    StepEvent("read", ""),
+    StepStart(READ),
     TextEvent("One word."),
-    StepEvent("read", "done"),
+    StepEnd(READ),
     FinalEvent(ANSWER),
 ]
 
 
 async def breaking(listener: Listener) -> Answer:
-    listener.on_step("read", "")
+    listener.on_event(StepStart(READ))
     raise KeyError("nobody foresaw this")
 
 
@@ -52,7 +47,7 @@ class Waits:
         self.ended = threading.Event()
 
     async def __call__(self, listener: Listener) -> Answer:
-        listener.on_step("read", "")
+        listener.on_event(StepStart(READ))
         try:
             await asyncio.Event().wait()
         finally:
@@ -78,7 +73,7 @@ def test_a_stream_tells_steps_text_and_the_answer_in_order() -> None:
 
 def test_what_breaks_is_raised_where_somebody_listens() -> None:
     events = stream_from_thread(breaking)
-    assert next(events) == StepEvent("read", "")
+    assert next(events) == StepStart(READ)
     with pytest.raises(KeyError, match="nobody foresaw"):
         next(events)
 
@@ -86,14 +81,14 @@ def test_what_breaks_is_raised_where_somebody_listens() -> None:
 def test_who_stops_listening_ends_the_work() -> None:
     threads, waits = set(threading.enumerate()), Waits()
     events = stream_from_thread(waits)
-    assert next(events) == StepEvent("read", "")
+    assert next(events) == StepStart(READ)
     events.close()
     assert waits.ended.is_set()
     assert set(threading.enumerate()) <= threads
 
     async def leaves() -> None:
         events = stream_events(waits)
-        assert await anext(events) == StepEvent("read", "")
+        assert await anext(events) == StepStart(READ)
         await events.aclose()
         assert asyncio.all_tasks() == {asyncio.current_task()}
 

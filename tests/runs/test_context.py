@@ -7,12 +7,13 @@ import pytest
 
 from fathom.errors import RunError
 from fathom.jsonable import Json
-from fathom.runs.context import DeadlineOver, Listener, RunContext, open_run
+from fathom.runs.context import DeadlineOver, RunContext, open_run
+from fathom.runs.events import Listener, RunEvent, StepEnd, StepEvent, StepStart
 from fathom.runs.ledger import BudgetRefused
 from fathom.runs.recorder import Recorder
 from fathom.runs.replay import RecordedEvents
 from fathom.runs.reservation import CostBound
-from fathom.runs.trace import Step, Trace
+from fathom.runs.trace import Trace
 from fathom.testing.doubles import run_context
 from fathom.usage import Budget
 
@@ -89,51 +90,45 @@ def test_what_takes_too_long_is_cut_and_booked() -> None:
         asyncio.run(again.spend("search", "q", CostBound(retrievals=1), nobody_async))
 
 
-def test_the_listener_hears_of_each_step() -> None:
-    heard: list[tuple[str, str]] = []
+class RecordingListener(Listener):
+    def __init__(self) -> None:
+        self.events: list[RunEvent] = []
 
-    class Ear(Listener):
-        def on_step(self, name: str, news: str) -> None:
-            heard.append((name, news))
-
-    with run_context() as quiet:
-        run = RunContext(
-            ledger=quiet.ledger, scope=quiet.scope, executor=quiet.executor, listener=Ear()
-        )
-        with run.step("read", agent="reader") as here, here.step("ask") as inner:
-            inner.set_outcome(reason="said")
-            here.set_outcome(verdict="model")
-        assert [step.id for step in sealed(run).steps] == ["read/ask", "read"]
-    assert heard == [("read", ""), ("ask", ""), ("ask", "said"), ("read", "model")]
+    def on_event(self, event: RunEvent) -> None:
+        self.events.append(event)
 
 
-def test_the_listener_is_given_each_step_as_the_trace_holds_it() -> None:
-    began: list[str] = []
-    ended: list[Step] = []
-
-    class Ear(Listener):
-        def on_step_begin(self, step: Step) -> None:
-            began.append(step.id)
-
-        def on_step_end(self, step: Step) -> None:
-            ended.append(step)
-
+def test_a_listener_gets_each_step_as_the_trace_holds_it_under_the_same_id() -> None:
     def read(run: RunContext) -> None:
-        with run.step("read", inputs={"chunk": "a#0"}) as here:
-            with here.step("speak", agent="debater") as inner:
+        with run.step("read", inputs={"chunk": "a#0"}) as step:
+            with step.step("speak", agent="debater") as inner:
                 inner.set_outcome(outputs={"answer": "48"}, verdict="opens", reason="48")
-            raise LookupError("nobody foresaw this")
+            with step.step("speak", agent="debater"):
+                raise LookupError("nobody foresaw this")
 
+    listener = RecordingListener()
     with run_context() as quiet:
         run = RunContext(
-            ledger=quiet.ledger, scope=quiet.scope, executor=quiet.executor, listener=Ear()
+            ledger=quiet.ledger, scope=quiet.scope, executor=quiet.executor, listener=listener
         )
         with pytest.raises(LookupError):
             read(run)
-        assert tuple(ended) == sealed(run).steps
-    assert began == ["read", "read/speak"]
-    assert ended[0].outputs == {"answer": "48"}
-    assert ended[1].error == "LookupError: nobody foresaw this"
+        steps = sealed(run).steps
+    ends = [event.step for event in listener.events if isinstance(event, StepEnd)]
+    assert tuple(ends) == steps
+    assert [
+        (type(event), event.id, event.name, event.news)
+        for event in listener.events
+        if isinstance(event, StepEvent)
+    ] == [
+        (StepStart, "read", "read", ""),
+        (StepStart, "read/speak", "speak", ""),
+        (StepEnd, "read/speak", "speak", "48"),
+        (StepStart, "read/speak#2", "speak", ""),
+        (StepEnd, "read/speak#2", "speak", "LookupError: nobody foresaw this"),
+        (StepEnd, "read", "read", "LookupError: nobody foresaw this"),
+    ]
+    assert ends[0].outputs == {"answer": "48"}
 
 
 async def fails(_: RunContext) -> str:

@@ -24,13 +24,12 @@ from fathom.ingest.outdated import (
     describe_uncertain_quotes,
 )
 from fathom.runs.concurrency import (
-    StreamEvent,
     run_in_loop,
     run_in_thread,
     stream_events,
     stream_from_thread,
 )
-from fathom.runs.context import Listener
+from fathom.runs.events import Listener, StreamEvent
 from fathom.runs.recorder import restore_answer
 from fathom.runs.trace import Origin, Trace
 from fathom.types import Answer, Filter, Hit, Query

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self, TypedDict, Unpack
 
 from fathom.question.conversation import Dialogue, History, parse_dialogue
-from fathom.runs.context import Listener
+from fathom.runs.events import Listener
 from fathom.types import Filter, Query
 from fathom.usage import Budget
 

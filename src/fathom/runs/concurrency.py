@@ -6,42 +6,15 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Gene
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from contextlib import suppress
 from contextvars import copy_context
-from dataclasses import dataclass
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from typing_extensions import override
 
-from fathom.runs.context import Listener
+from fathom.runs.events import FinalEvent, Listener, RunEvent, StreamEvent
 from fathom.types import Answer
 
 T = TypeVar("T")
-E = TypeVar("E")
-
-
-@dataclass(frozen=True, slots=True)
-class StepEvent:
-    """A step of the strategy that begins (`news` is empty), or its outcome."""
-
-    name: str
-    news: str
-
-
-@dataclass(frozen=True, slots=True)
-class TextEvent:
-    """A sentence, with its quote verified, of an answer that a model is still writing."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class FinalEvent:
-    """The whole answer; the last event of every stream."""
-
-    answer: Answer
-
-
-StreamEvent = StepEvent | TextEvent | FinalEvent
 
 
 HOSTS = "fathom-hosts"
@@ -94,24 +67,20 @@ async def gather_all(jobs: Iterable[Awaitable[T]]) -> list[T]:
     return [outcome for outcome in outcomes if not isinstance(outcome, BaseException)]
 
 
-class _EventListener(Listener):
-    """A listener that passes on each call as an event, from any thread."""
+class _EventSender(Listener):
+    """A listener that sends each event on."""
 
     wants_text = True
 
-    def __init__(self, send: Callable[[StreamEvent], None]) -> None:
+    def __init__(self, send: Callable[[RunEvent], None]) -> None:
         self._send = send
 
     @override
-    def on_step(self, name: str, news: str) -> None:
-        self._send(StepEvent(name, news))
-
-    @override
-    def on_text(self, words: str) -> None:
-        self._send(TextEvent(words))
+    def on_event(self, event: RunEvent) -> None:
+        self._send(event)
 
 
-def stream_events(
+async def stream_events(
     ask: Callable[[Listener], Awaitable[Answer]],
 ) -> AsyncGenerator[StreamEvent, None]:
     """Yield the events of a question that is being answered. Closing the stream ends the work.
@@ -119,26 +88,13 @@ def stream_events(
     Args:
         ask: The function that answers and reports to a listener.
     """
-    return stream_custom_events(ask, _EventListener)
+    loop, events = asyncio.get_running_loop(), asyncio.Queue[RunEvent | None]()
 
-
-async def stream_custom_events(
-    ask: Callable[[Listener], Awaitable[Answer]],
-    make_listener: Callable[[Callable[[E], None]], Listener],
-) -> AsyncGenerator[E | FinalEvent, None]:
-    """Yield the events of a question in the form of one's own listener.
-
-    Args:
-        ask: The function that answers and reports to a listener.
-        make_listener: The function that makes the listener, which passes on events from any thread.
-    """
-    loop, events = asyncio.get_running_loop(), asyncio.Queue[E | None]()
-
-    def send(event: E) -> None:
+    def send(event: RunEvent) -> None:
         # Listeners are called from threads, and an asyncio queue belongs to its loop.
         loop.call_soon_threadsafe(events.put_nowait, event)
 
-    task = asyncio.ensure_future(ask(make_listener(send)))
+    task = asyncio.ensure_future(ask(_EventSender(send)))
     task.add_done_callback(lambda _: events.put_nowait(None))
     try:
         while (event := await events.get()) is not None:

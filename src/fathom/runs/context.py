@@ -22,10 +22,11 @@ from fathom.errors import (
     locate_error,
 )
 from fathom.jsonable import Json
+from fathom.runs.events import Listener, StepEnd, StepStart
 from fathom.runs.ledger import BudgetRefused, Ledger
 from fathom.runs.recorder import OpenStep, Recorder
 from fathom.runs.reservation import CostBound
-from fathom.runs.trace import Origin, Step
+from fathom.runs.trace import Origin
 from fathom.usage import Budget, Usage
 
 T = TypeVar("T")
@@ -34,28 +35,6 @@ BRANCH_SHARE = 0.8
 LOG = logging.getLogger("fathom.runs.context")
 # Answers and traces name the error; its traceback goes to whoever configures logging.
 LOG.addHandler(logging.NullHandler())
-
-
-class Listener:
-    """Callbacks for the events of a run. This base class ignores them.
-
-    Attributes:
-        wants_text: Whether to pass on text before it is final.
-    """
-
-    wants_text: bool = False
-
-    def on_step(self, name: str, news: str) -> None:
-        """Handle a step that begins (`news` is empty), or its outcome."""
-
-    def on_text(self, words: str) -> None:
-        """Handle a sentence, with its quote verified, of an answer that is still being written."""
-
-    def on_step_begin(self, step: Step) -> None:
-        """Handle the begin of a step, in the trace's form; its outcome is still unknown."""
-
-    def on_step_end(self, step: Step) -> None:
-        """Handle the end of a step, however it ended, in the trace's form."""
 
 
 class CalibratedConfidence(NamedTuple):
@@ -123,15 +102,14 @@ class RunContext:
         self, name: str, *, agent: str = "", inputs: Mapping[str, object] | None = None
     ) -> "Iterator[RunContext]":
         """Open a step and yield the run inside it, for the length of a `with` block."""
-        self.listener.on_step(name, "")
         opened = self.scope.step(name, agent=agent, inputs=inputs)
-        self.listener.on_step_begin(opened.record)
+        self.listener.on_event(StepStart(opened.record))
         try:
             with opened as step:
                 yield replace(self, scope=step)
         finally:
             # In `finally`, because a listener must see every step end, also one that fails.
-            self.listener.on_step_end(opened.record)
+            self.listener.on_event(StepEnd(opened.record))
 
     def set_outcome(
         self,
@@ -141,10 +119,9 @@ class RunContext:
         verdict: str = "",
         reason: str = "",
     ) -> None:
-        """Set the outcome of the current step, and pass it to the listener."""
+        """Set the outcome of the current step."""
         if isinstance(self.scope, OpenStep):
             self.scope.set_outcome(outputs=outputs, usage=usage, verdict=verdict, reason=reason)
-            self.listener.on_step(self.scope.id.rpartition("/")[2], reason or verdict or "done")
 
     def note_refusal(self, refusal: BudgetRefused) -> BudgetRefused:
         """Note a refusal of the budget, and return it for raising."""

@@ -63,6 +63,11 @@ class Step:
     reason: str = ""
     error: str = ""
 
+    @property
+    def has_outcome(self) -> bool:
+        """Whether the step decided or gave something, rather than only holding other steps."""
+        return bool(self.outputs or self.verdict or self.reason or self.error)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Event:

@@ -21,7 +21,8 @@ from fathom.jsonable import Json
 from fathom.llm.faults import CallFailure
 from fathom.question.conversation import parse_dialogue
 from fathom.retrieval.quotes import QuoteLookup
-from fathom.runs.context import DeadlineOver, Listener, RunContext, log_failure
+from fathom.runs.context import DeadlineOver, RunContext, log_failure
+from fathom.runs.events import Listener
 from fathom.runs.ledger import Account, BudgetRefused, Ledger
 from fathom.runs.recorder import Recorder
 from fathom.runs.replay import (

@@ -13,7 +13,7 @@ from fathom.agents.reader.local import LocalReader
 from fathom.llm.base import Completion
 from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
-from fathom.runs.context import Listener
+from fathom.runs.events import Listener, RunEvent, TextEvent
 from fathom.testing.doubles import (
     OVERLAP,
     ScriptedChat,
@@ -195,8 +195,9 @@ def test_sentences_are_told_as_they_come_if_their_quote_is_true() -> None:
     class Ear(Listener):
         wants_text = True
 
-        def on_text(self, words: str) -> None:
-            told.append(words)
+        def on_event(self, event: RunEvent) -> None:
+            if isinstance(event, TextEvent):
+                told.append(event.text)
 
     lies = (
         '{"quotes": [{"chunk": 2, "quote": "It is free."}], "text": "It is free."}, {"broken": 1}, '

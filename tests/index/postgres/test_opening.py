@@ -18,7 +18,7 @@ from fathom.index.engines import create_shared_connections, locate_index, switch
 from fathom.index.postgres import spaces
 from fathom.index.postgres.address import Address
 from fathom.index.postgres.opening import open_reader, open_writer, rebuild
-from fathom.runs.context import Listener
+from fathom.runs.events import Listener, RunEvent, StepStart
 from fathom.testing import IndexConformance as _  # noqa: F401 - its asserts are rewritten
 from fathom.testing.index_entries import CATS, IDENTITY, SHIPS, WORDLESS, axis, put
 
@@ -307,9 +307,9 @@ class Meddler(Listener):
     def __init__(self, meddle: Callable[[], object]) -> None:
         self.meddle, self.steps = meddle, 0
 
-    def on_step(self, name: str, news: str) -> None:
-        self.steps += 1
-        if self.steps == 1:
+    def on_event(self, event: RunEvent) -> None:
+        self.steps += isinstance(event, StepStart)
+        if self.steps == 1 and isinstance(event, StepStart):
             with ThreadPoolExecutor(1) as another:
                 another.submit(self.meddle).result()
 

@@ -3,6 +3,8 @@ import sys
 
 import pytest
 
+from fathom.runs.events import StepEnd, StepStart, TextEvent
+from fathom.runs.trace import Step
 from fathom.serving.cli.steps import make_step_listener
 
 
@@ -11,19 +13,24 @@ class Terminal(io.StringIO):
         return True
 
 
+def end_step(name: str, reason: str, number: int = 1) -> StepEnd:
+    return StepEnd(Step(id=f"{name}#{number}", name=name, reason=reason))
+
+
 def test_steps_are_shown_live_in_a_terminal_only(monkeypatch: pytest.MonkeyPatch) -> None:
     err = io.StringIO()
     monkeypatch.setattr(sys, "stderr", err)
     quiet = make_step_listener()
-    quiet.on_step("read", "done")
+    quiet.on_event(end_step("read", "done"))
     assert (quiet.wants_text, err.getvalue()) == (False, "")
 
     err = Terminal()
     monkeypatch.setattr(sys, "stderr", err)
     listener = make_step_listener()
-    listener.on_step("read", "")
-    listener.on_step("read", "confidence\n0.9\x1b[2J")
-    listener.on_text("It costs 4.")
+    listener.on_event(StepStart(Step(id="read", name="read")))
+    listener.on_event(end_step("read", "confidence\n0.9\x1b[2J"))
+    listener.on_event(TextEvent("It costs 4."))
+    listener.on_event(end_step("turn", ""))
     assert listener.wants_text
     assert err.getvalue() == "  read: confidence 0.9\ufffd[2J\n  > It costs 4.\n"
 
@@ -32,10 +39,10 @@ def test_a_step_that_is_repeated_has_one_line(monkeypatch: pytest.MonkeyPatch) -
     err = Terminal()
     monkeypatch.setattr(sys, "stderr", err)
     listener = make_step_listener()
-    for news in ("", "43 hits", "", "10 hits", "", "9 hits"):
-        listener.on_step("search", news)
-    listener.on_step("read", "done")
-    listener.on_step("search", "3 hits")
+    for number, news in enumerate(("43 hits", "10 hits", "9 hits"), start=1):
+        listener.on_event(end_step("search", news, number))
+    listener.on_event(end_step("read", "done"))
+    listener.on_event(end_step("search", "3 hits", 4))
     lines = err.getvalue().split("\n")
     assert lines == [
         "  search: 43 hits",

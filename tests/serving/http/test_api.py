@@ -88,7 +88,8 @@ def test_a_stream_tells_the_plan_the_steps_what_they_found_and_at_last_the_answe
     steps = [json.loads(data) for name, data in events if name == "step"]
     began = {step["id"]: step for step in steps if step["state"] == "began"}
     ended = {step["id"]: step for step in steps if step["state"] == "ended"}
-    assert began.keys() == ended.keys() == set(range(1, len(began) + 1))
+    assert began.keys() == ended.keys()
+    assert len(steps) == 2 * len(began)
     assert [each["name"] for each in began.values()] == ["search", "read", "plan", "finalize"]
     assert all(each["news"] and each["seconds"] >= 0 for each in ended.values())
     payload = json.loads(next(data for name, data in events if name == "hits"))
@@ -98,6 +99,22 @@ def test_a_stream_tells_the_plan_the_steps_what_they_found_and_at_last_the_answe
     assert {"path", "title", "section", "page", "start", "end", "text", "score"} <= best.keys()
     cited = [json.loads(data) for name, data in events if name == "citation"]
     assert cited == json.loads(events[-1][1])["citations"]
+
+
+def test_a_repeated_step_begins_and_ends_under_the_id_that_its_trace_has(
+    client: TestClient,
+) -> None:
+    events = streamed(client, strategy="mao")
+    steps = [json.loads(data) for name, data in events if name == "step"]
+    began, ended = (
+        {step["id"]: step["parent"] for step in steps if step["state"] == state}
+        for state in ("began", "ended")
+    )
+    trace = client.get(f"/api/v1/traces/{json.loads(events[-1][1])['trace_id']}").json()
+    recorded = [line for line in trace["lines"] if line["record"] == "step"]
+    assert began == ended == {line["id"]: line.get("parent", "") for line in recorded}
+    assert len(steps) == 2 * len(recorded)
+    assert any(id_.endswith("#2") for id_ in began)
 
 
 def test_a_follow_up_is_told_as_the_question_it_stands_for(client: TestClient) -> None:

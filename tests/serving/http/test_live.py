@@ -21,6 +21,8 @@ from starlette.responses import Response
 
 from fathom.engine.request import AskRequest
 from fathom.index.engines import EmbeddedIndex
+from fathom.runs.events import StepStart
+from fathom.runs.trace import Step
 from fathom.serving.http import event_stream as streams
 from fathom.serving.http.admission import Admission
 from fathom.serving.http.app import create_app
@@ -43,11 +45,9 @@ class Slow:
         engine.arun = self.arun
 
     async def arun(self, request: AskRequest) -> Any:
-        from fathom.runs.trace import Step
-
         self.begun += 1
         if request.listener is not None:
-            request.listener.on_step_begin(Step(id="search", name="search"))
+            request.listener.on_event(StepStart(Step(id="search", name="search")))
         try:
             await asyncio.sleep(600)
         except asyncio.CancelledError:

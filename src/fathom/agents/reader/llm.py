@@ -21,6 +21,7 @@ from fathom.agents.reader.derivations import derive_short_answer
 from fathom.llm.call import RoleModel, ask_model
 from fathom.llm.faults import CallFailure
 from fathom.runs.context import RunContext
+from fathom.runs.events import TextEvent
 from fathom.runs.ledger import BudgetRefused
 from fathom.types import Claim, Draft, Evidence, Hit, Span
 
@@ -120,7 +121,11 @@ class LLMReader:
     ) -> ReaderReply | NumberedReply:
         """Ask the model, and stream its sentences to a listener that wants text."""
         listener = context.listener
-        stream = SentenceStream(self.form, hits, listener.on_text) if listener.wants_text else None
+
+        def send_text(text: str) -> None:
+            listener.on_event(TextEvent(text))
+
+        stream = SentenceStream(self.form, hits, send_text) if listener.wants_text else None
         request = self.form.build_request(self._add_fault(question), hits)
         kind: type[ReaderReply | NumberedReply] = self.form.kind
         return (await ask_model(self.model, kind, request, context, on_text=stream)).require_value()

@@ -2,7 +2,9 @@
 
 import sys
 
-from fathom.runs.context import Listener
+from typing_extensions import override
+
+from fathom.runs.events import Listener, RunEvent, StepEnd, TextEvent
 from fathom.serving.cli.terminal import replace_controls
 
 _REPLACE_LINE = "\x1b[A\x1b[2K\r"
@@ -24,17 +26,18 @@ class _StepPrinter(Listener):
     def __init__(self) -> None:
         self._last, self._times = "", 0
 
-    def on_step(self, name: str, news: str) -> None:
-        if not news:
-            return
-        self._times = self._times + 1 if name == self._last else 1
-        self._last = name
-        repetition = f" ({self._times} times)" if self._times > 1 else ""
-        self._write(f"  {name}{repetition}: {' '.join(news.split())}", again=self._times > 1)
-
-    def on_text(self, words: str) -> None:
-        self._last = ""
-        self._write(f"  > {' '.join(words.split())}", again=False)
+    @override
+    def on_event(self, event: RunEvent) -> None:
+        if isinstance(event, TextEvent):
+            self._last = ""
+            self._write(f"  > {' '.join(event.text.split())}", again=False)
+        # A step without an outcome only holds other steps, which have lines of their own.
+        elif isinstance(event, StepEnd) and event.step.has_outcome:
+            self._times = self._times + 1 if event.name == self._last else 1
+            self._last = event.name
+            repetition = f" ({self._times} times)" if self._times > 1 else ""
+            news = " ".join(event.news.split())
+            self._write(f"  {event.name}{repetition}: {news}", again=self._times > 1)
 
     def _write(self, line: str, *, again: bool) -> None:
         """Write a line, or replace the last one."""

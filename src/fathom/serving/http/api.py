@@ -13,7 +13,7 @@ from starlette.responses import Response, StreamingResponse
 from fathom.errors import IndexMissing
 from fathom.extensions import list_names
 from fathom.jsonable import Json
-from fathom.runs.concurrency import FinalEvent
+from fathom.runs.events import FinalEvent, StreamEvent
 from fathom.runs.outline import to_json
 from fathom.serving.budgets import Effort, limit_budget
 from fathom.serving.http.dependencies import (
@@ -29,7 +29,7 @@ from fathom.serving.http.event_stream import (
     encode_json,
     run_while_connected,
 )
-from fathom.serving.http.events import EventBuilder, ProgressEvent, ProgressListener, encode_answer
+from fathom.serving.http.events import EventBuilder, encode_answer
 from fathom.serving.http.idempotency import ReplyNote
 from fathom.serving.http.problems import Problem
 from fathom.serving.http.question_runner import MOST_CHARS, SubmittedQuestion
@@ -165,7 +165,7 @@ async def ask_stream(
     whole answer) or `error` (a problem).
     """
     question = await _build_question(body, space)
-    events = asking.stream(caller, space, question, ProgressListener)
+    events = asking.stream(caller, space, question)
     # What can fail early has failed when the first event is there: it gets its own status.
     first = await run_while_connected(request, anext(events))
     stream = _stream_events(body, space, first, events)
@@ -175,8 +175,8 @@ async def ask_stream(
 async def _stream_events(
     body: AskBody,
     space: Workspace,
-    first: ProgressEvent | FinalEvent,
-    rest: AsyncGenerator[ProgressEvent | FinalEvent, None],
+    first: StreamEvent,
+    rest: AsyncGenerator[StreamEvent, None],
 ) -> AsyncGenerator[ServerEvent, None]:
     settings = space.engine.settings
     plan = {

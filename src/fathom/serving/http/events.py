@@ -1,16 +1,13 @@
 """The progress of a question as events: its steps, their hits, and at last the answer."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
-
-from typing_extensions import override
 
 from fathom.engine import Engine
 from fathom.errors import FathomError
 from fathom.jsonable import Json
-from fathom.runs.concurrency import FinalEvent, TextEvent
-from fathom.runs.context import Listener
+from fathom.runs.events import StepEnd, StepEvent, StreamEvent, TextEvent
 from fathom.runs.trace import Step
 from fathom.serving.http.event_stream import ServerEvent, encode_json
 from fathom.serving.shapes import replace_invisible, serialize_hits
@@ -35,48 +32,6 @@ def encode_answer(answer: Answer) -> str:
     return encode_json(build_answer_json(answer))
 
 
-class StepBegin:
-    """The begin of a step."""
-
-    __slots__ = ("step",)
-
-    def __init__(self, step: Step) -> None:
-        self.step = step
-
-
-class StepEnd:
-    """The end of a step."""
-
-    __slots__ = ("step",)
-
-    def __init__(self, step: Step) -> None:
-        self.step = step
-
-
-ProgressEvent = StepBegin | StepEnd | TextEvent
-
-
-class ProgressListener(Listener):
-    """A listener that passes on each event, from any thread."""
-
-    wants_text = True
-
-    def __init__(self, pass_on: Callable[[ProgressEvent], None]) -> None:
-        self._pass_on = pass_on
-
-    @override
-    def on_step_begin(self, step: Step) -> None:
-        self._pass_on(StepBegin(step))
-
-    @override
-    def on_step_end(self, step: Step) -> None:
-        self._pass_on(StepEnd(step))
-
-    @override
-    def on_text(self, words: str) -> None:
-        self._pass_on(TextEvent(words))
-
-
 class EventBuilder:
     """A builder of server-sent events from the progress of one question."""
 
@@ -89,49 +44,26 @@ class EventBuilder:
         """
         self._plan = plan
         self._engine = engine
-        self._numbers: dict[str, int] = {}
         self._has_text = False
 
-    def build_events(self, event: ProgressEvent | FinalEvent) -> list[ServerEvent]:
-        """Build the events of one progress event."""
-        if isinstance(event, StepBegin):
-            return [self._build_step_event(event.step, "began")]
-        if isinstance(event, StepEnd):
-            return self._build_end_events(event.step)
+    def build_events(self, event: StreamEvent) -> list[ServerEvent]:
+        """Build the server-sent events of one event of the run."""
+        if isinstance(event, StepEvent):
+            events = [_build_step_event(event)]
+            return events + self._build_outcome_events(event.step)
         if isinstance(event, TextEvent):
             self._has_text = True
             return [_build_event("text", {"text": event.text})]
         return self._build_final_events(event.answer)
 
-    def _build_step_event(self, step: Step, state: str) -> ServerEvent:
-        number = self._numbers.setdefault(step.id, len(self._numbers) + 1)
-        data: dict[str, Any] = {
-            "id": number,
-            "path": step.id,
-            "name": step.name,
-            "agent": step.agent,
-            "chunk": step.inputs.get("chunk"),
-            "parent": self._numbers.get(step.parent),
-            "state": state,
-            "news": "",
-        }
-        if state == "ended":
-            data["news"] = step.reason or step.verdict or step.error or "done"
-            data |= {"verdict": step.verdict, "seconds": step.seconds, "error": step.error}
-            data["outputs"] = {
-                name: step.outputs[name] for name in SHORT_OUTPUTS if name in step.outputs
-            }
-        return _build_event("step", data)
-
-    def _build_end_events(self, step: Step) -> list[ServerEvent]:
-        events = [self._build_step_event(step, "ended")]
+    def _build_outcome_events(self, step: Step) -> list[ServerEvent]:
+        """Build the events of a step's outputs; none as long as it has none."""
+        events = []
         if step.name == STANDALONE_STEP and isinstance(step.outputs.get("question"), str):
-            events.append(
-                _build_event("plan", {**self._plan, "standalone": step.outputs["question"]})
-            )
-        hits = self._collect_hits(step)
-        if hits:
-            events.append(_build_event("hits", {"step": self._numbers[step.id], "hits": hits}))
+            plan = {**self._plan, "standalone": step.outputs["question"]}
+            events.append(_build_event("plan", plan))
+        if hits := self._collect_hits(step):
+            events.append(_build_event("hits", {"step": step.id, "hits": hits}))
         return events
 
     def _collect_hits(self, step: Step) -> list[Json]:
@@ -161,6 +93,28 @@ class EventBuilder:
             _build_event("usage", data["usage"]),
             ServerEvent("final", encode_json(data)),
         ]
+
+
+def _build_step_event(event: StepEvent) -> ServerEvent:
+    step = event.step
+    data: dict[str, Any] = {
+        "id": step.id,
+        "name": step.name,
+        "agent": step.agent,
+        "chunk": step.inputs.get("chunk"),
+        "parent": step.parent,
+        "state": "began",
+        "news": event.news,
+    }
+    if isinstance(event, StepEnd):
+        data |= {
+            "state": "ended",
+            "verdict": step.verdict,
+            "seconds": step.seconds,
+            "error": step.error,
+            "outputs": {name: step.outputs[name] for name in SHORT_OUTPUTS if name in step.outputs},
+        }
+    return _build_event("step", data)
 
 
 def _iterate_scored_chunks(entries: Json) -> Iterable[tuple[str, float]]:

@@ -3,13 +3,13 @@
 Every interface asks through `Asking`; none calls the engine itself.
 """
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any
 
 from fathom.engine.request import AskRequest
-from fathom.runs.concurrency import FinalEvent, stream_custom_events
-from fathom.runs.context import Listener
+from fathom.runs.concurrency import stream_events
+from fathom.runs.events import Listener, StreamEvent
 from fathom.serving.http.access import Access, Caller
 from fathom.serving.http.admission import Admission
 from fathom.serving.http.metrics import Metrics
@@ -18,7 +18,6 @@ from fathom.serving.http.workspaces import Workspace
 from fathom.types import Answer
 from fathom.usage import Budget
 
-E = TypeVar("E")
 MOST_CHARS = 20_000
 """The longest question over HTTP, in characters: parsing longer ones would delay others."""
 
@@ -87,17 +86,11 @@ class QuestionRunner:
         return outcome.answer
 
     def stream(
-        self,
-        caller: Caller,
-        space: Workspace,
-        question: SubmittedQuestion,
-        make_listener: Callable[[Callable[[E], None]], Listener],
-    ) -> AsyncGenerator[E | FinalEvent, None]:
-        """Answer a question, and yield the events of the listener that `make_listener` makes.
+        self, caller: Caller, space: Workspace, question: SubmittedQuestion
+    ) -> AsyncGenerator[StreamEvent, None]:
+        """Answer a question, and yield the events of its run.
 
         The first event comes when the question is running: what can fail before has failed then, so
         draw the first event before the reply begins.
         """
-        return stream_custom_events(
-            lambda listener: self.answer(caller, space, question, listener), make_listener
-        )
+        return stream_events(lambda listener: self.answer(caller, space, question, listener))

@@ -18,10 +18,9 @@ from tests.serving.http.openai.test_cited_text import answer
 from tests.serving.http.test_live import Live, Slow, wait_for
 
 from fathom.config import parse_settings
-from fathom.runs.concurrency import FinalEvent, TextEvent
+from fathom.runs.events import FinalEvent, StreamEvent, TextEvent
 from fathom.serving.http.app import create_app
 from fathom.serving.http.event_stream import Shutdown, build_event_stream
-from fathom.serving.http.events import ProgressEvent
 from fathom.serving.http.openai.chat import ChatCompletion, _stream_chunks
 from fathom.serving.http.openai.errors import build_error_chunk
 from fathom.settings import Settings
@@ -172,7 +171,7 @@ def test_what_may_be_spent_can_be_given(client: TestClient) -> None:
 
 
 def test_a_run_that_breaks_off_ends_its_stream_with_an_error() -> None:
-    async def broken() -> AsyncGenerator[ProgressEvent | FinalEvent, None]:
+    async def broken() -> AsyncGenerator[StreamEvent, None]:
         yield FinalEvent(answer(status="failed", stop_reason="the model went away"))
 
     async def told() -> str:

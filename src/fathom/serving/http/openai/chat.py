@@ -10,7 +10,7 @@ from typing import Any
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from fathom.runs.concurrency import FinalEvent
+from fathom.runs.events import FinalEvent, StepEnd, StreamEvent
 from fathom.serving.http.dependencies import CurrentWorkspace, ReadCaller, Runner
 from fathom.serving.http.event_stream import (
     ServerEvent,
@@ -20,7 +20,7 @@ from fathom.serving.http.event_stream import (
     encode_json,
     run_while_connected,
 )
-from fathom.serving.http.events import ProgressEvent, ProgressListener, StepEnd, build_answer_json
+from fathom.serving.http.events import build_answer_json
 from fathom.serving.http.openai.bodies import ChatBody, parse_turn
 from fathom.serving.http.openai.cited_text import CitedText, Source, render_cited_text
 from fathom.serving.http.openai.errors import (
@@ -69,7 +69,7 @@ async def create_chat_completion(
             stopping,
         )
     if body.stream:
-        events = asking.stream(caller, space, question, ProgressListener)
+        events = asking.stream(caller, space, question)
         # What can fail early has failed when the first event is there: it gets its own status.
         first = await run_while_connected(request, anext(events))
         return build_event_stream(
@@ -158,8 +158,8 @@ class ChatCompletion:
 
 async def _stream_chunks(
     completion: ChatCompletion,
-    first: ProgressEvent | FinalEvent,
-    rest: AsyncGenerator[ProgressEvent | FinalEvent, None],
+    first: StreamEvent,
+    rest: AsyncGenerator[StreamEvent, None],
 ) -> AsyncGenerator[ServerEvent, None]:
     """Yield the chunks of a question's events.
 
@@ -177,14 +177,9 @@ async def _stream_chunks(
         await rest.aclose()
 
 
-def _iterate_chunks(
-    completion: ChatCompletion, event: ProgressEvent | FinalEvent
-) -> Iterator[dict[str, Any]]:
+def _iterate_chunks(completion: ChatCompletion, event: StreamEvent) -> Iterator[dict[str, Any]]:
     if isinstance(event, StepEnd):
-        step = event.step
-        yield completion.build_status_chunk(
-            f"{step.name}: {step.reason or step.verdict or step.error or 'done'}"
-        )
+        yield completion.build_status_chunk(f"{event.name}: {event.news}")
     elif isinstance(event, FinalEvent):
         answer = event.answer
         require_finished_answer(answer)

@@ -20,7 +20,7 @@ from starlette.responses import Response
 from fathom.engine import Engine
 from fathom.index.traces import MissingTraceError
 from fathom.question.conversation import Dialogue, DialogueTurn, parse_dialogue
-from fathom.runs.concurrency import FinalEvent
+from fathom.runs.events import FinalEvent, StreamEvent
 from fathom.runs.trace import Trace
 from fathom.serving.http.dependencies import CurrentWorkspace, ReadCaller, Runner
 from fathom.serving.http.event_stream import (
@@ -31,7 +31,7 @@ from fathom.serving.http.event_stream import (
     encode_json,
     run_while_connected,
 )
-from fathom.serving.http.events import ProgressEvent, ProgressListener, build_answer_json
+from fathom.serving.http.events import build_answer_json
 from fathom.serving.http.openai.bodies import ResponsesBody, parse_turn
 from fathom.serving.http.openai.cited_text import CitedText, render_cited_text
 from fathom.serving.http.openai.errors import OpenAIRoute, build_error_json, require_finished_answer
@@ -73,7 +73,7 @@ async def create_response(
             else build_json_reply(reply)
         )
     if body.stream:
-        events = asking.stream(caller, space, question, ProgressListener)
+        events = asking.stream(caller, space, question)
         # What can fail early has failed when the first event is there: it gets its own status.
         await run_while_connected(request, anext(events))
         return build_event_stream(
@@ -182,7 +182,7 @@ def _build_response(
 
 
 async def _stream_answer(
-    engine: Engine, events: AsyncGenerator[ProgressEvent | FinalEvent, None], page: str
+    engine: Engine, events: AsyncGenerator[StreamEvent, None], page: str
 ) -> AsyncGenerator[ServerEvent, None]:
     """Yield the events of a response when its answer is complete."""
     try:

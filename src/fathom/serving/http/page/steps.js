@@ -172,7 +172,7 @@ function titles(run, step, below) {
 
 /** A debate as a conversation: who said what in which round, and how it ended. */
 function debate(run, step, said) {
-  const rounds = Map.groupBy(said, (each) => /round (\d+)/.exec(each.path ?? each.id)?.[1] ?? "1");
+  const rounds = Map.groupBy(said, (each) => /round (\d+)/.exec(each.id)?.[1] ?? "1");
   const held = new Map();
   const body = [...rounds].map(([round, all]) => {
     const heard = all.filter((each) => position(each) || held.get(agentOf(each)) || each.state === "began");
@@ -193,7 +193,7 @@ function share(step) {
   return part === undefined ? "" : t("debate.share", { n: percent(part) });
 }
 
-const agentOf = (step) => /agent (\d+)/.exec(step.path ?? step.id)?.[1] ?? "?";
+const agentOf = (step) => /agent (\d+)/.exec(step.id)?.[1] ?? "?";
 const position = (step) => step.outputs?.answer ?? (step.news === "unknown" ? "" : step.news) ?? "";
 
 /** What one agent says; agents whose sources are silent are named together, once. */
