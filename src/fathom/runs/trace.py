@@ -65,7 +65,7 @@ class Step:
 
     @property
     def has_outcome(self) -> bool:
-        """Whether the step decided or gave something, rather than only holding other steps."""
+        """True if the step gave or decided something; a mere frame of other steps did not."""
         return bool(self.outputs or self.verdict or self.reason or self.error)
 
 
