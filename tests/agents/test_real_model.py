@@ -80,8 +80,10 @@ ASKED: Mapping[str, Callable[[Assembly, RunContext], Awaitable[object]]] = {
     ),
 }
 """How each role is asked; the selector has the reorderer's model."""
-QUICK = {"reader", "debater", "decomposer", "questioner"}
-"""One of each sort of reply: quotes, a position, a list, a text; the others take minutes."""
+QUICK = {"reader", "decomposer", "questioner"}
+"""One of each sort of reply: quotes, a list, a text. The debater speaks in a test of `maf` too, and
+the others take minutes.
+"""
 
 
 @dataclass(frozen=True)
