@@ -31,9 +31,9 @@ DOMAIN = Domain(
         ("", "General", ""),
     ],
 )
-def test_cues(question: str, name: str, cue: str) -> None:
-    told = Classifier(domain=DOMAIN).find_class(question)
-    assert (told.question_class.name, told.cue) == (name, cue)
+def test_cues_decide_the_class(question: str, name: str, cue: str) -> None:
+    matched = Classifier(domain=DOMAIN).find_class(question)
+    assert (matched.question_class.name, matched.cue) == (name, cue)
 
 
 @pytest.mark.parametrize(
@@ -52,7 +52,7 @@ def test_cues(question: str, name: str, cue: str) -> None:
         ("Siapa gubernur Jawa Tengah?", "General"),
     ],
 )
-def test_the_licensing_domain(question: str, name: str) -> None:
+def test_the_licensing_domain_classifies_its_questions(question: str, name: str) -> None:
     assert (
         Classifier(domain=load_domain("licensing-id")).find_class(question).question_class.name
         == name
@@ -73,16 +73,16 @@ def test_the_licensing_domain(question: str, name: str) -> None:
         ("Who wrote it?", "General"),
     ],
 )
-def test_the_generic_domain(question: str, name: str) -> None:
+def test_the_generic_domain_has_one_class(question: str, name: str) -> None:
     assert (
         Classifier(domain=load_domain("generic")).find_class(question).question_class.name == name
     )
 
 
-def test_it_is_a_step_of_the_run() -> None:
+def test_classification_is_a_step_of_the_run() -> None:
     with run_context() as context:
-        found = asyncio.run(Classifier(domain=DOMAIN).classify("a late fee", context))
+        matched = asyncio.run(Classifier(domain=DOMAIN).classify("a late fee", context))
         assert isinstance(context.scope, Recorder)
         (step,) = context.scope.seal(None).steps
-    assert found.name == "Money"
+    assert matched.name == "Money"
     assert (step.name, step.agent, step.reason) == ("classify", "classifier", "cue 'late fee'")

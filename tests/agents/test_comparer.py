@@ -24,11 +24,11 @@ def test_lists_are_added_up_by_their_weights() -> None:
 
 
 def test_an_empty_list_changes_nothing_and_no_weight_is_one() -> None:
-    one = [hit_of(document="a"), hit_of(document="b", rank=2)]
+    single = [hit_of(document="a"), hit_of(document="b", rank=2)]
     with run_context() as context:
         comparer = Comparer(fusion=ReciprocalRank(60))
-        alone = asyncio.run(comparer.compare({"x": one}, {}, context))
-        beside = asyncio.run(comparer.compare({"x": one, "a": []}, {"a": 5.0}, context))
+        alone = asyncio.run(comparer.compare({"x": single}, {}, context))
+        beside = asyncio.run(comparer.compare({"x": single, "a": []}, {"a": 5.0}, context))
         assert asyncio.run(comparer.compare({}, {}, context)) == ()
     assert alone == beside
     assert alone[0].score == 1 / 61

@@ -1,4 +1,4 @@
-"""The complexity analyser: what is counted, and a table of questions in two languages."""
+"""The complexity analyser: its counts, and a table of questions in two languages."""
 
 import asyncio
 
@@ -63,9 +63,9 @@ NOTHING = ComplexityFeatures(
         ),
     ],
 )
-def test_the_table(question: str, level: str) -> None:
-    found = ANALYSER.rate(question)
-    assert found.level == level, found.features
+def test_the_questions_of_the_table_are_rated(question: str, level: str) -> None:
+    rating = ANALYSER.rate(question)
+    assert rating.level == level, rating.features
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_the_table(question: str, level: str) -> None:
         ("What are the steps for setting up an Azure VM and linking to SSO?", "complex"),
     ],
 )
-def test_the_examples_of_the_paper(question: str, level: str) -> None:
+def test_the_examples_of_the_paper_are_rated(question: str, level: str) -> None:
     assert ANALYSER.rate(question).level == level
 
 
@@ -101,11 +101,11 @@ def test_the_examples_of_the_paper(question: str, level: str) -> None:
         ("", NOTHING),
     ],
 )
-def test_what_is_counted(question: str, features: ComplexityFeatures) -> None:
+def test_the_counts_are_correct(question: str, features: ComplexityFeatures) -> None:
     assert count_features(question) == features
 
 
-def test_more_of_anything_is_never_simpler() -> None:
+def test_higher_counts_never_rate_simpler() -> None:
     order = ["simple", "moderate", "complex"]
     plain = {"entities": 1, "clauses": 1, "conjunctions": 0, "length": 6, "wh_words": 1}
     plain["intents"] = 1
@@ -131,15 +131,15 @@ def test_weights_are_those_of_the_paper(question: str, weights: tuple[float, flo
     assert ANALYSER.rate(question).weights == weights
 
 
-def test_weights_can_be_others() -> None:
-    own = {"simple": (1.0, 0.0), "moderate": (0.5, 0.5), "complex": (0.0, 1.0)}
-    assert ComplexityAnalyser(weights=own).rate("Who wrote Dune?").weights == (1.0, 0.0)
+def test_weights_can_be_replaced() -> None:
+    weights = {"simple": (1.0, 0.0), "moderate": (0.5, 0.5), "complex": (0.0, 1.0)}
+    assert ComplexityAnalyser(weights=weights).rate("Who wrote Dune?").weights == (1.0, 0.0)
 
 
-def test_it_is_a_step_of_the_run() -> None:
+def test_the_analysis_is_a_step_of_the_run() -> None:
     with run_context() as context:
-        found = asyncio.run(ANALYSER.analyse("Who wrote Dune?", context))
+        rating = asyncio.run(ANALYSER.analyse("Who wrote Dune?", context))
         assert isinstance(context.scope, Recorder)
         (step,) = context.scope.seal(None).steps
     assert (step.name, step.verdict) == ("complexity", "simple")
-    assert found == ANALYSER.rate("Who wrote Dune?")
+    assert rating == ANALYSER.rate("Who wrote Dune?")

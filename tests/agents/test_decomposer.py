@@ -22,43 +22,45 @@ NESTED = "Who founded the company that distributed the film Harbour Lights?"
 CHAIN = ("What is the company that distributed the film Harbour Lights?", "Who founded #1?")
 
 
-def split(
+def split_question(
     decomposer: Decomposer, question: str, manner: Manner, budget: Budget | None = None
 ) -> tuple[str, ...]:
     with run_context(budget) as context:
         return asyncio.run(decomposer.split(question, manner, context))
 
 
-def test_rules_split_in_both_manners_or_say_that_there_is_nothing_to_split() -> None:
+def test_rules_split_in_both_manners_or_report_nothing_to_split() -> None:
     local = LocalDecomposer()
-    assert split(local, NESTED, "serial") == CHAIN
-    assert split(local, "Who was born first, Ana Silva or Nora Berg?", "parallel") == (
+    assert split_question(local, NESTED, "serial") == CHAIN
+    assert split_question(local, "Who was born first, Ana Silva or Nora Berg?", "parallel") == (
         "When was Ana Silva born?",
         "When was Nora Berg born?",
     )
-    assert split(local, "Siapa lebih tua, Chairil Anwar atau Amir Hamzah?", "parallel") == (
+    assert split_question(
+        local, "Siapa lebih tua, Chairil Anwar atau Amir Hamzah?", "parallel"
+    ) == (
         "Kapan Chairil Anwar lahir?",
         "Kapan Amir Hamzah lahir?",
     )
-    assert split(local, NESTED, "parallel") == (NESTED,)
-    assert split(local, "Who wrote Dune?", "serial") == ("Who wrote Dune?",)
+    assert split_question(local, NESTED, "parallel") == (NESTED,)
+    assert split_question(local, "Who wrote Dune?", "serial") == ("Who wrote Dune?",)
 
 
-def test_no_more_than_so_many_questions() -> None:
+def test_the_number_of_questions_is_bounded() -> None:
     question = "Who was born first, Ana Silva, Nora Berg, or Bo Holm?"
-    assert len(split(LocalDecomposer(most=2), question, "parallel")) == 2
+    assert len(split_question(LocalDecomposer(most=2), question, "parallel")) == 2
 
 
-def asked(*outcomes: Completion | Exception, manner: Manner = "serial") -> tuple[str, ...]:
+def ask_model(*outcomes: Completion | Exception, manner: Manner = "serial") -> tuple[str, ...]:
     model = RoleModel(chat=ScriptedChat(*outcomes))
-    return split(LLMDecomposer(model=model, local=LocalDecomposer()), NESTED, manner)
+    return split_question(LLMDecomposer(model=model, local=LocalDecomposer()), NESTED, manner)
 
 
 def test_the_model_splits() -> None:
     reply = '{"questions": ["Who made Harbour Lights?", "Who founded #1?"]}'
-    assert asked(completion(reply)) == ("Who made Harbour Lights?", "Who founded #1?")
+    assert ask_model(completion(reply)) == ("Who made Harbour Lights?", "Who founded #1?")
     many = ", ".join(f'"Question {number}?"' for number in range(9))
-    assert len(asked(completion(f'{{"questions": [{many}]}}'), manner="parallel")) == 4
+    assert len(ask_model(completion(f'{{"questions": [{many}]}}'), manner="parallel")) == 4
 
 
 @pytest.mark.parametrize(
@@ -73,21 +75,21 @@ def test_the_model_splits() -> None:
 def test_without_a_usable_split_the_rules_decide(
     outcomes: tuple[Completion | Exception, ...],
 ) -> None:
-    assert asked(*outcomes) == CHAIN
+    assert ask_model(*outcomes) == CHAIN
 
 
 def test_slots_have_no_place_in_a_parallel_split() -> None:
     reply = completion('{"questions": ["Who made it?", "Who founded #1?"]}')
-    assert asked(reply, manner="parallel") == (NESTED,)
+    assert ask_model(reply, manner="parallel") == (NESTED,)
 
 
-def test_no_budget_no_question() -> None:
+def test_without_budget_no_model_is_asked() -> None:
     model = RoleModel(chat=ScriptedChat())
     decomposer = LLMDecomposer(model=model, local=LocalDecomposer())
-    assert split(decomposer, NESTED, "serial", Budget(calls=0)) == CHAIN
+    assert split_question(decomposer, NESTED, "serial", Budget(calls=0)) == CHAIN
 
 
-def test_slots_are_filled_with_answers_or_else_with_what_was_asked() -> None:
+def test_slots_are_filled_with_answers_or_with_the_question() -> None:
     earlier = [("What is the company that made it?", "Acme\n Corp"), ("Who is its founder?", "")]
     assert (
         fill_slots("Who founded #1 and met #2?", earlier)
@@ -97,7 +99,7 @@ def test_slots_are_filled_with_answers_or_else_with_what_was_asked() -> None:
     assert fill_slots("Who?", []) == "Who?"
 
 
-def test_the_bridge_is_the_answer_else_a_title_that_is_news() -> None:
+def test_the_bridge_is_the_answer_or_a_new_title() -> None:
     hits = [hit_of()]
     assert find_bridge("Who made it?", Draft(short_answer="Acme"), hits) == "Acme"
     assert find_bridge("Who made it?", Draft(), hits) == "Fees"

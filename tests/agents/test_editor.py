@@ -22,7 +22,7 @@ CLAIMS = tuple(Claim(text=f"Sentence {n}.", evidence=(n,)) for n in range(3))
 SAID = Draft(evidence=EVIDENCE, claims=CLAIMS, confidence=0.6)
 
 
-def test_sentences_without_support_go() -> None:
+def test_sentences_without_support_are_removed() -> None:
     edited = drop_unsupported(SAID, 0.65)
     assert edited.claims == (CLAIMS[0], CLAIMS[2])
     assert edited.confidence == SAID.confidence  # what a sentence says for itself earns nothing
@@ -34,7 +34,7 @@ def test_the_best_sentence_stays() -> None:
     assert (edited.claims, edited.confidence) == ((CLAIMS[0],), 0.6)
 
 
-def test_quotes_without_support_go_and_the_confidence_stays() -> None:
+def test_quotes_without_support_are_removed_and_the_confidence_stays() -> None:
     other = Alternative(text="x", evidence=(1,))
     quoting = Draft(evidence=EVIDENCE, alternatives=(other,), confidence=0.3)
     edited = drop_unsupported(quoting, 0.65)
@@ -43,14 +43,14 @@ def test_quotes_without_support_go_and_the_confidence_stays() -> None:
     assert drop_unsupported(Draft(), 0.5) == Draft()
 
 
-def test_a_long_answer_ends_early() -> None:
-    def words(text: str) -> int:
+def test_a_long_answer_is_cut() -> None:
+    def count_words(text: str) -> int:
         return len(text.split())
 
-    assert shorten_to_tokens(SAID, 4, words).claims == CLAIMS[:2]
-    assert shorten_to_tokens(SAID, 1, words).claims == CLAIMS[:1]
-    assert shorten_to_tokens(SAID, 6, words) == SAID
-    assert shorten_to_tokens(Draft(), 1, words) == Draft()
+    assert shorten_to_tokens(SAID, 4, count_words).claims == CLAIMS[:2]
+    assert shorten_to_tokens(SAID, 1, count_words).claims == CLAIMS[:1]
+    assert shorten_to_tokens(SAID, 6, count_words) == SAID
+    assert shorten_to_tokens(Draft(), 1, count_words) == Draft()
 
 
 OLD = hit_of("In 2018 Djokovic won the US Open.", document="d1")
@@ -59,35 +59,35 @@ ASKED = "Siapa juara US Open 2017?"
 REQUIRED = Requirements.of(ASKED, least=0.6)
 
 
-def quoting(hit: Hit, confidence: float = 0.8) -> Draft:
+def make_draft(hit: Hit, confidence: float = 0.8) -> Draft:
     evidence = Evidence(hit=hit, span=Span(0, len(hit.chunk.text)), support=confidence)
     return Draft(evidence=(evidence,), short_answer="Somebody", confidence=confidence)
 
 
-class First:
+class FirstHitReader:
     """Quotes the first hit."""
 
     async def read(self, question: str, hits: Sequence[Hit], context: RunContext) -> Draft:
-        return quoting(hits[0], confidence=0.6)
+        return make_draft(hits[0], confidence=0.6)
 
 
-def mended(draft: Draft, hits: Sequence[Hit]) -> Draft:
-    editor = Editor(reader=First(), faith=0.5, bar=0.4)
+def mend_draft(draft: Draft, hits: Sequence[Hit]) -> Draft:
+    editor = Editor(reader=FirstHitReader(), faith=0.5, bar=0.4)
     with run_context() as context:
         return asyncio.run(editor(ASKED, draft, REQUIRED, hits, context))
 
 
 def test_a_draft_about_another_year_is_mended_from_the_hit_that_holds_the_year() -> None:
-    draft = mended(quoting(OLD, confidence=0.9), [OLD, NEW])
-    assert [each.hit.chunk.document_id for each in draft.evidence] == ["d2"]
+    draft = mend_draft(make_draft(OLD, confidence=0.9), [OLD, NEW])
+    assert [evidence.hit.chunk.document_id for evidence in draft.evidence] == ["d2"]
 
 
-def asked_to_mend(draft: Draft, hits: Sequence[Hit]) -> tuple[Draft, str]:
-    """What a language model makes of it, and what it was asked."""
+def mend_with_model(draft: Draft, hits: Sequence[Hit]) -> tuple[Draft, str]:
+    """Return the draft mended by a language model, and the prompt."""
     chat = ScriptedChat(completion(reply("Nadal won in 2017.", NEW.chunk.text)))
     reader = LLMReader(
         model=RoleModel(chat=chat),
-        local=First(),
+        local=FirstHitReader(),
         judge=LocalJudge(pairs=OVERLAP),
         confidence=AnswerConfidence(pairs=OVERLAP),
         skip_above_confidence=2,
@@ -101,35 +101,35 @@ def asked_to_mend(draft: Draft, hits: Sequence[Hit]) -> tuple[Draft, str]:
     return new, call.messages[1].text
 
 
-def test_a_language_model_is_told_the_fault_of_the_draft_and_mends_it() -> None:
-    draft, asked = asked_to_mend(quoting(OLD, confidence=0.9), [OLD, NEW])
-    assert asked.endswith(
+def test_a_language_model_hears_the_fault_of_the_draft_and_mends_it() -> None:
+    draft, prompt = mend_with_model(make_draft(OLD, confidence=0.9), [OLD, NEW])
+    assert prompt.endswith(
         f"Question: {ASKED}\n\nAn earlier answer was rejected: It is not about 2017. "
         "Mend that, or say that nothing answers."
     )
-    assert OLD.chunk.text not in asked  # what was wrong is not shown again
+    assert OLD.chunk.text not in prompt  # what was wrong is not shown again
     assert [claim.text for claim in draft.claims] == ["Nadal won in 2017."]
-    assert [each.quote for each in draft.evidence] == [NEW.chunk.text]
+    assert [evidence.quote for evidence in draft.evidence] == [NEW.chunk.text]
 
 
-def test_a_draft_that_lacks_nothing_was_doubted_for_its_support() -> None:
+def test_a_complete_draft_is_doubted_for_its_support() -> None:
     other = replace(NEW, chunk=replace(NEW.chunk, id="d3#0"))
-    _, asked = asked_to_mend(quoting(NEW, confidence=0.5), [NEW, other])
-    assert "rejected: What it quotes does not support it. Mend that" in asked
+    _, prompt = mend_with_model(make_draft(NEW, confidence=0.5), [NEW, other])
+    assert "rejected: What it quotes does not support it. Mend that" in prompt
 
 
-def test_what_cannot_be_mended_stays() -> None:
-    assert mended(quoting(OLD), [OLD]) == quoting(OLD)
-    assert mended(quoting(NEW), [OLD, NEW]) == quoting(NEW)
+def test_a_draft_that_cannot_be_mended_stays() -> None:
+    assert mend_draft(make_draft(OLD), [OLD]) == make_draft(OLD)
+    assert mend_draft(make_draft(NEW), [OLD, NEW]) == make_draft(NEW)
 
 
-def test_a_draft_that_lacks_less_counts_if_it_is_sure() -> None:
-    def better(new: Draft, old: Draft) -> bool:
+def test_a_more_complete_draft_counts_if_it_is_sure() -> None:
+    def choose_better(new: Draft, old: Draft) -> bool:
         return is_better(new, old, REQUIRED, [OLD, NEW], bar=0.4)
 
-    assert better(quoting(NEW, 0.5), quoting(OLD, 0.9))
-    assert not better(quoting(NEW, 0.3), quoting(OLD, 0.9))
-    assert not better(quoting(OLD, 0.9), quoting(NEW, 0.5))
-    assert better(quoting(OLD, 0.9), quoting(NEW, 0.3))
-    assert better(quoting(NEW, 0.9), quoting(NEW, 0.8))
-    assert not better(Draft(), quoting(OLD))
+    assert choose_better(make_draft(NEW, 0.5), make_draft(OLD, 0.9))
+    assert not choose_better(make_draft(NEW, 0.3), make_draft(OLD, 0.9))
+    assert not choose_better(make_draft(OLD, 0.9), make_draft(NEW, 0.5))
+    assert choose_better(make_draft(OLD, 0.9), make_draft(NEW, 0.3))
+    assert choose_better(make_draft(NEW, 0.9), make_draft(NEW, 0.8))
+    assert not choose_better(Draft(), make_draft(OLD))

@@ -1,4 +1,4 @@
-"""A quote is verbatim and verified, or it is not shown."""
+"""Quotes are verbatim and verified, or not shown."""
 
 import asyncio
 from dataclasses import replace
@@ -39,13 +39,13 @@ OTHER = Alternative(text="50 crowns", evidence=(0,))
 CHUNK = Chunk(id="d1#0", document_id="d1", text=TEXT[6:], span=Span(6, len(TEXT)), ordinal=0)
 
 
-def draft(start: int, end: int, confidence: float = 0.9, chunk: Chunk = CHUNK) -> Draft:
+def make_draft(start: int, end: int, confidence: float = 0.9, chunk: Chunk = CHUNK) -> Draft:
     hit = Hit(chunk=chunk, score=1.0, rank=1, retriever="hybrid")
     evidence = Evidence(hit=hit, span=Span(start, end), support=0.8)
     return Draft(evidence=(evidence,), short_answer="40 crowns", confidence=confidence)
 
 
-def final(
+def finalize(
     of: Draft,
     document: Document | None = DOCUMENT,
     question: str = "What does a permit cost?",
@@ -54,12 +54,12 @@ def final(
     quotes = QuoteLookup(lambda document_id: document if document_id == "d1" else None)
     finalizer = Finalizer(quotes=quotes, strategy="naive", min_confidence=0.5)
     with run_context() as context:
-        here = replace(context, weigh=weigh)
-        return asyncio.run(finalizer(question, of, phase="read", context=here))
+        weighing_context = replace(context, weigh=weigh)
+        return asyncio.run(finalizer(question, of, phase="read", context=weighing_context))
 
 
 def test_offsets_of_a_quote_point_into_the_document() -> None:
-    answer = final(draft(0, 25))
+    answer = finalize(make_draft(0, 25))
     (citation,) = answer.citations
     assert answer.status == "answered"
     assert answer.answer == "A permit costs 40 crowns. [1]"
@@ -81,10 +81,10 @@ def test_offsets_of_a_quote_point_into_the_document() -> None:
         (CalibratedConfidence(0.1, probable=False, enough=False), (OTHER,), "abstained"),
     ],
 )
-def test_what_is_improbable_is_given_only_beside_who_disagrees(
+def test_an_improbable_answer_is_given_only_beside_a_disagreeing_one(
     weighed: CalibratedConfidence, others: tuple[Alternative, ...], status: str
 ) -> None:
-    answer = final(replace(draft(0, 25), alternatives=others), weigh=lambda _: weighed)
+    answer = finalize(replace(make_draft(0, 25), alternatives=others), weigh=lambda _: weighed)
     assert bool(answer.conflicts) == (status == "answered" and bool(others))
     assert (answer.status, answer.confidence) == (status, weighed.confidence)
     assert answer.citations
@@ -107,111 +107,113 @@ def test_what_is_improbable_is_given_only_beside_who_disagrees(
         (CalibratedConfidence(0.6, enough=False, sure=1.0), (), "abstained"),
     ],
 )
-def test_who_weighs_an_answer_may_decide_alone_or_make_up_for_an_unsure_draft(
+def test_the_probability_may_decide_alone_or_make_up_for_an_unsure_draft(
     weighed: CalibratedConfidence, others: tuple[Alternative, ...], status: str
 ) -> None:
-    unsure = replace(draft(0, 25, confidence=0.3), alternatives=others)
-    assert final(unsure, weigh=lambda _: weighed).status == status
+    unsure = replace(make_draft(0, 25, confidence=0.3), alternatives=others)
+    assert finalize(unsure, weigh=lambda _: weighed).status == status
 
 
-def test_a_heading_above_a_chunk_is_cited_where_it_stands() -> None:
+def test_a_heading_above_a_chunk_is_cited_at_its_place() -> None:
     hit = Hit(chunk=CHUNK, score=1.0, rank=1, retriever="hybrid")
 
-    def cited(heading: str) -> Answer:
+    def cite_heading(heading: str) -> Answer:
         evidence = Evidence(hit=hit, span=Span(0, 0), support=0.8, heading=heading)
         claim = Claim(text="It is about fees.", evidence=(0,))
-        return final(Draft(evidence=(evidence,), claims=(claim,), confidence=0.9))
+        return finalize(Draft(evidence=(evidence,), claims=(claim,), confidence=0.9))
 
-    (citation,) = cited("Fees").citations
+    (citation,) = cite_heading("Fees").citations
     assert (citation.start, citation.end, citation.quote, citation.verified) == (0, 4, "Fees", True)
-    assert cited("Prices").status == "abstained"  # a title that stands in no text is no quote
+    assert (
+        cite_heading("Prices").status == "abstained"
+    )  # a title that stands in no text is no quote
 
 
-def test_a_quote_that_the_document_does_not_hold_is_never_shown() -> None:
+def test_a_quote_missing_from_the_document_is_never_shown() -> None:
     forged = Chunk(id="d1#0", document_id="d1", text="It is free.", span=Span(6, 17), ordinal=0)
-    answer = final(draft(0, 11, chunk=forged))
+    answer = finalize(make_draft(0, 11, chunk=forged))
     assert (answer.status, answer.stop_reason, answer.citations) == ("abstained", "no_evidence", ())
     assert "free" not in answer.answer
 
 
-def test_a_document_that_is_gone_is_not_cited() -> None:
-    assert final(draft(0, 25), document=None).stop_reason == "no_evidence"
+def test_a_deleted_document_is_not_cited() -> None:
+    assert finalize(make_draft(0, 25), document=None).stop_reason == "no_evidence"
 
 
-def test_low_confidence_abstains_but_shows_what_was_near() -> None:
-    answer = final(draft(0, 25, confidence=0.49))
+def test_low_confidence_abstains_but_shows_the_nearest_quotes() -> None:
+    answer = finalize(make_draft(0, 25, confidence=0.49))
     assert (answer.status, answer.answer, answer.short_answer) == ("abstained", "", "")
     assert answer.stop_reason == "low_confidence"
     assert len(answer.citations) == 1
 
 
-def test_nothing_read_is_no_evidence() -> None:
-    answer = final(Draft())
+def test_without_hits_there_is_no_evidence() -> None:
+    answer = finalize(Draft())
     assert (answer.status, answer.stop_reason, answer.confidence) == ("abstained", "no_evidence", 0)
 
 
 def test_fewer_things_than_asked_for_are_a_partial_list() -> None:
-    partial = final(draft(0, 25), question="Name three permits.")
+    partial = finalize(make_draft(0, 25), question="Name three permits.")
     assert (partial.status, partial.stop_reason) == ("answered", "partial_list")
-    assert final(draft(0, 25), question="Name a permit.").stop_reason == "answered"
+    assert finalize(make_draft(0, 25), question="Name a permit.").stop_reason == "answered"
 
 
-def test_a_sentence_without_a_quote_that_stands_there_is_not_shown() -> None:
+def test_a_sentence_without_a_verified_quote_is_not_shown() -> None:
     forged = Chunk(id="d1#0", document_id="d1", text="It is free.", span=Span(6, 17), ordinal=0)
-    true, false = draft(0, 25).evidence[0], draft(0, 11, chunk=forged).evidence[0]
+    true, false = make_draft(0, 25).evidence[0], make_draft(0, 11, chunk=forged).evidence[0]
     claims = (
         Claim(text="You pay 40 crowns.", evidence=(0, 1)),
         Claim(text="It is free.", evidence=(1,)),
     )
-    answer = final(Draft(evidence=(true, false), claims=claims, confidence=0.9))
+    answer = finalize(Draft(evidence=(true, false), claims=claims, confidence=0.9))
     assert answer.answer == "You pay 40 crowns. [1]"
     assert [citation.quote for citation in answer.citations] == ["A permit costs 40 crowns."]
 
 
-def test_one_place_has_one_number() -> None:
-    same = draft(0, 25).evidence[0]
+def test_each_place_has_one_number() -> None:
+    same = make_draft(0, 25).evidence[0]
     claims = (Claim(text="It costs 40.", evidence=(0,)), Claim(text="Crowns.", evidence=(1,)))
-    answer = final(Draft(evidence=(same, same), claims=claims, confidence=0.9))
+    answer = finalize(Draft(evidence=(same, same), claims=claims, confidence=0.9))
     assert answer.answer == "It costs 40. [1] Crowns. [1]"
     assert len(answer.citations) == 1
 
 
-def quoting(builder: Builder, *quotes: str) -> Answer:
-    """The answer of a draft that quotes these places of a document."""
+def quote_draft(builder: Builder, *quotes: str) -> Answer:
+    """Return the answer of a draft that quotes these places of a document."""
     parsed = builder.build()
     document = Document(id="d1", text=parsed.text, path="d", title="D", blocks=parsed.blocks)
     hit = Hit(chunk=chunk_of(parsed), score=1.0, rank=1, retriever="hybrid")
     starts = [parsed.text.index(quote) for quote in quotes]
     spans = [Span(at, at + len(quote)) for at, quote in zip(starts, quotes, strict=True)]
     evidence = tuple(Evidence(hit=hit, span=span, support=0.8) for span in spans)
-    return final(Draft(evidence=evidence, confidence=0.9), document)
+    return finalize(Draft(evidence=evidence, confidence=0.9), document)
 
 
-def test_a_row_stands_below_the_names_of_its_columns() -> None:
+def test_a_row_is_quoted_below_the_names_of_its_columns() -> None:
     builder = Builder()
     for cells in (["Material", "Bay"], ["Emulsion", "5"], ["Sand", "7"]):
         builder.add_row(cells)
-    answer = quoting(builder, "Sand | 7")
+    answer = quote_draft(builder, "Sand | 7")
     assert answer.answer == "Material | Bay\nSand | 7 [1]"
     assert [citation.quote for citation in answer.citations] == ["Sand | 7"]
-    answer = quoting(builder, "Emulsion | 5", "Sand | 7")
+    answer = quote_draft(builder, "Emulsion | 5", "Sand | 7")
     assert answer.answer == "Material | Bay\nEmulsion | 5 [1]\nSand | 7 [2]"
 
 
-def test_a_row_that_names_its_columns_itself_stands_alone() -> None:
+def test_a_row_with_column_names_is_quoted_alone() -> None:
     builder = Builder()
     builder.add_row(["Material", "Bay"], head=True)
     builder.add_row(["Material: Sand", "Bay: 7"])
-    assert quoting(builder, "Material: Sand | Bay: 7").answer == "Material: Sand | Bay: 7 [1]"
+    assert quote_draft(builder, "Material: Sand | Bay: 7").answer == "Material: Sand | Bay: 7 [1]"
 
 
-def test_items_of_a_list_stand_in_lines_with_their_labels() -> None:
+def test_items_of_a_list_are_quoted_in_lines_with_their_labels() -> None:
     builder = Builder()
     builder.add_paragraph("Do it. So:")
     for number, item in enumerate(("Cut it.", "Fill it."), start=1):
         builder.add_item(item, f"{number}.")
     builder.add_code("make\n  all")
-    answer = quoting(builder, "Do it.", "So:", "Cut it.", "Fill it.", "make\n  all")
+    answer = quote_draft(builder, "Do it.", "So:", "Cut it.", "Fill it.", "make\n  all")
     assert answer.answer == ("Do it. [1] So: [2]\n1. Cut it. [3]\n2. Fill it. [4]\nmake\n  all [5]")
     assert [citation.quote for citation in answer.citations][2:4] == ["Cut it.", "Fill it."]
-    assert quoting(builder, "Cut it.").answer == "Cut it. [1]"
+    assert quote_draft(builder, "Cut it.").answer == "Cut it. [1]"

@@ -17,36 +17,36 @@ LOCAL = LocalHypothesis(feedback=RelevanceFeedback(extract_words=ContentTerms().
 DOWN = ModelFault("openai:m is down", Usage(llm_calls=1), retriable=False)
 
 
-def text_of(agent: Hypothesis, budget: Budget | None = None) -> str:
+def write_text(agent: Hypothesis, budget: Budget | None = None) -> str:
     with run_context(budget) as context:
         return asyncio.run(agent.write_search_text(QUESTION, [hit_of()], context))
 
 
-def asking(*outcomes: Any) -> tuple[LLMHypothesis, ScriptedChat]:
+def make_agent(*outcomes: Any) -> tuple[LLMHypothesis, ScriptedChat]:
     scripted = ScriptedChat(*outcomes)
     model = RoleModel(chat=scripted, retry=RetryPolicy(tries=1))
     return LLMHypothesis(model=model, local=LOCAL), scripted
 
 
-def paragraph(text: str) -> Any:
+def make_paragraph(text: str) -> Any:
     return completion(json.dumps({"paragraph": text}), usage=Usage(llm_calls=1))
 
 
-def test_the_stand_in_adds_words_of_the_hits() -> None:
-    text = text_of(LOCAL)
+def test_the_local_agent_adds_words_of_the_hits() -> None:
+    text = write_text(LOCAL)
     assert text.startswith(QUESTION)
     assert len(text.split()) == len(QUESTION.split()) + 2
 
 
-def test_a_model_writes_what_might_be_the_answer() -> None:
-    agent, scripted = asking(paragraph("A mooring permit\ncosts 40 crowns."))
-    assert text_of(agent) == f"{QUESTION} A mooring permit costs 40 crowns."
+def test_a_model_writes_a_possible_answer() -> None:
+    agent, scripted = make_agent(make_paragraph("A mooring permit\ncosts 40 crowns."))
+    assert write_text(agent) == f"{QUESTION} A mooring permit costs 40 crowns."
     messages = scripted.calls[0].messages
     assert messages[0].text.startswith(PROMPT.text)
     assert messages[1].text == f"Question: {QUESTION}"
 
 
-def test_where_it_says_nothing_the_stand_in_serves() -> None:
-    for outcome in (DOWN, paragraph(" "), completion("no JSON", usage=Usage(llm_calls=1))):
-        assert text_of(asking(outcome, outcome)[0]) == text_of(LOCAL)
-    assert text_of(asking(paragraph("text"))[0], Budget(calls=0)) == text_of(LOCAL)
+def test_without_a_reply_the_local_agent_serves() -> None:
+    for outcome in (DOWN, make_paragraph(" "), completion("no JSON", usage=Usage(llm_calls=1))):
+        assert write_text(make_agent(outcome, outcome)[0]) == write_text(LOCAL)
+    assert write_text(make_agent(make_paragraph("text"))[0], Budget(calls=0)) == write_text(LOCAL)

@@ -23,7 +23,7 @@ QUOTE = "A mooring permit costs 40 crowns a year."
 LOCAL = LocalJudge(pairs=OVERLAP)
 
 
-def judged(judge: Judge, *claims: str, budget: Budget | None = None) -> tuple[float, ...]:
+def judge_claims(judge: Judge, *claims: str, budget: Budget | None = None) -> tuple[float, ...]:
     with run_context(budget) as context:
         return asyncio.run(judge.score_support([(claim, QUOTE) for claim in claims], context))
 
@@ -34,20 +34,20 @@ def test_the_pair_reader_decides() -> None:
         return reading(chunk, supported=0.7 if "fee" in claim else 0.1)
 
     judge = LocalJudge(pairs=ScriptedCrossReader(script))
-    assert judged(judge, "The fee is 40 crowns.", "Zebras graze quietly.") == (0.7, 0.1)
-    assert judged(judge) == ()
+    assert judge_claims(judge, "The fee is 40 crowns.", "Zebras graze quietly.") == (0.7, 0.1)
+    assert judge_claims(judge) == ()
 
 
 @pytest.mark.parametrize("claim", [QUOTE, "a mooring permit costs 40 crowns", "  40\n crowns!"])
-def test_what_stands_in_the_quote_has_full_support(claim: str) -> None:
+def test_a_claim_contained_in_the_quote_has_full_support(claim: str) -> None:
     nobody = ScriptedCrossReader(lambda _, chunk: reading(chunk))
-    assert judged(LocalJudge(pairs=nobody), claim) == (1.0,)
+    assert judge_claims(LocalJudge(pairs=nobody), claim) == (1.0,)
 
 
 @pytest.mark.parametrize("claim", ["?", "", "🙂", "rowns a"])
-def test_no_words_and_parts_of_words_do_not_stand_in_it(claim: str) -> None:
+def test_empty_claims_and_parts_of_words_are_not_contained(claim: str) -> None:
     nobody = ScriptedCrossReader(lambda _, chunk: reading(chunk))
-    assert judged(LocalJudge(pairs=nobody), claim) == (0.0,)
+    assert judge_claims(LocalJudge(pairs=nobody), claim) == (0.0,)
 
 
 @pytest.mark.parametrize(
@@ -58,17 +58,17 @@ def test_no_words_and_parts_of_words_do_not_stand_in_it(claim: str) -> None:
         "A mooring permit costs 40 crowns a year, see http://permits.example/?fee",
     ],
 )
-def test_a_number_or_address_that_the_quote_does_not_hold_has_no_support(claim: str) -> None:
-    assert judged(LOCAL, claim) == (0.0,)
+def test_a_number_or_address_missing_from_the_quote_has_no_support(claim: str) -> None:
+    assert judge_claims(LOCAL, claim) == (0.0,)
 
 
-def asked(*outcomes: Completion | Exception, budget: Budget | None = None) -> tuple[float, ...]:
+def ask_model(*outcomes: Completion | Exception, budget: Budget | None = None) -> tuple[float, ...]:
     judge = LLMJudge(model=RoleModel(chat=ScriptedChat(*outcomes)), local=LOCAL)
-    return judged(judge, QUOTE, "It costs 50.", budget=budget)
+    return judge_claims(judge, QUOTE, "It costs 50.", budget=budget)
 
 
-def test_the_model_decides_but_cannot_give_support_to_a_false_number() -> None:
-    assert asked(completion('{"support": [0.7, 1.0]}')) == (0.7, 0.0)
+def test_the_model_decides_but_cannot_support_a_false_number() -> None:
+    assert ask_model(completion('{"support": [0.7, 1.0]}')) == (0.7, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -79,11 +79,11 @@ def test_the_model_decides_but_cannot_give_support_to_a_false_number() -> None:
         (ModelFault("down", Usage(llm_calls=1), retriable=False),),
     ],
 )
-def test_without_a_usable_word_the_local_mind_decides(
+def test_without_a_usable_reply_the_local_judge_decides(
     outcomes: tuple[Completion | Exception, ...],
 ) -> None:
-    assert asked(*outcomes) == judged(LOCAL, QUOTE, "It costs 50.")
+    assert ask_model(*outcomes) == judge_claims(LOCAL, QUOTE, "It costs 50.")
 
 
-def test_no_budget_no_question() -> None:
-    assert asked(ModelUnavailable("asked"), budget=Budget(calls=0))[1] == 0.0
+def test_without_budget_no_model_is_asked() -> None:
+    assert ask_model(ModelUnavailable("asked"), budget=Budget(calls=0))[1] == 0.0

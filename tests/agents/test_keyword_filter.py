@@ -18,48 +18,58 @@ TEXTS = (
 HITS = [hit_of(text, document=str(n), rank=n) for n, text in enumerate(TEXTS, start=1)]
 
 
-def made(floor: float = 0.2, **domain: object) -> KeywordFilter:
-    known = Domain(name="test", **domain)  # type: ignore[arg-type]
-    return KeywordFilter(count_words=Analyzer().count_query_terms, domain=known, floor=floor)
+def make_filter(floor: float = 0.2, **domain: object) -> KeywordFilter:
+    test_domain = Domain(name="test", **domain)  # type: ignore[arg-type]
+    return KeywordFilter(count_words=Analyzer().count_query_terms, domain=test_domain, floor=floor)
 
 
-def kept(filter_: KeywordFilter, question: str, strictness: float = 1.0) -> list[str]:
-    async def keep() -> tuple[Hit, ...]:
+def list_kept(filter_: KeywordFilter, question: str, strictness: float = 1.0) -> list[str]:
+    async def run_filter() -> tuple[Hit, ...]:
         with run_context() as context:
             return await filter_.keep(question, HITS, context, strictness=strictness)
 
-    return [hit.chunk.document_id for hit in asyncio.run(keep())]
+    return [hit.chunk.document_id for hit in asyncio.run(run_filter())]
 
 
-def test_what_shares_no_word_with_the_question_goes() -> None:
-    assert kept(made(), QUESTION) == ["1", "2", "4"]
-    assert kept(made(0.9), QUESTION) == ["1"]
-    assert kept(made(0.9), QUESTION, strictness=0.0) == ["1", "2", "3", "4"]
+def test_a_hit_that_shares_no_word_with_the_question_is_removed() -> None:
+    assert list_kept(make_filter(), QUESTION) == ["1", "2", "4"]
+    assert list_kept(make_filter(0.9), QUESTION) == ["1"]
+    assert list_kept(make_filter(0.9), QUESTION, strictness=0.0) == ["1", "2", "3", "4"]
 
 
-def test_words_that_are_rare_and_repeated_count_more() -> None:
-    best, mooring, ferry, permit = made().compute_shares(QUESTION, HITS)
+def test_rare_and_repeated_words_count_more() -> None:
+    best, mooring, ferry, permit = make_filter().compute_shares(QUESTION, HITS)
     assert best == 1.0
     assert best > permit > mooring > ferry == 0.0
 
 
 def test_terms_of_the_domain_count_more() -> None:
-    plain, known = made(), made(terms=("mooring",))
-    assert known.compute_shares(QUESTION, HITS)[1] > plain.compute_shares(QUESTION, HITS)[1]
+    plain, with_terms = make_filter(), make_filter(terms=("mooring",))
+    assert with_terms.compute_shares(QUESTION, HITS)[1] > plain.compute_shares(QUESTION, HITS)[1]
 
 
 def test_a_synonym_counts_as_the_word() -> None:
-    asked = "How much is a berth?"
-    assert made().compute_shares(asked, HITS) == (1.0, 1.0, 1.0, 1.0)  # nothing to compare
-    assert made(synonyms={"berth": ("mooring",)}).compute_shares(asked, HITS) == (
+    question = "How much is a berth?"
+    assert make_filter().compute_shares(question, HITS) == (
+        1.0,
+        1.0,
+        1.0,
+        1.0,
+    )  # nothing to compare
+    assert make_filter(synonyms={"berth": ("mooring",)}).compute_shares(question, HITS) == (
         1.0,
         1.0,
         0.0,
         0.0,
     )
-    assert made(synonyms={"ber": ("mooring",)}).compute_shares(asked, HITS) == (1.0, 1.0, 1.0, 1.0)
+    assert make_filter(synonyms={"ber": ("mooring",)}).compute_shares(question, HITS) == (
+        1.0,
+        1.0,
+        1.0,
+        1.0,
+    )
 
 
-def test_nothing_and_nonsense_are_survived() -> None:
-    assert made().compute_shares("", []) == ()
-    assert made().compute_shares("🙂 ?!", HITS) == (1.0, 1.0, 1.0, 1.0)
+def test_empty_and_meaningless_questions_are_survived() -> None:
+    assert make_filter().compute_shares("", []) == ()
+    assert make_filter().compute_shares("🙂 ?!", HITS) == (1.0, 1.0, 1.0, 1.0)

@@ -1,4 +1,4 @@
-"""What all prompts share: their form, their examples, and that no example becomes an answer.
+"""The form and the examples of all prompts; an example never becomes an answer.
 
 Covers the prompts of fathom.agents.
 """
@@ -59,31 +59,31 @@ CHOICES = {
 } | {"workflow": ("R,AG",)}
 
 
-@pytest.fixture(params=list_shipped_prompts(), ids=lambda each: each.name)
+@pytest.fixture(params=list_shipped_prompts(), ids=lambda prompt: prompt.name)
 def prompt(request: pytest.FixtureRequest) -> Prompt:
-    found: Prompt = request.param
-    return found
+    shipped: Prompt = request.param
+    return shipped
 
 
-def example_reply(prompt: Prompt) -> str:
+def parse_example(prompt: Prompt) -> str:
     return prompt.text.rpartition("\nReply: ")[2]
 
 
-def test_every_prompt_has_a_setting_and_a_shape() -> None:
-    names = [each.name for each in list_shipped_prompts()]
+def test_every_prompt_has_a_setting_and_a_schema() -> None:
+    names = [prompt.name for prompt in list_shipped_prompts()]
     assert names == list(PromptFiles.model_fields)
     assert set(names) == set(KINDS)
 
 
-def test_the_example_is_what_its_role_reads(prompt: Prompt) -> None:
-    assert parse_reply(KINDS[prompt.name], example_reply(prompt))
+def test_every_role_can_read_its_example(prompt: Prompt) -> None:
+    assert parse_reply(KINDS[prompt.name], parse_example(prompt))
 
 
 def test_a_prompt_is_short(prompt: Prompt) -> None:
     assert count_tokens(prompt.text) < 600
 
 
-def test_a_prompt_says_in_which_language_and_what_to_do_when_unsure(prompt: Prompt) -> None:
+def test_a_prompt_states_the_language_and_what_to_do_when_unsure(prompt: Prompt) -> None:
     assert re.search(r"language|words of", prompt.text)
     assert re.search(
         r"\b(?:If|Where)\b.*\b(?:null|cannot tell|enough|nothing to|alike|know|already)",
@@ -91,57 +91,61 @@ def test_a_prompt_says_in_which_language_and_what_to_do_when_unsure(prompt: Prom
     )
 
 
-def test_nothing_in_a_reply_is_without_bounds(prompt: Prompt) -> None:
-    def check(part: Any) -> None:
+def test_every_part_of_a_reply_is_bounded(prompt: Prompt) -> None:
+    def check_schema(part: Any) -> None:
         if part.get("type") == "string":
             assert part["maxLength"] <= 600
         if part.get("type") == "array":
             assert part["maxItems"] <= 20
-            check(part["items"])
+            check_schema(part["items"])
         for inner in (*part.get("properties", {}).values(), *part.get("anyOf", ())):
-            check(inner)
+            check_schema(inner)
         assert part.get("type") not in {"integer", "number"}  # those are enumerated
 
     schema = build_schema(KINDS[prompt.name], CHOICES)
-    check(schema)
+    check_schema(schema)
     assert schema["required"] == list(schema["properties"])
 
 
-def test_the_longest_reply_ends_before_its_tokens_do(prompt: Prompt) -> None:
-    """At two and a half characters a token, as of numbers and Indonesian words."""
+def test_the_longest_reply_fits_its_token_limit(prompt: Prompt) -> None:
+    """At two and a half characters a token, as in numbers and Indonesian words."""
 
-    def longest(part: Any) -> int:
+    def measure_longest(part: Any) -> int:
         if "anyOf" in part:
-            return max(map(longest, part["anyOf"]))
+            return max(map(measure_longest, part["anyOf"]))
         if "enum" in part:
-            return max(len(json.dumps(each)) for each in part["enum"])
+            return max(len(json.dumps(option)) for option in part["enum"])
         if part.get("type") == "string":
             return int(part["maxLength"]) + 2
         if part.get("type") == "array":
-            return int(part["maxItems"]) * (longest(part["items"]) + 2) + 2
+            return int(part["maxItems"]) * (measure_longest(part["items"]) + 2) + 2
         parts = part.get("properties", {}).items()
-        return sum(len(name) + 6 + longest(inner) for name, inner in parts) + 5
+        return sum(len(name) + 6 + measure_longest(inner) for name, inner in parts) + 5
 
-    assert longest(build_schema(KINDS[prompt.name], CHOICES)) / 2.5 <= LlmSettings().max_tokens
+    assert (
+        measure_longest(build_schema(KINDS[prompt.name], CHOICES)) / 2.5 <= LlmSettings().max_tokens
+    )
 
 
 @pytest.fixture
-def folder(samples: Path) -> Path:
+def index_folder(samples: Path) -> Path:
     pytest.importorskip("langchain_openai")
     return samples
 
 
-def from_the_example(messages: list[dict[str, str]]) -> str:
-    """Replies what the prompt's example replies, whatever is asked."""
+def reply_from_example(messages: list[dict[str, str]]) -> str:
+    """Reply with the example of the prompt to every question."""
     return messages[0]["content"].rpartition("\nReply: ")[2].partition("\n")[0]
 
 
 @pytest.mark.parametrize("strategy", sorted(STRATEGIES))
-def test_an_answer_copied_from_the_examples_is_never_shown(folder: Path, strategy: str) -> None:
+def test_an_answer_copied_from_the_examples_is_never_shown(
+    index_folder: Path, strategy: str
+) -> None:
     question = "How deep must a pothole on a bus route be to be filled within 48 hours?"
     with (
-        serve(Extractive(from_the_example)) as server,
-        engine_at(folder, **sections("all roles", server.base_url)) as engine,
+        serve(Extractive(reply_from_example)) as server,
+        engine_at(index_folder, **sections("all roles", server.base_url)) as engine,
     ):
         answer = engine.ask(question, strategy=strategy)
     assert server.calls > 0
@@ -151,7 +155,7 @@ def test_an_answer_copied_from_the_examples_is_never_shown(folder: Path, strateg
     assert all("Sandholm" not in citation.quote for citation in answer.citations)
 
 
-def test_no_example_is_about_what_the_samples_hold() -> None:
+def test_no_example_is_about_the_samples() -> None:
     corpus = b"".join(
         file.read_bytes() for file in (SAMPLES / "corpus").rglob("*") if file.is_file()
     )

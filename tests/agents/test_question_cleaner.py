@@ -8,10 +8,10 @@ from fathom.question.spelling import Speller
 from fathom.testing.doubles import run_context
 
 
-def cleaned(question: str, known: Sequence[str] = ("harbour", "office")) -> str:
+def clean(question: str, vocabulary: Sequence[str] = ("harbour", "office")) -> str:
     speller = Speller(
-        lambda words: [int(word.lower() in known) for word in words],
-        lambda word: 1 if word.lower() in known else 2,
+        lambda words: [int(word.lower() in vocabulary) for word in words],
+        lambda word: 1 if word.lower() in vocabulary else 2,
         lambda _: True,
     )
     with run_context() as context:
@@ -29,16 +29,16 @@ def cleaned(question: str, known: Sequence[str] = ("harbour", "office")) -> str:
         ("List the ferries.", "List the ferries."),
     ],
 )
-def test_a_question_is_read_as_it_was_meant(typed: str, meant: str) -> None:
-    assert cleaned(typed) == meant
+def test_a_question_is_corrected_as_meant(typed: str, meant: str) -> None:
+    assert clean(typed) == meant
 
 
-def test_what_asks_ends_as_a_question() -> None:
+def test_a_query_that_asks_ends_as_a_question() -> None:
     assert add_question_mark("When does it open.") == "When does it open?"
     assert add_question_mark("Is it open") == "Is it open?"
     assert add_question_mark("Opening hours.") == "Opening hours."
 
 
-def test_no_new_word_says_the_same() -> None:
+def test_corrections_without_new_words_are_not_reported() -> None:
     assert adds_no_words("Hi, who wrote Dune", "Who wrote Dune?")
     assert not adds_no_words("Who wrote Dnue", "Who wrote Dune")

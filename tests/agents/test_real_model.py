@@ -1,4 +1,4 @@
-"""Every role on a real language model: whatever it replies, the role keeps its promises.
+"""Every role on a real language model keeps its promises, whatever the model replies.
 
 What is promised: the model is asked within the budget, what comes out is of the role's own type and
 stands on the chunks, and a replay without the model gives the same.
@@ -37,20 +37,20 @@ REPLY_TOKENS = 120
 BUDGET = Budget(calls=2, tokens=8_000)
 
 
-def said(number: int, answer: str) -> Position:
+def make_position(number: int, answer: str) -> Position:
     hit = HITS[number]
     evidence = Evidence(hit=hit, span=Span(0, len(hit.chunk.text)), support=0.5)
     return Position(hit=hit, answer=answer, evidence=evidence, score=0.5)
 
 
-def found(number: int, answer: str) -> SubAnswer:
-    position = said(number, answer)
+def make_sub_answer(number: int, answer: str) -> SubAnswer:
+    position = make_position(number, answer)
     assert position.evidence is not None
     draft = Draft(evidence=(position.evidence,), short_answer=answer, confidence=0.5)
     return SubAnswer(question=QUESTION, draft=draft)
 
 
-def questioner_of(assembly: Assembly) -> LLMQuestioner:
+def make_questioner(assembly: Assembly) -> LLMQuestioner:
     assert assembly.questioner is not None
     return assembly.questioner
 
@@ -61,10 +61,10 @@ ASKED: Mapping[str, Callable[[Assembly, RunContext], Awaitable[object]]] = {
         [("A permit costs 40 crowns.", FEES), ("It costs 90 crowns.", FEES)], c
     ),
     "debater": lambda a, c: a.debater.speak(
-        QUESTION, HITS[0], said(0, "40 crowns"), [said(1, "90 crowns")], c
+        QUESTION, HITS[0], make_position(0, "40 crowns"), [make_position(1, "90 crowns")], c
     ),
     "aggregator": lambda a, c: a.aggregator.aggregate(
-        QUESTION, [said(0, "40 crowns"), said(1, "90 crowns")], c
+        QUESTION, [make_position(0, "40 crowns"), make_position(1, "90 crowns")], c
     ),
     "rewriter": lambda a, c: a.rewriter.rewrite(BOTH, c),
     "decomposer": lambda a, c: a.decomposer.split(BOTH, "parallel", c),
@@ -72,9 +72,9 @@ ASKED: Mapping[str, Callable[[Assembly, RunContext], Awaitable[object]]] = {
     "reorderer": lambda a, c: a.reorderer(QUESTION, HITS, keep=2, context=c),
     "selector": lambda a, c: a.selector.select(QUESTION, HITS, c),
     "summarizer": lambda a, c: a.summarizer.summarize(
-        BOTH, "parallel", [found(0, "40 crowns"), found(1, "at seven")], HITS, c
+        BOTH, "parallel", [make_sub_answer(0, "40 crowns"), make_sub_answer(1, "at seven")], HITS, c
     ),
-    "questioner": lambda a, c: questioner_of(a).write_questions(HITS[0].chunk, c),
+    "questioner": lambda a, c: make_questioner(a).write_questions(HITS[0].chunk, c),
     "planner": lambda a, c: a.planner.plan(
         BOTH, a.observer(BOTH, HITS, first=True), list_legal_workflows(first=True), c
     ),
@@ -87,63 +87,63 @@ the others take minutes.
 
 
 @dataclass(frozen=True)
-class Said:
-    """What a role came to."""
+class RoleOutput:
+    """The output of a role and its usage."""
 
     value: object
     usage: Usage
 
 
-def ask(
+def ask_role(
     role: str, folder: Path, connect: Connect, events: RecordedEvents | None = None
-) -> tuple[Said, Trace]:
+) -> tuple[RoleOutput, Trace]:
     named = "reorderer" if role == "selector" else role
     llm = {"model": LOCAL, "max_tokens": REPLY_TOKENS, "tries": 1, "skip_above_confidence": 2}
-    roles = {each: "llm" if each == named else "local" for each in ROLES}
+    roles = {role: "llm" if role == named else "local" for role in ROLES}
     tree = {"index": {"directory": folder / "index"}, "llm": llm, "roles": roles}
     settings = Settings.model_validate(tree)
     with (
         Engine(settings, cross_reader=OVERLAP, connect=connect) as engine,
         run_context(BUDGET, events=events) as context,
     ):
-        value = asyncio.run(as_coroutine(ASKED[role](engine.assembly, context)))
+        value = asyncio.run(make_coroutine(ASKED[role](engine.assembly, context)))
         assert isinstance(context.scope, Recorder)
         assert context.ledger.read_balance().reserved == Usage()
-        return Said(value, context.ledger.usage), context.scope.seal(None)
+        return RoleOutput(value, context.ledger.usage), context.scope.seal(None)
 
 
-async def as_coroutine(asked: Awaitable[object]) -> object:
-    return await asked
+async def make_coroutine(awaitable: Awaitable[object]) -> object:
+    return await awaitable
 
 
 @pytest.mark.parametrize(
     "role",
     [
-        each if each in QUICK else pytest.param(each, marks=pytest.mark.slow)
-        for each in sorted(ASKED)
+        role if role in QUICK else pytest.param(role, marks=pytest.mark.slow)
+        for role in sorted(ASKED)
     ],
 )
 def test_the_role_keeps_its_promises_and_replays_without_the_model(
     role: str, tmp_path: Path, real_model: RealModel
 ) -> None:
-    said, trace = ask(role, tmp_path, real_model.chat)
-    assert 1 <= said.usage.llm_calls <= 2
-    assert 0 < said.usage.completion_tokens <= 2 * REPLY_TOKENS
-    assert counted(trace) == said.usage.tokens <= 8_000
-    for quote in quotes(said.value):
+    output, trace = ask_role(role, tmp_path, real_model.chat)
+    assert 1 <= output.usage.llm_calls <= 2
+    assert 0 < output.usage.completion_tokens <= 2 * REPLY_TOKENS
+    assert count_tokens(trace) == output.usage.tokens <= 8_000
+    for quote in list_quotes(output.value):
         assert any(quote in hit.chunk.text for hit in HITS)
-    again, _ = ask(role, tmp_path, AbsentModel, RecordedEvents(trace))
-    assert again.value == said.value
+    again, _ = ask_role(role, tmp_path, AbsentModel, RecordedEvents(trace))
+    assert again.value == output.value
 
 
-def counted(trace: Trace) -> int:
-    """The tokens that llama.cpp says it has read and written."""
+def count_tokens(trace: Trace) -> int:
+    """Return the numbers of tokens that llama.cpp reports as read and written."""
     events = [record for record in trace.records if isinstance(record, Event)]
     replies = [event.value for event in events if event.kind == "llm"]
     return sum(reply["reported"]["prompt"] + reply["reported"]["completion"] for reply in replies)
 
 
-def quotes(value: object) -> list[str]:
+def list_quotes(value: object) -> list[str]:
     evidence = value.evidence if isinstance(value, Draft | Position) else ()
-    found = (evidence,) if isinstance(evidence, Evidence) else evidence or ()
-    return [item.quote for item in found]
+    items = (evidence,) if isinstance(evidence, Evidence) else evidence or ()
+    return [item.quote for item in items]

@@ -37,7 +37,7 @@ from fathom.usage import Usage
         ("🙂", "🙂"),
     ],
 )
-def test_politeness_goes_and_ellipses_are_completed(question: str, rewritten: str) -> None:
+def test_politeness_is_removed_and_ellipses_are_completed(question: str, rewritten: str) -> None:
     assert simplify_question(question) == rewritten
 
 
@@ -46,7 +46,7 @@ def test_no_question_becomes_empty(question: str) -> None:
     assert simplify_question(question)
 
 
-def rewritten(rewriter: Rewriter, question: str) -> str:
+def rewrite_question(rewriter: Rewriter, question: str) -> str:
     with run_context() as context:
         return asyncio.run(rewriter.rewrite(question, context))
 
@@ -67,5 +67,5 @@ def test_the_model_rewrites_unless_it_loses_a_name_or_fails(
     outcomes: tuple[Completion | Exception, ...], text: str
 ) -> None:
     model = RoleModel(chat=ScriptedChat(*outcomes))
-    assert rewritten(LLMRewriter(model=model), QUESTION) == text
-    assert rewritten(LocalRewriter(), QUESTION) == "Who wrote Dune in 1965?"
+    assert rewrite_question(LLMRewriter(model=model), QUESTION) == text
+    assert rewrite_question(LocalRewriter(), QUESTION) == "Who wrote Dune in 1965?"

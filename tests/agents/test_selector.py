@@ -23,27 +23,29 @@ RELEVANCE = {"d1": 0.05, "d2": 0.9, "d3": 0.8}
 HITS = tuple(hit_of(document=name, rank=rank) for rank, name in enumerate(RELEVANCE, start=1))
 
 
-def relevance(_: str, chunk: Chunk) -> Reading:
+def read_relevance(_: str, chunk: Chunk) -> Reading:
     return reading(chunk, relevance=RELEVANCE[chunk.document_id])
 
 
-LOCAL = LocalSelector(reranker=Reranker(pairs=ScriptedCrossReader(relevance), weight=1.0), keep=0.5)
+LOCAL = LocalSelector(
+    reranker=Reranker(pairs=ScriptedCrossReader(read_relevance), weight=1.0), keep=0.5
+)
 
 
-def selected(selector: Selector, hits: tuple[Hit, ...] = HITS) -> list[tuple[str, int]]:
+def select_hits(selector: Selector, hits: tuple[Hit, ...] = HITS) -> list[tuple[str, int]]:
     with run_context() as context:
-        found = asyncio.run(selector.select("Which?", hits, context))
-    return [(hit.chunk.document_id, hit.rank) for hit in found]
+        selected_hits = asyncio.run(selector.select("Which?", hits, context))
+    return [(hit.chunk.document_id, hit.rank) for hit in selected_hits]
 
 
-def test_the_relevant_stay_in_their_order_and_one_always_does() -> None:
-    assert selected(LOCAL) == [("d2", 1), ("d3", 2)]
-    assert selected(LOCAL, HITS[:1]) == [("d1", 1)]
-    assert selected(LOCAL, ()) == []
+def test_relevant_hits_stay_in_their_order_and_at_least_one_always() -> None:
+    assert select_hits(LOCAL) == [("d2", 1), ("d3", 2)]
+    assert select_hits(LOCAL, HITS[:1]) == [("d1", 1)]
+    assert select_hits(LOCAL, ()) == []
 
 
 @pytest.mark.parametrize(
-    ("outcomes", "found"),
+    ("outcomes", "expected"),
     [
         ((completion('{"chunks": [3, 1, 3, 7, 0]}'),), [("d3", 1), ("d1", 2)]),
         ((completion('{"chunks": null}'),), [("d2", 1)]),
@@ -54,9 +56,9 @@ def test_the_relevant_stay_in_their_order_and_one_always_does() -> None:
         ),
     ],
 )
-def test_the_model_selects_and_the_local_mind_stands_in(
-    outcomes: tuple[Completion | Exception, ...], found: list[tuple[str, int]]
+def test_the_model_selects_or_else_the_local_selector(
+    outcomes: tuple[Completion | Exception, ...], expected: list[tuple[str, int]]
 ) -> None:
     model = RoleModel(chat=ScriptedChat(*outcomes))
-    assert selected(LLMSelector(model=model, local=LOCAL)) == found
-    assert selected(LLMSelector(model=model, local=LOCAL), ()) == []
+    assert select_hits(LLMSelector(model=model, local=LOCAL)) == expected
+    assert select_hits(LLMSelector(model=model, local=LOCAL), ()) == []

@@ -22,35 +22,35 @@ HITS = [
 ]
 
 
-def kept(question: str, strictness: float = 1.0) -> list[str]:
-    async def keep() -> tuple[Hit, ...]:
+def list_kept(question: str, strictness: float = 1.0) -> list[str]:
+    async def run_filter() -> tuple[Hit, ...]:
         filter_ = SemanticFilter(extract_terms=ContentTerms(), cosine=0.2, density=0.3)
         with run_context() as context:
             return await filter_.keep(question, HITS, context, strictness=strictness)
 
-    return [hit.chunk.document_id for hit in asyncio.run(keep())]
+    return [hit.chunk.document_id for hit in asyncio.run(run_filter())]
 
 
-def test_the_far_and_the_thin_go() -> None:
-    assert kept(QUESTION) == ["dense"]
-    assert kept(QUESTION, strictness=0.5) == ["dense", "thin", "far"]
-    assert kept(QUESTION, strictness=0.0) == ["dense", "thin", "far", "other"]
+def test_distant_and_thin_hits_are_removed() -> None:
+    assert list_kept(QUESTION) == ["dense"]
+    assert list_kept(QUESTION, strictness=0.5) == ["dense", "thin", "far"]
+    assert list_kept(QUESTION, strictness=0.0) == ["dense", "thin", "far", "other"]
 
 
-def test_where_there_is_no_common_topic_nothing_is_thin() -> None:
+def test_without_a_common_topic_no_hit_is_thin() -> None:
     filter_ = SemanticFilter(extract_terms=ContentTerms(), cosine=0.0, density=0.5)
     hits = [HITS[0], HITS[3], hit_of("Bread is sold.", document="bread", rank=3)]
     assert filter_.compute_densities("Kapan roti dijual?", hits) == (1.0, 1.0, 1.0)
 
 
-def test_what_most_hits_share_belongs_to_the_topic() -> None:
+def test_terms_shared_by_most_hits_belong_to_the_topic() -> None:
     filter_ = SemanticFilter(extract_terms=ContentTerms(), cosine=0.0, density=0.5)
     texts = ("Ferries sail. Ferries rest.", "Ferries sail at noon.", "Bread is sold.")
     hits = [hit_of(text, document=str(n), rank=n) for n, text in enumerate(texts, start=1)]
     assert filter_.compute_densities("Kapan kapal?", hits) == (1.0, 1.0, 0.0)
 
 
-def test_nothing_and_nonsense_are_survived() -> None:
+def test_empty_and_meaningless_questions_are_survived() -> None:
     filter_ = SemanticFilter(extract_terms=ContentTerms(), cosine=0.0, density=0.5)
     assert filter_.compute_densities(QUESTION, []) == ()
     assert filter_.compute_densities("", [hit_of("…"), hit_of("", document="d2", rank=2)]) == (

@@ -5,7 +5,7 @@ from fathom.agents.short_answer import detect_aggregate, fill_short_answer
 from fathom.types import Claim, Draft, Evidence, Span
 
 
-def draft(text: str, short: str = "") -> Draft:
+def make_draft(text: str, short: str = "") -> Draft:
     evidence = Evidence(hit=hit_of(text), span=Span(0, len(text)), support=0.9)
     return Draft(evidence=(evidence,), short_answer=short, confidence=0.9)
 
@@ -24,7 +24,7 @@ def draft(text: str, short: str = "") -> Draft:
         ("Sekitar berapa orang yang hadir?", "estimate"),
     ],
 )
-def test_aggregates_asked_for(question: str, aggregate: str | None) -> None:
+def test_requested_aggregates_are_recognised(question: str, aggregate: str | None) -> None:
     assert detect_aggregate(question) == aggregate
 
 
@@ -61,19 +61,20 @@ def test_aggregates_asked_for(question: str, aggregate: str | None) -> None:
         ("When was it built?", "It was built in 1901.", "around 1900", "around 1900"),
     ],
 )
-def test_short_answers(question: str, text: str, before: str, after: str) -> None:
-    assert fill_short_answer(question, draft(text, before)).short_answer == after
+def test_short_answers_are_extracted(question: str, text: str, before: str, after: str) -> None:
+    assert fill_short_answer(question, make_draft(text, before)).short_answer == after
 
 
-def test_the_sentences_of_a_model_come_before_the_quotes() -> None:
-    said = Draft(
-        evidence=draft("It cost 3.").evidence, claims=(Claim(text="In total 9.", evidence=(0,)),)
+def test_sentences_of_a_model_precede_the_quotes() -> None:
+    claimed = Draft(
+        evidence=make_draft("It cost 3.").evidence,
+        claims=(Claim(text="In total 9.", evidence=(0,)),),
     )
-    assert fill_short_answer("How much was it in total?", said).short_answer == "9"
+    assert fill_short_answer("How much was it in total?", claimed).short_answer == "9"
 
 
-def test_nothing_else_changes() -> None:
-    before = draft("Fees of 3 and 5; on average 4.", "3")
+def test_no_other_field_changes() -> None:
+    before = make_draft("Fees of 3 and 5; on average 4.", "3")
     after = fill_short_answer("How high is the average fee?", before)
     assert (after.evidence, after.claims, after.confidence) == (
         before.evidence,

@@ -25,13 +25,13 @@ BOTH = "Are both Ana Silva and Nora Berg painters?"
 DULU = "Siapa yang lahir lebih dulu, Chairil Anwar atau Amir Hamzah?"
 
 
-def finding(answer: str, *, document: str = "d1", confidence: float = 0.9) -> SubAnswer:
+def make_finding(answer: str, *, document: str = "d1", confidence: float = 0.9) -> SubAnswer:
     evidence = Evidence(hit=hit_of(document=document), span=Span(0, 40), support=confidence)
     draft = Draft(evidence=(evidence,), short_answer=answer, confidence=confidence)
     return SubAnswer(question="?", draft=draft if answer else Draft())
 
 
-def summarized(
+def summarize(
     question: str, manner: Manner, *findings: SubAnswer, by: Summarizer | None = None
 ) -> Draft:
     with run_context() as context:
@@ -64,26 +64,29 @@ def summarized(
 def test_comparisons_are_decided_by_rules(
     question: str, answers: tuple[str, str], short: str
 ) -> None:
-    found = (finding(answers[0]), finding(answers[1], document="d2", confidence=0.6))
-    draft = summarized(question, "parallel", *found)
+    sub_answers = (
+        make_finding(answers[0]),
+        make_finding(answers[1], document="d2", confidence=0.6),
+    )
+    draft = summarize(question, "parallel", *sub_answers)
     assert draft.short_answer == short
     assert [item.hit.chunk.document_id for item in draft.evidence] == ["d1", "d2"]
     assert draft.confidence == 0.6
 
 
 def test_the_last_hop_answers_a_chain_and_its_evidence_comes_first() -> None:
-    draft = summarized("?", "serial", finding("Acme"), finding("Bo Holm", document="d2"))
+    draft = summarize("?", "serial", make_finding("Acme"), make_finding("Bo Holm", document="d2"))
     assert draft.short_answer == "Bo Holm"
     assert [item.hit.chunk.document_id for item in draft.evidence] == ["d2", "d1"]
 
 
-def test_without_an_answer_at_the_end_there_is_none() -> None:
-    assert summarized("?", "serial", finding("Acme"), finding("")) == Draft()
-    assert summarized(FIRST, "parallel", finding(""), finding("")) == Draft()
-    assert summarized("?", "parallel") == Draft()
+def test_without_a_final_answer_there_is_none() -> None:
+    assert summarize("?", "serial", make_finding("Acme"), make_finding("")) == Draft()
+    assert summarize(FIRST, "parallel", make_finding(""), make_finding("")) == Draft()
+    assert summarize("?", "parallel") == Draft()
 
 
-def model(*outcomes: Completion | Exception) -> LLMSummarizer:
+def make_model(*outcomes: Completion | Exception) -> LLMSummarizer:
     pairs = ScriptedCrossReader(lambda claim, chunk: reading(chunk, supported=float("40" in claim)))
     return LLMSummarizer(
         model=RoleModel(chat=ScriptedChat(*outcomes)),
@@ -93,18 +96,18 @@ def model(*outcomes: Completion | Exception) -> LLMSummarizer:
     )
 
 
-def test_the_models_sentences_count_where_their_quotes_support_them() -> None:
+def test_sentences_of_a_model_count_where_their_quotes_support_them() -> None:
     sentence = FEES[:40]
     reply = (
         f'{{"answer": {{"sentences": [{{"quotes": [1], "text": "{sentence}"}}, '
         '{"quotes": [1], "text": "Zebras graze."}, {"quotes": [9], "text": "It costs 40."}], '
         '"short_answer": "40 crowns"}}'
     )
-    draft = summarized("?", "serial", finding("Acme"), by=model(completion(reply)))
+    draft = summarize("?", "serial", make_finding("Acme"), by=make_model(completion(reply)))
     assert [claim.text for claim in draft.claims] == [sentence]
     assert draft.claims[0].evidence == (0,)
     assert draft.short_answer == "40 crowns"
-    assert draft.confidence == finding("Acme").draft.confidence  # its own words earn nothing
+    assert draft.confidence == make_finding("Acme").draft.confidence  # its own words earn nothing
 
 
 @pytest.mark.parametrize(
@@ -115,12 +118,12 @@ def test_the_models_sentences_count_where_their_quotes_support_them() -> None:
         (ModelFault("down", Usage(llm_calls=1), retriable=False),),
     ],
 )
-def test_else_the_rules_decide(outcomes: tuple[Completion | Exception, ...]) -> None:
-    found = (finding("Acme"), finding("Bo Holm", document="d2"))
-    assert summarized("?", "serial", *found, by=model(*outcomes)) == summarized(
-        "?", "serial", *found
+def test_otherwise_the_rules_decide(outcomes: tuple[Completion | Exception, ...]) -> None:
+    sub_answers = (make_finding("Acme"), make_finding("Bo Holm", document="d2"))
+    assert summarize("?", "serial", *sub_answers, by=make_model(*outcomes)) == summarize(
+        "?", "serial", *sub_answers
     )
 
 
-def test_nothing_is_asked_about_nothing() -> None:
-    assert summarized("?", "serial", finding(""), by=model()) == Draft()
+def test_without_findings_no_model_is_asked() -> None:
+    assert summarize("?", "serial", make_finding(""), by=make_model()) == Draft()

@@ -1,4 +1,4 @@
-"""The table of ways to embed tells what each loses."""
+"""The table of embedding methods and their losses."""
 
 import numpy as np
 from benchmarks.embedding import Padded, lost, nearest, texts_of
@@ -6,7 +6,7 @@ from benchmarks.embedding import Padded, lost, nearest, texts_of
 from fathom.models.embedder import load_embedder
 
 
-def test_what_is_near_and_what_gets_lost() -> None:
+def test_nearest_texts_and_losses_are_measured() -> None:
     vectors = np.eye(24, 8, dtype=np.float32) + 0.01 * np.arange(24, dtype=np.float32)[:, None]
     exact = nearest(vectors)
     assert exact.shape == (24, 10)

@@ -6,7 +6,7 @@ import numpy as np
 from benchmarks.engines import CHARS, Place, WordSigns, asked, filled, pieces, recall
 
 
-def dataset(folder: Path) -> Path:
+def write_dataset(folder: Path) -> Path:
     with gzip.open(folder / "corpus.jsonl.gz", "wt") as lines:
         for at in range(40):
             text = " ".join(f"harbour{at}w{word}" for word in range(30))
@@ -14,29 +14,29 @@ def dataset(folder: Path) -> Path:
     return folder
 
 
-def test_a_larger_corpus_holds_the_smaller_one_and_no_piece_is_longer_than_it_may_be(
+def test_a_larger_corpus_contains_the_smaller_one_and_pieces_are_bounded(
     tmp_path: Path,
 ) -> None:
-    large = pieces(dataset(tmp_path), 100)
+    large = pieces(write_dataset(tmp_path), 100)
     assert pieces(tmp_path, 30) == large[:30]
     assert len(set(large)) == 100
     assert max(map(len, large)) <= CHARS
 
 
 def test_texts_with_the_same_words_are_near_each_other() -> None:
-    one, same, other = WordSigns().embed(["harbour permit", "permit, harbour!", "winter ledger"])
-    assert np.allclose(one, same)
-    assert abs(float(one @ other)) < 0.3
-    assert np.array_equal(WordSigns().embed(["harbour permit"])[0], one)
+    permit, same, other = WordSigns().embed(["harbour permit", "permit, harbour!", "winter ledger"])
+    assert np.allclose(permit, same)
+    assert abs(float(permit @ other)) < 0.3
+    assert np.array_equal(WordSigns().embed(["harbour permit"])[0], permit)
 
 
-def test_an_index_is_filled_once_asked_and_held_against_exact_neighbours(tmp_path: Path) -> None:
-    texts = pieces(dataset(tmp_path), 60)
+def test_an_index_is_filled_once_and_compared_with_exact_neighbours(tmp_path: Path) -> None:
+    texts = pieces(write_dataset(tmp_path), 60)
     place = Place(url="", directory=tmp_path / "index")
     assert filled(place, texts, tmp_path / "documents") is not None
     assert filled(place, texts, tmp_path / "documents") is None
-    told = asked(place, texts[:3])
-    assert {"keyword", "vector", "hybrid", "peak_rss_mb"} == told.keys()
+    measured = asked(place, texts[:3])
+    assert {"keyword", "vector", "hybrid", "peak_rss_mb"} == measured.keys()
     assert recall(place, texts, texts[:5]) == 1.0
     with place.open() as engine:
         assert engine.search(texts[7], k=1)[0].chunk.text == texts[7]

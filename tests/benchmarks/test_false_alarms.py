@@ -1,4 +1,4 @@
-"""Two runs of the same system are told apart about as often as a test may err."""
+"""False alarms: two runs of one system differ as rarely as a test may err."""
 
 import sys
 from dataclasses import asdict
@@ -24,29 +24,29 @@ ROUNDS = 300
 
 
 @pytest.mark.parametrize("draw", [shares(60), binary(60)], ids=["shares", "binary"])
-def test_about_five_percent_false_alarms(draw: Draw) -> None:
-    found = alarms(draw, rounds=ROUNDS, seed=1)
+def test_false_alarms_are_about_five_percent(draw: Draw) -> None:
+    rates = alarms(draw, rounds=ROUNDS, seed=1)
     # With 300 pairs a true 5 % shows as 2 % to 9 % nearly always.
     for name in ("randomisation", "t-test", "interval"):
-        assert 0.02 <= found[name] <= 0.09, (name, found)
-    assert found["gate"] <= 0.06
-    assert found.get("McNemar", 0) <= 0.07  # exact, so it errs less often than it may
+        assert 0.02 <= rates[name] <= 0.09, (name, rates)
+    assert rates["gate"] <= 0.06
+    assert rates.get("McNemar", 0) <= 0.07  # exact, so it errs less often than it may
 
 
-def test_the_gate_stays_calm_where_few_answers_change() -> None:
-    found = alarms(mostly_same(60), rounds=ROUNDS, seed=1)
-    assert found["gate"] <= 0.05
-    assert found["randomisation"] <= 0.09
+def test_the_gate_accepts_small_changes() -> None:
+    rates = alarms(mostly_same(60), rounds=ROUNDS, seed=1)
+    assert rates["gate"] <= 0.05
+    assert rates["randomisation"] <= 0.09
 
 
-def test_a_true_difference_is_seen() -> None:
-    def draw(generator: np.random.Generator) -> Pairs:
-        found = shares(60)(generator)
-        found[:, 1] += 0.4
-        return found
+def test_a_true_difference_is_detected() -> None:
+    def draw_pairs(generator: np.random.Generator) -> Pairs:
+        pairs = shares(60)(generator)
+        pairs[:, 1] += 0.4
+        return pairs
 
-    found = alarms(draw, rounds=20)
-    assert min(found[name] for name in ("randomisation", "t-test", "interval", "gate")) > 0.8
+    rates = alarms(draw_pairs, rounds=20)
+    assert min(rates[name] for name in ("randomisation", "t-test", "interval", "gate")) > 0.8
 
 
 def test_the_same_seed_gives_the_same_figures() -> None:
@@ -68,9 +68,9 @@ def test_one_command_gives_the_table(
         files.append(tmp_path / f"{name}.jsonl")
         lines = [dump_canonical(asdict(record(f"q{n}", strategy=name))) for n in range(5)]
         files[-1].write_text("\n".join(lines) + "\n")
-    asked = ["false_alarms.py", "--rounds", "5", "--records", *map(str, files)]
-    monkeypatch.setattr(sys, "argv", asked)
+    arguments = ["false_alarms.py", "--rounds", "5", "--records", *map(str, files)]
+    monkeypatch.setattr(sys, "argv", arguments)
     main()
-    shown = capsys.readouterr().out.splitlines()
-    assert shown[0] == "| 5 pairs | randomisation | t-test | McNemar | interval | gate |"
-    assert shown[2] == "| F1 of records | 0.0% | 0.0% | 0.0% | 0.0% | 0.0% |"
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0] == "| 5 pairs | randomisation | t-test | McNemar | interval | gate |"
+    assert printed[2] == "| F1 of records | 0.0% | 0.0% | 0.0% | 0.0% | 0.0% |"

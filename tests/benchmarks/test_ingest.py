@@ -1,4 +1,4 @@
-"""The measure of an ingestion without embedding takes what is there, and no model."""
+"""The measurement of an ingestion without embedding needs only the data, and no model."""
 
 import json
 import sys
@@ -10,12 +10,12 @@ import pytest
 from benchmarks import ingest
 
 
-def test_given_vectors_are_of_unit_length_and_the_same_for_a_text() -> None:
-    given = ingest.Given()
-    vectors = given.embed(["a", "bb", "a", ""])
+def test_given_vectors_have_unit_length_and_depend_on_the_text() -> None:
+    embedder = ingest.Given()
+    vectors = embedder.embed(["a", "bb", "a", ""])
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1)
     assert (vectors[0] == vectors[2]).all()
-    assert given.embed([]).shape == (0, ingest.DIMENSION)
+    assert embedder.embed([]).shape == (0, ingest.DIMENSION)
 
 
 @pytest.mark.parametrize("kind", ["files", "records"])

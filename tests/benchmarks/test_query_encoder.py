@@ -1,4 +1,4 @@
-"""The table of query encoders tells what each costs and loses."""
+"""The table of query encoders with costs and losses."""
 
 import gzip
 import json
@@ -21,8 +21,8 @@ def dataset(tmp_path: Path) -> Path:
     folder.mkdir()
     corpus = [{"_id": name, "title": name, "text": text} for name, text in DOCUMENTS.items()]
     queries = [{"_id": name, "text": text} for name, (text, _) in ASKED.items()]
-    for name, each in (("corpus", corpus), ("queries", queries)):
-        lines = "\n".join(map(json.dumps, each))
+    for name, records in (("corpus", corpus), ("queries", queries)):
+        lines = "\n".join(map(json.dumps, records))
         (folder / f"{name}.jsonl.gz").write_bytes(gzip.compress(lines.encode()))
     rows = [f"{name}\t{document}\t1" for name, (_, document) in ASKED.items()]
     (folder / "qrels.tsv").write_text("\n".join(["query-id\tcorpus-id\tscore", *rows]) + "\n")
@@ -41,17 +41,17 @@ def test_costs_are_ratios_of_the_same_round(dataset: Path) -> None:
     assert 0.98 < cosine < 1
 
 
-def test_losses_are_told_question_by_question(
+def test_losses_are_reported_question_by_question(
     dataset: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     disable_sandbox(monkeypatch)
     index = tmp_path / "index"
-    found = embedders(None)
+    encoders = embedders(None)
     settings = Settings.model_validate({"index": {"directory": index}})
-    with Engine(settings, embedder=found["same"]) as engine:
+    with Engine(settings, embedder=encoders["same"]) as engine:
         engine.ingest([dataset])
 
-    rows = list(lost(dataset, index, 9, found))
+    rows = list(lost(dataset, index, 9, encoders))
 
     assert [(row["query_encoder"], row["system"]) for row in rows] == [
         ("rounded", "vector"),

@@ -1,4 +1,4 @@
-"""What of the comparison with rivals needs none of their environments."""
+"""The part of the comparison with rivals that needs none of their environments."""
 
 import csv
 import gzip
@@ -29,8 +29,10 @@ def dataset(tmp_path: Path) -> Path:
         for number in range(50)
     ]
     rows.append(rows[0] | {"_id": "twin"})
-    written(folder / "corpus.jsonl.gz", rows)
-    written(folder / "queries.jsonl.gz", [{"_id": f"q{n}", "text": f"ask {n}"} for n in range(9)])
+    write_rows(folder / "corpus.jsonl.gz", rows)
+    write_rows(
+        folder / "queries.jsonl.gz", [{"_id": f"q{n}", "text": f"ask {n}"} for n in range(9)]
+    )
     with (folder / "qrels.tsv").open("w", encoding="utf-8", newline="") as file:
         lines = csv.writer(file, delimiter="\t")
         lines.writerow(["query-id", "corpus-id", "score"])
@@ -39,12 +41,12 @@ def dataset(tmp_path: Path) -> Path:
     return folder
 
 
-def written(path: Path, rows: list[dict[str, str]]) -> None:
+def write_rows(path: Path, rows: list[dict[str, str]]) -> None:
     with gzip.open(path, "wt", encoding="utf-8") as file:
         file.writelines(json.dumps(row) + "\n" for row in rows)
 
 
-def test_the_cut_holds_what_is_relevant_and_is_the_same_each_time(dataset: Path) -> None:
+def test_the_cut_contains_the_relevant_documents_and_is_reproducible(dataset: Path) -> None:
     corpus = load(dataset, 20, 5)
     assert len(corpus.documents) == 20
     assert len(corpus.questions) == 5
@@ -60,13 +62,13 @@ def test_a_larger_cut_begins_with_the_smaller_one(dataset: Path) -> None:
     assert large.questions == small.questions
 
 
-def test_texts_are_short_and_none_comes_twice(dataset: Path) -> None:
+def test_texts_are_short_and_distinct(dataset: Path) -> None:
     texts = list(load(dataset, 100, 5).documents.values())
     assert len(texts) == len(set(texts)) == 50
     assert max(map(len, texts)) <= CHARS
 
 
-def test_the_table_goes_on_where_it_was_and_gives_what_the_embedder_gives(tmp_path: Path) -> None:
+def test_the_table_is_continued_and_equals_the_embedder(tmp_path: Path) -> None:
     texts = ["a ferry", "a harbour", "a permit"]
     first = Table(tmp_path, texts)
     assert not first.fill(0.0)  # no time
@@ -82,7 +84,7 @@ def test_the_table_goes_on_where_it_was_and_gives_what_the_embedder_gives(tmp_pa
     assert looked_up.seconds > 0
 
 
-def test_a_table_of_other_texts_is_made_anew(tmp_path: Path) -> None:
+def test_a_table_of_other_texts_is_rebuilt(tmp_path: Path) -> None:
     Table(tmp_path, ["a ferry"]).fill(float("inf"))
     assert Table(tmp_path, ["a train"]).done == 0
 
@@ -95,46 +97,54 @@ def test_every_system_has_versions_a_name_and_a_class() -> None:
         assert name == "fathom" or {"numpy", "onnxruntime", "tokenizers"} < pins.keys()
 
 
-def test_the_environment_of_fathom_is_the_one_that_runs(tmp_path: Path) -> None:
+def test_the_environment_of_fathom_is_the_running_one(tmp_path: Path) -> None:
     assert python_of("fathom", tmp_path).exists()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_small_publishes_nothing(tmp_path: Path) -> None:
+def test_a_small_run_publishes_nothing(tmp_path: Path) -> None:
     small = runner.planned(["--small", "--work", str(tmp_path)])
     assert (small.sizes, small.results) == ([300], tmp_path / "small")
     whole = runner.planned(["--documents", "2000", "100000", "--rounds", "3"])
     assert (whole.sizes, whole.rounds, whole.results) == ([2000, 100_000], 3, RESULTS)
 
 
-def test_a_run_measures_what_is_lacking_or_stale_and_nothing_else(
-    dataset: Path, tmp_path: Path
-) -> None:
-    given = ["--small", "--systems", "fathom", "--work", str(tmp_path), "--dataset", str(dataset)]
-    plan = replace(runner.planned(given), rounds=1)
+def test_only_missing_or_stale_measurements_are_run(dataset: Path, tmp_path: Path) -> None:
+    arguments = [
+        "--small",
+        "--systems",
+        "fathom",
+        "--work",
+        str(tmp_path),
+        "--dataset",
+        str(dataset),
+    ]
+    plan = replace(runner.planned(arguments), rounds=1)
     file = tmp_path / "small" / "fathom-50.json"
     file.parent.mkdir()
-    file.write_text(json.dumps(result("fathom", 1, 1.0)), encoding="utf-8")  # of another cut
+    file.write_text(json.dumps(make_result("fathom", 1, 1.0)), encoding="utf-8")  # of another cut
     runner.run(plan)
     before = file.read_text(encoding="utf-8")
-    (one,) = json.loads(before)["rounds"]
-    assert 0 <= one["ndcg"] <= 1 < one["search_mb"]
-    assert one["unforeseen_embedding_s"] == 0  # the vectors were made before, if of fewer documents
-    assert 0 < one["own_p50_ms"] < one["p50_ms"] <= one["p95_ms"]
-    assert one["answer_p50_ms"] > one["p50_ms"]
-    assert one["answers_a_second"] > 0
-    assert 0 <= one["said"] <= 5
+    (first_round,) = json.loads(before)["rounds"]
+    assert 0 <= first_round["ndcg"] <= 1 < first_round["search_mb"]
+    assert (
+        first_round["unforeseen_embedding_s"] == 0
+    )  # the vectors were made before, if of fewer documents
+    assert 0 < first_round["own_p50_ms"] < first_round["p50_ms"] <= first_round["p95_ms"]
+    assert first_round["answer_p50_ms"] > first_round["p50_ms"]
+    assert first_round["answers_a_second"] > 0
+    assert 0 <= first_round["said"] <= 5
     runner.run(plan)
     assert file.read_text(encoding="utf-8") == before
 
 
-def test_no_data_set_is_told_in_a_line(tmp_path: Path) -> None:
+def test_a_missing_data_set_is_reported_in_one_line(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match=r"no data set at .*--dataset"):
         runner.run(runner.planned(["--dataset", str(tmp_path / "none")]))
 
 
-def result(system: str, times: float, load: float) -> dict[str, Any]:
-    one = {
+def make_result(system: str, times: float, load: float) -> dict[str, Any]:
+    first_round = {
         "ingest_s": 2.0 * times,
         "first_hit_s": 0.5 * times,
         "ingest_mb": 100 * times,
@@ -149,20 +159,20 @@ def result(system: str, times: float, load: float) -> dict[str, Any]:
         "load": load,
         "cores": 2,
     }
-    slower = one | {"p50_ms": 16.0 * times}
-    own = {"fathom": "1.2.3"} if system == "fathom" else {"fathom": "1.2.3", "part": "4.5"}
+    slower = first_round | {"p50_ms": 16.0 * times}
+    versions = {"fathom": "1.2.3"} if system == "fathom" else {"fathom": "1.2.3", "part": "4.5"}
     return {
         "system": system,
         "documents": 1000,
         "questions": 7,
-        "versions": own,
+        "versions": versions,
         "embedding_s": 8.0,
-        "rounds": [one, slower | {"p50_ms": 12.0 * times}, slower],
+        "rounds": [first_round, slower | {"p50_ms": 12.0 * times}, slower],
     }
 
 
-def test_the_page_tells_medians_and_ratios_within_rounds() -> None:
-    page = told([result("txtai", 3, 1.0), result("fathom", 1, 1.5)])
+def test_the_page_shows_medians_and_ratios_within_rounds() -> None:
+    page = told([make_result("txtai", 3, 1.0), make_result("fathom", 1, 1.5)])
     assert "### 1,000 documents\n\n7 questions, 3 rounds; load 1.0 to 1.5 on 2 cores. Emb" in page
     ours = "| 100 | 2.0 | 0.50 | 100 | 150 | 12.0 | 12.0 | 2.0 | 0.500 | 6.0 | 4 | 300 |"
     assert f"| Fathom 1.2.3 {ours}" in page
@@ -174,15 +184,15 @@ def test_the_page_tells_medians_and_ratios_within_rounds() -> None:
     assert "| answers per second | 0.33 (0.33 to 0.33) |" in page
 
 
-def test_the_page_tells_when_the_machine_was_busy() -> None:
-    assert "busy" not in told([result("fathom", 1, 1.9)])
-    assert "busy" in told([result("fathom", 1, 2.1)])
+def test_the_page_reports_a_busy_machine() -> None:
+    assert "busy" not in told([make_result("fathom", 1, 1.9)])
+    assert "busy" in told([make_result("fathom", 1, 2.1)])
 
 
 def test_the_page_is_rewritten_between_its_marks_only(tmp_path: Path) -> None:
     page, results = tmp_path / "page.md", tmp_path / "results"
     results.mkdir()
-    (results / "fathom-1000.json").write_text(json.dumps(result("fathom", 1, 1.0)))
+    (results / "fathom-1000.json").write_text(json.dumps(make_result("fathom", 1, 1.0)))
     page.write_text(f"before\n{START}\nold\n{END}\nafter\n", encoding="utf-8")
     rewrite(page, results)
     text = page.read_text(encoding="utf-8")
@@ -191,14 +201,14 @@ def test_the_page_is_rewritten_between_its_marks_only(tmp_path: Path) -> None:
     assert "old" not in text
 
 
-def test_the_published_page_is_what_the_result_files_tell() -> None:
+def test_the_published_page_matches_the_result_files() -> None:
     text = PAGE.read_text(encoding="utf-8")
     assert f"{START}\n{told(read(RESULTS))}{END}" in text
 
 
-def test_the_published_results_are_of_the_pinned_versions_and_looked_up_most_vectors() -> None:
-    for each in read(RESULTS):
-        measured = {name: pin for name, pin in each["versions"].items() if name != "fathom"}
-        assert measured == PINS[each["system"]]
-        for one in each["rounds"]:
-            assert one["unforeseen_embedding_s"] < each["embedding_s"] / 20
+def test_the_published_results_have_the_pinned_versions_and_looked_up_most_vectors() -> None:
+    for entry in read(RESULTS):
+        measured = {name: pin for name, pin in entry["versions"].items() if name != "fathom"}
+        assert measured == PINS[entry["system"]]
+        for measured_round in entry["rounds"]:
+            assert measured_round["unforeseen_embedding_s"] < entry["embedding_s"] / 20

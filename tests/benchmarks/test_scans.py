@@ -6,7 +6,7 @@ pytest.importorskip("PIL", reason="needs the extra ocr")
 from benchmarks import scans
 
 
-def test_errors_are_edits_over_the_characters_wanted() -> None:
+def test_errors_are_edits_per_expected_character() -> None:
     assert scans.error_rate("harbour office", "harbour  office\n") == 0
     assert scans.error_rate("harbour", "harbor") == pytest.approx(1 / 7)
     assert scans.error_rate("harbour", "hrabour") == pytest.approx(2 / 7)

@@ -1,4 +1,4 @@
-"""The web phase is measured with a search server of our own, over real sockets."""
+"""The web phase, measured with a local search server over real sockets."""
 
 import json
 import sys
@@ -26,15 +26,15 @@ ASKED = {
 }
 
 
-def test_an_engine_asks_the_server_as_any_searxng(tmp_path: Path) -> None:
+def test_an_engine_asks_the_server_like_any_searxng(tmp_path: Path) -> None:
     queries: list[str] = []
 
-    def find(query: str) -> list[Hit]:
+    def find_pages(query: str) -> list[Hit]:
         queries.append(query)
         return [PAGE]
 
     index_fees(tmp_path)
-    with search_server(find) as address:
+    with search_server(find_pages) as address:
         web = {"provider": "searxng", "base_url": address}
         with engine_at(tmp_path, web=web) as engine:
             answer = engine.ask(QUESTION, strategy="maf")
@@ -44,7 +44,7 @@ def test_an_engine_asks_the_server_as_any_searxng(tmp_path: Path) -> None:
     assert citation.document == "web:https://pages.example/biology?at=0"
 
 
-def test_one_command_tells_what_the_web_phase_changed(
+def test_one_command_shows_the_effect_of_the_web_phase(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "corpus").mkdir()
@@ -58,14 +58,14 @@ def test_one_command_tells_what_the_web_phase_changed(
     monkeypatch.setattr(sys, "argv", ["web.py", "--dataset", str(tmp_path)])
     main()
     printed = capsys.readouterr().out
-    shown = {line.split(" | ")[0]: line.split(" | ")[1:] for line in printed.splitlines()}
-    before, after = shown["| without the web"], shown["| with it"]
+    table = {line.split(" | ")[0]: line.split(" | ")[1:] for line in printed.splitlines()}
+    before, after = table["| without the web"], table["| with it"]
     assert before[3] == "0"
     assert int(after[3]) > 0
     assert int(after[0]) > int(before[0])  # what the web has is found there
     assert "abstained -> right: " in printed
 
 
-def test_a_half_is_withheld_and_always_the_same() -> None:
+def test_always_the_same_half_is_withheld() -> None:
     assert 70 < sum(is_withheld(str(number)) for number in range(200)) < 130
     assert [name for name in CORPUS if is_withheld(name)] == ["harbour.md"]

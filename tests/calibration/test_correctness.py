@@ -1,4 +1,4 @@
-"""The law of sureness: what it learns, and from what it has not seen."""
+"""The correctness law: what it learns, tested on held-out answers."""
 
 import numpy as np
 import pytest
@@ -8,8 +8,8 @@ from fathom.calibration.correctness import CorrectnessLaw, fit_law
 TRUE = CorrectnessLaw(weights={"a": 1.5, "b": -0.8, "c": 0.0}, offset=0.3)
 
 
-def drawn(count: int, seed: int = 0) -> tuple[list[dict[str, float]], list[bool]]:
-    """Answers whose chance of being right is that of `TRUE`; `flat` says nothing."""
+def draw_answers(count: int, seed: int = 0) -> tuple[list[dict[str, float]], list[bool]]:
+    """Draw answers whose chance of being right is that of `TRUE`; `flat` carries no information."""
     dice = np.random.default_rng(seed)
     rows = [
         {"a": a, "b": b * 40 + 7, "c": c, "flat": 1.0}
@@ -19,38 +19,43 @@ def drawn(count: int, seed: int = 0) -> tuple[list[dict[str, float]], list[bool]
     return rows, (dice.random(count) < TRUE.predict(scaled)).tolist()
 
 
-def far(law: CorrectnessLaw, rows: list[dict[str, float]]) -> float:
+def measure_distance(law: CorrectnessLaw, rows: list[dict[str, float]]) -> float:
     scaled = [{**row, "b": (row["b"] - 7) / 40} for row in rows]
     return float(np.abs(law.predict(rows) - TRUE.predict(scaled)).mean())
 
 
-def test_the_probabilities_are_those_that_the_answers_were_drawn_with() -> None:
-    rows, right = drawn(4000)
+def test_the_learned_probabilities_are_the_true_ones() -> None:
+    rows, right = draw_answers(4000)
     fitted = fit_law(rows, right)
-    assert far(fitted.law, rows) < 0.02
+    assert measure_distance(fitted.law, rows) < 0.02
     assert fitted.law.weights["a"] == pytest.approx(1.5, abs=0.15)
     assert "flat" not in fitted.law.weights
 
 
 def test_few_answers_hardly_move_a_law_that_was_right_before() -> None:
-    before = fit_law(*drawn(4000)).law
-    rows, right = drawn(40, seed=1)
-    assert far(fit_law(rows, right, before=before).law, rows) < far(fit_law(rows, right).law, rows)
+    before = fit_law(*draw_answers(4000)).law
+    rows, right = draw_answers(40, seed=1)
+    assert measure_distance(fit_law(rows, right, before=before).law, rows) < measure_distance(
+        fit_law(rows, right).law, rows
+    )
 
 
 def test_many_answers_overrule_a_law_that_was_wrong_before() -> None:
-    rows, right = drawn(4000)
+    rows, right = draw_answers(4000)
     before = CorrectnessLaw(weights={"a": -3.0}, offset=2.0)
-    assert far(fit_law(rows, right, before=before).law, rows) < 0.03
+    assert measure_distance(fit_law(rows, right, before=before).law, rows) < 0.03
 
 
-def test_a_law_that_is_only_too_sure_is_put_right_by_few_answers() -> None:
+def test_an_overconfident_law_is_corrected_by_few_answers() -> None:
     before = CorrectnessLaw(weights={"a": 6.0, "b": -0.08}, offset=1.2 + 0.56)
-    rows, right = drawn(100, seed=2)
-    assert far(fit_law(rows, right, before=before).law, rows) < far(before, rows) / 2
+    rows, right = draw_answers(100, seed=2)
+    assert (
+        measure_distance(fit_law(rows, right, before=before).law, rows)
+        < measure_distance(before, rows) / 2
+    )
 
 
-def test_what_is_held_out_is_foretold_by_laws_that_have_not_seen_it() -> None:
+def test_held_out_answers_are_predicted_by_laws_that_have_not_seen_them() -> None:
     rows = [{"a": float(at)} for at in range(60)]  # a law that had seen it would learn the noise
     right = [bool(at * 7919 % 13 % 2) for at in range(60)]
     held_out = np.array(fit_law(rows, right).held_out)
@@ -60,10 +65,10 @@ def test_what_is_held_out_is_foretold_by_laws_that_have_not_seen_it() -> None:
 
 
 def test_the_same_answers_give_the_same_law() -> None:
-    assert fit_law(*drawn(200)) == fit_law(*drawn(200))
+    assert fit_law(*draw_answers(200)) == fit_law(*draw_answers(200))
 
 
-def test_probabilities_stay_within_their_bounds_whatever_the_signals() -> None:
+def test_probabilities_stay_within_their_bounds_for_any_signals() -> None:
     law = CorrectnessLaw(weights={"a": 1e6}, offset=0.0)
     assert law({"a": 1e6}) == 1.0
     assert law({"a": -1e6}) == 0.0
@@ -74,9 +79,9 @@ def test_a_law_is_read_as_it_was_written() -> None:
     assert CorrectnessLaw.from_json(TRUE.to_json()) == TRUE
 
 
-def test_it_is_what_scikit_learn_finds_where_both_pull_alike() -> None:
+def test_it_agrees_with_scikit_learn() -> None:
     linear = pytest.importorskip("sklearn.linear_model")
-    rows, right = drawn(500)
+    rows, right = draw_answers(500)
     values = np.array([[row["a"], row["b"], row["c"]] for row in rows])
     scaled = (values - values.mean(axis=0)) / values.std(axis=0)
     fitted = fit_law(rows, right)

@@ -1,11 +1,11 @@
-"""Drift: a warning when what is asked is no longer what was calibrated on, and only then."""
+"""Drift: a warning if and only if recent questions differ from those of the calibration."""
 
 import numpy as np
 
 from fathom.calibration.drift import FEWEST, Drift
 
 
-def rows(count: int, seed: int, move: float = 0.0) -> list[dict[str, float]]:
+def make_rows(count: int, seed: int, move: float = 0.0) -> list[dict[str, float]]:
     dice = np.random.default_rng(seed)
     return [
         {
@@ -18,15 +18,17 @@ def rows(count: int, seed: int, move: float = 0.0) -> list[dict[str, float]]:
 
 
 def test_answers_of_the_same_kind_hardly_ever_warn() -> None:
-    drift = Drift.from_rows(rows(300, 0))
-    assert sum(bool(drift.find_moved_signals(rows(100, seed))) for seed in range(1, 201)) <= 4
+    drift = Drift.from_rows(make_rows(300, 0))
+    assert sum(bool(drift.find_moved_signals(make_rows(100, seed))) for seed in range(1, 201)) <= 4
 
 
-def test_a_signal_that_moved_is_named_and_no_other() -> None:
-    assert Drift.from_rows(rows(300, 0)).find_moved_signals(rows(100, 1, move=2.0)) == ("moved",)
+def test_only_the_moved_signal_is_named() -> None:
+    assert Drift.from_rows(make_rows(300, 0)).find_moved_signals(make_rows(100, 1, move=2.0)) == (
+        "moved",
+    )
 
 
-def test_a_signal_that_never_varied_and_is_another_now_is_named() -> None:
+def test_a_constant_signal_that_changes_is_named() -> None:
     drift = Drift.from_rows([{"words": 9.0}] * 300)
     assert drift.find_moved_signals([{"words": 2.0}] * 100) == ("words",)
     assert drift.find_moved_signals([{"words": 12.0}] * 100) == ("words",)
@@ -34,14 +36,17 @@ def test_a_signal_that_never_varied_and_is_another_now_is_named() -> None:
 
 
 def test_a_few_outliers_are_no_drift() -> None:
-    odd = rows(3, 5, move=1e9)
-    assert Drift.from_rows(rows(300, 0)).find_moved_signals([*rows(97, 1), *odd]) == ()
+    odd = make_rows(3, 5, move=1e9)
+    assert Drift.from_rows(make_rows(300, 0)).find_moved_signals([*make_rows(97, 1), *odd]) == ()
 
 
-def test_of_few_answers_nothing_is_said() -> None:
-    assert Drift.from_rows(rows(300, 0)).find_moved_signals(rows(FEWEST - 1, 1, move=9.0)) == ()
+def test_few_answers_give_no_warning() -> None:
+    assert (
+        Drift.from_rows(make_rows(300, 0)).find_moved_signals(make_rows(FEWEST - 1, 1, move=9.0))
+        == ()
+    )
 
 
 def test_it_is_read_as_it_was_written() -> None:
-    drift = Drift.from_rows(rows(200, 0))
+    drift = Drift.from_rows(make_rows(200, 0))
     assert Drift.from_json(drift.to_json()) == drift

@@ -1,4 +1,4 @@
-"""Fathom's own embedders keep what every embedder keeps."""
+"""The shipped embedders pass the conformance suite of embedders."""
 
 import pytest
 

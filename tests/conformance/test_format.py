@@ -1,4 +1,4 @@
-"""Fathom's own parsers keep what every parser keeps, each on the samples of its format."""
+"""The shipped parsers pass the conformance suite of formats, each on the samples of its format."""
 
 from collections.abc import Callable
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Fathom's own index keeps what every index keeps.
+"""The embedded index passes the conformance suite of indexes.
 
 That is what covers fathom.testing.index_conformance, and fathom.index.context_slot.
 """

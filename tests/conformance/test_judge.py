@@ -1,4 +1,4 @@
-"""Both judges keep what every judge keeps."""
+"""Both judges pass the conformance suite of judges."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The index on a PostgreSQL server keeps what every index keeps.
+"""The index on a PostgreSQL server passes the conformance suite of indexes.
 
 That is what covers fathom.index.identity, and of fathom.index.postgres:
 fathom.index.postgres.connections, fathom.index.postgres.dialect, fathom.index.postgres.halfvec,

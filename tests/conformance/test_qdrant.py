@@ -1,4 +1,4 @@
-"""The index on PostgreSQL whose chunks a Qdrant cluster finds keeps what every index keeps.
+"""The index on PostgreSQL with a Qdrant cluster passes the conformance suite of indexes.
 
 That is what covers fathom.index.qdrant.backend and fathom.index.qdrant.records, beside
 `tests.index.qdrant.test_legs`.
@@ -26,7 +26,7 @@ from fathom.index.qdrant.client import QdrantClient
 
 @pytest.fixture(scope="module")
 def collections(cluster_url: str) -> Iterator[str]:
-    """The address of collections that go with the tests."""
+    """Yield the address of collections that are deleted after the tests."""
     name = f"test-{uuid.uuid4().hex[:12]}"
     yield f"{cluster_url}/{name}"
     with QdrantClient(parse_qdrant_address(cluster_url, key_env=KEY_ENV), policy=QUICK) as client:
@@ -42,12 +42,12 @@ class TestQdrant(IndexConformance):
     def _servers(self, postgres: Server, collections: str) -> None:
         self.url = f"{postgres.shared}+qdrant:{collections}"
 
-    def _index(self, place: Path) -> Index:
+    def _open_index(self, place: Path) -> Index:
         url = switch_workspace(self.url, f"q{zlib.crc32(str(place).encode())}")
         return locate_index(url, place, qdrant_key_env=KEY_ENV)
 
     def open_writer(self, place: Path, identity: Mapping[str, str] | None) -> IndexWriter:
-        return self._index(place).open_writer(identity)
+        return self._open_index(place).open_writer(identity)
 
     def open_reader(self, place: Path, identity: Mapping[str, str] | None = None) -> IndexReader:
-        return self._index(place).open_reader(identity)
+        return self._open_index(place).open_reader(identity)

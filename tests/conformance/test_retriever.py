@@ -1,4 +1,4 @@
-"""Fathom's own retrievers keep what every retriever keeps."""
+"""The shipped retrievers pass the conformance suite of retrievers."""
 
 import pytest
 

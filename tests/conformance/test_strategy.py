@@ -1,4 +1,4 @@
-"""Fathom's own strategies keep what every strategy keeps."""
+"""The shipped strategies pass the conformance suite of strategies."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What every strategy keeps when a language model has the roles, over a real socket.
+"""Promises of every strategy whose roles use a language model, over a real socket.
 
 The stand-in that quotes its prompt is there because every one of its replies is usable, so that
 each role goes to its end. The real model tells what else may come.
@@ -31,7 +31,7 @@ QUESTIONS = (*(json.loads(line)["text"] for line in LINES[:1]), QUESTION, "🙂"
 
 
 @pytest.fixture
-def folder(samples: Path) -> Path:
+def index_folder(samples: Path) -> Path:
     pytest.importorskip("langchain_openai")
     return samples
 
@@ -46,18 +46,18 @@ def mix(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
-def extractive() -> Extractive:
+def quote_extract() -> Extractive:
     return Extractive(ExtractiveModel(OVERLAP))
 
 
 def test_quotes_are_verified_and_the_run_replays_with_the_server_gone(
-    folder: Path, strategy: str, mix: str
+    index_folder: Path, strategy: str, mix: str
 ) -> None:
-    with serve(extractive()) as server:
-        with engine_at(folder, **sections(mix, server.base_url)) as engine:
+    with serve(quote_extract()) as server:
+        with engine_at(index_folder, **sections(mix, server.base_url)) as engine:
             answers = [engine.ask(question, strategy=strategy) for question in QUESTIONS]
             traces = [engine.traces.get(str(answer.trace_id)) for answer in answers]
-            for citation in (each for answer in answers for each in answer.citations):
+            for citation in (quoted for answer in answers for quoted in answer.citations):
                 text = engine.documents.get(citation.document).text
                 assert citation.verified
                 assert text[citation.start : citation.end] == citation.quote
@@ -67,7 +67,7 @@ def test_quotes_are_verified_and_the_run_replays_with_the_server_gone(
     # Every prompt was understood: no role fell back because its model failed.
     reasons = [step.reason for trace in traces for step in trace.steps]
     assert not [reason for reason in reasons if "openai:scripted" in reason]
-    with engine_at(folder, **sections(mix, server.base_url)) as engine:
+    with engine_at(index_folder, **sections(mix, server.base_url)) as engine:
         for answer in answers:
             done = engine.replay(str(answer.trace_id))
             assert done.same, done.difference
@@ -78,20 +78,20 @@ def test_quotes_are_verified_and_the_run_replays_with_the_server_gone(
 
 @pytest.mark.parametrize("calls", [0, 2])
 def test_the_budget_holds_and_nothing_is_left_behind(
-    folder: Path, strategy: str, mix: str, calls: int
+    index_folder: Path, strategy: str, mix: str, calls: int
 ) -> None:
     budget = Budget(calls=calls, tokens=6_000)
 
-    async def alone(engine: Engine) -> RunOutcome:
+    async def count_left(engine: Engine) -> RunOutcome:
         outcome = await engine.arun(
             AskRequest.parse(QUESTIONS[0], strategy=strategy, budget=budget)
         )
         assert asyncio.all_tasks() == {asyncio.current_task()}
         return outcome
 
-    with serve(extractive()) as server:
-        with engine_at(folder, **sections(mix, server.base_url)) as engine:
-            answer = asyncio.run(alone(engine)).answer
+    with serve(quote_extract()) as server:
+        with engine_at(index_folder, **sections(mix, server.base_url)) as engine:
+            answer = asyncio.run(count_left(engine)).answer
         assert answer.usage.llm_calls == server.calls <= calls
     assert answer.status in {"answered", "abstained"}
     assert answer.usage.tokens <= 6_000
@@ -101,18 +101,18 @@ def test_the_budget_holds_and_nothing_is_left_behind(
 @pytest.mark.parametrize(
     "strategy",
     [
-        each if each in {"naive", "adaptive"} else pytest.param(each, marks=pytest.mark.slow)
-        for each in sorted(STRATEGIES)
+        name if name in {"naive", "adaptive"} else pytest.param(name, marks=pytest.mark.slow)
+        for name in sorted(STRATEGIES)
     ],
 )
-def test_on_a_real_model_whatever_it_says_is_bounded_true_and_replayed(
+def test_the_output_of_a_real_model_is_bounded_verified_and_replayed(
     tmp_path: Path, strategy: str, real_model: RealModel
 ) -> None:
     budget = Budget(calls=2, tokens=8_000)
     llm = {"model": LOCAL, "max_tokens": 120, "skip_above_confidence": 2, "tries": 1}
-    given = {"llm": llm, "roles": dict.fromkeys(ROLES, "llm"), "retrieval": {"k": 2}}
+    settings = {"llm": llm, "roles": dict.fromkeys(ROLES, "llm"), "retrieval": {"k": 2}}
     index_fees(tmp_path)
-    with engine_at(tmp_path, connect=real_model.chat, **given) as engine:
+    with engine_at(tmp_path, connect=real_model.chat, **settings) as engine:
         answer = engine.ask(TWO_PARTS, strategy=strategy, budget=budget)
         for citation in answer.citations:
             text = engine.documents.get(citation.document).text
@@ -121,7 +121,7 @@ def test_on_a_real_model_whatever_it_says_is_bounded_true_and_replayed(
     assert 1 <= answer.usage.llm_calls <= 2
     assert 0 < answer.usage.tokens <= 8_000
     assert answer.status in {"answered", "abstained"}
-    with engine_at(tmp_path, **given) as engine:  # which would start a model of its own
+    with engine_at(tmp_path, **settings) as engine:  # which would start a model of its own
         done = engine.replay(str(answer.trace_id))
         assert done.same, done.difference
         assert dump_canonical(format_answer(done.answer)) == dump_canonical(format_answer(answer))

@@ -15,21 +15,21 @@ ACCEPT = CascadeVerdict(action="accept", reason="CONFIDENT")
 LOST = CascadeVerdict(action="give_up", reason="NO_PHASE_LEFT")
 
 
-def up(to: Phase, reason: str = "BELOW_THRESHOLD") -> CascadeVerdict:
+def climb(to: Phase, reason: str = "BELOW_THRESHOLD") -> CascadeVerdict:
     return CascadeVerdict(action="escalate", reason=reason, to=to)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
-    ("phase", "confidence", "known", "verdict"),
+    ("phase", "confidence", "is_known", "verdict"),
     [
         ("vor", 0.75, True, ACCEPT),
-        ("vor", 0.7499, True, up("evr")),
-        ("vor", 0.9, False, up("evr", "UNKNOWN")),
+        ("vor", 0.7499, True, climb("evr")),
+        ("vor", 0.9, False, climb("evr", "UNKNOWN")),
         ("evr", 0.60, True, ACCEPT),
-        ("evr", 0.59, True, up("debate")),
+        ("evr", 0.59, True, climb("debate")),
         ("debate", 0.65, True, ACCEPT),
-        ("debate", 0.64, True, up("web")),
-        ("debate", 1.0, False, up("web", "UNKNOWN")),
+        ("debate", 0.64, True, climb("web")),
+        ("debate", 1.0, False, climb("web", "UNKNOWN")),
         ("web", 0.55, True, CascadeVerdict(action="accept", reason="WEB_FOUND")),
         (
             "web",
@@ -40,20 +40,20 @@ def up(to: Phase, reason: str = "BELOW_THRESHOLD") -> CascadeVerdict:
         ("web", 0.9, False, LOST),
     ],
 )
-def test_the_whole_ladder(
-    phase: Phase, confidence: float, known: bool, verdict: CascadeVerdict
+def test_every_case_of_the_ladder(
+    phase: Phase, confidence: float, is_known: bool, verdict: CascadeVerdict
 ) -> None:
-    assert FULL.decide(phase, confidence, known=known) == verdict
+    assert FULL.decide(phase, confidence, known=is_known) == verdict
 
 
-def test_conflict_leads_to_the_debate_from_wherever_it_is_seen_and_nothing_else_does() -> None:
+def test_conflict_alone_leads_to_the_debate_from_any_phase() -> None:
     for phase in ("vor", "evr"):
-        assert DIFFER.decide(phase, 0.99, conflict=True) == up("debate", "CONFLICT")
-    assert DIFFER.decide("vor", 0.1) == up("evr")
-    assert DIFFER.decide("evr", 0.1) == up("web")
+        assert DIFFER.decide(phase, 0.99, conflict=True) == climb("debate", "CONFLICT")
+    assert DIFFER.decide("vor", 0.1) == climb("evr")
+    assert DIFFER.decide("evr", 0.1) == climb("web")
     assert Cascade().decide("evr", 0.1) == LOST
     assert DIFFER.decide("debate", 0.65, conflict=True) == ACCEPT
-    assert DIFFER.decide("debate", 0.64, conflict=True) == up("web")
+    assert DIFFER.decide("debate", 0.64, conflict=True) == climb("web")
     assert FULL.decide("vor", 0.99, conflict=True) == ACCEPT
     baseline = Cascade(phases=("vor", "evr", "web"))
     assert baseline.decide("vor", 0.99, conflict=True) == ACCEPT
@@ -66,23 +66,23 @@ def test_the_web_is_off_by_default() -> None:
 
 def test_the_baselines_have_no_debate() -> None:
     baseline = Cascade(phases=("vor", "evr", "web"))
-    assert baseline.decide("evr", 0.2) == up("web")
+    assert baseline.decide("evr", 0.2) == climb("web")
 
 
-def test_a_class_has_thresholds_of_its_own() -> None:
-    own = FULL.override_thresholds({"vor": 0.8})
-    assert own.decide("vor", 0.78) == up("evr")
-    assert own.decide("evr", 0.6) == ACCEPT
+def test_a_class_has_its_own_thresholds() -> None:
+    ladder = FULL.override_thresholds({"vor": 0.8})
+    assert ladder.decide("vor", 0.78) == climb("evr")
+    assert ladder.decide("evr", 0.6) == ACCEPT
     assert FULL.decide("vor", 0.78) == ACCEPT
 
 
-def test_every_class_of_the_licensing_domain_fits() -> None:
-    for each in load_domain("licensing-id").classes:
-        assert FULL.override_thresholds(each.thresholds).decide("vor", 1.0) == ACCEPT
+def test_every_class_of_the_licensing_domain_is_valid() -> None:
+    for question_class in load_domain("licensing-id").classes:
+        assert FULL.override_thresholds(question_class.thresholds).decide("vor", 1.0) == ACCEPT
 
 
 @pytest.mark.parametrize("phases", [(), ("evr", "vor"), ("vor", "vor"), ("vor", "internet")])
-def test_phases_are_known_and_in_order(phases: tuple[Phase, ...]) -> None:
+def test_phases_have_names_and_an_order(phases: tuple[Phase, ...]) -> None:
     with pytest.raises(ValueError, match="in this order"):
         Cascade(phases=phases)
 
@@ -96,8 +96,8 @@ def test_every_climb_ends(data: st.DataObject) -> None:
     for _ in phases:
         assert phase is not None
         confidence = data.draw(st.floats(0, 1))
-        known, conflict = data.draw(st.booleans()), data.draw(st.booleans())
-        verdict = ladder.decide(phase, confidence, known=known, conflict=conflict)
+        is_known, conflict = data.draw(st.booleans()), data.draw(st.booleans())
+        verdict = ladder.decide(phase, confidence, known=is_known, conflict=conflict)
         assert (verdict.to is not None) == (verdict.action == "escalate")
         phase = verdict.to
         if phase is None:

@@ -7,7 +7,7 @@ from fathom.control.draft_choice import has_conflict, is_better_draft
 from fathom.types import Alternative, Draft, Evidence, Span
 
 
-def draft(confidence: float, *, quoted: bool = True) -> Draft:
+def make_draft(confidence: float, *, quoted: bool = True) -> Draft:
     evidence = Evidence(hit=hit_of(), span=Span(0, 9), support=0.9)
     return Draft(evidence=(evidence,) if quoted else (), confidence=confidence)
 
@@ -15,10 +15,10 @@ def draft(confidence: float, *, quoted: bool = True) -> Draft:
 @pytest.mark.parametrize(
     ("new", "old", "better"),
     [
-        (draft(0.6), draft(0.5), True),
-        (draft(0.5), draft(0.5), False),
-        (draft(0.9, quoted=False), draft(0.1), False),
-        (draft(0.1), Draft(), True),
+        (make_draft(0.6), make_draft(0.5), True),
+        (make_draft(0.5), make_draft(0.5), False),
+        (make_draft(0.9, quoted=False), make_draft(0.1), False),
+        (make_draft(0.1), Draft(), True),
     ],
 )
 def test_the_surer_of_two_drafts_with_evidence_is_kept(
@@ -27,12 +27,12 @@ def test_the_surer_of_two_drafts_with_evidence_is_kept(
     assert is_better_draft(new, old) == better
 
 
-def test_who_heard_all_sides_of_a_conflict_is_believed_however_sure_the_first_was() -> None:
+def test_a_draft_that_settles_a_conflict_precedes_a_surer_first_one() -> None:
     rival = Alternative(text="55", evidence=(0,))
-    contested = replace(draft(0.9), alternatives=(rival,))
-    refuted = replace(draft(0.9), alternatives=(replace(rival, refuted=True),))
+    contested = replace(make_draft(0.9), alternatives=(rival,))
+    refuted = replace(make_draft(0.9), alternatives=(replace(rival, refuted=True),))
     assert has_conflict(contested)
     assert not has_conflict(refuted)
-    assert is_better_draft(draft(0.4), contested, settles=True)
-    assert not is_better_draft(draft(0.4), contested)
+    assert is_better_draft(make_draft(0.4), contested, settles=True)
+    assert not is_better_draft(make_draft(0.4), contested)
     assert is_better_draft(Draft(), contested, settles=True)

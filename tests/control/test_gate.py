@@ -30,10 +30,10 @@ GAIN: dict[str, Any] = {"support_change": 0.1}
 EDITED: dict[str, Any] = {"reflections": 1}
 TRIED: dict[str, Any] = {"retried": True, "reflections": 1}
 
-Case = tuple[str, str, GateThresholds, dict[str, Any], dict[str, Any]]
+GateCase = tuple[str, str, GateThresholds, dict[str, Any], dict[str, Any]]
 
 # action, reason, thresholds, signals, progress
-CASES: list[Case] = [
+CASES: list[GateCase] = [
     ("STOP", "STOP_OVERLAP_OK", A, GOOD, {}),
     ("STOP", "STOP_OVERLAP_OK", A, {**GOOD, "support": 0.42}, {}),
     ("STOP", "STOP_OVERLAP_OK", A, {**GOOD, "mendable": True}, {}),
@@ -105,7 +105,7 @@ CASES: list[Case] = [
 
 
 @pytest.mark.parametrize(("action", "reason", "thresholds", "signals", "progress"), CASES)
-def test_the_table(
+def test_every_case_of_the_table(
     action: str,
     reason: str,
     thresholds: GateThresholds,
@@ -120,7 +120,7 @@ def test_every_reason_is_reached() -> None:
     assert {reason for _, reason, *_ in CASES} == set(REASONS)
 
 
-def test_an_abstention_has_a_name_in_the_answer() -> None:
+def test_every_abstention_has_a_reason_in_the_answer() -> None:
     abstentions = {reason for action, reason, *_ in CASES if action == "ABSTAIN"}
     assert set(ABSTENTION_REASONS) == abstentions
     assert GateVerdict(action="ABSTAIN", reason="ABSTAIN_CONFLICT").abstention_reason == "conflict"
@@ -128,7 +128,7 @@ def test_an_abstention_has_a_name_in_the_answer() -> None:
 
 
 @pytest.mark.parametrize(
-    ("spent", "reserved", "baseline", "left", "runs"),
+    ("spent", "reserved", "baseline", "remaining", "runs"),
     [
         (700, 500, 1000, 9000, True),  # exactly 1.2 times
         (701, 500, 1000, 9000, False),
@@ -137,17 +137,22 @@ def test_an_abstention_has_a_name_in_the_answer() -> None:
         (0, 1, 0, 9000, False),
     ],
 )
-def test_the_law_of_a_further_round(
-    spent: int, reserved: int, baseline: int, left: int, runs: bool
+def test_a_further_round_runs_within_the_allowance(
+    spent: int, reserved: int, baseline: int, remaining: int, runs: bool
 ) -> None:
     signals = GateSignals(
-        answered=True, support=0.2, spent=spent, reserved=reserved, baseline=baseline, left=left
+        answered=True,
+        support=0.2,
+        spent=spent,
+        reserved=reserved,
+        baseline=baseline,
+        left=remaining,
     )
     assert is_affordable(signals, B) is runs
 
 
 @pytest.mark.parametrize(
-    ("own", "retried", "runs"),
+    ("settings", "retried", "runs"),
     [
         ({"coverage": 0.5, "left": 300}, False, True),
         ({"coverage": 0.5}, False, True),
@@ -157,8 +162,11 @@ def test_the_law_of_a_further_round(
         ({"coverage": 0.5, "factoid": False}, False, False),
     ],
 )
-def test_the_law_of_round_1b(own: dict[str, Any], retried: bool, runs: bool) -> None:
-    assert can_retry(GateSignals(**WEAK, **own, progress=GateProgress(retried=retried)), A) is runs
+def test_round_1b_runs_within_its_rule(settings: dict[str, Any], retried: bool, runs: bool) -> None:
+    assert (
+        can_retry(GateSignals(**WEAK, **settings, progress=GateProgress(retried=retried)), A)
+        is runs
+    )
 
 
 @pytest.mark.parametrize(
@@ -173,7 +181,7 @@ def test_the_law_of_round_1b(own: dict[str, Any], retried: bool, runs: bool) -> 
         (GateThresholds(judge="never"), 0.5, 0, False),
     ],
 )
-def test_when_the_judge_is_asked(
+def test_the_judge_is_asked_in_the_grey_zone(
     thresholds: GateThresholds, support: float, judged: int, asks: bool
 ) -> None:
     progress = GateProgress()
@@ -183,7 +191,7 @@ def test_when_the_judge_is_asked(
     assert wants_judge(signals, thresholds) is asks
 
 
-def test_the_judge_is_asked_of_a_draft_and_once() -> None:
+def test_the_judge_is_asked_once_per_draft() -> None:
     assert not wants_judge(GateSignals(answered=False, support=0.5), A)
     assert not wants_judge(GateSignals(answered=True, support=0.5, judge=0.1), A)
 
@@ -227,9 +235,7 @@ THRESHOLDS = st.builds(
 
 @settings(CALM, max_examples=300)
 @given(thresholds=THRESHOLDS, data=st.data())
-def test_the_loop_ends_whatever_the_signals(
-    thresholds: GateThresholds, data: st.DataObject
-) -> None:
+def test_the_loop_ends_with_any_signals(thresholds: GateThresholds, data: st.DataObject) -> None:
     progress = GateProgress()
     for _ in range(thresholds.max_decisions):
         signals = GateSignals(**data.draw(SIGNALS), progress=progress)
@@ -246,7 +252,9 @@ def test_the_loop_ends_whatever_the_signals(
 
 @CALM
 @given(signals=SIGNALS, thresholds=THRESHOLDS)
-def test_nothing_unsupported_is_shown(signals: dict[str, Any], thresholds: GateThresholds) -> None:
+def test_unsupported_answers_are_never_shown(
+    signals: dict[str, Any], thresholds: GateThresholds
+) -> None:
     verdict = decide(GateSignals(**signals), thresholds)
     if verdict.action == "STOP":
         assert signals["answered"]

@@ -28,7 +28,7 @@ EMPTY = replace(STRICT, name="empty", hit_count=0)
         ),
     ],
 )
-def test_who_is_sent_out_again(
+def test_a_failed_branch_is_sent_out_again(
     reports: list[BranchReport], orders: dict[str, str], weights: dict[str, float], reason: str
 ) -> None:
     verdict = Supervisor(1, 0.4)(reports, (), 0)
@@ -37,7 +37,7 @@ def test_who_is_sent_out_again(
 
 
 @pytest.mark.parametrize("retries", range(4))
-def test_never_more_often_than_agreed(retries: int) -> None:
+def test_a_branch_is_sent_at_most_as_often_as_allowed(retries: int) -> None:
     law = Supervisor(retries)
     sent = [bool(law([FAILED, STRICT], (), rounds).orders) for rounds in range(6)]
     assert sent == [rounds < retries for rounds in range(6)]
@@ -45,14 +45,14 @@ def test_never_more_often_than_agreed(retries: int) -> None:
 
 
 @pytest.mark.parametrize("out", [EMPTY, FAILED, STRICT])
-def test_who_stands_by_takes_the_place_and_the_weight(out: BranchReport) -> None:
+def test_a_standby_branch_takes_over_the_place_and_the_weight(out: BranchReport) -> None:
     verdict = Supervisor(0)([FINE, out], ("one", "other"), 0)
     assert verdict.orders == {"one": "search", "other": "search"}
     assert verdict.weights == {out.name: 0.0, "one": 0.35, "other": 0.35}
     assert f"one, other instead of {out.name}" in verdict.reason
 
 
-def test_nobody_stands_in_as_long_as_there_is_hope_or_where_the_budget_is_spent() -> None:
+def test_no_standby_serves_while_retries_remain_or_without_budget() -> None:
     assert Supervisor(1)([FINE, FAILED], ("one",), 0).orders == {"failed": "search"}
     assert Supervisor(1)([FINE, SPENT], ("one",), 0).orders == {}
     assert Supervisor(1)([FINE, replace(EMPTY, weight=0.0)], ("one",), 0).orders == {}

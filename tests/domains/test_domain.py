@@ -1,4 +1,4 @@
-"""Domain files: the shipped ones are sound, and a mistake in one is one clear line."""
+"""Domain files: the shipped ones are valid, and a mistake is one clear line."""
 
 from pathlib import Path
 
@@ -29,18 +29,18 @@ ILL = ["inter-library loan"]
 
 
 @pytest.fixture
-def file(tmp_path: Path) -> Path:
+def domain_file(tmp_path: Path) -> Path:
     return tmp_path / "own.toml"
 
 
 @pytest.mark.parametrize("name", SHIPPED)
-def test_shipped_domains_are_sound(name: str) -> None:
+def test_shipped_domains_are_valid(name: str) -> None:
     domain = load_domain(name)
     assert domain.name == name
     assert domain.classes[-1].name == "General"
     assert domain.classes[-1].cues == ()
-    assert all(each.cues for each in domain.classes[:-1])
-    assert all(set(each.thresholds) <= set(PHASES) for each in domain.classes)
+    assert all(question_class.cues for question_class in domain.classes[:-1])
+    assert all(set(question_class.thresholds) <= set(PHASES) for question_class in domain.classes)
     assert domain.terms
     # Capitals are not told apart: "IT" would be found in every "it".
     assert domain.synonyms
@@ -49,28 +49,30 @@ def test_shipped_domains_are_sound(name: str) -> None:
 
 def test_the_licensing_domain_has_the_classes_of_the_paper() -> None:
     domain = load_domain("licensing-id")
-    names = [each.name for each in domain.classes]
+    names = [question_class.name for question_class in domain.classes]
     assert names == ["Technical", "Procedure", "Licensing", "NIB", "Support", "General"]
-    assert any(each.thresholds for each in domain.classes)
+    assert any(question_class.thresholds for question_class in domain.classes)
     assert domain.synonyms["siup"] == ("Surat Izin Usaha Perdagangan",)
     assert {"nib", "oss", "kbli", "tdp", "imb", "pbg", "npwp"} <= set(domain.synonyms)
 
 
-def test_an_own_file_is_read(file: Path) -> None:
-    file.write_text(SMALL)
-    domain = load_domain(str(file))
+def test_a_user_file_is_read(domain_file: Path) -> None:
+    domain_file.write_text(SMALL)
+    domain = load_domain(str(domain_file))
     loans, general = domain.classes
     assert (loans.cues, dict(loans.thresholds)) == (("borrow", "due date"), {"vor": 0.8, "web": 1})
     assert (general.cues, dict(general.thresholds)) == ((), {})
     assert domain.terms == ("loan", "shelf")
 
 
-def test_synonyms_lead_both_ways(file: Path) -> None:
-    file.write_text(SMALL + 'IMB = ["izin bangunan", "PBG"]\nPBG = ["persetujuan bangunan"]\n')
-    found = load_domain(str(file)).synonyms
-    assert found["ill"] == ("inter-library loan",)
-    assert found["inter-library loan"] == ("ILL",)
-    assert found["pbg"] == ("IMB", "izin bangunan", "persetujuan bangunan")
+def test_synonyms_work_in_both_directions(domain_file: Path) -> None:
+    domain_file.write_text(
+        SMALL + 'IMB = ["izin bangunan", "PBG"]\nPBG = ["persetujuan bangunan"]\n'
+    )
+    synonyms = load_domain(str(domain_file)).synonyms
+    assert synonyms["ill"] == ("inter-library loan",)
+    assert synonyms["inter-library loan"] == ("ILL",)
+    assert synonyms["pbg"] == ("IMB", "izin bangunan", "persetujuan bangunan")
 
 
 @pytest.mark.parametrize(
@@ -105,19 +107,19 @@ def test_synonyms_lead_both_ways(file: Path) -> None:
     ],
 )
 def test_a_mistake_is_one_line_with_file_and_key(
-    file: Path, text: str, parts: tuple[str, ...]
+    domain_file: Path, text: str, parts: tuple[str, ...]
 ) -> None:
-    file.write_text(text)
+    domain_file.write_text(text)
     with pytest.raises(SettingsError) as raised:
-        load_domain(str(file))
-    said = str(raised.value)
-    assert "\n" not in said
-    assert len(said) < 300 + len(str(file))
-    for part in (str(file), *parts):
-        assert part in said
+        load_domain(str(domain_file))
+    message = str(raised.value)
+    assert "\n" not in message
+    assert len(message) < 300 + len(str(domain_file))
+    for part in (str(domain_file), *parts):
+        assert part in message
 
 
-def test_what_is_no_file_says_what_there_is(tmp_path: Path) -> None:
+def test_a_missing_domain_is_refused_with_the_known_ones(tmp_path: Path) -> None:
     for name in ("nowhere", "", str(tmp_path), "a\0b"):
         with pytest.raises(UsageError, match=r"domain\.file") as raised:
             load_domain(name)
@@ -127,7 +129,7 @@ def test_what_is_no_file_says_what_there_is(tmp_path: Path) -> None:
         load_domain("licensing")
 
 
-def test_other_encodings_are_refused(file: Path) -> None:
-    file.write_bytes('name = "caf\xe9"'.encode("latin-1"))
+def test_other_encodings_are_refused(domain_file: Path) -> None:
+    domain_file.write_bytes('name = "caf\xe9"'.encode("latin-1"))
     with pytest.raises(SettingsError, match="cannot be read"):
-        load_domain(str(file))
+        load_domain(str(domain_file))

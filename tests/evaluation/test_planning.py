@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.planner.worlds import question, questions
+from tests.planner.worlds import make_question, make_questions
 
 from fathom.errors import UsageError
 from fathom.evaluation.planning import (
@@ -27,7 +27,9 @@ QUICK = Training(updates=40, episodes=256, noise=0.0, prior=0.0)
 
 def routed(count: int = 30) -> list[RecordedQuestion]:
     """Two data sets; each is answered by its own executor, but for every fifth question."""
-    return [question(number, kind=3 if number % 5 == 0 else number % 2) for number in range(count)]
+    return [
+        make_question(number, kind=3 if number % 5 == 0 else number % 2) for number in range(count)
+    ]
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +40,7 @@ def told() -> list[tuple[str, int, int]]:
 @pytest.fixture(scope="module")
 def table(told: list[tuple[str, int, int]]) -> PlannerTable:
     tell = lambda what, done, total: told.append((what, done, total))  # noqa: E731
-    return cross_fit(questions(60), REWARD, QUICK, alphas=(0.05,), on_progress=tell)
+    return cross_fit(make_questions(60), REWARD, QUICK, alphas=(0.05,), on_progress=tell)
 
 
 @pytest.mark.usefixtures("table")
@@ -58,16 +60,16 @@ def test_fixed_sequences_are_the_best_of_all_and_of_each_data_set() -> None:
 
 def test_a_router_goes_the_way_of_the_data_set_and_elsewhere_the_best_of_all() -> None:
     fixed = FixedSequences.of(routed(), REWARD)
-    strange = replace(question(0), dataset="another")
-    world = Environment.from_questions([question(0), question(1), strange], REWARD)
+    strange = replace(make_question(0), dataset="another")
+    world = Environment.from_questions([make_question(0), make_question(1), strange], REWARD)
     sequences = world.follow(fixed.route(world)).sequences
     assert sequences == (("bridge", "stop"), ("split", "stop"), (*fixed.overall, "stop"))
 
 
 def test_nobody_is_measured_on_what_it_learned_from() -> None:
     """Among the known ones bridges help, among the asked ones splitting: all must be misled."""
-    known = [question(number, kind=0) for number in range(10)]
-    asked = [question(number, kind=1) for number in range(10, 20)]
+    known = [make_question(number, kind=0) for number in range(10)]
+    asked = [make_question(number, kind=1) for number in range(10, 20)]
     for each in run_systems(known, asked, REWARD, QUICK, alphas=(0.0,)):
         assert {one.question for one in each.questions} == {f"q{at}" for at in range(10, 20)}
         if each.name in {BEST, ROUTER}:
@@ -119,8 +121,8 @@ def test_differences_are_tested_and_told_in_words(table: PlannerTable) -> None:
 
 def test_what_cannot_be_told_apart_is_said_so() -> None:
     own, other = (
-        Environment.from_questions(questions(10), REWARD).follow(
-            Environment.from_questions(questions(10), REWARD).choose_sequence(each)
+        Environment.from_questions(make_questions(10), REWARD).follow(
+            Environment.from_questions(make_questions(10), REWARD).choose_sequence(each)
         )
         for each in ((), ())
     )
@@ -134,4 +136,4 @@ def test_what_cannot_be_told_apart_is_said_so() -> None:
 
 def test_too_few_questions_are_no_measure() -> None:
     with pytest.raises(UsageError, match="9 recorded questions are too few"):
-        cross_fit(questions(9), REWARD, QUICK)
+        cross_fit(make_questions(9), REWARD, QUICK)

@@ -1,4 +1,4 @@
-"""LangChain's own tests of retrievers, and a node in a graph of LangGraph's."""
+"""LangChain's own tests of retrievers, and a node in a LangGraph graph."""
 
 import asyncio
 import operator
@@ -23,7 +23,7 @@ FEES = "# Fees\n\nA mooring permit costs 40 crowns a year. It is paid at the har
 
 @pytest.fixture(scope="class")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
-    """Over four documents, with models that load nothing."""
+    """Yield an engine over four documents, with models that load nothing."""
     folder = tmp_path_factory.mktemp("langchain")
     corpus = folder / "corpus"
     corpus.mkdir()
@@ -36,7 +36,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
 
 
 class TestStandard(RetrieversIntegrationTests):
-    """LangChain's."""
+    """The standard tests of LangChain."""
 
     engine: Engine
 
@@ -58,38 +58,40 @@ class TestStandard(RetrieversIntegrationTests):
 
 
 class TestRetriever:
-    """What LangChain does not test."""
+    """Properties that LangChain does not test."""
 
-    def test_metadata_says_where_the_text_stands(self, engine: Engine) -> None:
+    def test_metadata_names_the_place_of_the_text(self, engine: Engine) -> None:
         (first,) = FathomRetriever(engine=engine, k=1).invoke("mooring permit")
-        told = first.metadata
-        whole = engine.documents.get(told["document"])
-        assert whole.text[told["start"] : told["end"]] == first.page_content
-        assert Path(told["path"]).name == "fees.md"
-        assert (told["title"], told["page"], told["rank"]) == ("Fees", None, 1)
-        assert told["score"] > 0
-        assert first.id == f"{told['document']}#0"
+        metadata = first.metadata
+        whole = engine.documents.get(metadata["document"])
+        assert whole.text[metadata["start"] : metadata["end"]] == first.page_content
+        assert Path(metadata["path"]).name == "fees.md"
+        assert (metadata["title"], metadata["page"], metadata["rank"]) == ("Fees", None, 1)
+        assert metadata["score"] > 0
+        assert first.id == f"{metadata['document']}#0"
 
     def test_filters_and_retriever_are_those_of_the_engine(self, engine: Engine) -> None:
         dry = FathomRetriever(engine=engine, filters=["file=berth1.txt"])
-        assert [Path(each.metadata["path"]).name for each in dry.invoke("permit")] == ["berth1.txt"]
+        assert [Path(document.metadata["path"]).name for document in dry.invoke("permit")] == [
+            "berth1.txt"
+        ]
         none = dry.invoke("permit", filters=["file=none.txt"])
         assert none == []
         words = FathomRetriever(engine=engine, retriever="keyword").invoke("permit")
         assert [Path(word.metadata["path"]).name for word in words] == ["fees.md"]
 
-    def test_asked_in_a_loop_it_finds_the_same(self, engine: Engine) -> None:
+    def test_an_asynchronous_call_finds_the_same(self, engine: Engine) -> None:
         retriever = FathomRetriever(engine=engine)
-        found = asyncio.run(retriever.ainvoke("permit", k=2))
-        assert found == retriever.invoke("permit", k=2)
-        assert len(found) == 2
+        documents = asyncio.run(retriever.ainvoke("permit", k=2))
+        assert documents == retriever.invoke("permit", k=2)
+        assert len(documents) == 2
 
-    def test_mistakes_are_told_as_the_engine_tells_them(self, engine: Engine) -> None:
+    def test_mistakes_are_reported_like_those_of_the_engine(self, engine: Engine) -> None:
         with pytest.raises(UsageError, match="k = 0"):
             FathomRetriever(engine=engine).invoke("permit", k=0)
 
 
-class Asked(TypedDict, total=False):
+class QuestionState(TypedDict, total=False):
     question: str
     answer: str
     citations: list[dict[str, Any]]
@@ -98,12 +100,12 @@ class Asked(TypedDict, total=False):
 
 
 @dataclass(frozen=True)
-class Talk:
+class ConversationState:
     messages: Annotated[list[AnyMessage], operator.add] = field(default_factory=list)
     abstained: bool | None = None
 
 
-def graph_of(state: Any, node: Any) -> Any:
+def build_graph(state: Any, node: Any) -> Any:
     figure = StateGraph(state)
     figure.add_node("fathom", node)
     figure.add_edge(START, "fathom")
@@ -112,12 +114,12 @@ def graph_of(state: Any, node: Any) -> Any:
 
 
 class TestNode:
-    """In a graph."""
+    """The node in a graph."""
 
     def test_a_question_gets_an_answer_with_quotes(self, engine: Engine) -> None:
-        graph = graph_of(Asked, fathom_node(engine))
-        asked = {"question": "How much does a mooring permit cost?"}
-        end = graph.invoke(asked)
+        graph = build_graph(QuestionState, fathom_node(engine))
+        state = {"question": "How much does a mooring permit cost?"}
+        end = graph.invoke(state)
         assert "40 crowns" in end["answer"]
         assert end["abstained"] is False
         (cited, *_) = end["citations"]
@@ -125,24 +127,32 @@ class TestNode:
             engine.documents.get(cited["document"]).text[cited["start"] : cited["end"]]
             == (cited["quote"])
         )
-        assert asyncio.run(graph.ainvoke(asked)) == end
+        assert asyncio.run(graph.ainvoke(state)) == end
 
-    def test_what_the_documents_do_not_hold_is_an_abstention(self, engine: Engine) -> None:
-        end = graph_of(Asked, fathom_node(engine)).invoke({"question": "Who won in 1789?"})
+    def test_a_question_that_the_documents_do_not_answer_is_an_abstention(
+        self, engine: Engine
+    ) -> None:
+        end = build_graph(QuestionState, fathom_node(engine)).invoke(
+            {"question": "Who won in 1789?"}
+        )
         assert (end["abstained"], end["answer"]) == (True, "")
         assert end["stop_reason"] in {"no_evidence", "low_confidence", "missing_anchor"}
 
-    def test_budget_filters_and_strategy_are_the_node_s(self, engine: Engine) -> None:
-        asked = {"question": "How much does a mooring permit cost?"}
-        broke = graph_of(Asked, fathom_node(engine, budget=Budget(seconds=0))).invoke(asked)
+    def test_budget_filters_and_strategy_are_those_of_the_node(self, engine: Engine) -> None:
+        state = {"question": "How much does a mooring permit cost?"}
+        broke = build_graph(QuestionState, fathom_node(engine, budget=Budget(seconds=0))).invoke(
+            state
+        )
         assert (broke["abstained"], broke["stop_reason"]) == (True, "budget")
-        dry = graph_of(Asked, fathom_node(engine, filters=["file=berth1.txt"])).invoke(asked)
+        dry = build_graph(QuestionState, fathom_node(engine, filters=["file=berth1.txt"])).invoke(
+            state
+        )
         assert dry["abstained"]
         with pytest.raises(UsageError, match="naive"):
-            graph_of(Asked, fathom_node(engine, strategy="wild")).invoke(asked)
+            build_graph(QuestionState, fathom_node(engine, strategy="wild")).invoke(state)
 
     def test_the_last_message_is_asked_within_its_conversation(self, engine: Engine) -> None:
-        graph = graph_of(MessagesState, fathom_node(engine))
+        graph = build_graph(MessagesState, fathom_node(engine))
         end = graph.invoke(
             {
                 "messages": [
@@ -161,7 +171,7 @@ class TestNode:
         assert trace.question == "How much does it cost?"
 
     def test_without_an_answer_the_message_says_so(self, engine: Engine) -> None:
-        graph = graph_of(Talk, fathom_node(engine))
+        graph = build_graph(ConversationState, fathom_node(engine))
         end = graph.invoke({"messages": [HumanMessage("Who won in 1789?")]})
         assert end["messages"][-1].text.startswith("I don't know")
         assert end["abstained"] is True

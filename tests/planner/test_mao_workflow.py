@@ -13,8 +13,8 @@ from fathom.planner.workflows import (
 PLANS = st.lists(st.sampled_from([*EXECUTORS, "AS", "XY", ""]), max_size=6)
 
 
-def grammar(plan: list[str], *, first: bool) -> bool:
-    """The rules of the paper, word for word."""
+def follows_grammar(plan: list[str], *, first: bool) -> bool:
+    """Return whether a plan follows the rules of the paper, word for word."""
     if first and plan in (["QDS"], ["QDP"]):
         return True
     allowed = {"QR", "R", "DS"} if first else {"R", "DS"}
@@ -28,13 +28,14 @@ def test_there_are_eighteen_workflows_and_five_for_sub_questions() -> None:
 
 
 @given(plan=PLANS, first=st.booleans())
-def test_legal_is_what_the_rules_say(plan: list[str], first: bool) -> None:
-    assert is_legal_workflow(plan, first=first) == grammar(plan, first=first)
+def test_legality_follows_the_rules(plan: list[str], first: bool) -> None:
+    assert is_legal_workflow(plan, first=first) == follows_grammar(plan, first=first)
 
 
 def test_every_listed_workflow_obeys_the_rules_and_the_default_is_always_legal() -> None:
     for first in (True, False):
         assert all(
-            grammar(list(workflow), first=first) for workflow in list_legal_workflows(first=first)
+            follows_grammar(list(workflow), first=first)
+            for workflow in list_legal_workflows(first=first)
         )
         assert is_legal_workflow(DEFAULT, first=first)

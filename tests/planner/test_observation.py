@@ -21,17 +21,17 @@ OBSERVER = QuestionObserver(extract_terms=ContentTerms(), decomposer=LocalDecomp
 HITS = (hit_of(), hit_of("Nothing.", document="d2", rank=2))
 
 
-def seen(**changes: object) -> Observation:
+def observe(**changes: object) -> Observation:
     situation = OBSERVER("How much does a mooring permit cost?", HITS, first=True)
     plain = Observation(situation=situation, drafts=(DraftFeatures(confidence=0.4),))
     return replace(plain, **changes)  # type: ignore[arg-type]
 
 
-def column(observation: Observation, name: str) -> float:
+def read_column(observation: Observation, name: str) -> float:
     return float(build_features(observation)[list(COLUMNS).index(name)])
 
 
-def draft_of(*supports: float, rivals: tuple[int, ...] = (), refuted: bool = False) -> Draft:
+def make_draft(*supports: float, rivals: tuple[int, ...] = (), refuted: bool = False) -> Draft:
     return Draft(
         evidence=tuple(
             Evidence(hit=hit_of(document=f"d{at}"), span=Span(0, 4), support=support)
@@ -43,8 +43,8 @@ def draft_of(*supports: float, rivals: tuple[int, ...] = (), refuted: bool = Fal
     )
 
 
-def test_every_column_is_named_and_told() -> None:
-    values = build_features(seen())
+def test_every_column_is_named_and_described() -> None:
+    values = build_features(observe())
     assert values.shape == (len(COLUMNS),)
     assert np.isfinite(values).all()
     assert all(COLUMNS.values())
@@ -52,8 +52,8 @@ def test_every_column_is_named_and_told() -> None:
     assert {f"tried_{action}" for action in ACTIONS if action not in END_ACTIONS} <= set(COLUMNS)
 
 
-def test_a_draft_in_numbers() -> None:
-    figures = DraftFeatures.from_draft(draft_of(0.8, 0.6, rivals=(1,)))
+def test_a_draft_is_described_in_numbers() -> None:
+    figures = DraftFeatures.from_draft(make_draft(0.8, 0.6, rivals=(1,)))
     assert (figures.answered, figures.confidence, figures.support) == (1, 0.7, 0.8)
     assert (figures.alternatives, figures.documents, figures.short) == (1, 2, 1)
     assert figures.margin == pytest.approx(0.25)
@@ -61,38 +61,38 @@ def test_a_draft_in_numbers() -> None:
 
 
 def test_a_refuted_answer_is_no_rival() -> None:
-    assert DraftFeatures.from_draft(draft_of(0.8, 0.6, rivals=(1,), refuted=True)).rival == 0
+    assert DraftFeatures.from_draft(make_draft(0.8, 0.6, rivals=(1,), refuted=True)).rival == 0
 
 
-def test_nothing_found_has_figures_too() -> None:
+def test_an_empty_search_has_figures_too() -> None:
     assert DraftFeatures.from_draft(Draft()) == DraftFeatures()
 
 
-def test_what_was_tried_and_what_came_of_it() -> None:
+def test_tried_actions_and_their_outcomes_are_columns() -> None:
     drafts = (DraftFeatures(confidence=0.4), DraftFeatures(confidence=0.7))
-    after = seen(drafts=drafts, tried=("bridge",), new_hits=0.5, same=False, left=0.25)
-    assert column(after, "tried_bridge") == 1
-    assert column(after, "tried_split") == 0
-    assert column(after, "confidence") == 0.7
-    assert column(after, "first_confidence") == 0.4
-    assert column(after, "gain") == pytest.approx(0.3)
-    assert column(after, "new_hits") == 0.5
-    assert column(after, "same") == 0
-    assert column(after, "left") == 0.25
+    after = observe(drafts=drafts, tried=("bridge",), new_hits=0.5, same=False, left=0.25)
+    assert read_column(after, "tried_bridge") == 1
+    assert read_column(after, "tried_split") == 0
+    assert read_column(after, "confidence") == 0.7
+    assert read_column(after, "first_confidence") == 0.4
+    assert read_column(after, "gain") == pytest.approx(0.3)
+    assert read_column(after, "new_hits") == 0.5
+    assert read_column(after, "same") == 0
+    assert read_column(after, "left") == 0.25
 
 
 def test_each_executor_gives_a_draft() -> None:
     with pytest.raises(ValueError, match="1 drafts after 1 executors"):
-        seen(tried=("bridge",))
+        observe(tried=("bridge",))
 
 
-def test_what_features_tell_can_be_recalled_from_them() -> None:
-    whole = DraftFeatures.from_draft(draft_of(0.8, 0.6, rivals=(1,)))
+def test_observations_are_restored_from_their_features() -> None:
+    whole = DraftFeatures.from_draft(make_draft(0.8, 0.6, rivals=(1,)))
     low = DraftFeatures(confidence=0.1)
     cases = [
-        seen(),
-        seen(drafts=(low, whole), tried=("bridge",), same=False, left=0.5),
-        seen(drafts=(low, low, whole), tried=("split", "deeper"), indonesian=True, new_hits=0.3),
+        observe(),
+        observe(drafts=(low, whole), tried=("bridge",), same=False, left=0.5),
+        observe(drafts=(low, low, whole), tried=("split", "deeper"), indonesian=True, new_hits=0.3),
     ]
     for observation in cases:
         values = build_features(observation)

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tests.planner.worlds import questions
+from tests.planner.worlds import make_questions
 
 from fathom.planner.environment import Environment, Reward
 from fathom.planner.observation import Vector
@@ -21,8 +21,8 @@ RNG = np.random.default_rng(1)
 SHORT = Training(updates=60, episodes=256, noise=0.0, prior=0.0)
 
 
-def numeric(function, values: Vector) -> Vector:  # type: ignore[no-untyped-def]
-    """The slope of a function of an array, by small differences."""
+def estimate_gradient(function, values: Vector) -> Vector:  # type: ignore[no-untyped-def]
+    """Return the gradient of a function of an array, by finite differences."""
     slope = np.zeros_like(values)
     for at in np.ndindex(values.shape):
         for sign in (1, -1):
@@ -32,7 +32,7 @@ def numeric(function, values: Vector) -> Vector:  # type: ignore[no-untyped-def]
     return slope
 
 
-def sampled(count: int = 6, actions: int = 4) -> SampledSteps:
+def draw_batch(count: int = 6, actions: int = 4) -> SampledSteps:
     legal = RNG.uniform(size=(count, actions)) < 0.7
     legal[:, 0] = True
     return SampledSteps(
@@ -56,7 +56,7 @@ def test_advantages_are_those_of_the_definition() -> None:
     assert compute_advantages(rewards, values, discounts, lam=0.5)[:, 0] == pytest.approx(expected)
 
 
-def test_with_lam_1_they_are_returns_less_values() -> None:
+def test_with_lambda_1_they_are_returns_minus_values() -> None:
     rewards, values = RNG.normal(size=(3, 4)), RNG.normal(size=(3, 4))
     discounts = np.array([[0.9] * 4, [0.8] * 4, [0.0] * 4])
     returns = rewards[0] + 0.9 * (rewards[1] + 0.8 * rewards[2])
@@ -65,8 +65,8 @@ def test_with_lam_1_they_are_returns_less_values() -> None:
     )
 
 
-def test_what_is_not_legal_has_no_probability_and_no_gradient() -> None:
-    steps = sampled()
+def test_an_illegal_action_has_no_probability_and_no_gradient() -> None:
+    steps = draw_batch()
     logits = RNG.normal(size=steps.legal.shape)
     shares = np.exp(compute_log_probabilities(logits, steps.legal))
     assert (shares[~steps.legal] == 0).all()
@@ -76,18 +76,18 @@ def test_what_is_not_legal_has_no_probability_and_no_gradient() -> None:
 
 
 def test_the_gradient_of_the_clipped_loss_is_its_slope() -> None:
-    steps = sampled()
+    steps = draw_batch()
     logits = RNG.normal(size=steps.legal.shape)
 
-    def loss(at: Vector) -> float:
+    def compute_loss(at: Vector) -> float:
         return compute_policy_gradient(at, steps, clip=0.2, entropy=0.1, prior=0.3)[1]
 
     slope, _, _ = compute_policy_gradient(logits, steps, clip=0.2, entropy=0.1, prior=0.3)
-    assert slope == pytest.approx(numeric(loss, logits), abs=1e-6)
+    assert slope == pytest.approx(estimate_gradient(compute_loss, logits), abs=1e-6)
 
 
-def test_a_ratio_counts_no_further_than_the_clip() -> None:
-    steps = sampled(count=1)
+def test_a_ratio_counts_up_to_the_clip_only() -> None:
+    steps = draw_batch(count=1)
     far = SampledSteps(
         steps.inputs,
         np.ones((1, 4), dtype=bool),
@@ -105,21 +105,21 @@ def test_a_ratio_counts_no_further_than_the_clip() -> None:
 def test_the_gradients_of_a_network_are_its_slopes() -> None:
     network = Network.from_sizes((3, 5, 2), 1.0, RNG)
     inputs, pull = RNG.normal(size=(4, 3)), RNG.normal(size=(4, 2))
-    _, given = network.forward(inputs)
-    gradients = network.backward(given, pull)
+    _, forward_state = network.forward(inputs)
+    gradients = network.backward(forward_state, pull)
     for array, gradient in zip(network.list_arrays(), gradients, strict=True):
-        kept = array.copy()
+        saved = array.copy()
 
-        def loss(values: Vector, array: Vector = array) -> float:
+        def compute_loss(values: Vector, array: Vector = array) -> float:
             array[...] = values
             return float((network.forward(inputs)[0] * pull).sum())
 
-        assert gradient == pytest.approx(numeric(loss, kept), abs=1e-6)
-        array[...] = kept
+        assert gradient == pytest.approx(estimate_gradient(compute_loss, saved), abs=1e-6)
+        array[...] = saved
 
 
-def test_it_learns_what_each_kind_of_question_calls_for() -> None:
-    world = Environment.from_questions(questions(60), Reward(alpha=0.05))
+def test_it_learns_the_best_action_for_each_kind_of_question() -> None:
+    world = Environment.from_questions(make_questions(60), Reward(alpha=0.05))
     learner = Learner.from_environment(world, SHORT)
     curve = list(learner.learn())
     earned = world.follow(learner.choose_actions(world)).earned.mean()
@@ -134,24 +134,24 @@ def test_it_learns_what_each_kind_of_question_calls_for() -> None:
     assert curve[-1].entropy < curve[0].entropy
 
 
-def test_the_same_seed_gives_the_same_numbers_and_another_one_others() -> None:
-    world = Environment.from_questions(questions(20), Reward())
+def test_the_seed_determines_the_numbers() -> None:
+    world = Environment.from_questions(make_questions(20), Reward())
     quick = Training(updates=3, episodes=64)
 
-    def trained(seed: int) -> list[Vector]:
+    def train(seed: int) -> list[Vector]:
         learner = Learner.from_environment(world, Training(updates=3, episodes=64, seed=seed))
         list(learner.learn())
         return learner.actor.list_arrays()
 
     assert quick.seed == 0
-    assert all((one == other).all() for one, other in zip(trained(0), trained(0), strict=True))
-    assert any((one != other).any() for one, other in zip(trained(0), trained(1), strict=True))
+    assert all((weights == other).all() for weights, other in zip(train(0), train(0), strict=True))
+    assert any((weights != other).any() for weights, other in zip(train(0), train(1), strict=True))
 
 
-def test_a_discount_makes_long_ways_worth_less() -> None:
-    """Both executors answer and cost the same, but splitting waits: the quick one is learned."""
+def test_a_discount_devalues_long_ways() -> None:
+    """Both executors answer at equal cost, but splitting waits: the quick one is learned."""
     recorded = []
-    for question in questions(20):
+    for question in make_questions(20):
         outcomes = [
             replace(
                 outcome,
@@ -168,17 +168,19 @@ def test_a_discount_makes_long_ways_worth_less() -> None:
     assert set(world.follow(learner.choose_actions(world)).sequences) == {("bridge", "stop")}
 
 
-def test_where_the_data_say_nothing_it_does_as_the_rules_do() -> None:
-    """Nothing earns anything; the rules show the half that is sure and work on the other."""
+def test_where_the_data_are_silent_it_follows_the_rules() -> None:
+    """Nothing earns anything; the rules show the sure half and work on the other."""
     plain = {"alternatives": 0.0, "parallel": 1.0, "serial": 1.0, "names": 0.0}
     nothing = []
-    for number, each in enumerate(questions(40)):
-        known = {**plain, "confidence": 0.9 if number % 2 else 0.1}
+    for number, question in enumerate(make_questions(40)):
+        features = {**plain, "confidence": 0.9 if number % 2 else 0.1}
         outcomes = [
-            replace(outcome, f1=0.0, retrievals=1, waits=0, features={**outcome.features, **known})
-            for outcome in each.outcomes
+            replace(
+                outcome, f1=0.0, retrievals=1, waits=0, features={**outcome.features, **features}
+            )
+            for outcome in question.outcomes
         ]
-        nothing.append(replace(each, answerable=True, outcomes=tuple(outcomes)))
+        nothing.append(replace(question, answerable=True, outcomes=tuple(outcomes)))
     world = Environment.from_questions(nothing, Reward(alpha=0.0))
     learner = Learner.from_environment(world, replace(SHORT, prior=0.1))
     list(learner.learn())

@@ -10,7 +10,7 @@ OBSERVER = QuestionObserver(extract_terms=ContentTerms(), decomposer=LocalDecomp
 HITS = (hit_of(), hit_of("Nothing.", document="d2", rank=2))
 
 
-def test_a_question_and_its_first_look_in_numbers() -> None:
+def test_a_question_and_its_first_look_become_numbers() -> None:
     observer = OBSERVER("Please tell me how much a mooring permit costs?", HITS, first=True)
     assert (observer.first, observer.serial, observer.parallel) == (1, 1, 1)
     assert observer.filler > 0
@@ -19,7 +19,7 @@ def test_a_question_and_its_first_look_in_numbers() -> None:
     assert observer.reach >= observer.coverage
 
 
-def test_what_rules_could_split_is_counted() -> None:
+def test_parts_that_rules_could_split_are_counted() -> None:
     assert OBSERVER("Who is older, Ana Silva or Nora Berg?", (), first=True).parallel == 2
     assert (
         OBSERVER("Who is the wife of the director of Harbour Lights?", (), first=True).serial == 2
@@ -27,7 +27,7 @@ def test_what_rules_could_split_is_counted() -> None:
 
 
 @given(st.text(max_size=200), st.booleans())
-def test_every_question_has_numbers_of_the_same_kind(text: str, first: bool) -> None:
+def test_every_question_has_the_same_columns(text: str, first: bool) -> None:
     observer = OBSERVER(text, (), first=first)
     values = observer.list_values()
     assert len(values) == len(QuestionFeatures.list_names())

@@ -3,7 +3,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-from tests.planner.worlds import questions
+from tests.planner.worlds import make_questions
 
 from fathom.planner.environment import Environment, Reward
 from fathom.planner.observation import COLUMNS
@@ -12,20 +12,20 @@ from fathom.planner.ppo import Training
 from fathom.planner.train import TrainingRun, compute_fingerprint, train_policy
 
 QUICK = Training(updates=100, episodes=64)
-RECORDED = questions(20)
+RECORDED = make_questions(20)
 
 
-def trained(training: Training = QUICK, **given: object) -> TrainingRun:
-    return train_policy(RECORDED, Reward(), replace(training, **given))  # type: ignore[arg-type]
+def train(training: Training = QUICK, **options: object) -> TrainingRun:
+    return train_policy(RECORDED, Reward(), replace(training, **options))  # type: ignore[arg-type]
 
 
-def test_the_same_seed_gives_the_same_policy_byte_for_byte() -> None:
+def test_the_seed_determines_the_policy_byte_for_byte() -> None:
     quick = replace(QUICK, updates=4)
-    assert trained(quick).policy.to_json() == trained(quick).policy.to_json()
-    assert trained(quick).policy.to_json() != trained(quick, seed=1).policy.to_json()
+    assert train(quick).policy.to_json() == train(quick).policy.to_json()
+    assert train(quick).policy.to_json() != train(quick, seed=1).policy.to_json()
 
 
-def test_a_policy_is_small_and_says_what_it_came_from() -> None:
+def test_a_policy_is_small_and_names_its_origin() -> None:
     done = train_policy(
         RECORDED, Reward(alpha=0.2), replace(QUICK, updates=2), origin={"commit": "abc"}
     )
@@ -39,7 +39,7 @@ def test_a_policy_is_small_and_says_what_it_came_from() -> None:
     assert origin["fingerprint"] == compute_fingerprint(RECORDED)
 
 
-def test_the_fingerprint_is_that_of_the_outcomes_not_of_their_seconds() -> None:
+def test_the_fingerprint_covers_the_outcomes_but_not_their_seconds() -> None:
     first, *rest = RECORDED
     slower = [replace(outcome, seconds=9.0) for outcome in first.outcomes]
     other = [replace(outcome, f1=0.5) for outcome in first.outcomes]
@@ -51,25 +51,25 @@ def test_the_fingerprint_is_that_of_the_outcomes_not_of_their_seconds() -> None:
     ) != compute_fingerprint(RECORDED)
 
 
-def test_progress_is_told_and_checkpoints_are_kept(tmp_path: Path) -> None:
-    told: list[int] = []
+def test_progress_is_reported_and_checkpoints_are_kept(tmp_path: Path) -> None:
+    updates: list[int] = []
     done = train_policy(
         RECORDED,
         Reward(),
         QUICK,
         checkpoints=tmp_path,
-        on_update=lambda progress: told.append(progress.update),
+        on_update=lambda progress: updates.append(progress.update),
     )
-    assert told == list(range(1, 101))
-    assert [each.update for each in done.curve] == told
+    assert updates == list(range(1, 101))
+    assert [point.update for point in done.curve] == updates
     files = sorted(tmp_path.iterdir())
     assert [file.name for file in files] == ["policy-00050.json", "policy-00100.json"]
     assert files[1].read_text() == done.policy.to_json()
     assert files[0].read_text() != files[1].read_text()
 
 
-def test_the_exported_policy_chooses_what_was_learned() -> None:
-    done = trained()
+def test_the_exported_policy_chooses_like_the_trained_one() -> None:
+    done = train()
     world = Environment.from_questions(RECORDED, Reward())
     again = LearnedPolicy.from_json(done.policy.to_json())
     places = [list(COLUMNS).index(name) for name in again.columns]
@@ -78,7 +78,7 @@ def test_the_exported_policy_chooses_what_was_learned() -> None:
     assert (likeliest == done.learner.choose_actions(world)).all()
 
 
-def test_columns_that_never_differ_are_left_out() -> None:
+def test_constant_columns_are_left_out() -> None:
     constant = [
         replace(
             question,

@@ -58,7 +58,7 @@ def test_documents_are_selected_where_the_look_is_unclear() -> None:
     assert WorkflowRules(score_gap=0.5).choose(observer, FIRST_TURN).workflow == ("R", "AG")
 
 
-def test_a_workflow_in_the_settings_is_always_chosen() -> None:
+def test_a_configured_workflow_is_always_chosen() -> None:
     policy = make_workflow_policy("QR,R,AG", score_gap=0.3)
     observer = OBSERVER(NESTED, (), first=True)
     assert policy.choose(observer, FIRST_TURN).workflow == ("QR", "R", "AG")
@@ -67,7 +67,7 @@ def test_a_workflow_in_the_settings_is_always_chosen() -> None:
     assert make_workflow_policy("rules", score_gap=0.3).name == "rules"
 
 
-def planned(planner: Planner, *, first: bool = True) -> tuple[str, ...]:
+def plan(planner: Planner, *, first: bool = True) -> tuple[str, ...]:
     legal = FIRST_TURN if first else SUB_TURN
     with run_context() as context:
         observer = OBSERVER(NESTED, (), first=first)
@@ -83,18 +83,18 @@ def planned(planner: Planner, *, first: bool = True) -> tuple[str, ...]:
         ((ModelFault("down", Usage(llm_calls=1), retriable=False),), ("QDS",)),
     ],
 )
-def test_the_model_plans_also_what_is_illegal_and_rules_stand_in(
+def test_the_model_may_plan_illegally_and_the_rules_replace_it(
     outcomes: tuple[Completion | Exception, ...], workflow: tuple[str, ...]
 ) -> None:
     model = RoleModel(chat=ScriptedChat(*outcomes))
-    assert planned(LLMPlanner(model=model, local=WorkflowRules())) == workflow
+    assert plan(LLMPlanner(model=model, local=WorkflowRules())) == workflow
 
 
-def test_the_model_is_told_the_grammar_of_the_turn() -> None:
+def test_the_model_hears_the_grammar_of_the_turn() -> None:
     for first in (True, False):
         chat = ScriptedChat(completion('{"workflow": "AG"}'))
         planner = LLMPlanner(model=RoleModel(chat=chat), local=WorkflowRules())
-        assert planned(planner, first=first) == ("AG",)
+        assert plan(planner, first=first) == ("AG",)
         (call,) = chat.calls
         names = [",".join(workflow) for workflow in list_legal_workflows(first=first)]
         assert call.schema is not None
@@ -102,27 +102,27 @@ def test_the_model_is_told_the_grammar_of_the_turn() -> None:
         assert "; ".join(names) in call.messages[0].text
 
 
-def shown(prices: WorkflowPrices, tried: Sequence[TriedWorkflow] = ()) -> tuple[str, str]:
-    """What a model is shown of a turn with two hits, and by which instructions."""
+def show_prompt(prices: WorkflowPrices, tried: Sequence[TriedWorkflow] = ()) -> tuple[str, str]:
+    """Return the prompt of a turn with two hits, and its instructions."""
     chat = ScriptedChat(completion('{"workflow": "R,AG"}'))
     planner = LLMPlanner(model=RoleModel(chat=chat), local=WorkflowRules(), prices=prices)
     hits = [hit_of(), hit_of(document="d2", rank=2)]
     with run_context() as context:
-        seen = replace(OBSERVER("Who?", hits, first=True), coverage=0.67)
-        asyncio.run(planner.plan("Who?", seen, FIRST_TURN, context, tried))
+        features = replace(OBSERVER("Who?", hits, first=True), coverage=0.67)
+        asyncio.run(planner.plan("Who?", features, FIRST_TURN, context, tried))
     (call,) = chat.calls
     return call.messages[1].text, call.messages[0].text
 
 
-def test_the_model_is_shown_the_look_the_prices_and_alpha() -> None:
-    text, _ = shown(WorkflowPrices(alpha=0.2, tokens={"AG": 2000, "QDP": 500}))
+def test_the_prompt_has_the_look_the_prices_and_alpha() -> None:
+    text, _ = show_prompt(WorkflowPrices(alpha=0.2, tokens={"AG": 2000, "QDP": 500}))
     assert "2 hits from 2 documents; the best has score 1.00, the second is 50% behind it" in text
     assert "the best holds 67% of the question's words" in text
     assert "Tried: nothing yet" in text
     # R takes what the look found; QR changes the question, so R searches again.
     assert "Cost, with alpha 0.20: " in text
     costs = dict(
-        each.rsplit(" ", 1) for each in text.split("alpha 0.20: ")[1].split("\n")[0].split("; ")
+        entry.rsplit(" ", 1) for entry in text.split("alpha 0.20: ")[1].split("\n")[0].split("; ")
     )
     assert costs["R,AG"] == "2.00"
     assert costs["QR,R,AG"] == "2.25"
@@ -131,28 +131,28 @@ def test_the_model_is_shown_the_look_the_prices_and_alpha() -> None:
     assert text.endswith("Question: Who?")
 
 
-def test_the_model_is_shown_what_was_tried_as_data() -> None:
+def test_the_prompt_has_the_tried_workflows_as_data() -> None:
     tried = [
         TriedWorkflow(
             question="Who directed Jaws?", workflow=("R", "AG"), answer="x" * 99, confidence=0.9
         ),
         TriedWorkflow(question="Where?", workflow=("QDS",)),
     ]
-    text, told = shown(WorkflowPrices(), tried)
+    text, instructions = show_prompt(WorkflowPrices(), tried)
     assert f'"Who directed Jaws?" by R,AG: "{"x" * 80}", 90% sure' in text
     assert '"Where?" by QDS: no answer' in text
     fence = next(line for line in text.splitlines() if line.startswith("===")).split(" turn")[0]
-    assert fence in told
+    assert fence in instructions
 
 
-def test_what_a_workflow_costs() -> None:
-    seen = replace(OBSERVER("Who?", [hit_of()], first=True), coverage=0.67)
+def test_the_price_of_a_workflow_is_estimated() -> None:
+    features = replace(OBSERVER("Who?", [hit_of()], first=True), coverage=0.67)
     prices = WorkflowPrices(coverage_threshold=0.8, tokens=estimate_tokens({"reader"}, hits=5))
-    assert prices.estimate_cost(("AG",), seen) == 2.0
-    assert prices.estimate_cost(("R", "AG"), seen) == 2.0 + 8 * 0.25  # R follows bridges
-    assert prices.estimate_cost(("R", "AG"), replace(seen, first=0.0)) == 2.0
+    assert prices.estimate_cost(("AG",), features) == 2.0
+    assert prices.estimate_cost(("R", "AG"), features) == 2.0 + 8 * 0.25  # R follows bridges
+    assert prices.estimate_cost(("R", "AG"), replace(features, first=0.0)) == 2.0
     assert estimate_tokens((), hits=5) == {}
 
 
 def test_a_policy_plans_as_a_step() -> None:
-    assert planned(LocalPlanner(policy=WorkflowRules())) == ("QDS",)
+    assert plan(LocalPlanner(policy=WorkflowRules())) == ("QDS",)

@@ -1,4 +1,4 @@
-"""Recorded outcomes that nobody recorded, in which it is known what is best."""
+"""Invented recorded outcomes whose best actions are known."""
 
 import numpy as np
 
@@ -10,19 +10,26 @@ HELPS: tuple[Action, ...] = ("bridge", "split", "debate")
 """The executor that answers a question of each kind; questions of a fourth kind need none."""
 
 
-def question(number: int, *, kind: int | None = None, most: int = 2) -> RecordedQuestion:
-    """A question whose kind tells which executor answers it, and shows in three of its columns."""
+def make_question(number: int, *, kind: int | None = None, most: int = 2) -> RecordedQuestion:
+    """Return a question whose kind decides which executor answers it, and shows in three
+    columns.
+    """
     rng = np.random.default_rng(number)
     kind = number % 5 if kind is None else kind
     noise = {
         name: float(value)
         for name, value in zip(COLUMNS, rng.normal(size=len(COLUMNS)), strict=True)
     }
-    shown = {"coverage": kind == 0, "serial": kind == 1, "rival": kind == 2, "answered": kind != 4}
+    columns = {
+        "coverage": kind == 0,
+        "serial": kind == 1,
+        "rival": kind == 2,
+        "answered": kind != 4,
+    }
     outcomes = []
     for tried in iterate_sequences(has_model=False, most=most):
         solved = kind == 3 or (kind < 3 and HELPS[kind] in tried)
-        features = {**noise, **{name: float(value) for name, value in shown.items()}}
+        features = {**noise, **{name: float(value) for name, value in columns.items()}}
         features |= {
             name: float(name.removeprefix("tried_") in tried)
             for name in COLUMNS
@@ -47,6 +54,6 @@ def question(number: int, *, kind: int | None = None, most: int = 2) -> Recorded
     )
 
 
-def questions(count: int, *, most: int = 2) -> list[RecordedQuestion]:
-    """So many, of all kinds."""
-    return [question(number, most=most) for number in range(count)]
+def make_questions(count: int, *, most: int = 2) -> list[RecordedQuestion]:
+    """Return this many questions, of all kinds."""
+    return [make_question(number, most=most) for number in range(count)]

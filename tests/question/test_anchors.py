@@ -68,16 +68,16 @@ def test_anchors_of_questions(question: str, expected: list[str]) -> None:
     assert [f"{anchor.kind}: {anchor.text}" for anchor in find_anchors(question)] == expected
 
 
-def test_names_tell_more_than_stand_ins_and_numbers() -> None:
-    def first(question: str) -> float:
+def test_names_are_more_distinctive_than_pronouns_and_numbers() -> None:
+    def find_first(question: str) -> float:
         return find_anchors(question)[0].score
 
-    assert first('Was "Let It Be" first?') > first("Was Edward Baring first?")
-    assert first("Was Edward Baring first?") > first("was edward baring first?")
-    assert first("Paris fell?") < first("When did Paris fall?")  # may be any word there
+    assert find_first('Was "Let It Be" first?') > find_first("Was Edward Baring first?")
+    assert find_first("Was Edward Baring first?") > find_first("was edward baring first?")
+    assert find_first("Paris fell?") < find_first("When did Paris fall?")  # may be any word there
 
 
-def test_at_most_six_each_once() -> None:
+def test_at_most_six_distinct_anchors_are_found() -> None:
     question = "Did Ada, Bob, Cid, Dee, Eve, Fay, Gus or Ada win?"
     anchors = find_anchors(question)
     assert len(anchors) == MOST_ANCHORS == len({anchor.text for anchor in anchors})
@@ -85,7 +85,7 @@ def test_at_most_six_each_once() -> None:
 
 
 @given(st.text(max_size=80))
-def test_any_text_has_anchors_that_it_covers(text: str) -> None:
+def test_every_text_covers_its_own_anchors(text: str) -> None:
     anchors = find_anchors(text)
     assert len(anchors) <= MOST_ANCHORS
     assert all(anchor.text and 0 <= anchor.score <= 1 for anchor in anchors)
@@ -125,7 +125,7 @@ def test_coverage(question: str, text: str, share: float) -> None:
 
 
 @pytest.mark.parametrize(
-    ("question", "text", "found"),
+    ("question", "text", "expected"),
     [
         ("Who won in 2017?", "He won in 2018.", ["2017"]),
         ("Who won in 2017?", "He won that year.", []),
@@ -136,10 +136,10 @@ def test_coverage(question: str, text: str, share: float) -> None:
         ("Siapa koordinator Pasar Baru?", "Pasar Lama: Ibu Melati", ["Pasar Baru"]),
     ],
 )
-def test_something_else_in_the_place_of_an_anchor_contradicts_it(
-    question: str, text: str, found: list[str]
+def test_another_value_in_the_place_of_an_anchor_contradicts_it(
+    question: str, text: str, expected: list[str]
 ) -> None:
-    assert [each.text for each in find_contradicted(find_anchors(question), text)] == found
+    assert [anchor.text for anchor in find_contradicted(find_anchors(question), text)] == expected
 
 
 @pytest.mark.parametrize(
@@ -153,10 +153,10 @@ def test_something_else_in_the_place_of_an_anchor_contradicts_it(
         ("siapa presiden pertama indonesia", []),
     ],
 )
-def test_times_and_telling_names_are_required(question: str, names: list[str]) -> None:
-    assert [each.text for each in select_required(find_anchors(question), 0.6)] == names
+def test_times_and_distinctive_names_are_required(question: str, names: list[str]) -> None:
+    assert [anchor.text for anchor in select_required(find_anchors(question), 0.6)] == names
 
 
-def test_what_is_missing_is_told() -> None:
+def test_missing_anchors_are_reported() -> None:
     paris, rome = (Anchor(kind="entity", text=text, score=1.0) for text in ("Paris", "Rome"))
     assert find_missing([paris, rome], "When in Rome") == (paris,)

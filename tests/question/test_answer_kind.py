@@ -53,13 +53,13 @@ from fathom.question.answer_kind import (
         ("Berapa kecepatannya?", None),
     ],
 )
-def test_kinds_of_questions(question: str, kind: str | None) -> None:
+def test_kinds_of_questions_are_recognised(question: str, kind: str | None) -> None:
     expected = detect_expected_value(question)
     assert (expected and expected.kind) == kind
 
 
 @pytest.mark.parametrize(
-    ("question", "text", "given"),
+    ("question", "text", "is_given"),
     [
         ("How much does it cost?", "It costs 40 crowns.", True),
         ("How much does it cost?", "It costs 40.", False),
@@ -77,10 +77,12 @@ def test_kinds_of_questions(question: str, kind: str | None) -> None:
         ("Where?", "under the bridge", True),
     ],
 )
-def test_what_a_text_gives(question: str, text: str, *, given: bool) -> None:
+def test_a_text_gives_an_answer_of_the_kind_or_not(
+    question: str, text: str, *, is_given: bool
+) -> None:
     expected = detect_expected_value(question)
     assert expected is not None
-    assert gives_value(expected, text) is given
+    assert gives_value(expected, text) is is_given
 
 
 @pytest.mark.parametrize(
@@ -126,7 +128,7 @@ def test_a_value_with_another_unit_contradicts(question: str, value: str, *, oth
     assert contradicts_kind(expected, value) is other
 
 
-def test_a_measure_says_what_is_measured() -> None:
+def test_a_measure_names_the_measured_thing() -> None:
     mass = ExpectedValue("measure", frozenset({"mass"}), exact=True)
     assert detect_expected_value("Berapa berat kantongnya?") == mass
     assert detect_expected_value("How many hours?") == ExpectedValue(
@@ -137,7 +139,7 @@ def test_a_measure_says_what_is_measured() -> None:
     )
 
 
-def test_a_bare_number_above_a_hundred_is_no_share() -> None:
+def test_a_bare_number_above_a_hundred_is_no_percentage() -> None:
     expected = detect_expected_value("What was the gross margin percentage of services?")
     assert expected is not None
     assert [is_plausible(expected, value) for value in ("14,015", "71.5", "120 %", "a third")] == [
@@ -145,7 +147,7 @@ def test_a_bare_number_above_a_hundred_is_no_share() -> None:
     ]  # fmt: skip
 
 
-def test_of_what_is_told_in_numbers_only_a_number_tells() -> None:
+def test_a_question_for_a_number_is_answered_by_a_number_only() -> None:
     high, far = detect_expected_value("How high is it?"), detect_expected_value("How far is it?")
     assert high
     assert far

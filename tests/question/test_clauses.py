@@ -89,7 +89,7 @@ def test_a_nested_question_becomes_a_chain(row: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("question", PLAIN)
-def test_a_plain_question_stays_as_it_is(question: str) -> None:
+def test_a_plain_question_stays_unchanged(question: str) -> None:
     assert build_chain(question) == (question,)
 
 
@@ -99,7 +99,7 @@ def test_names_quotes_and_slots_are_mentions() -> None:
 
 
 @given(st.text(max_size=200), st.integers(2, MOST_QUESTIONS))
-def test_whatever_is_asked_a_chain_is_bounded_and_its_slots_look_back(text: str, most: int) -> None:
+def test_a_chain_is_bounded_and_its_slots_refer_backwards(text: str, most: int) -> None:
     parts = build_chain(text.replace("#", ""), most)
     assert 1 <= len(parts) <= most
     for place, part in enumerate(parts):
@@ -107,6 +107,6 @@ def test_whatever_is_asked_a_chain_is_bounded_and_its_slots_look_back(text: str,
 
 
 @pytest.mark.parametrize("words", ["the company that ", "Oslo of the ", "a", "Acme's "])
-def test_a_text_of_any_length_is_done_with(words: str) -> None:
+def test_a_text_of_any_length_takes_linear_time(words: str) -> None:
     assert build_chain(words * 10_000) == (words * 10_000,)
     assert build_chain(words * (LONGEST_QUESTION // len(words)))

@@ -79,7 +79,9 @@ NOT_COMPARED = (
 
 
 @pytest.mark.parametrize(("question", "want", "questions"), COMPARED)
-def test_what_is_asked_of_each(question: str, want: str, questions: tuple[str, ...]) -> None:
+def test_each_side_gets_its_own_question(
+    question: str, want: str, questions: tuple[str, ...]
+) -> None:
     comparison = parse_comparison(question, 4)
     assert comparison is not None
     assert (comparison.want, comparison.questions) == (want, questions)
@@ -87,7 +89,7 @@ def test_what_is_asked_of_each(question: str, want: str, questions: tuple[str, .
 
 
 @pytest.mark.parametrize(("question", "want", "first"), MEASURED)
-def test_what_can_be_put_in_order_is_asked_for(question: str, want: str, first: str | None) -> None:
+def test_comparable_properties_are_recognised(question: str, want: str, first: str | None) -> None:
     comparison = parse_comparison(question, 4)
     assert comparison is not None
     assert comparison.want == want
@@ -99,7 +101,7 @@ def test_other_questions_compare_nothing(question: str) -> None:
     assert parse_comparison(question, 4) is None
 
 
-def test_no_more_than_so_many_are_compared() -> None:
+def test_the_number_of_compared_things_is_bounded() -> None:
     comparison = parse_comparison("Which is older, Oslo, Bergen, or Tromso?", 2)
     assert comparison is not None
     assert comparison.options == ("Oslo", "Bergen")
@@ -119,7 +121,7 @@ def test_no_more_than_so_many_are_compared() -> None:
         ("Who wrote Dune?", ("Who wrote Dune?",)),
     ],
 )
-def test_questions_joined_by_and_are_asked_for_themselves(
+def test_questions_joined_by_and_are_asked_separately(
     question: str, questions: tuple[str, ...]
 ) -> None:
     assert split_questions(question, 4) == questions
@@ -138,7 +140,7 @@ def test_questions_joined_by_and_are_asked_for_themselves(
         ("Which permit is valid for 3 years?", ()),
     ],
 )
-def test_what_a_question_offers_to_choose_from(question: str, options: tuple[str, ...]) -> None:
+def test_options_of_a_question_are_extracted(question: str, options: tuple[str, ...]) -> None:
     assert list_options(question) == options
 
 
@@ -153,7 +155,7 @@ def test_things_without_names_are_compared_too() -> None:
     assert parse_comparison("Which is older, the office or the mill?", 5) is None
 
 
-def test_options_are_told_apart_by_what_not_all_share() -> None:
+def test_options_are_distinguished_by_words_they_do_not_share() -> None:
     phones, computers = frozenset({"phone", "net", "sale"}), frozenset({"mac", "net", "sale"})
     assert drop_shared_words([phones, computers]) == [{"phone"}, {"mac"}]
     assert drop_shared_words([frozenset({"skip"}), frozenset({"cart"})]) == [{"skip"}, {"cart"}]

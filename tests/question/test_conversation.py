@@ -1,4 +1,4 @@
-"""Conversations as chat clients keep them, and files that are none."""
+"""Conversations as chat clients store them, and files that are not conversations."""
 
 import json
 from pathlib import Path
@@ -31,20 +31,20 @@ TURNS = (
         "\ufeff" + json.dumps([ASKED, SAID], indent=2),
     ],
 )
-def test_the_forms_of_a_file(tmp_path: Path, text: str) -> None:
+def test_the_forms_of_a_file_are_read(tmp_path: Path, text: str) -> None:
     file = tmp_path / "history.json"
     file.write_text(text, encoding="utf-8")
     assert load_dialogue(file) == TURNS
 
 
-def test_one_turn_is_a_line_too(tmp_path: Path) -> None:
+def test_a_single_turn_may_be_one_line(tmp_path: Path) -> None:
     file = tmp_path / "history.jsonl"
     file.write_text(json.dumps(ASKED))
     assert load_dialogue(file) == TURNS[:1]
 
 
 @pytest.mark.parametrize(
-    ("text", "told"),
+    ("text", "message"),
     [
         ("no json", ":1: not JSON"),
         (f"{json.dumps(ASKED)}\n{{", ":2: not JSON"),
@@ -59,18 +59,20 @@ def test_one_turn_is_a_line_too(tmp_path: Path) -> None:
         ("[" * 100_000, ":1: not JSON"),
     ],
 )
-def test_what_is_no_conversation_is_told_in_a_line(tmp_path: Path, text: str, told: str) -> None:
+def test_an_invalid_conversation_is_refused_in_one_line(
+    tmp_path: Path, text: str, message: str
+) -> None:
     file = tmp_path / "history.json"
     file.write_text(text)
     with pytest.raises(UsageError) as error:
         load_dialogue(file)
-    assert told in str(error.value)
+    assert message in str(error.value)
     assert "history.json" in str(error.value)
     assert "\n" not in str(error.value)
     assert error.value.exit_code == 2
 
 
-def test_a_file_that_is_not_there_or_no_text(tmp_path: Path) -> None:
+def test_a_missing_or_binary_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="No such file"):
         load_dialogue(tmp_path / "none.json")
     with pytest.raises(UsageError, match="directory"):
@@ -80,7 +82,7 @@ def test_a_file_that_is_not_there_or_no_text(tmp_path: Path) -> None:
         load_dialogue(tmp_path / "bytes.json")
 
 
-def test_only_what_was_said_counts_and_only_the_end_of_it() -> None:
+def test_only_spoken_turns_count_and_only_the_last_ones() -> None:
     parts: dict[str, object] = {
         "role": "user",
         "content": [{"type": "text", "text": "a"}, {"type": "image"}],

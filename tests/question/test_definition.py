@@ -1,4 +1,4 @@
-"""What is asked the meaning of, and which texts tell it."""
+"""The term whose meaning is asked for, and the texts that define it."""
 
 import pytest
 
@@ -30,7 +30,7 @@ from fathom.question.definition import build_definition_check, extract_term
         ("", ""),
     ],
 )
-def test_the_term_that_is_asked_for(question: str, term: str) -> None:
+def test_the_asked_term_is_found(question: str, term: str) -> None:
     assert extract_term(question) == term
 
 
@@ -59,7 +59,7 @@ def test_a_sentence_that_begins_with_the_term_defines_it(text: str) -> None:
         "Quay and pier are walls.",
     ],
 )
-def test_others_do_not(text: str) -> None:
+def test_other_sentences_do_not_define_it(text: str) -> None:
     assert not build_definition_check("quay")(text)
 
 

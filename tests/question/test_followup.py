@@ -18,12 +18,12 @@ ROWS = [
 ]
 
 
-def turns(*said: str) -> tuple[DialogueTurn, ...]:
-    """Questions and answers in turn."""
+def make_turns(*texts: str) -> tuple[DialogueTurn, ...]:
+    """Return questions and answers in turn."""
     return parse_dialogue(
         [
             {"role": "assistant" if n % 2 else "user", "content": text}
-            for n, text in enumerate(said)
+            for n, text in enumerate(texts)
             if text
         ]
     )
@@ -188,17 +188,17 @@ def turns(*said: str) -> tuple[DialogueTurn, ...]:
         ),
     ],
 )
-def test_a_follow_up_stands_alone(
+def test_a_follow_up_becomes_a_complete_question(
     before: str, answer: str, question: str, standalone: str | None
 ) -> None:
     expected = standalone or "When does the pool open on Sundays?"
-    assert complete_question(question, turns(before, answer)) == expected
+    assert complete_question(question, make_turns(before, answer)) == expected
 
 
-def test_one_follow_up_after_the_other() -> None:
-    said = turns("What is the capital of France?", "Paris.", "And Norway?", "Oslo.")
-    assert complete_question("And Peru?", said) == "What is the capital of Peru?"
-    assert complete_question("How large is it?", said) == "How large is the capital of Norway?"
+def test_follow_ups_are_completed_one_after_another() -> None:
+    history = make_turns("What is the capital of France?", "Paris.", "And Norway?", "Oslo.")
+    assert complete_question("And Peru?", history) == "What is the capital of Peru?"
+    assert complete_question("How large is it?", history) == "How large is the capital of Norway?"
 
 
 @pytest.mark.parametrize(
@@ -215,9 +215,9 @@ def test_one_follow_up_after_the_other() -> None:
         "  Who wrote Dune?  ",
     ],
 )
-def test_what_stands_alone_stays_letter_for_letter(question: str) -> None:
+def test_a_complete_question_stays_letter_for_letter(question: str) -> None:
     assert (
-        complete_question(question, turns("Who designed the Mill Bridge?", "Clara Benning."))
+        complete_question(question, make_turns("Who designed the Mill Bridge?", "Clara Benning."))
         == question
     )
     assert complete_question(question, ()) == question
@@ -227,7 +227,7 @@ def test_a_question_about_something_else_is_left_alone() -> None:
     lines = (SAMPLES / "questions.jsonl").read_text(encoding="utf-8").splitlines()
     texts = [json.loads(line)["text"] for line in lines]
     pairs = [(text, texts[n - far]) for n, text in enumerate(texts) for far in (1, 7, 13, 22)]
-    changed = [text for text, other in pairs if complete_question(text, turns(other)) != text]
+    changed = [text for text, other in pairs if complete_question(text, make_turns(other)) != text]
     assert len(changed) <= len(pairs) / 50
 
 
@@ -245,19 +245,24 @@ def test_a_question_about_something_else_is_left_alone() -> None:
         "Di mana harimau Sumatera hidup saat ini?",
     ],
 )
-def test_words_that_stand_for_something_of_their_own_question_stay(question: str) -> None:
-    said = ("Who designed the Mill Bridge?", "Clara Benning."), ("Kapan Jembatan Merah dibuka?", "")
-    for before in said:
-        assert complete_question(question, turns(*before)) == question
+def test_pronouns_for_something_in_their_own_question_stay(question: str) -> None:
+    conversations = (
+        ("Who designed the Mill Bridge?", "Clara Benning."),
+        ("Kapan Jembatan Merah dibuka?", ""),
+    )
+    for before in conversations:
+        assert complete_question(question, make_turns(*before)) == question
 
 
-def test_a_client_that_keeps_the_newest_question_too() -> None:
-    said = turns("What is the capital of France?", "Paris.", "And Norway?")
-    assert complete_question("And Norway?", said) == "What is the capital of Norway?"
+def test_a_history_with_the_newest_question_is_accepted() -> None:
+    history = make_turns("What is the capital of France?", "Paris.", "And Norway?")
+    assert complete_question("And Norway?", history) == "What is the capital of Norway?"
 
 
-def test_half_of_the_samples_as_a_person_puts_them() -> None:
-    """The figures by search are those of experiments.followups; here, letter for letter."""
+def test_half_of_the_follow_ups_of_the_samples_are_completed() -> None:
+    """The search figures are those of experiments.followups; this test compares letter for
+    letter.
+    """
     same = [
         row["_id"]
         for row in ROWS
@@ -268,7 +273,7 @@ def test_half_of_the_samples_as_a_person_puts_them() -> None:
     assert {row["_id"] for row in fresh} <= set(same)
 
 
-def test_the_samples_are_split_and_say_what_they_are() -> None:
+def test_the_follow_ups_of_the_samples_are_split_and_labelled() -> None:
     splits = [row["metadata"]["split"] for row in ROWS]
     assert splits.count("held-out") == splits.count("development") == len(ROWS) / 2 >= 30
     assert sum(row["metadata"]["language"] == "id" for row in ROWS) == len(ROWS) / 3
@@ -286,11 +291,11 @@ def test_the_samples_are_split_and_say_what_they_are() -> None:
         ("Why?", ""),
     ],
 )
-def test_what_a_question_is_about(question: str, topic: str) -> None:
+def test_the_topic_of_a_question_is_found(question: str, topic: str) -> None:
     assert PriorQuestion(question).topic == topic
 
 
 @given(st.lists(st.text(max_size=80), max_size=4), st.text(min_size=1, max_size=80))
-def test_no_conversation_breaks_it(said: list[str], question: str) -> None:
-    made = complete_question(question, turns(*said))
-    assert made.strip() or not question.strip()
+def test_no_conversation_causes_an_error(texts: list[str], question: str) -> None:
+    completed = complete_question(question, make_turns(*texts))
+    assert completed.strip() or not question.strip()

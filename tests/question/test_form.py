@@ -22,7 +22,7 @@ from fathom.question.form import (
         "Menurut aturan, apakah denda berlaku atau tidak?",
     ],
 )
-def test_yes_or_no(question: str) -> None:
+def test_yes_or_no_questions_are_recognised(question: str) -> None:
     assert detect_form(question) == "yes or no"
 
 
@@ -42,7 +42,7 @@ def test_yes_or_no(question: str) -> None:
         "Sebutkan 3 gunung tertinggi di dunia",
     ],
 )
-def test_several(question: str) -> None:
+def test_questions_for_several_things_are_recognised(question: str) -> None:
     assert detect_form(question) == "several"
 
 
@@ -66,18 +66,18 @@ def test_several(question: str) -> None:
         "🙂",
     ],
 )
-def test_one(question: str) -> None:
+def test_questions_for_one_thing_are_recognised(question: str) -> None:
     assert detect_form(question) == "one"
 
 
-def test_the_word_is_in_the_language_of_the_question() -> None:
+def test_yes_is_in_the_language_of_the_question() -> None:
     assert choose_yes_no_word("Is it open?", yes=True) == "yes"
     assert choose_yes_no_word("Is it open?", yes=False) == "no"
     assert choose_yes_no_word("Apakah buka?", yes=True) == "ya"
     assert choose_yes_no_word("Bolehkah masuk?", yes=False) == "tidak"
 
 
-def test_long_questions_are_no_harder() -> None:
+def test_long_questions_take_linear_time() -> None:
     assert detect_form("a, " * 30_000 + "is it?") == "one"
     assert detect_form("why " * 10_000) == "one"
 
@@ -95,7 +95,7 @@ def test_long_questions_are_no_harder() -> None:
         "Apa langkah pengajuan izin?",
     ],
 )
-def test_questions_for_steps(question: str) -> None:
+def test_questions_for_steps_are_recognised(question: str) -> None:
     assert asks_steps(question)
 
 
@@ -113,7 +113,7 @@ def test_questions_for_steps(question: str) -> None:
         "Dokumen apa yang harus dibawa?",
     ],
 )
-def test_questions_that_a_list_may_answer(question: str) -> None:
+def test_questions_that_a_list_may_answer_are_recognised(question: str) -> None:
     assert asks_items(question)
     assert detect_form(question) == "one"
 
@@ -122,7 +122,7 @@ def test_questions_that_a_list_may_answer(question: str) -> None:
     "question",
     ["Which document do I need?", "What does the permit cost?", "What is the fee?", "Apa itu?"],
 )
-def test_questions_that_no_list_answers(question: str) -> None:
+def test_questions_that_no_list_answers_are_recognised(question: str) -> None:
     assert not asks_items(question)
 
 
@@ -130,7 +130,7 @@ def test_questions_that_no_list_answers(question: str) -> None:
     "question",
     ["How many passes does it need?", "How much is it?", "Who did it?", "What does it do, Ann?"],
 )
-def test_questions_for_something_else(question: str) -> None:
+def test_questions_for_something_else_are_recognised(question: str) -> None:
     assert not asks_steps(question)
 
 
@@ -148,5 +148,5 @@ def test_questions_for_something_else(question: str) -> None:
         ("Who was one of them?", None),
     ],
 )
-def test_how_many_things_are_asked_for(question: str, count: int | None) -> None:
+def test_the_number_of_things_asked_for_is_read(question: str, count: int | None) -> None:
     assert parse_count(question) == count

@@ -20,19 +20,19 @@ KNOWN = {
 }
 
 
-def counts(words: Sequence[str]) -> list[int]:
+def count_documents(words: Sequence[str]) -> list[int]:
     return [KNOWN.get(word.lower(), 0) for word in words]
 
 
-def pieces(word: str) -> int:
-    """As if a model knew these words whole, and no others."""
+def split_into_pieces(word: str) -> int:
+    """Split a word as a model that knows exactly these words whole."""
     return 1 if word.lower() in KNOWN or word.lower() in {"cost", "museum"} else 3
 
 
-SPELLER = Speller(counts, pieces, lambda word: word.lower() in KNOWN)
+SPELLER = Speller(count_documents, split_into_pieces, lambda word: word.lower() in KNOWN)
 
 
-def mended(question: str) -> str:
+def correct(question: str) -> str:
     return apply_corrections(question, SPELLER.find_corrections(question))
 
 
@@ -49,8 +49,8 @@ def mended(question: str) -> str:
         ("HARBUOR OFFICE", "Harbour OFFICE"),
     ],
 )
-def test_one_slip_is_mended(typed: str, meant: str) -> None:
-    assert mended(typed) == meant
+def test_one_typing_error_is_corrected(typed: str, meant: str) -> None:
+    assert correct(typed) == meant
 
 
 @pytest.mark.parametrize(
@@ -68,27 +68,30 @@ def test_one_slip_is_mended(typed: str, meant: str) -> None:
         "",
     ],
 )
-def test_what_is_left_alone(question: str) -> None:
-    assert mended(question) == question
+def test_correct_and_unknown_words_are_left_alone(question: str) -> None:
+    assert correct(question) == question
 
 
-def test_of_several_the_word_of_most_documents() -> None:
+def test_among_several_corrections_the_most_frequent_word_wins() -> None:
     """`ofice` lacks a letter of `office`; one more change would be `orifice`."""
     assert SPELLER.find_corrections("the ofice") == {"ofice": "office"}
 
 
 def test_the_index_is_not_asked_for_words_that_a_model_knows() -> None:
-    asked: list[str] = []
+    looked_up: list[str] = []
 
-    def counted(words: Sequence[str]) -> list[int]:
-        asked.extend(words)
+    def record_count(words: Sequence[str]) -> list[int]:
+        looked_up.extend(words)
         return [1] * len(words)
 
-    assert Speller(counted, pieces, bool).find_corrections("harbour museum blorptic") == {}
-    assert asked == ["blorptic"]
+    assert (
+        Speller(record_count, split_into_pieces, bool).find_corrections("harbour museum blorptic")
+        == {}
+    )
+    assert looked_up == ["blorptic"]
 
 
-def test_a_word_that_only_its_stem_makes_known_is_no_word() -> None:
+def test_a_word_known_only_by_its_stem_is_no_word() -> None:
     """ "moring" has the stem of "more", which every document has."""
     stems = {"moring": 40, "boring": 30}
     speller = Speller(

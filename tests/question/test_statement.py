@@ -1,4 +1,4 @@
-"""What a yes/no question says is so, if its form is known."""
+"""The statement that a yes/no question makes, if its form is known."""
 
 import pytest
 
@@ -47,5 +47,5 @@ def test_a_question_becomes_a_statement_and_its_negation(
         "",
     ],
 )
-def test_an_unknown_form_is_no_statement(question: str) -> None:
+def test_an_unknown_form_gives_no_statement(question: str) -> None:
     assert parse_statement(question) is None

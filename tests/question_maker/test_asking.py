@@ -1,4 +1,4 @@
-"""Sentences become questions that a person would ask, with the words that answer them.
+"""Natural questions posed from sentences, with the words that answer them.
 
 Covers fathom.question_maker.asking.base, fathom.question_maker.asking.clause,
 fathom.question_maker.asking.english, fathom.question_maker.asking.indonesian and
@@ -11,9 +11,9 @@ from fathom.question_maker.asking import pose_questions
 from fathom.text.language import Language
 
 
-def asked(sentence: str, language: Language = "en", common: str = "") -> list[tuple[str, str]]:
-    found = pose_questions(sentence, language, frozenset(common.split()))
-    return [(each.text, each.answer.cut(sentence)) for each in found]
+def pose(sentence: str, language: Language = "en", common: str = "") -> list[tuple[str, str]]:
+    posed = pose_questions(sentence, language, frozenset(common.split()))
+    return [(posed_question.text, posed_question.answer.cut(sentence)) for posed_question in posed]
 
 
 @pytest.mark.parametrize(
@@ -98,9 +98,9 @@ def asked(sentence: str, language: Language = "en", common: str = "") -> list[tu
         ),
     ],
 )  # fmt: skip
-def test_english_sentences_are_asked(sentence: str, question: str, answer: str) -> None:
-    found = asked(sentence, common="applications")
-    assert (question, answer) in found
+def test_english_sentences_become_questions(sentence: str, question: str, answer: str) -> None:
+    posed = pose(sentence, common="applications")
+    assert (question, answer) in posed
 
 
 @pytest.mark.parametrize(
@@ -145,9 +145,9 @@ def test_english_sentences_are_asked(sentence: str, question: str, answer: str) 
         ),
     ],
 )
-def test_indonesian_sentences_are_asked(sentence: str, question: str, answer: str) -> None:
-    found = asked(sentence, "id")
-    assert (question, answer) in found if question else not found
+def test_indonesian_sentences_become_questions(sentence: str, question: str, answer: str) -> None:
+    posed = pose(sentence, "id")
+    assert (question, answer) in posed if question else not posed
 
 
 @pytest.mark.parametrize(
@@ -162,8 +162,8 @@ def test_indonesian_sentences_are_asked(sentence: str, question: str, answer: st
         "| Bridge | opened on 8 September 1891 |.",
     ],
 )  # fmt: skip
-def test_what_cannot_be_understood_alone_is_not_asked(sentence: str) -> None:
-    assert asked(sentence) == []
+def test_a_sentence_that_depends_on_its_context_is_skipped(sentence: str) -> None:
+    assert pose(sentence) == []
 
 
 @pytest.mark.parametrize(
@@ -175,17 +175,17 @@ def test_what_cannot_be_understood_alone_is_not_asked(sentence: str) -> None:
         "Balai kota tidak dibangun pada tahun 1931.",
     ],
 )
-def test_what_points_elsewhere_in_indonesian_is_not_asked(sentence: str) -> None:
-    assert asked(sentence, "id") == []
+def test_an_indonesian_sentence_that_refers_elsewhere_is_skipped(sentence: str) -> None:
+    assert pose(sentence, "id") == []
 
 
-def test_a_list_says_its_members() -> None:
-    (made,) = pose_questions("The survey kit contains a level, two staffs and a tape.", "en")
-    assert made.several
-    assert made.items == ("a level", "two staffs", "a tape")
+def test_a_list_is_asked_for_its_members() -> None:
+    (posed,) = pose_questions("The survey kit contains a level, two staffs and a tape.", "en")
+    assert posed.several
+    assert posed.items == ("a level", "two staffs", "a tape")
 
 
-def test_an_amount_is_a_number_and_a_date_is_none() -> None:
+def test_an_amount_is_a_number_and_a_date_is_not() -> None:
     (amount,) = pose_questions("A skip on a public street costs 35 crowns per week.", "en")
     (date,) = pose_questions("The Mill Bridge was opened on 8 September 1891.", "en")
     assert amount.numeric

@@ -1,4 +1,4 @@
-"""Cells of tables are asked for in words, each under the name of its row and its column."""
+"""Questions for cells of tables, named by row and column."""
 
 from pathlib import Path
 
@@ -25,8 +25,8 @@ def facts(tmp_path: Path) -> list[Fact]:
 
 
 def test_a_cell_is_asked_for_by_its_row_and_column(facts: list[Fact]) -> None:
-    asked = {fact.question: (fact.answer, fact.numeric) for fact in facts}
-    assert asked == {
+    answers = {fact.question: (fact.answer, fact.numeric) for fact in facts}
+    assert answers == {
         "Where is cold asphalt stored?": ("Depot North", False),
         "What is the shelf life of cold asphalt?": ("9 months", True),
         "Where are paving stones stored?": ("Quarry Lane", False),
@@ -38,11 +38,11 @@ def test_a_cell_is_asked_for_by_its_row_and_column(facts: list[Fact]) -> None:
     }
 
 
-def test_an_answer_is_where_it_is_said_to_be(facts: list[Fact]) -> None:
+def test_an_answer_is_at_its_recorded_place(facts: list[Fact]) -> None:
     assert all(fact.span.cut(fact.chunk.text) == fact.answer for fact in facts)
 
 
-def test_chunks_come_in_an_order_that_the_seed_draws(tmp_path: Path) -> None:
+def test_the_seed_determines_the_order_of_chunks(tmp_path: Path) -> None:
     for at in range(9):
         (tmp_path / f"{at}.md").write_text(f"# {at}\n\nText {at}.")
     with make_engine(tmp_path / "index") as engine:
@@ -52,6 +52,6 @@ def test_chunks_come_in_an_order_that_the_seed_draws(tmp_path: Path) -> None:
     assert sorted(orders[0]) == sorted(orders[2])
 
 
-def test_a_subject_with_a_name_is_told_from_one_without() -> None:
+def test_a_subject_with_a_name_is_distinguished_from_one_without() -> None:
     assert is_named("the Mill Bridge")
     assert not is_named("the club")

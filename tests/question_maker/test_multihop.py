@@ -1,4 +1,4 @@
-"""Two facts of two documents make one question that needs both."""
+"""Multi-hop questions made of two facts of two documents."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from fathom.text.language import Language
 from fathom.types import Chunk, Span
 
 
-def fact(
+def make_fact(
     question: str,
     answer: str,
     document: str,
@@ -31,8 +31,8 @@ def fact(
     )
 
 
-CAPITAL = fact("What is the capital of the Veldt district?", "Hallet", "a")
-FOUNDED = fact("When was Hallet founded?", "1304", "b", subject="Hallet")
+CAPITAL = make_fact("What is the capital of the Veldt district?", "Hallet", "a")
+FOUNDED = make_fact("When was Hallet founded?", "1304", "b", subject="Hallet")
 
 
 def test_a_name_that_another_question_answers_is_described() -> None:
@@ -42,15 +42,17 @@ def test_a_name_that_another_question_answers_is_described() -> None:
     assert hop.facts == (CAPITAL, FOUNDED)
 
 
-def test_what_one_document_says_alone_is_no_chain() -> None:
-    same = fact("When was Hallet founded?", "1304", "a", subject="Hallet")
-    leaking = fact(CAPITAL.question, "Hallet", "a", text="Hallet was founded in 1304.")
+def test_facts_of_one_document_form_no_chain() -> None:
+    same = make_fact("When was Hallet founded?", "1304", "a", subject="Hallet")
+    leaking = make_fact(CAPITAL.question, "Hallet", "a", text="Hallet was founded in 1304.")
     assert not list(build_hops([CAPITAL, same]))
     assert not list(build_hops([leaking, FOUNDED]))
 
 
-def test_a_name_that_is_a_part_of_another_name_is_left_alone() -> None:
-    assert not list(build_hops([CAPITAL, fact("When was the Hallet foundry opened?", "1850", "b")]))
+def test_a_name_inside_another_name_is_left_alone() -> None:
+    assert not list(
+        build_hops([CAPITAL, make_fact("When was the Hallet foundry opened?", "1850", "b")])
+    )
 
 
 @pytest.mark.parametrize(
@@ -68,11 +70,11 @@ def test_a_name_that_is_a_part_of_another_name_is_left_alone() -> None:
     ],
 )
 def test_an_answer_is_described_by_its_question(question: str, answer: str, words: str) -> None:
-    assert describe_answer(fact(question, answer, "a")) == words
+    assert describe_answer(make_fact(question, answer, "a")) == words
 
 
 @pytest.mark.parametrize(
-    ("template", "first", "second", "asked", "right", "language"),
+    ("template", "first", "second", "expected", "right", "language"),
     [
         ("When was {} opened?", "1891", "8 May 1904", "Which was opened first, {}?", 0, "en"),
         (
@@ -89,22 +91,22 @@ def test_an_answer_is_described_by_its_question(question: str, answer: str, word
     ],
 )
 def test_two_amounts_are_compared(
-    template: str, first: str, second: str, asked: str, right: int, language: Language
+    template: str, first: str, second: str, expected: str, right: int, language: Language
 ) -> None:
     sides = ("the Mill Bridge", "Hallet Hall")
     pair = [
-        fact(template.format(side), amount, side[-1], subject=side, language=language)
+        make_fact(template.format(side), amount, side[-1], subject=side, language=language)
         for side, amount in zip(sides, (first, second), strict=True)
     ]
     (hop,) = build_hops(pair)
     joint = " atau " if language == "id" else " or "
-    assert hop.question == asked.format(joint.join(sides))
+    assert hop.question == expected.format(joint.join(sides))
     assert hop.answer == ("Mill Bridge", "Hallet Hall")[right]
 
 
 def test_things_without_a_name_are_not_compared() -> None:
     pair = [
-        fact(f"When was {side} opened?", year, side, subject=side)
+        make_fact(f"When was {side} opened?", year, side, subject=side)
         for side, year in (("the club", "1891"), ("the tunnel", "1904"))
     ]
     assert not list(build_hops(pair))

@@ -1,12 +1,14 @@
-"""Hits that tests rank."""
+"""Factories of hits that tests rank."""
 
 from fathom.types import Chunk, Hit, Span
 
 
-def hit(
+def make_hit(
     text: str, *, document: str = "d", score: float = 0.5, rank: int = 1, title: str = ""
 ) -> Hit:
-    """A hit of a chunk with this text; `document` may end with `#` and the chunk's ordinal."""
+    """Return a hit of a chunk with this text; `document` may end with `#` and the chunk's
+    ordinal.
+    """
     name, _, ordinal = document.partition("#")
     chunk = Chunk(
         id=f"{name}#{ordinal or 0}",
@@ -19,6 +21,6 @@ def hit(
     return Hit(chunk=chunk, score=score, rank=rank, retriever="vector")
 
 
-def words(text: str) -> frozenset[str]:
-    """The words of a text, in small letters."""
+def split_words(text: str) -> frozenset[str]:
+    """Return the words of a text in lower case."""
     return frozenset(text.lower().split())

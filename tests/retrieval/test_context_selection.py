@@ -1,4 +1,4 @@
-"""Context selection: bonus, caps, places for lists, tie-break, packing."""
+"""Context selection: title bonus, caps, places for lists, ties, packing."""
 
 import asyncio
 from collections import Counter
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.calm import CALM
 from tests.making import hit_of
-from tests.retrieval.hits import hit, words
+from tests.retrieval.hits import make_hit, split_words
 
 from fathom.retrieval.context_selection import (
     ContextSelector,
@@ -24,52 +24,54 @@ from fathom.text.content_words import ContentTerms
 from fathom.types import Hit
 
 QUESTION = "who won the 2004 award"
-SELECT = Selection(extract_terms=words, settings=AnchorSettings(title_overlap=0.0))
+SELECT = Selection(extract_terms=split_words, settings=AnchorSettings(title_overlap=0.0))
 LIST = "Winners:\n- Ada\n- Bela\n- Cleo\n"
 
 
-def names(hits: tuple[Hit, ...]) -> list[str]:
-    assert [each.rank for each in hits] == list(range(1, len(hits) + 1))
-    return [each.chunk.id for each in hits]
+def list_ids(hits: tuple[Hit, ...]) -> list[str]:
+    assert [hit.rank for hit in hits] == list(range(1, len(hits) + 1))
+    return [hit.chunk.id for hit in hits]
 
 
 def test_a_title_counts_when_the_text_overlaps_too() -> None:
     hits = [
-        hit("ada was there", document="plain", score=0.60, rank=1),
-        hit("she won", document="titled", score=0.58, rank=2, title="Award list"),
-        hit("a cat (car)", document="titled-only", score=0.57, rank=3, title="Award list"),
+        make_hit("ada was there", document="plain", score=0.60, rank=1),
+        make_hit("she won", document="titled", score=0.58, rank=2, title="Award list"),
+        make_hit("a cat (car)", document="titled-only", score=0.57, rank=3, title="Award list"),
     ]
     chosen = SELECT(QUESTION, hits)
-    assert names(chosen) == ["titled#0", "plain#0", "titled-only#0"]
-    assert [each.score for each in chosen] == [0.65, 0.60, 0.57]
+    assert list_ids(chosen) == ["titled#0", "plain#0", "titled-only#0"]
+    assert [hit.score for hit in chosen] == [0.65, 0.60, 0.57]
 
 
-def test_the_text_may_have_to_overlap_more() -> None:
-    strict = Selection(extract_terms=words, settings=AnchorSettings(title_overlap=0.2))
-    one, two = (hit(text, score=0.5, title="award") for text in ("she won", "she won the cup"))
-    assert strict(QUESTION, [one])[0].score == 0.5  # one word of five
+def test_the_required_overlap_can_be_raised() -> None:
+    strict = Selection(extract_terms=split_words, settings=AnchorSettings(title_overlap=0.2))
+    first, two = (
+        make_hit(text, score=0.5, title="award") for text in ("she won", "she won the cup")
+    )
+    assert strict(QUESTION, [first])[0].score == 0.5  # one word of five
     assert strict(QUESTION, [two])[0].score == 0.57  # two
 
 
 def test_at_equal_scores_the_rank_decides() -> None:
-    hits = [hit("x", document=name, score=0.5, rank=n) for n, name in enumerate("ca", start=1)]
-    assert names(SELECT(QUESTION, hits)) == ["c#0", "a#0"]
+    hits = [make_hit("x", document=name, score=0.5, rank=n) for n, name in enumerate("ca", start=1)]
+    assert list_ids(SELECT(QUESTION, hits)) == ["c#0", "a#0"]
 
 
 def test_a_document_has_two_places() -> None:
-    many = [hit("x", document=f"d#{n}", score=1 - n / 10, rank=n + 1) for n in range(4)]
-    other = hit("y", document="e", score=0.1, rank=5)
-    assert names(SELECT(QUESTION, [*many, other])) == ["d#0", "d#1", "e#0"]
+    many = [make_hit("x", document=f"d#{n}", score=1 - n / 10, rank=n + 1) for n in range(4)]
+    other = make_hit("y", document="e", score=0.1, rank=5)
+    assert list_ids(SELECT(QUESTION, [*many, other])) == ["d#0", "d#1", "e#0"]
 
 
-def test_a_source_has_two_places_where_it_is_known() -> None:
+def test_a_known_source_has_two_places() -> None:
     addresses = [f"https://one.example/{n}" for n in range(3)] + ["http://two.example/"]
-    hits = [hit("x", document=each, score=0.5, rank=n) for n, each in enumerate(addresses, 1)]
+    hits = [make_hit("x", document=name, score=0.5, rank=n) for n, name in enumerate(addresses, 1)]
     chosen = SELECT(QUESTION, hits)
-    assert [each.chunk.document_id for each in chosen] == [*addresses[:2], addresses[3]]
-    unknown = [hit("x", document=f"d{n}", score=0.5, rank=n + 1) for n in range(5)]
+    assert [name.chunk.document_id for name in chosen] == [*addresses[:2], addresses[3]]
+    unknown = [make_hit("x", document=f"d{n}", score=0.5, rank=n + 1) for n in range(5)]
     assert len(SELECT(QUESTION, unknown)) == 5
-    one_source = Selection(extract_terms=words, find_source=lambda _: "wiki")
+    one_source = Selection(extract_terms=split_words, find_source=lambda _: "wiki")
     assert len(one_source(QUESTION, unknown)) == 2
 
 
@@ -84,25 +86,25 @@ def test_a_source_has_two_places_where_it_is_known() -> None:
         ("http://[bad", None),
     ],
 )
-def test_the_site_of_an_address(document: str, site: str | None) -> None:
-    assert find_site(hit("x", document=document)) == site
+def test_the_site_of_an_address_is_its_host(document: str, site: str | None) -> None:
+    assert find_site(make_hit("x", document=document)) == site
 
 
-def test_lists_have_places_of_their_own_when_one_is_asked_for() -> None:
-    plain = [hit("x", document=f"p{n}", score=0.9 - n / 100, rank=n + 1) for n in range(8)]
-    lists = [hit(LIST, document=f"l{n}", score=0.3 - n / 100, rank=n + 9) for n in range(4)]
-    asked = names(SELECT(QUESTION, [*plain, *lists], listing=True))
-    assert asked == ["p0#0", "p1#0", "p2#0", "p3#0", "p4#0", "l0#0", "l1#0", "l2#0"]
-    assert names(SELECT(QUESTION, [*plain, *lists])) == [f"p{n}#0" for n in range(8)]
+def test_lists_have_their_own_places_when_a_list_is_asked_for() -> None:
+    plain = [make_hit("x", document=f"p{n}", score=0.9 - n / 100, rank=n + 1) for n in range(8)]
+    lists = [make_hit(LIST, document=f"l{n}", score=0.3 - n / 100, rank=n + 9) for n in range(4)]
+    listing = list_ids(SELECT(QUESTION, [*plain, *lists], listing=True))
+    assert listing == ["p0#0", "p1#0", "p2#0", "p3#0", "p4#0", "l0#0", "l1#0", "l2#0"]
+    assert list_ids(SELECT(QUESTION, [*plain, *lists])) == [f"p{n}#0" for n in range(8)]
 
 
-def test_places_for_lists_are_not_left_empty() -> None:
-    plain = [hit("x", document=f"p{n}", score=0.9 - n / 100, rank=n + 1) for n in range(9)]
-    assert names(SELECT(QUESTION, plain, listing=True)) == [f"p{n}#0" for n in range(8)]
+def test_places_for_lists_are_never_left_empty() -> None:
+    plain = [make_hit("x", document=f"p{n}", score=0.9 - n / 100, rank=n + 1) for n in range(9)]
+    assert list_ids(SELECT(QUESTION, plain, listing=True)) == [f"p{n}#0" for n in range(8)]
 
 
 def test_caps_hold_for_lists_too() -> None:
-    lists = [hit(LIST, document=f"l#{n}", score=0.5, rank=n + 1) for n in range(5)]
+    lists = [make_hit(LIST, document=f"l#{n}", score=0.5, rank=n + 1) for n in range(5)]
     assert len(SELECT(QUESTION, lists, listing=True)) == 2
 
 
@@ -118,7 +120,7 @@ def test_caps_hold_for_lists_too() -> None:
         ("", False),
     ],
 )
-def test_list_dense_chunks(text: str, dense: bool) -> None:
+def test_dense_lists_are_recognised(text: str, dense: bool) -> None:
     assert is_list(text) is dense
 
 
@@ -126,8 +128,13 @@ HITS = st.lists(
     st.tuples(st.integers(0, 3), st.floats(0, 1), st.booleans()), max_size=14
 ).map(
     lambda rows: [
-        hit(LIST if listed else "x", document=f"http://s{d % 2}.example/{d}#{n}", score=s, rank=n)
-        for n, (d, s, listed) in enumerate(rows, start=1)
+        make_hit(
+            LIST if listed else "x",
+            document=f"http://s{site % 2}.example/{site}#{n}",
+            score=score,
+            rank=n,
+        )
+        for n, (site, score, listed) in enumerate(rows, start=1)
     ]
 )  # fmt: skip
 
@@ -137,16 +144,16 @@ HITS = st.lists(
 def test_caps_and_order_always_hold(hits: list[Hit], listing: bool) -> None:
     chosen = SELECT(QUESTION, hits, listing=listing)
     assert len(chosen) <= SELECT.settings.fine
-    assert max(Counter(each.chunk.document_id for each in chosen).values(), default=0) <= 2
+    assert max(Counter(hit.chunk.document_id for hit in chosen).values(), default=0) <= 2
     assert max(Counter(map(find_site, chosen)).values(), default=0) <= 2
-    assert [each.score for each in chosen] == sorted((e.score for e in chosen), reverse=True)
+    assert [hit.score for hit in chosen] == sorted((e.score for e in chosen), reverse=True)
     assert chosen == SELECT(QUESTION, hits, listing=listing)
 
 
-def test_what_does_not_fit_is_skipped() -> None:
+def test_a_hit_that_does_not_fit_is_skipped() -> None:
     sizes = (400, 600, 300, 250, 200)
-    hits = [hit("x" * size, document=f"d{size}", rank=n) for n, size in enumerate(sizes, 1)]
-    assert names(pack_hits(hits, tokens=900, count=len)) == ["d400#0", "d300#0", "d200#0"]
+    hits = [make_hit("x" * size, document=f"d{size}", rank=n) for n, size in enumerate(sizes, 1)]
+    assert list_ids(pack_hits(hits, tokens=900, count=len)) == ["d400#0", "d300#0", "d200#0"]
     assert pack_hits(hits, tokens=199, count=len) == ()
     assert pack_hits((), tokens=900, count=len) == ()
 
@@ -157,12 +164,12 @@ def test_what_does_not_fit_is_skipped() -> None:
     tokens=st.integers(0, 200),
 )
 def test_packing_never_takes_too_much(sizes: list[int], tokens: int) -> None:
-    hits = [hit("x" * size, document=f"d{n}", rank=n + 1) for n, size in enumerate(sizes)]
-    assert sum(len(each.chunk.text) for each in pack_hits(hits, tokens=tokens, count=len)) <= tokens
+    hits = [make_hit("x" * size, document=f"d{n}", rank=n + 1) for n, size in enumerate(sizes)]
+    assert sum(len(hit.chunk.text) for hit in pack_hits(hits, tokens=tokens, count=len)) <= tokens
 
 
 def test_the_title_is_packed_too() -> None:
-    titled = hit("x" * 10, title="t" * 10)
+    titled = make_hit("x" * 10, title="t" * 10)
     assert pack_hits([titled], tokens=20, count=len) == ()
     assert pack_hits([titled], tokens=21, count=len) == (titled,)
 
@@ -170,17 +177,20 @@ def test_the_title_is_packed_too() -> None:
 PERMIT = "What does a mooring permit cost?"
 
 
-def permit(document: str, text: str, rank: int, score: float) -> Hit:
+def make_permit(document: str, text: str, rank: int, score: float) -> Hit:
     return replace(hit_of(text, document=document, rank=rank), score=score)
 
 
 TWINS = [
-    permit(name, "A mooring permit costs 40 crowns.", 1 + n, 3.0) for n, name in enumerate("ab")
+    make_permit(name, "A mooring permit costs 40 crowns.", 1 + n, 3.0)
+    for n, name in enumerate("ab")
 ]
-LEASH = permit("c", "Dogs need a leash on the pier.", 3, 2.9)
+LEASH = make_permit("c", "Dogs need a leash on the pier.", 3, 2.9)
 
 
-def documents(*hits: Hit, keep: int = 1, diversity: float = 0.0, tokens: int = 100) -> list[str]:
+def narrow_to_documents(
+    *hits: Hit, keep: int = 1, diversity: float = 0.0, tokens: int = 100
+) -> list[str]:
     narrow = ContextSelector(
         selection=Selection(
             extract_terms=ContentTerms(), settings=AnchorSettings(fine=keep, title_bonus=0.0)
@@ -188,26 +198,26 @@ def documents(*hits: Hit, keep: int = 1, diversity: float = 0.0, tokens: int = 1
         count_tokens=lambda text: len(text.split()),
     )
     with run_context() as context:
-        found = asyncio.run(
+        narrowed = asyncio.run(
             narrow(PERMIT, hits, listing=False, diversity=diversity, tokens=tokens, context=context)
         )
-    return [each.chunk.document_id for each in found]
+    return [hit.chunk.document_id for hit in narrowed]
 
 
-def test_the_best_are_kept_in_their_order() -> None:
-    assert documents(*TWINS, LEASH, keep=3) == ["a", "b", "c"]
-    assert documents() == []
+def test_the_best_hits_are_kept_in_their_order() -> None:
+    assert narrow_to_documents(*TWINS, LEASH, keep=3) == ["a", "b", "c"]
+    assert narrow_to_documents() == []
 
 
-def test_what_repeats_gives_way() -> None:
+def test_a_repeating_hit_is_replaced() -> None:
     # Twice as many as are kept pass MMR: the twin of the first would be the second.
-    four = [*TWINS, LEASH, permit("d", "Boats must be insured.", 4, 2.8)]
-    assert documents(*four, keep=2, diversity=0.0) == ["a", "b"]
-    five = [*TWINS, *(permit(n, f"Rule {n} of pier {n}.", 3, 2.9) for n in "cde")]
-    assert "b" not in documents(*five, keep=2, diversity=0.6)
+    four = [*TWINS, LEASH, make_permit("d", "Boats must be insured.", 4, 2.8)]
+    assert narrow_to_documents(*four, keep=2, diversity=0.0) == ["a", "b"]
+    five = [*TWINS, *(make_permit(n, f"Rule {n} of pier {n}.", 3, 2.9) for n in "cde")]
+    assert "b" not in narrow_to_documents(*five, keep=2, diversity=0.6)
 
 
 def test_the_context_has_a_size() -> None:
     # Title and text: 1 + 6 and 1 + 7 words.
-    assert documents(*TWINS, LEASH, keep=3, tokens=14) == ["a", "b"]
-    assert documents(*TWINS, LEASH, keep=3, tokens=3) == []
+    assert narrow_to_documents(*TWINS, LEASH, keep=3, tokens=14) == ["a", "b"]
+    assert narrow_to_documents(*TWINS, LEASH, keep=3, tokens=3) == []

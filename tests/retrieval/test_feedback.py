@@ -21,19 +21,19 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     (folder / "corpus").mkdir()
     for name, text in TEXTS.items():
         (folder / "corpus" / f"{name}.txt").write_text(text)
-    with engine_at(folder) as made:
-        made.ingest([folder / "corpus"])
-        yield made
+    with engine_at(folder) as opened:
+        opened.ingest([folder / "corpus"])
+        yield opened
 
 
-def found(engine: Engine, name: str, question: str) -> list[str]:
+def find_documents(engine: Engine, name: str, question: str) -> list[str]:
     hits = engine.retriever(name).retrieve(Query(text=question), k=3)
     return [hit.chunk.title for hit in hits]
 
 
-def test_words_of_the_best_hits_find_what_the_query_does_not(engine: Engine) -> None:
-    assert found(engine, "keyword", "What unwinds a helix?") == ["one"]
-    assert found(engine, "keyword_feedback", "What unwinds a helix?") == ["one", "two"]
+def test_words_of_the_best_hits_find_more_than_the_query(engine: Engine) -> None:
+    assert find_documents(engine, "keyword", "What unwinds a helix?") == ["one"]
+    assert find_documents(engine, "keyword_feedback", "What unwinds a helix?") == ["one", "two"]
 
 
 def test_the_query_moves_towards_its_best_hit(engine: Engine) -> None:
@@ -49,6 +49,6 @@ def test_the_query_moves_towards_its_best_hit(engine: Engine) -> None:
     assert plain[0].score < moved[0].score
 
 
-def test_what_finds_nothing_finds_nothing_again(engine: Engine) -> None:
-    assert found(engine, "keyword_feedback", "zzz") == []
-    assert len(found(engine, "vector_feedback", "!?")) <= 3
+def test_a_query_without_hits_stays_without_hits(engine: Engine) -> None:
+    assert find_documents(engine, "keyword_feedback", "zzz") == []
+    assert len(find_documents(engine, "vector_feedback", "!?")) <= 3

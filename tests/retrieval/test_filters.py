@@ -1,4 +1,4 @@
-"""Conditions as people type them."""
+"""Filter conditions as people type them."""
 
 import pytest
 
@@ -19,7 +19,7 @@ from fathom.types import Filter
         ("language=en,id", Filter("language", "in", ("en", "id"))),
     ],
 )
-def test_forms(text: str, expected: Filter) -> None:
+def test_all_forms_are_read(text: str, expected: Filter) -> None:
     assert parse_filters([text]) == (expected,)
 
 

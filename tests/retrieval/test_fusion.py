@@ -16,29 +16,29 @@ from fathom.retrieval.fusion import (
 )
 
 
-def ranking(*ids: str) -> list[Match]:
+def make_ranking(*ids: str) -> list[Match]:
     return [Match(chunk_id, float(len(ids) - place)) for place, chunk_id in enumerate(ids)]
 
 
-def test_rrf_by_hand() -> None:
-    fused = ReciprocalRank(rrf_k=60)([ranking("a", "b"), ranking("b", "c")], [1.0, 1.0])
+def test_rrf_is_as_computed_by_hand() -> None:
+    fused = ReciprocalRank(rrf_k=60)([make_ranking("a", "b"), make_ranking("b", "c")], [1.0, 1.0])
     assert [match.chunk_id for match in fused] == ["b", "a", "c"]
     assert [match.score for match in fused] == [1 / 62 + 1 / 61, 1 / 61, 1 / 62]
 
 
 def test_rrf_weights_count_per_ranking() -> None:
-    fused = ReciprocalRank(rrf_k=0)([ranking("a"), ranking("b")], [1.0, 3.0])
+    fused = ReciprocalRank(rrf_k=0)([make_ranking("a"), make_ranking("b")], [1.0, 3.0])
     assert fused == [Match("b", 3.0), Match("a", 1.0)]
 
 
 def test_rrf_ties_go_to_the_best_single_rank_then_to_the_id() -> None:
     # With rrf_k = 0: a = 1/1, b = c = 1/2 + 1/2; d and e tie on score and rank.
-    first, second = ranking("a", "b", "d"), ranking("x", "b", "e")
+    first, second = make_ranking("a", "b", "d"), make_ranking("x", "b", "e")
     fused = ReciprocalRank(rrf_k=0)([first, second], [1.0, 1.0])
     assert [match.chunk_id for match in fused] == ["a", "x", "b", "d", "e"]
 
 
-def test_weighted_sum_by_hand() -> None:
+def test_the_weighted_sum_is_as_computed_by_hand() -> None:
     near = [Match("a", 0.9), Match("b", 0.5), Match("c", 0.1)]
     worded = [Match("c", 12.0), Match("b", 4.0)]
     fused = WeightedSum("min_max")([near, worded], [0.7, 0.3])
@@ -46,7 +46,7 @@ def test_weighted_sum_by_hand() -> None:
     assert [match.score for match in fused] == pytest.approx([0.7, 0.35, 0.3])
 
 
-def test_normalisers_by_hand() -> None:
+def test_normalisers_are_as_computed_by_hand() -> None:
     assert scale_min_max([3.0, 2.0, 1.0]) == [1.0, 0.5, 0.0]
     assert scale_min_max([2.0, 2.0]) == [1.0, 1.0]
     assert NORMALISERS["max"]([4.0, 1.0]) == [1.0, 0.25]
@@ -54,7 +54,7 @@ def test_normalisers_by_hand() -> None:
     assert [NORMALISERS[name]([]) for name in NORMALISERS] == [[], [], [], []]
 
 
-RANKINGS = st.lists(st.permutations("abcdef").map(lambda ids: ranking(*ids[:4])), max_size=4)
+RANKINGS = st.lists(st.permutations("abcdef").map(lambda ids: make_ranking(*ids[:4])), max_size=4)
 
 
 @given(RANKINGS, st.randoms(use_true_random=False))
@@ -66,9 +66,9 @@ def test_the_order_of_the_rankings_does_not_matter(rankings, random) -> None:  #
     assert [m.chunk_id for m in fuse(rankings, ones)] == [m.chunk_id for m in fuse(shuffled, ones)]
 
 
-def test_one_weight_each() -> None:
+def test_each_ranking_needs_one_weight() -> None:
     with pytest.raises(ValueError, match="zip"):
-        ReciprocalRank()([ranking("a")], [])
+        ReciprocalRank()([make_ranking("a")], [])
 
 
 A, B, C = (hit_of(document=name, rank=n) for n, name in enumerate("abc", start=1))
@@ -81,6 +81,6 @@ def test_hits_keep_their_chunks_and_get_new_ranks() -> None:
     assert hits[0].score == 1 / 61 + 1 / 62
 
 
-def test_nothing_fused_is_nothing() -> None:
+def test_fusing_nothing_gives_nothing() -> None:
     assert fuse_hits([], [], ReciprocalRank(60), "sum") == ()
     assert fuse_hits([[]], [1.0], ReciprocalRank(60), "sum") == ()

@@ -1,4 +1,6 @@
-"""What the fused ranking adds: a definition comes first; words are asked beside the embedding."""
+"""The additions of the hybrid retriever: definitions come first, words are looked up in
+parallel.
+"""
 
 import threading
 from collections.abc import Iterator, Sequence
@@ -10,7 +12,7 @@ from threading import Event
 from typing import Any
 
 import pytest
-from tests.retrieval.hits import hit
+from tests.retrieval.hits import make_hit
 
 from fathom.engine import Engine
 from fathom.errors import ModelError
@@ -21,17 +23,17 @@ from fathom.testing.doubles import HashingEmbedder
 from fathom.types import Query
 
 
-def test_what_defines_the_term_comes_first_and_keeps_its_order() -> None:
+def test_a_definition_of_the_term_comes_first_and_the_rest_keeps_its_order() -> None:
     hits = [
-        hit("The levy is paid at the levy office.", document="a", score=0.9, rank=1),
-        hit("Who owes a levy pays it.", document="b", score=0.8, rank=2),
-        hit("2. Levy (or due) means what a ship pays.", document="c", score=0.7, rank=3),
-        hit("A quay is a wall.", document="d", score=0.6, rank=4),
+        make_hit("The levy is paid at the levy office.", document="a", score=0.9, rank=1),
+        make_hit("Who owes a levy pays it.", document="b", score=0.8, rank=2),
+        make_hit("2. Levy (or due) means what a ship pays.", document="c", score=0.7, rank=3),
+        make_hit("A quay is a wall.", document="d", score=0.6, rank=4),
     ]
     ordered = put_definitions_first(hits, "levy")
-    assert [each.chunk.document_id for each in ordered] == ["a", "c", "b", "d"]
-    assert [each.rank for each in ordered] == [1, 2, 3, 4]
-    scores = [each.score for each in ordered]
+    assert [hit.chunk.document_id for hit in ordered] == ["a", "c", "b", "d"]
+    assert [hit.rank for hit in ordered] == [1, 2, 3, 4]
+    scores = [hit.score for hit in ordered]
     assert scores == sorted(scores, reverse=True)
     assert put_definitions_first([], "levy") == []
 
@@ -56,11 +58,11 @@ def test_a_definition_is_found_among_many_mentions(tmp_path: Path) -> None:
         assert answer.citations[0].quote.startswith("Berth levy means what a ship pays")
 
 
-class Waiting:
-    """An embedder that waits until the words are looked up, or until an end."""
+class WaitingEmbedder:
+    """An embedder that waits until the words are looked up, or until the end."""
 
-    def __init__(self, *, asked: Event, fails: bool = False) -> None:
-        self._real, self._asked, self._fails = HashingEmbedder(), asked, fails
+    def __init__(self, *, looked_up: Event, fails: bool = False) -> None:
+        self._real, self._asked, self._fails = HashingEmbedder(), looked_up, fails
         self.saw = False
 
     def __getattr__(self, name: str) -> Any:
@@ -75,10 +77,12 @@ class Waiting:
 
 
 @contextmanager
-def quay(place: Path, *, fails: bool = False) -> Iterator[tuple[Engine, Waiting, Event]]:
+def open_quay(
+    place: Path, *, fails: bool = False
+) -> Iterator[tuple[Engine, WaitingEmbedder, Event]]:
     (place / "quay.txt").write_text("The quay is a wall.", encoding="utf-8")
     begun, done = Event(), Event()
-    embedder = Waiting(asked=begun, fails=fails)
+    embedder = WaitingEmbedder(looked_up=begun, fails=fails)
     with Engine.open(place / "index") as real:
         settings = real.settings
     with Engine(settings, embedder=embedder) as engine:
@@ -86,33 +90,33 @@ def quay(place: Path, *, fails: bool = False) -> Iterator[tuple[Engine, Waiting,
         index = engine.reader()
         plain = index.keyword_search
 
-        def told(*args: Any, **kwargs: Any) -> Any:
+        def record_search(*args: Any, **kwargs: Any) -> Any:
             begun.set()
-            found = plain(*args, **kwargs)
+            matches = plain(*args, **kwargs)
             done.set()
-            return found
+            return matches
 
-        index.keyword_search = told  # type: ignore[method-assign]
+        index.keyword_search = record_search  # type: ignore[method-assign]
         yield engine, embedder, done
 
 
 @pytest.mark.skipif(count_cores() == 1, reason="one core has nothing to do beside")
 def test_words_are_looked_up_while_the_question_is_embedded(tmp_path: Path) -> None:
-    with quay(tmp_path) as (engine, embedder, _):
-        (found,) = engine.search("the quay")
-        assert found.found_by == 2
+    with open_quay(tmp_path) as (engine, embedder, _):
+        (hit,) = engine.search("the quay")
+        assert hit.found_by == 2
         assert embedder.saw
 
 
 @pytest.mark.skipif(count_cores() == 1, reason="one core has nothing to do beside")
-def test_where_the_question_has_no_vector_nobody_is_left_asking(tmp_path: Path) -> None:
-    with quay(tmp_path, fails=True) as (engine, _, done):
+def test_without_a_vector_no_thread_keeps_searching(tmp_path: Path) -> None:
+    with open_quay(tmp_path, fails=True) as (engine, _, done):
         with pytest.raises(ModelError, match="no vector"):
             engine.search("the quay")
         assert done.is_set()
 
 
-def test_words_are_looked_up_by_who_asks_where_all_others_are_at_work(tmp_path: Path) -> None:
+def test_words_are_looked_up_by_the_caller_if_all_threads_are_busy(tmp_path: Path) -> None:
     with Engine.open(tmp_path / "index") as engine, ThreadPoolExecutor(1) as pool:
         (tmp_path / "quay.txt").write_text("The quay is a wall.", encoding="utf-8")
         engine.ingest([tmp_path / "quay.txt"])
@@ -127,15 +131,15 @@ def test_words_are_looked_up_by_who_asks_where_all_others_are_at_work(tmp_path: 
         assert hits == replace(hybrid, executor=None).retrieve(Query(text="the quay"), k=3)
 
 
-def made(tmp_path: Path) -> Engine:
+def make_engine_at_quay(tmp_path: Path) -> Engine:
     (tmp_path / "levy.txt").write_text("The levy is paid at the quay.", encoding="utf-8")
     engine = Engine.open(tmp_path / "index", {"offline": True})
     engine.ingest([tmp_path / "levy.txt"])
     return engine
 
 
-def test_a_search_is_whole_though_the_threads_beside_it_have_ended(tmp_path: Path) -> None:
-    with made(tmp_path) as engine:
+def test_a_search_is_complete_after_its_threads_have_ended(tmp_path: Path) -> None:
+    with make_engine_at_quay(tmp_path) as engine:
         before = engine.search("levy")
         engine.models.close()
         ended = ThreadPoolExecutor(1)
@@ -145,11 +149,11 @@ def test_a_search_is_whole_though_the_threads_beside_it_have_ended(tmp_path: Pat
 
 
 @pytest.mark.skipif(count_cores() < 2, reason="nothing is done beside a search on one core")
-def test_a_search_that_ends_while_its_engine_is_closed_leaves_no_thread(tmp_path: Path) -> None:
-    engine = made(tmp_path)
+def test_a_search_that_ends_while_its_engine_closes_leaves_no_thread(tmp_path: Path) -> None:
+    engine = make_engine_at_quay(tmp_path)
     at_work, closing = threading.Event(), threading.Event()
 
-    def late() -> None:
+    def search_late() -> None:
         at_work.set()
         closing.wait(30)
         with engine.open_snapshot() as index:
@@ -157,8 +161,8 @@ def test_a_search_that_ends_while_its_engine_is_closed_leaves_no_thread(tmp_path
         assert beside is not None
         beside.submit(int).result()
 
-    engine.executor.submit(late)
+    engine.executor.submit(search_late)
     at_work.wait(30)
     threading.Timer(0.5, closing.set).start()  # `close` has ended the threads by then, and waits
     engine.close()
-    assert not [each for each in threading.enumerate() if each.name.startswith("words")]
+    assert not [thread for thread in threading.enumerate() if thread.name.startswith("words")]

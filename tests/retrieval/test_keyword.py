@@ -5,7 +5,7 @@ from tests.making import engine_at, index_fees
 from fathom.retrieval.keyword import has_exact_word
 
 
-def test_a_word_stands_where_it_stands_as_it_is(tmp_path: Path) -> None:
+def test_a_query_word_is_matched_as_written(tmp_path: Path) -> None:
     with engine_at(index_fees(tmp_path)) as engine:
         index = engine.reader()
         assert has_exact_word("mooring", index)

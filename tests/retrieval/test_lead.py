@@ -22,9 +22,9 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     (folder / "corpus").mkdir()
     for name, text in TEXTS.items():
         (folder / "corpus" / f"{name}.md").write_text(text)
-    with engine_at(folder, chunking={"max_tokens": 64}) as made:
-        made.ingest([folder / "corpus"])
-        yield made
+    with engine_at(folder, chunking={"max_tokens": 64}) as opened:
+        opened.ingest([folder / "corpus"])
+        yield opened
 
 
 def test_beginnings_are_found_behind_any_number_of_nearer_places(engine: Engine) -> None:
@@ -38,7 +38,7 @@ def test_beginnings_are_found_behind_any_number_of_nearer_places(engine: Engine)
     assert hits[0].chunk.title == "Ferry"
 
 
-def test_they_stand_in_the_order_that_vector_search_has_them_in(engine: Engine) -> None:
+def test_beginnings_are_ordered_as_in_vector_search(engine: Engine) -> None:
     query = Query(text="Where do sheep graze?")
     every = engine.retriever("vector").retrieve(query, k=engine.status().chunks)
     firsts = [(hit.chunk, hit.score) for hit in every if hit.chunk.ordinal == 0]
@@ -48,7 +48,7 @@ def test_they_stand_in_the_order_that_vector_search_has_them_in(engine: Engine) 
         assert [(hit.chunk, hit.score) for hit in hits] == firsts[:k]
 
 
-def test_filters_leave_the_beginnings_of_what_they_let_through(engine: Engine) -> None:
+def test_filters_apply_to_beginnings(engine: Engine) -> None:
     query = Query(text=FERRY, filters=(Filter("title", "in", ("Harbour", "Hills")),))
     titles = {hit.chunk.title for hit in engine.retriever("lead").retrieve(query, k=3)}
     assert titles == {"Harbour", "Hills"}

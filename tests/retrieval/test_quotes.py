@@ -21,7 +21,7 @@ FOUND = (
 )
 
 
-def test_what_stands_at_a_place_also_from_the_record() -> None:
+def test_a_quote_is_looked_up_in_the_index_or_the_record() -> None:
     with run_context() as context:
         quotes = QuoteLookup({"d1": DOCUMENT}.get)
         assert asyncio.run(quotes(PLACES, context)) == FOUND
@@ -45,17 +45,17 @@ def test_an_index_that_does_not_answer_in_time_verifies_nothing() -> None:
         busy.set()
 
 
-def test_a_heading_is_looked_for_above_a_place() -> None:
+def test_a_heading_is_searched_for_above_a_place() -> None:
     text = "Fees\n\nOne.\n\nFees\n\nTwo."
     heads = [Block(kind="heading", span=Span(at, at + 4)) for at in (0, 12)]
     document = Document(id="d2", text=text, path="a.md", title="A", blocks=tuple(heads))
-    asked = [
+    places = [
         QuotePlace("d2", Span(6, 6), "Fees"),
         QuotePlace("d2", Span(18, 18), "Fees"),
         QuotePlace("d2", Span(18, 18), "Prices"),
     ]
     with run_context() as context:
-        first, second, none = asyncio.run(QuoteLookup({"d2": document}.get)(asked, context))
+        first, second, none = asyncio.run(QuoteLookup({"d2": document}.get)(places, context))
     assert first is not None
     assert second is not None
     assert (first.text, first.start, second.start, none) == ("Fees", 0, 12, None)

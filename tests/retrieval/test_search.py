@@ -23,31 +23,31 @@ HITS = [
 QUERY = Query(text="q", filters=(Filter("year", "in", (1, 2)),))
 
 
-class Fixed:
+class FixedRetriever:
     name = "hybrid"
 
     def retrieve(self, query: Query, *, k: int) -> list[Hit]:
         return HITS[:k]
 
 
-def nobody() -> Any:
+def fail() -> Any:
     raise AssertionError("a replay opened the index")
 
 
-def trace_of(context: RunContext) -> Trace:
+def seal_trace(context: RunContext) -> Trace:
     assert isinstance(context.scope, Recorder)
     return context.scope.seal(None)
 
 
-LIVE = Search(open_retriever=Fixed, identity={"retriever": "hybrid"})
-RECORD = Search(open_retriever=nobody, identity={"retriever": "hybrid"})
+LIVE = Search(open_retriever=FixedRetriever, identity={"retriever": "hybrid"})
+RECORD = Search(open_retriever=fail, identity={"retriever": "hybrid"})
 
 
-def test_hits_come_back_as_they_were_also_from_the_record() -> None:
+def test_hits_are_restored_from_the_record() -> None:
     with run_context() as context:
         assert asyncio.run(LIVE(QUERY, k=2, context=context)) == tuple(HITS)
         assert context.ledger.usage.retrievals == 1
-        trace = trace_of(context)
+        trace = seal_trace(context)
     with run_context(events=RecordedEvents(trace)) as again:
         assert asyncio.run(RECORD(QUERY, k=2, context=again)) == tuple(HITS)
     assert {(text.document, text.start) for text in collect_texts(trace)} == {
@@ -57,19 +57,19 @@ def test_hits_come_back_as_they_were_also_from_the_record() -> None:
 
 
 @pytest.mark.parametrize("changed", ["query", "k", "identity"])
-def test_another_search_is_not_in_the_record(changed: str) -> None:
+def test_another_search_is_missing_from_the_record(changed: str) -> None:
     with run_context() as context:
         asyncio.run(LIVE(QUERY, k=2, context=context))
-        trace = trace_of(context)
+        trace = seal_trace(context)
     search = replace(RECORD, identity={"retriever": "vector"}) if changed == "identity" else RECORD
     query = Query(text="other") if changed == "query" else QUERY
     with run_context(events=RecordedEvents(trace)) as again, pytest.raises(MissingEventError):
         asyncio.run(search(query, k=1 if changed == "k" else 2, context=again))
 
 
-def test_a_search_that_the_budget_does_not_allow_is_not_made() -> None:
+def test_a_search_beyond_the_budget_is_not_made() -> None:
     with run_context(Budget(retrievals=0)) as context:
         with pytest.raises(BudgetRefused):
             asyncio.run(RECORD(QUERY, k=2, context=context))
-        trace = trace_of(context)
+        trace = seal_trace(context)
     assert collect_texts(trace) == frozenset()

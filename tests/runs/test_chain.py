@@ -12,7 +12,7 @@ from fathom.runs.trace import Origin, Trace
 from fathom.usage import Budget, Usage
 
 
-def sample() -> Trace:
+def make_trace() -> Trace:
     origin = Origin(
         question="Who built the bridge?\u2028Wer?",
         strategy="naive",
@@ -32,10 +32,10 @@ def sample() -> Trace:
     return recorder.seal({"status": "answered", "answer": "Ada [1]", "trace_id": "x"})
 
 
-TRACE = sample()
+TRACE = make_trace()
 
 
-def test_a_trace_reads_back_as_it_was() -> None:
+def test_a_trace_is_read_as_it_was_written() -> None:
     again = decode_trace(TRACE.data, TRACE.id)
 
     assert again == TRACE
@@ -65,7 +65,7 @@ def test_each_line_is_canonical_and_carries_the_hash_of_the_line_before() -> Non
 
 
 @given(st.integers(0, len(TRACE.data) - 1), st.integers(1, 255))
-def test_any_changed_byte_is_noticed(place: int, by: int) -> None:
+def test_every_changed_byte_is_detected(place: int, by: int) -> None:
     data = bytearray(TRACE.data)
     data[place] = (data[place] + by) % 256
 
@@ -74,7 +74,7 @@ def test_any_changed_byte_is_noticed(place: int, by: int) -> None:
 
 
 @given(st.data())
-def test_any_missing_repeated_or_moved_record_is_noticed(data: st.DataObject) -> None:
+def test_every_missing_repeated_or_moved_record_is_detected(data: st.DataObject) -> None:
     lines = TRACE.data.split(b"\n")
     order = data.draw(st.lists(st.sampled_from(range(len(lines))), max_size=len(lines) + 2))
     if order == list(range(len(lines))):
@@ -105,7 +105,7 @@ def test_a_trace_rewritten_to_its_end_has_another_id() -> None:
         decode_trace(forged, TRACE.id)
 
 
-def chained(*contents: object) -> bytes:
+def chain_records(*contents: object) -> bytes:
     lines: list[str] = []
     head = ""
     for content in contents:
@@ -127,23 +127,23 @@ END = {"record": "end", "answer": None, "seconds": 0, "dropped": 0}
         b"null",
         b"{}",
         b"[" * 100_000,
-        chained(FIRST),
-        chained(FIRST, {"record": "end"}),
-        chained(FIRST | {"version": 99}, END),
-        chained(FIRST | {"settings_hash": "0"}, END),
-        chained(FIRST | {"budget": {"tokens": -1}}, END),
-        chained(FIRST, {"record": "step", "unknown": 1}, END),
-        chained(FIRST, {"record": "event", "step": ""}, END),
-        chained(FIRST, 3, END),
+        chain_records(FIRST),
+        chain_records(FIRST, {"record": "end"}),
+        chain_records(FIRST | {"version": 99}, END),
+        chain_records(FIRST | {"settings_hash": "0"}, END),
+        chain_records(FIRST | {"budget": {"tokens": -1}}, END),
+        chain_records(FIRST, {"record": "step", "unknown": 1}, END),
+        chain_records(FIRST, {"record": "event", "step": ""}, END),
+        chain_records(FIRST, 3, END),
     ],
     ids=range(13),
 )
-def test_what_is_no_trace_is_refused_in_one_line(data: bytes) -> None:
+def test_an_invalid_trace_is_refused_in_one_line(data: bytes) -> None:
     with pytest.raises(TamperedTraceError) as caught:
         decode_trace(data)
 
     assert "\n" not in str(caught.value)
 
 
-def test_the_smallest_trace() -> None:
-    assert decode_trace(chained(FIRST, END)).records == ()
+def test_the_smallest_trace_is_read() -> None:
+    assert decode_trace(chain_records(FIRST, END)).records == ()

@@ -1,4 +1,6 @@
-"""Work for callers of either colour: the same answers, the same errors, nothing left running."""
+"""Work for synchronous and asynchronous callers: equal answers, equal errors, nothing left
+running.
+"""
 
 import asyncio
 import threading
@@ -18,7 +20,7 @@ ANSWER = Answer(
 READ = Step(id="read", name="read")
 
 
-async def telling(listener: Listener) -> Answer:
+async def answer_with_events(listener: Listener) -> Answer:
     listener.on_event(StepStart(READ))
     await asyncio.sleep(0)
     event = TextEvent("One word.")
@@ -35,13 +37,13 @@ TOLD: list[StreamEvent] = [
 ]
 
 
-async def breaking(listener: Listener) -> Answer:
+async def fail_with_events(listener: Listener) -> Answer:
     listener.on_event(StepStart(READ))
     raise KeyError("nobody foresaw this")
 
 
-class Waits:
-    """An answer that never comes; knows whether its work was ended."""
+class EndlessAnswer:
+    """An answer that never comes, and that records whether its work was ended."""
 
     def __init__(self) -> None:
         self.ended = threading.Event()
@@ -55,43 +57,43 @@ class Waits:
         raise AssertionError
 
 
-def test_a_coroutine_is_run_to_its_end_with_and_without_a_loop_around() -> None:
-    async def inside() -> str:
+def test_a_coroutine_is_run_to_its_end_inside_and_outside_of_a_loop() -> None:
+    async def run_inside() -> str:
         return run_in_loop(asyncio.sleep(0, "done"))  # as in a notebook
 
     assert run_in_loop(asyncio.sleep(0, "done")) == "done"
-    assert asyncio.run(inside()) == "done"
+    assert asyncio.run(run_inside()) == "done"
 
 
-def test_a_stream_tells_steps_text_and_the_answer_in_order() -> None:
-    async def listened() -> list[StreamEvent]:
-        return [event async for event in stream_events(telling)]
+def test_a_stream_yields_steps_text_and_the_answer_in_order() -> None:
+    async def listen() -> list[StreamEvent]:
+        return [event async for event in stream_events(answer_with_events)]
 
-    assert list(stream_from_thread(telling)) == TOLD
-    assert asyncio.run(listened()) == TOLD
+    assert list(stream_from_thread(answer_with_events)) == TOLD
+    assert asyncio.run(listen()) == TOLD
 
 
-def test_what_breaks_is_raised_where_somebody_listens() -> None:
-    events = stream_from_thread(breaking)
+def test_an_error_is_raised_to_the_listener() -> None:
+    events = stream_from_thread(fail_with_events)
     assert next(events) == StepStart(READ)
     with pytest.raises(KeyError, match="nobody foresaw"):
         next(events)
 
 
-def test_who_stops_listening_ends_the_work() -> None:
-    threads, waits = set(threading.enumerate()), Waits()
+def test_ending_the_stream_ends_the_work() -> None:
+    threads, waits = set(threading.enumerate()), EndlessAnswer()
     events = stream_from_thread(waits)
     assert next(events) == StepStart(READ)
     events.close()
     assert waits.ended.is_set()
     assert set(threading.enumerate()) <= threads
 
-    async def leaves() -> None:
+    async def leave_stream() -> None:
         events = stream_events(waits)
         assert await anext(events) == StepStart(READ)
         await events.aclose()
         assert asyncio.all_tasks() == {asyncio.current_task()}
 
     waits.ended.clear()
-    asyncio.run(leaves())
+    asyncio.run(leave_stream())
     assert waits.ended.is_set()

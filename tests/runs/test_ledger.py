@@ -17,8 +17,8 @@ from fathom.usage import Budget, Price, Usage
 PRICE = Price(prompt=3.0, completion=7.0)
 
 
-class Hands:
-    """A clock that somebody turns."""
+class ManualClock:
+    """A clock that the test advances."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -27,13 +27,13 @@ class Hands:
         return self.now
 
 
-def worst(tokens: int = 0, **more: int) -> CostBound:
+def make_bound(tokens: int = 0, **more: int) -> CostBound:
     return CostBound(prompt_tokens=tokens, price=PRICE, **more)
 
 
-def break_off(reservation: Reservation, own: Usage) -> None:
+def raise_error(reservation: Reservation, counted: Usage) -> None:
     with reservation:
-        reservation.count(own)
+        reservation.count(counted)
         raise ConnectionResetError
 
 
@@ -41,35 +41,35 @@ def test_the_caps_of_an_account_hold_for_all_its_runs_together() -> None:
     account = Ledger(Budget(tokens=1000))
     most: list[int] = []
 
-    def run(seed: int) -> None:
+    def run_once(seed: int) -> None:
         drawn = random.Random(seed)
         ledger = Ledger(Budget(tokens=700), account=account)
         for _ in range(30):
-            wanted = drawn.randrange(1, 200)
-            with suppress(BudgetRefused), ledger.reserve(worst(wanted)) as room:
+            tokens = drawn.randrange(1, 200)
+            with suppress(BudgetRefused), ledger.reserve(make_bound(tokens)) as room:
                 balance = account.read_balance()
                 most.append(balance.spent.tokens + balance.reserved.tokens)
-                room.settle(Usage(prompt_tokens=drawn.randrange(wanted + 1)))
+                room.settle(Usage(prompt_tokens=drawn.randrange(tokens + 1)))
 
     with ThreadPoolExecutor(8) as threads:
-        list(threads.map(run, range(8)))
+        list(threads.map(run_once, range(8)))
     assert 700 < max(most) <= 1000
     assert account.read_balance().reserved.tokens == 0
-    left = account.get_remaining_budget().tokens
-    assert left is not None
+    remaining = account.get_remaining_budget().tokens
+    assert remaining is not None
     assert Ledger(Budget(tokens=700), account=account).get_remaining_budget().tokens == min(
-        700, left
+        700, remaining
     )
 
 
-def test_a_day_in_the_books() -> None:
+def test_a_full_day_of_bookings_adds_up() -> None:
     ledger = Ledger(Budget(tokens=1_000, calls=3, retrievals=2))
 
-    with ledger.reserve(worst(600, calls=1)) as reservation:
+    with ledger.reserve(make_bound(600, calls=1)) as reservation:
         assert ledger.get_remaining_budget() == Budget(tokens=400, calls=2, retrievals=2)
         reservation.settle(Usage(llm_calls=1, prompt_tokens=450))
         assert ledger.get_remaining_budget().tokens == 550
-    with ledger.reserve(worst(retrievals=2)) as reservation:
+    with ledger.reserve(make_bound(retrievals=2)) as reservation:
         reservation.settle(Usage(retrievals=1))
 
     assert ledger.get_remaining_budget() == Budget(tokens=550, calls=2, retrievals=1)
@@ -80,16 +80,18 @@ def test_a_day_in_the_books() -> None:
 @pytest.mark.parametrize(
     ("budget", "step", "limit"),
     [
-        (Budget(tokens=9), worst(10), "tokens"),
-        (Budget(calls=0), worst(calls=1), "calls"),
-        (Budget(retrievals=1), worst(retrievals=2), "retrievals"),
-        (Budget(cost_usd=0.00002), worst(10), "cost_usd"),
-        (Budget(seconds=0), worst(), "seconds"),
+        (Budget(tokens=9), make_bound(10), "tokens"),
+        (Budget(calls=0), make_bound(calls=1), "calls"),
+        (Budget(retrievals=1), make_bound(retrievals=2), "retrievals"),
+        (Budget(cost_usd=0.00002), make_bound(10), "cost_usd"),
+        (Budget(seconds=0), make_bound(), "seconds"),
         (Budget(seconds=2), CostBound(least_seconds=3), "seconds"),
     ],
 )
-def test_what_does_not_fit_is_refused_by_name(budget: Budget, step: CostBound, limit: str) -> None:
-    ledger = Ledger(budget, clock=Hands())
+def test_a_step_that_does_not_fit_is_refused_by_name(
+    budget: Budget, step: CostBound, limit: str
+) -> None:
+    ledger = Ledger(budget, clock=ManualClock())
     before = ledger.read_balance()
 
     with pytest.raises(BudgetRefused) as caught:
@@ -105,21 +107,21 @@ def test_what_does_not_fit_is_refused_by_name(budget: Budget, step: CostBound, l
 @pytest.mark.parametrize(
     ("budget", "step"),
     [
-        (Budget(tokens=10), worst(10)),
-        (Budget(calls=1), worst(calls=1)),
-        (Budget(cost_usd=0.00003), worst(10)),
+        (Budget(tokens=10), make_bound(10)),
+        (Budget(calls=1), make_bound(calls=1)),
+        (Budget(cost_usd=0.00003), make_bound(10)),
         (Budget(seconds=2), CostBound(least_seconds=2)),
-        (Budget(), worst(10**15, calls=10**9)),
+        (Budget(), make_bound(10**15, calls=10**9)),
     ],
 )
-def test_what_fits_exactly_fits(budget: Budget, step: CostBound) -> None:
-    ledger = Ledger(budget, clock=Hands())
+def test_a_step_that_fits_exactly_is_accepted(budget: Budget, step: CostBound) -> None:
+    ledger = Ledger(budget, clock=ManualClock())
 
     with ledger.reserve(step):
         pass
 
 
-def test_an_unknown_cost_is_refused_where_money_is_limited_and_unknown_where_it_is_not() -> None:
+def test_an_unknown_cost_is_refused_only_under_a_money_limit() -> None:
     unpriced = CostBound(calls=1, prompt_tokens=10)
     with pytest.raises(BudgetRefused, match="cost is unknown"):
         Ledger(Budget(cost_usd=100)).reserve(unpriced)
@@ -133,13 +135,13 @@ def test_an_unknown_cost_is_refused_where_money_is_limited_and_unknown_where_it_
     assert ledger.read_balance().reserved.cost_usd == 0
 
 
-def test_an_error_books_what_was_counted_and_frees_the_rest_once() -> None:
+def test_an_error_books_the_counted_usage_and_frees_the_rest_once() -> None:
     ledger = Ledger(Budget(tokens=100))
 
-    reservation = ledger.reserve(worst(60, calls=1))
+    reservation = ledger.reserve(make_bound(60, calls=1))
 
     with pytest.raises(ConnectionResetError):
-        break_off(reservation, Usage(llm_calls=1, prompt_tokens=10))
+        raise_error(reservation, Usage(llm_calls=1, prompt_tokens=10))
 
     assert reservation.release() is None
     assert ledger.usage.tokens == 10
@@ -147,7 +149,7 @@ def test_an_error_books_what_was_counted_and_frees_the_rest_once() -> None:
     assert ledger.get_remaining_budget().tokens == 90
 
 
-def test_what_was_never_sent_costs_nothing() -> None:
+def test_a_request_that_was_never_sent_costs_nothing() -> None:
     ledger = Ledger(Budget(calls=1, cost_usd=1))
 
     with ledger.reserve(CostBound(calls=1, price=PRICE, fee_usd=0.5)):
@@ -157,20 +159,20 @@ def test_what_was_never_sent_costs_nothing() -> None:
 
 
 def test_the_last_step_is_affordable_whatever_the_others_take() -> None:
-    clock = Hands()
+    clock = ManualClock()
     ledger = Ledger(Budget(tokens=100, calls=10, seconds=10, cost_usd=1), clock=clock)
-    last = ledger.hold_back(worst(30, calls=1, seconds=3))
+    last = ledger.hold_back(make_bound(30, calls=1, seconds=3))
 
-    greedy = ledger.reserve(worst(70, calls=9))
+    greedy = ledger.reserve(make_bound(70, calls=9))
     assert greedy.seconds_left == 7
     with greedy:
         greedy.settle(Usage(llm_calls=9, prompt_tokens=70))
     with pytest.raises(BudgetRefused) as caught:
-        ledger.reserve(worst(1))
+        ledger.reserve(make_bound(1))
     assert caught.value.limit == "tokens"
     clock.now += 7
     with pytest.raises(BudgetRefused) as caught:
-        ledger.reserve(worst())
+        ledger.reserve(make_bound())
     assert caught.value.limit == "seconds"
 
     with last:
@@ -180,9 +182,9 @@ def test_the_last_step_is_affordable_whatever_the_others_take() -> None:
     assert ledger.get_remaining_budget().tokens == 0
 
 
-def test_a_last_step_that_is_not_needed_gives_its_room_back() -> None:
-    ledger = Ledger(Budget(tokens=100, seconds=10), clock=Hands())
-    last = ledger.hold_back(worst(30, seconds=3))
+def test_an_unneeded_last_step_returns_its_room() -> None:
+    ledger = Ledger(Budget(tokens=100, seconds=10), clock=ManualClock())
+    last = ledger.hold_back(make_bound(30, seconds=3))
     assert ledger.get_remaining_budget() == Budget(tokens=70, seconds=7)
 
     last.release()
@@ -192,24 +194,24 @@ def test_a_last_step_that_is_not_needed_gives_its_room_back() -> None:
 
 def test_a_last_step_that_does_not_fit_is_refused_at_the_start() -> None:
     with pytest.raises(BudgetRefused):
-        Ledger(Budget(tokens=29)).hold_back(worst(30))
+        Ledger(Budget(tokens=29)).hold_back(make_bound(30))
     with pytest.raises(BudgetRefused):
-        Ledger(Budget(seconds=2), clock=Hands()).hold_back(worst(seconds=3))
+        Ledger(Budget(seconds=2), clock=ManualClock()).hold_back(make_bound(seconds=3))
 
 
-def test_time_is_cut_to_what_is_left() -> None:
-    clock = Hands()
+def test_time_is_cut_to_the_remaining_seconds() -> None:
+    clock = ManualClock()
     ledger = Ledger(Budget(seconds=10), clock=clock)
 
-    assert ledger.reserve(worst()).seconds_left == 10
-    assert ledger.reserve(worst(seconds=4)).seconds_left == 4
+    assert ledger.reserve(make_bound()).seconds_left == 10
+    assert ledger.reserve(make_bound(seconds=4)).seconds_left == 4
     clock.now += 8
-    late = ledger.reserve(worst(seconds=4))
+    late = ledger.reserve(make_bound(seconds=4))
     assert late.seconds_left == 2
     clock.now += 5
     assert late.seconds_left == 0
     assert ledger.get_remaining_budget().seconds == 0
-    assert Ledger(Budget()).reserve(worst()).seconds_left is None
+    assert Ledger(Budget()).reserve(make_bound()).seconds_left is None
 
 
 def test_a_deadline_cancels_and_books() -> None:
@@ -218,7 +220,7 @@ def test_a_deadline_cancels_and_books() -> None:
 
     async def wait_for_ever() -> None:
         nonlocal ended
-        async with ledger.reserve(worst(40, calls=1)) as reservation:
+        async with ledger.reserve(make_bound(40, calls=1)) as reservation:
             reservation.count(Usage(llm_calls=1, prompt_tokens=25))
             try:
                 await asyncio.Event().wait()
@@ -234,12 +236,12 @@ def test_a_deadline_cancels_and_books() -> None:
 
 
 def test_a_cancelled_task_frees_its_room() -> None:
-    async def scene() -> Ledger:
+    async def cancel_step() -> Ledger:
         ledger = Ledger(Budget(tokens=50))
         started = asyncio.Event()
 
         async def step() -> None:
-            async with ledger.reserve(worst(40)):
+            async with ledger.reserve(make_bound(40)):
                 started.set()
                 await asyncio.Event().wait()
 
@@ -251,7 +253,7 @@ def test_a_cancelled_task_frees_its_room() -> None:
             await task
         return ledger
 
-    assert asyncio.run(scene()).get_remaining_budget().tokens == 50
+    assert asyncio.run(cancel_step()).get_remaining_budget().tokens == 50
 
 
 def test_threads_share_one_cap() -> None:
@@ -263,7 +265,7 @@ def test_threads_share_one_cap() -> None:
         done = 0
         for _ in range(300):
             try:
-                reservation = ledger.reserve(worst(3, calls=1))
+                reservation = ledger.reserve(make_bound(3, calls=1))
             except BudgetRefused:
                 continue
             reservation.settle(Usage(llm_calls=1, prompt_tokens=3))
@@ -308,17 +310,17 @@ WORSTS = st.builds(
 )
 
 
-class Books(RuleBasedStateMachine):
+class LedgerMachine(RuleBasedStateMachine):
     """Any order of reserving, counting, settling, releasing and waiting, with a lying server."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.clock = Hands()
+        self.clock = ManualClock()
         self.ledger = Ledger(
             Budget(tokens=300, calls=6, seconds=20, cost_usd=0.0015, retrievals=6),
             clock=self.clock,
         )
-        self.last = self.ledger.hold_back(worst(40, calls=1, seconds=2))
+        self.last = self.ledger.hold_back(make_bound(40, calls=1, seconds=2))
         self.open: list[Reservation] = []
         self.truth = Usage()
 
@@ -334,23 +336,23 @@ class Books(RuleBasedStateMachine):
     @rule(data=st.data(), share=st.floats(0, 1.5), reported=REPORTS)
     def settle(self, data: st.DataObject, share: float, reported: object) -> None:
         reservation = self.take(data)
-        own = part(reservation.bound, share)
-        booked = reservation.settle(own, ReportedUsage(prompt=reported, completion=reported))
-        assert booked.overrun is (own != part(reservation.bound, min(share, 1.0)))
+        counted = scale_bound(reservation.bound, share)
+        booked = reservation.settle(counted, ReportedUsage(prompt=reported, completion=reported))
+        assert booked.overrun is (counted != scale_bound(reservation.bound, min(share, 1.0)))
         self.truth += booked.usage
 
     @precondition(lambda self: self.open)
     @rule(data=st.data(), share=st.floats(0, 1))
     def fail(self, data: st.DataObject, share: float) -> None:
         reservation = self.take(data)
-        own = part(reservation.bound, share)
+        counted = scale_bound(reservation.bound, share)
         with pytest.raises(ConnectionResetError):
-            break_off(reservation, own)
+            raise_error(reservation, counted)
         self.truth += Usage(
-            llm_calls=own.llm_calls,
-            prompt_tokens=own.prompt_tokens,
-            completion_tokens=own.completion_tokens,
-            retrievals=own.retrievals,
+            llm_calls=counted.llm_calls,
+            prompt_tokens=counted.prompt_tokens,
+            completion_tokens=counted.completion_tokens,
+            retrievals=counted.retrievals,
         )
 
     @precondition(lambda self: self.open)
@@ -370,15 +372,15 @@ class Books(RuleBasedStateMachine):
         return self.open.pop(data.draw(st.integers(0, len(self.open) - 1)))
 
     @invariant()
-    def nothing_is_overrun(self) -> None:
+    def check_no_overrun(self) -> None:
         assert_within(self.ledger)
         for reservation in self.open:
-            left = reservation.seconds_left
-            assert left is not None
-            assert left == 0 or self.clock.now + left <= 100 + 20 - 2 + 1e-9
+            seconds_left = reservation.seconds_left
+            assert seconds_left is not None
+            assert seconds_left == 0 or self.clock.now + seconds_left <= 100 + 20 - 2 + 1e-9
 
     @invariant()
-    def every_token_is_in_the_books(self) -> None:
+    def check_every_token_is_booked(self) -> None:
         balance = self.ledger.read_balance()
         assert balance.spent.tokens == self.truth.tokens
         assert balance.spent.llm_calls == self.truth.llm_calls
@@ -387,7 +389,7 @@ class Books(RuleBasedStateMachine):
         assert balance.reserved.tokens == sum(waiting) + 40
 
     def teardown(self) -> None:
-        """The last step is affordable at any time, and leaves no reservation behind."""
+        """Check that the last step is always affordable and leaves no reservation behind."""
         with self.last:
             booked = self.last.settle(Usage(llm_calls=1, prompt_tokens=40))
         assert not booked.overrun
@@ -397,7 +399,7 @@ class Books(RuleBasedStateMachine):
         assert self.ledger.read_balance().reserved == Usage()
 
 
-def part(whole: CostBound, share: float) -> Usage:
+def scale_bound(whole: CostBound, share: float) -> Usage:
     return Usage(
         llm_calls=int(whole.calls * share),
         prompt_tokens=int(whole.prompt_tokens * share),
@@ -406,11 +408,11 @@ def part(whole: CostBound, share: float) -> Usage:
     )
 
 
-TestBooks = Books.TestCase
-TestBooks.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
+TestLedgerMachine = LedgerMachine.TestCase
+TestLedgerMachine.settings = settings(max_examples=60, stateful_step_count=30, deadline=None)
 
 
-class Branches:
+class BranchingRun:
     """Parallel steps that retry, fail, hang, are cut off and open branches of their own."""
 
     def __init__(self, seed: int) -> None:
@@ -457,15 +459,15 @@ class Branches:
         )
         async with self.ledger.reserve(step) as reservation:
             self.check()
-            own = part(step, dice.random())
-            reservation.count(own)
+            counted = scale_bound(step, dice.random())
+            reservation.count(counted)
             await asyncio.sleep(0)
             if dice.random() < 0.2:
                 raise ConnectionResetError
             if dice.random() < 0.2:
                 await asyncio.Event().wait()
             lie = dice.choice([None, -1, 0, 10**12, float("nan"), 1])
-            reservation.settle(own, ReportedUsage(prompt=lie, completion=lie))
+            reservation.settle(counted, ReportedUsage(prompt=lie, completion=lie))
 
     def check(self) -> None:
         self.checks += 1
@@ -481,11 +483,11 @@ def loop() -> Iterator[asyncio.Runner]:
 @given(seed=st.integers())
 @settings(max_examples=1_000, deadline=None)
 def test_parallel_branches_never_overshoot(loop: asyncio.Runner, seed: int) -> None:
-    loop.run(Branches(seed).run())
+    loop.run(BranchingRun(seed).run())
 
 
 @pytest.mark.slow
 @given(seed=st.integers())
 @settings(max_examples=10_000, deadline=None)
 def test_parallel_branches_never_overshoot_in_many_runs(loop: asyncio.Runner, seed: int) -> None:
-    loop.run(Branches(seed).run())
+    loop.run(BranchingRun(seed).run())

@@ -6,13 +6,13 @@ from fathom.runs.trace import Origin, TraceLimits
 from fathom.usage import Usage
 
 
-def ticking() -> float:
+def make_clock() -> float:
     return 0.0
 
 
-def test_a_run_as_a_tree() -> None:
+def test_a_run_is_shown_as_a_tree() -> None:
     origin = Origin(question="Who?", strategy="naive", index_revision="7", seed=1)
-    recorder = Recorder(origin, clock=ticking)
+    recorder = Recorder(origin, clock=make_clock)
     with recorder.step("retrieve", agent="retriever", inputs={"query": "Who?"}) as step:
         step.set_outcome(outputs={"hits": ["a#1"]}, usage=Usage(retrievals=1))
     with recorder.step("answer") as outer:
@@ -40,7 +40,7 @@ def test_a_run_as_a_tree() -> None:
     ]
 
 
-def test_nothing_in_a_trace_can_steer_a_terminal() -> None:
+def test_control_characters_in_a_trace_are_shown_harmless() -> None:
     evil = "\x1b[31mred\x07 \u202egnirts\u202c \x9b2J a\rb \u2028 \u200b\u0000"
     recorder = Recorder(Origin(question=evil, strategy=evil, index_revision=evil))
     with recorder.step(evil, agent=evil, inputs={evil: evil}) as step:

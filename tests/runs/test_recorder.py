@@ -29,13 +29,13 @@ def test_ids_are_paths_of_names() -> None:
     ]
 
 
-def test_the_run_goes_on_with_what_was_written_down() -> None:
+def test_the_run_continues_with_the_recorded_value() -> None:
     recorder = Recorder(ORIGIN, secrets=[CANARY])
 
-    seen = recorder.observe("llm", "ask", lambda: {"t": ("a", f"{CANARY}!"), "n": float("nan")})
+    observed = recorder.observe("llm", "ask", lambda: {"t": ("a", f"{CANARY}!"), "n": float("nan")})
 
-    assert seen == {"t": ["a", "[redacted]!"], "n": "nan"}
-    assert recorder.seal(None).events[0].value == seen
+    assert observed == {"t": ["a", "[redacted]!"], "n": "nan"}
+    assert recorder.seal(None).events[0].value == observed
 
 
 def test_occurrences_are_counted_per_step_and_request() -> None:
@@ -54,7 +54,7 @@ def test_occurrences_are_counted_per_step_and_request() -> None:
     assert events[0].key == events[1].key == events[2].key != events[3].key
 
 
-def test_the_key_is_of_the_whole_request_although_only_its_start_is_kept() -> None:
+def test_the_key_covers_the_whole_request_although_only_its_start_is_stored() -> None:
     recorder = Recorder(ORIGIN, limits=TraceLimits(chars=10))
     for ending in "xy":
         recorder.observe("llm", "p" * 100 + ending, lambda: "reply")
@@ -65,7 +65,7 @@ def test_the_key_is_of_the_whole_request_although_only_its_start_is_kept() -> No
     assert first.key != second.key
 
 
-def test_an_error_is_recorded_and_goes_on() -> None:
+def test_an_error_is_recorded_and_raised() -> None:
     recorder = Recorder(ORIGIN, secrets=[CANARY])
 
     def ask() -> str:
@@ -121,7 +121,7 @@ def test_a_secret_never_enters_a_trace() -> None:
     assert CANARY not in repr(trace)
 
 
-def test_a_trace_has_a_size_and_keeps_it() -> None:
+def test_a_trace_stays_within_its_size_limit() -> None:
     limits = TraceLimits(trace_bytes=20_000)
     recorder = Recorder(ORIGIN, limits=limits)
     for number in range(200):
@@ -140,19 +140,19 @@ def test_a_trace_has_a_size_and_keeps_it() -> None:
     assert decode_trace(trace.data, trace.id) == trace
 
 
-def test_an_event_that_is_too_large_is_left_out_and_said() -> None:
+def test_an_event_that_is_too_large_is_left_out_and_reported() -> None:
     recorder = Recorder(ORIGIN, limits=TraceLimits(event_bytes=10))
 
-    seen = recorder.observe("web", "ask", lambda: "z" * 100)
+    observed = recorder.observe("web", "ask", lambda: "z" * 100)
 
     trace = recorder.seal(None)
-    assert seen == "z" * 100
+    assert observed == "z" * 100
     assert trace.events[0].value is None
     assert trace.events[0].omitted == 102
     assert not trace.is_replayable
 
 
-def test_nothing_comes_after_the_seal() -> None:
+def test_nothing_is_recorded_after_the_seal() -> None:
     recorder = Recorder(ORIGIN)
     recorder.seal(None)
 
@@ -180,7 +180,7 @@ def test_threads_write_whole_records() -> None:
     assert decode_trace(trace.data, trace.id) == trace
 
 
-def test_the_answer_in_a_trace_does_not_hold_the_traces_id() -> None:
+def test_the_answer_in_a_trace_does_not_contain_the_id_of_the_trace() -> None:
     trace = Recorder(ORIGIN).seal({"answer": "a", "trace_id": "something"})
 
     assert json.loads(trace.data.split(b"\n")[-1])["answer"] == {"answer": "a", "trace_id": None}

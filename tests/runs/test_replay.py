@@ -21,12 +21,12 @@ from fathom.runs.trace import Origin, Trace, TraceLimits
 ORIGIN = Origin(question="q", strategy="s", index_revision="1")
 
 
-def nobody() -> Any:
+def refuse_call() -> Any:
     raise AssertionError("a replay asked the outside")
 
 
-async def debate(recorder: Recorder, outside: Callable[[], Any], dice: random.Random) -> str:
-    """Branches that ask the very same thing, in an order that is never the same."""
+async def run_debate(recorder: Recorder, outside: Callable[[], Any], dice: random.Random) -> str:
+    """Run branches that make the same request, in an order that varies."""
 
     async def ask() -> Any:
         for _ in range(dice.randint(0, 3)):
@@ -50,12 +50,12 @@ async def debate(recorder: Recorder, outside: Callable[[], Any], dice: random.Ra
 def test_parallel_branches_replay_byte_for_byte_in_any_order(first: int, second: int) -> None:
     values = random.Random(first)
     live = Recorder(ORIGIN)
-    answer = asyncio.run(debate(live, values.random, random.Random(first)))
+    answer = asyncio.run(run_debate(live, values.random, random.Random(first)))
     trace = live.seal({"answer": answer})
 
     events = RecordedEvents(trace)
     again = Recorder(ORIGIN, events=events)
-    replayed = asyncio.run(debate(again, nobody, random.Random(second)))
+    replayed = asyncio.run(run_debate(again, refuse_call, random.Random(second)))
 
     assert is_same_answer(trace, {"answer": replayed, "trace_id": "another"})
     assert find_difference(trace, again.seal({"answer": replayed})) is None
@@ -63,7 +63,7 @@ def test_parallel_branches_replay_byte_for_byte_in_any_order(first: int, second:
     assert events.missing == []
 
 
-def run(recorder: Recorder, prompts: list[str], outside: Callable[[], Any]) -> Trace:
+def record_prompts(recorder: Recorder, prompts: list[str], outside: Callable[[], Any]) -> Trace:
     with recorder.step("ask", inputs={"n": 1}) as step:
         replies = [step.observe("llm", prompt, outside) for prompt in prompts]
         step.set_outcome(outputs={"replies": replies})
@@ -71,37 +71,37 @@ def run(recorder: Recorder, prompts: list[str], outside: Callable[[], Any]) -> T
 
 
 def test_a_request_that_was_never_made_is_named() -> None:
-    trace = run(Recorder(ORIGIN), ["a", "b"], lambda: "reply")
+    trace = record_prompts(Recorder(ORIGIN), ["a", "b"], lambda: "reply")
     events = RecordedEvents(trace)
 
     with pytest.raises(MissingEventError, match="llm in ask is not in the trace"):
-        run(Recorder(ORIGIN, events=events), ["a", "c"], nobody)
+        record_prompts(Recorder(ORIGIN, events=events), ["a", "c"], refuse_call)
 
     assert events.missing == ["llm in ask: is not in the trace"]
     assert [event.request for event in events.list_unused()] == ["b"]
 
 
-def test_the_same_request_once_too_often_is_missing() -> None:
-    trace = run(Recorder(ORIGIN), ["a"], lambda: "reply")
+def test_a_request_repeated_too_often_is_missing() -> None:
+    trace = record_prompts(Recorder(ORIGIN), ["a"], lambda: "reply")
 
     with pytest.raises(MissingEventError):
-        run(Recorder(ORIGIN, events=RecordedEvents(trace)), ["a", "a"], nobody)
+        record_prompts(Recorder(ORIGIN, events=RecordedEvents(trace)), ["a", "a"], refuse_call)
 
 
-def test_another_step_that_asks_the_same_gets_the_recorded_reply() -> None:
-    trace = run(Recorder(ORIGIN), ["a"], lambda: "reply")
+def test_another_step_with_the_same_request_gets_the_recorded_reply() -> None:
+    trace = record_prompts(Recorder(ORIGIN), ["a"], lambda: "reply")
     other = Recorder(ORIGIN, events=RecordedEvents(trace))
 
     with other.step("somewhere else") as step:
-        assert step.observe("llm", "a", nobody) == "reply"
+        assert step.observe("llm", "a", refuse_call) == "reply"
 
 
 def test_an_event_that_was_too_large_is_missing() -> None:
     recorder = Recorder(ORIGIN, limits=TraceLimits(event_bytes=5))
-    trace = run(recorder, ["a"], lambda: "a long reply")
+    trace = record_prompts(recorder, ["a"], lambda: "a long reply")
 
     with pytest.raises(MissingEventError, match="too large"):
-        run(Recorder(ORIGIN, events=RecordedEvents(trace)), ["a"], nobody)
+        record_prompts(Recorder(ORIGIN, events=RecordedEvents(trace)), ["a"], refuse_call)
 
 
 class UnreachableError(Exception):
@@ -109,11 +109,11 @@ class UnreachableError(Exception):
 
 
 @pytest.mark.parametrize(
-    ("known", "expected"),
+    ("allowed", "expected"),
     [((UnreachableError,), UnreachableError), ((), RecordedFailure)],
 )
-def test_an_error_is_met_again(
-    known: tuple[type[Exception], ...], expected: type[Exception]
+def test_a_recorded_error_is_raised_again(
+    allowed: tuple[type[Exception], ...], expected: type[Exception]
 ) -> None:
     def fail() -> str:
         raise UnreachableError("server gone: really")
@@ -122,24 +122,24 @@ def test_an_error_is_met_again(
     with pytest.raises(UnreachableError):
         live.observe("llm", "a", fail)
 
-    again = Recorder(ORIGIN, events=RecordedEvents(live.seal(None), errors=known))
+    again = Recorder(ORIGIN, events=RecordedEvents(live.seal(None), errors=allowed))
     with pytest.raises(expected, match="server gone: really"):
-        again.observe("llm", "a", nobody)
+        again.observe("llm", "a", refuse_call)
 
 
 def test_the_first_difference_is_found() -> None:
-    trace = run(Recorder(ORIGIN), ["a", "b"], lambda: "reply")
+    trace = record_prompts(Recorder(ORIGIN), ["a", "b"], lambda: "reply")
 
     def replay(prompts: list[str], outside: Callable[[], Any], origin: Origin = ORIGIN) -> str:
-        return str(find_difference(trace, run(Recorder(origin), prompts, outside)))
+        return str(find_difference(trace, record_prompts(Recorder(origin), prompts, outside)))
 
     assert replay(["a", "b"], lambda: "reply") == "None"
     assert replay(["a"], lambda: "reply").startswith("step ask, outputs.replies")
     assert replay(["a", "b"], lambda: "other").startswith("step ask, outputs.replies")
-    assert replay([], nobody, replace(ORIGIN, index_revision="2")).startswith("index revision")
+    assert replay([], refuse_call, replace(ORIGIN, index_revision="2")).startswith("index revision")
 
 
-def test_a_step_too_many_or_too_few_is_a_difference() -> None:
+def test_an_extra_or_missing_step_is_a_difference() -> None:
     short = Recorder(ORIGIN).seal(None)
     recorder = Recorder(ORIGIN)
     with recorder.step("more"):

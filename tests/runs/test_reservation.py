@@ -12,12 +12,12 @@ from fathom.usage import Budget, Price, Usage
 WORST = CostBound(calls=1, prompt_tokens=100, completion_tokens=50)
 OWN = Usage(llm_calls=1, prompt_tokens=80, completion_tokens=20)
 
-Settle = Callable[[Usage, ReportedUsage | None], Booking]
+SettleFunction = Callable[[Usage, ReportedUsage | None], Booking]
 
 
 @pytest.fixture
-def settle() -> Settle:
-    return lambda own, reported: Ledger(Budget()).reserve(WORST).settle(own, reported)
+def settle_usage() -> SettleFunction:
+    return lambda counted, reported: Ledger(Budget()).reserve(WORST).settle(counted, reported)
 
 
 LIES = {"zero": 0, "below": -5, "much": 10**12, "endless": 10**5000, "abyss": -(10**5000)}
@@ -25,8 +25,10 @@ FLOATS = {"float": 1e12, "nan": math.nan, "inf": math.inf}
 
 
 @pytest.mark.parametrize("lie", [*LIES.values(), *FLOATS.values()], ids=[*LIES, *FLOATS])
-def test_the_own_count_wins_over_a_lying_server(settle: Settle, lie: object) -> None:
-    booked = settle(OWN, ReportedUsage(prompt=lie, completion=lie))
+def test_the_clients_count_precedes_that_of_a_lying_server(
+    settle_usage: SettleFunction, lie: object
+) -> None:
+    booked = settle_usage(OWN, ReportedUsage(prompt=lie, completion=lie))
 
     assert (booked.usage.prompt_tokens, booked.usage.completion_tokens) == (80, 20)
     assert len(booked.notes) == 2
@@ -34,26 +36,32 @@ def test_the_own_count_wins_over_a_lying_server(settle: Settle, lie: object) -> 
 
 
 @pytest.mark.parametrize("nonsense", [True, "90", [90], {"n": 90}, 90.0])
-def test_a_report_that_is_no_whole_number_is_not_believed(settle: Settle, nonsense: object) -> None:
-    booked = settle(OWN, ReportedUsage(prompt=nonsense))
+def test_a_report_that_is_no_whole_number_is_ignored(
+    settle_usage: SettleFunction, nonsense: object
+) -> None:
+    booked = settle_usage(OWN, ReportedUsage(prompt=nonsense))
 
     assert booked.usage.prompt_tokens == 80
     assert len(booked.notes) == 1
 
 
-def test_a_report_between_the_own_count_and_the_reserved_one_is_believed(settle: Settle) -> None:
-    booked = settle(OWN, ReportedUsage(prompt=97, completion=50))
+def test_a_report_between_the_counted_and_the_reserved_usage_is_accepted(
+    settle_usage: SettleFunction,
+) -> None:
+    booked = settle_usage(OWN, ReportedUsage(prompt=97, completion=50))
 
     assert (booked.usage.prompt_tokens, booked.usage.completion_tokens) == (97, 50)
     assert booked.notes == ()
 
 
-def test_a_report_one_above_the_reserved_is_not_believed(settle: Settle) -> None:
-    assert settle(OWN, ReportedUsage(prompt=101)).usage.prompt_tokens == 80
+def test_a_report_above_the_reserved_usage_is_ignored(settle_usage: SettleFunction) -> None:
+    assert settle_usage(OWN, ReportedUsage(prompt=101)).usage.prompt_tokens == 80
 
 
-def test_taking_more_than_reserved_is_charged_as_reserved_and_said(settle: Settle) -> None:
-    booked = settle(Usage(llm_calls=3, prompt_tokens=80, completion_tokens=51), None)
+def test_usage_beyond_the_reservation_is_charged_as_reserved_and_reported(
+    settle_usage: SettleFunction,
+) -> None:
+    booked = settle_usage(Usage(llm_calls=3, prompt_tokens=80, completion_tokens=51), None)
 
     assert booked.overrun
     assert booked.usage.completion_tokens == 50
@@ -61,7 +69,7 @@ def test_taking_more_than_reserved_is_charged_as_reserved_and_said(settle: Settl
     assert "counted 51, above the reserved 50" in booked.notes[0]
 
 
-def test_a_negative_own_count_is_a_fault_and_frees_nothing() -> None:
+def test_a_negative_count_is_a_fault_and_frees_nothing() -> None:
     ledger = Ledger(Budget(tokens=200))
     reservation = ledger.reserve(WORST)
 
@@ -84,7 +92,7 @@ def test_a_worst_case_that_is_no_number_is_refused(field: str, value: float) -> 
         CostBound(**{field: value})  # type: ignore[arg-type]
 
 
-def test_money_by_hand() -> None:
+def test_money_is_computed_as_by_hand() -> None:
     worst = CostBound(
         calls=1,
         prompt_tokens=1_000,
@@ -107,7 +115,7 @@ def test_money_by_hand() -> None:
         (CostBound(prompt_tokens=1, price=Price(prompt=1, completion=1)), False),
     ],
 )
-def test_what_has_no_known_price_has_no_known_cost(worst: CostBound, unknown: bool) -> None:
+def test_usage_without_a_known_price_has_no_known_cost(worst: CostBound, unknown: bool) -> None:
     assert (compute_charge(worst).to_usage(0).cost_usd is None) is unknown
 
 
@@ -124,10 +132,10 @@ OWNS = st.builds(Usage, llm_calls=st.just(1), prompt_tokens=COUNTS, completion_t
 
 
 @given(WORSTS, OWNS, COUNTS)
-def test_what_is_charged_is_never_above_the_worst_case(
-    worst: CostBound, own: Usage, reported: int
+def test_the_charge_is_never_above_the_worst_case(
+    worst: CostBound, counted: Usage, reported: int
 ) -> None:
-    booked = Ledger(Budget()).reserve(worst).settle(own, ReportedUsage(prompt=reported)).usage
+    booked = Ledger(Budget()).reserve(worst).settle(counted, ReportedUsage(prompt=reported)).usage
     reserved = compute_charge(worst).to_usage(0)
 
     assert booked.prompt_tokens <= worst.prompt_tokens
@@ -146,7 +154,7 @@ def test_a_reservation_cannot_be_entered_again() -> None:
         pass
 
 
-def test_it_is_settled_once() -> None:
+def test_a_reservation_is_settled_once() -> None:
     ledger = Ledger(Budget(tokens=150))
     with ledger.reserve(WORST) as reservation:
         reservation.settle(OWN)

@@ -10,7 +10,7 @@ from fathom.usage import Usage
 sdk = pytest.importorskip("opentelemetry.sdk.trace.export", reason="the extra otel is missing")
 
 
-def traced() -> Trace:
+def make_trace() -> Trace:
     recorder = Recorder(Origin(question="a question", strategy="naive", index_revision="7"))
     with recorder.step("retrieve", agent="retriever", inputs={"query": "a question"}) as step:
         step.set_outcome(outputs={"hits": ["some text"]}, usage=Usage(retrievals=1))
@@ -26,7 +26,7 @@ def traced() -> Trace:
 
 
 def test_steps_become_spans_of_both_families() -> None:
-    trace = traced()
+    trace = make_trace()
 
     spans: list[Any] = list(build_spans(trace))
     run, retrieve, read, fail, answer = spans
@@ -48,7 +48,7 @@ def test_steps_become_spans_of_both_families() -> None:
 
 
 def test_content_is_exported_only_when_asked() -> None:
-    trace = traced()
+    trace = make_trace()
     without = "".join(span.to_json() for span in build_spans(trace))
     with_content = "".join(span.to_json() for span in build_spans(trace, content=True))
 
@@ -57,9 +57,9 @@ def test_content_is_exported_only_when_asked() -> None:
         assert text in with_content
 
 
-def test_an_exporter_takes_them() -> None:
+def test_an_exporter_accepts_the_spans() -> None:
     memory = pytest.importorskip("opentelemetry.sdk.trace.export.in_memory_span_exporter")
     exporter = memory.InMemorySpanExporter()
 
-    assert exporter.export(build_spans(traced())) is sdk.SpanExportResult.SUCCESS
+    assert exporter.export(build_spans(make_trace())) is sdk.SpanExportResult.SUCCESS
     assert len(exporter.get_finished_spans()) == 5

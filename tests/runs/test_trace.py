@@ -5,7 +5,7 @@ from fathom.runs.trace import Origin
 from fathom.usage import Usage
 
 
-def test_the_settings_hash_depends_on_the_settings_alone() -> None:
+def test_the_settings_hash_depends_on_the_settings_only() -> None:
     first = Origin(question="a", strategy="s", settings={"k": 1, "m": [1, 2]})
     same = Origin(question="b", strategy="t", settings={"m": [1, 2], "k": 1}, seed=9)
     other = Origin(question="a", strategy="s", settings={"k": 2, "m": [1, 2]})
@@ -34,7 +34,7 @@ def test_the_usage_of_a_trace_is_the_sum_over_its_steps() -> None:
 
 
 @pytest.mark.parametrize("cost", [None, 0.5])
-def test_an_unknown_cost_of_a_step_makes_that_of_the_run_unknown(cost: float | None) -> None:
+def test_an_unknown_cost_of_a_step_makes_the_cost_of_the_run_unknown(cost: float | None) -> None:
     recorder = Recorder(Origin(question="q", strategy="s"))
     for spent in (cost, 0.5):
         with recorder.step("call") as step:

@@ -1,4 +1,4 @@
-"""Runs strategies whose parts are scripted."""
+"""A runner for strategies whose agents and searches are scripted."""
 
 import asyncio
 from collections.abc import Sequence
@@ -23,17 +23,17 @@ DOCUMENT = Document(id="d1", text=FEES, path="a", title="A")
 
 
 @dataclass
-class Finds:
-    """A retriever of these hits that first breaks as often as it is told to."""
+class ScriptedRetriever:
+    """A retriever of fixed hits that fails a given number of times first."""
 
     hits: Sequence[Hit]
     breaks: int = 0
-    asked: int = 0
+    calls: int = 0
     name: str = "finds"
 
     def retrieve(self, query: Query, *, k: int) -> list[Hit]:
-        self.asked += 1
-        if self.asked <= self.breaks:
+        self.calls += 1
+        if self.calls <= self.breaks:
             raise KeyError("nobody foresaw this")
         return list(self.hits[:k])
 
@@ -41,8 +41,8 @@ class Finds:
         return Search(open_retriever=lambda: self, identity={"name": name})
 
 
-class Sleeps:
-    """A search that never comes back."""
+class EndlessSearch:
+    """A search that never returns."""
 
     async def __call__(self, query: Query, *, k: int, context: RunContext) -> tuple[Hit, ...]:
         await asyncio.Event().wait()
@@ -50,48 +50,48 @@ class Sleeps:
 
 
 @dataclass
-class Reads:
-    """A reader that quotes the beginning of the first hit, and remembers what it was given."""
+class QuotingReader:
+    """A reader that quotes the beginning of the first hit and records the hits it was given."""
 
-    given: list[tuple[str, ...]] = field(default_factory=list)
+    read_ids: list[tuple[str, ...]] = field(default_factory=list)
 
     async def read(self, question: str, hits: Sequence[Hit], context: RunContext) -> Draft:
-        self.given.append(tuple(hit.chunk.id for hit in hits))
+        self.read_ids.append(tuple(hit.chunk.id for hit in hits))
         if not hits:
             return Draft()
         evidence = Evidence(hit=hits[0], span=Span(0, 40), support=0.9)
         return Draft(evidence=(evidence,), confidence=0.9)
 
 
-def finalizer(name: str) -> Finalizer:
+def make_finalizer(name: str) -> Finalizer:
     return Finalizer(quotes=QuoteLookup({"d1": DOCUMENT}.get), strategy=name, min_confidence=0.5)
 
 
-def hits_of(*documents: str) -> tuple[Hit, ...]:
+def make_hits(*documents: str) -> tuple[Hit, ...]:
     return tuple(hit_of(document=name, rank=rank) for rank, name in enumerate(documents, start=1))
 
 
-def ran(
+def run_to_end(
     strategy: Strategy,
     budget: Budget | None = None,
     events: Any = None,
     question: str = QUESTION,
 ) -> RunOutcome:
-    """The outcome; no task is left behind."""
+    """Run a strategy to its end and check that no task is left."""
     origin = Origin(question=question, strategy=strategy.name, budget=budget or Budget())
 
-    async def whole(executor: ThreadPoolExecutor) -> RunOutcome:
+    async def run_whole(executor: ThreadPoolExecutor) -> RunOutcome:
         surroundings = RunResources(executor=executor, events=events)
         outcome = await run_strategy(strategy, Query(text=question), origin, surroundings)
         assert asyncio.all_tasks() == {asyncio.current_task()}
         return outcome
 
     with ThreadPoolExecutor(4) as executor:
-        return asyncio.run(whole(executor))
+        return asyncio.run(run_whole(executor))
 
 
-def replays(outcome: RunOutcome, strategy: Strategy) -> bool:
-    """Whether the same comes out again from the record alone."""
+def is_replayed(outcome: RunOutcome, strategy: Strategy) -> bool:
+    """Return whether the record alone gives the same answer."""
     origin = outcome.trace.origin
-    again = ran(strategy, origin.budget, RecordedEvents(outcome.trace), origin.question)
+    again = run_to_end(strategy, origin.budget, RecordedEvents(outcome.trace), origin.question)
     return is_same_answer(outcome.trace, again.answer)

@@ -1,4 +1,4 @@
-"""The study's own examples, section by section; its questions are what the gate is made for."""
+"""The study's own examples, section by section: the questions for which the gate was made."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,16 +21,18 @@ LAST = GateProgress(retried=True, reflections=1)
 """Nothing more can be tried."""
 
 
-def verdict(question: str, text: str, short: str, progress: GateProgress = LAST) -> str:
-    """What the gate says of a draft that quotes all of a text and is quite sure."""
+def judge_draft(question: str, text: str, short: str, progress: GateProgress = LAST) -> str:
+    """Return the gate's decision on a confident draft that quotes all of a text."""
     hit = hit_of(text)
     evidence = Evidence(hit=hit, span=Span(0, len(text)), support=0.95)
     draft = Draft(evidence=(evidence,), short_answer=short, confidence=0.95)
     required = Requirements.of(question, least=AnchorSettings().required_score)
-    seen = RoundEvidence(
+    round_evidence = RoundEvidence(
         requirements=required, hits=[hit], read_ids=frozenset(), before=None, progress=progress
     )
-    return decide(measure_signals(question, draft, seen, like_weight=0.9), GateThresholds()).reason
+    return decide(
+        measure_signals(question, draft, round_evidence, like_weight=0.9), GateThresholds()
+    ).reason
 
 
 @pytest.mark.parametrize(
@@ -66,12 +68,14 @@ def verdict(question: str, text: str, short: str, progress: GateProgress = LAST)
          "ABSTAIN_MISSING_ANCHOR"),
     ],
 )  # fmt: skip
-def test_when_the_gate_stops(question: str, text: str, short: str, reason: str) -> None:
-    assert verdict(question, text, short) == reason
+def test_the_gate_stops_as_in_the_examples(
+    question: str, text: str, short: str, reason: str
+) -> None:
+    assert judge_draft(question, text, short) == reason
 
 
-def test_a_missing_year_is_looked_for_before_anything_is_given_up() -> None:
-    reason = verdict(
+def test_a_missing_year_is_searched_for_before_abstaining() -> None:
+    reason = judge_draft(
         "Siapa juara US Open 2017?", "Juara US Open 2018: Djokovic.", "Djokovic", GateProgress()
     )
     assert reason == "RETRY_MISSING_ANCHOR"
@@ -89,12 +93,14 @@ def test_a_missing_year_is_looked_for_before_anything_is_given_up() -> None:
         ("Berapa rata-rata usia pemain?", "one", None),
     ],
 )
-def test_lists_are_told_from_single_facts(question: str, form: str, count: int | None) -> None:
+def test_lists_are_distinguished_from_single_facts(
+    question: str, form: str, count: int | None
+) -> None:
     assert (detect_form(question), parse_count(question)) == (form, count)
 
 
 @pytest.mark.parametrize(
-    ("question", "found"),
+    ("question", "expected"),
     [
         ("siapa pemenang Best Animated Feature 2004", ["Best Animated Feature", "2004"]),
         ("Siapa juara US Open 2017?", ["US Open", "2017"]),
@@ -102,8 +108,8 @@ def test_lists_are_told_from_single_facts(question: str, form: str, count: int |
         ("How many points per game did LeBron James average?", ["LeBron James", "per game"]),
     ],
 )
-def test_anchors(question: str, found: Sequence[str]) -> None:
-    assert [anchor.text for anchor in find_anchors(question)] == found
+def test_anchors_are_found_as_in_the_examples(question: str, expected: Sequence[str]) -> None:
+    assert [anchor.text for anchor in find_anchors(question)] == expected
 
 
 @pytest.mark.parametrize(
@@ -120,7 +126,7 @@ def test_anchors(question: str, found: Sequence[str]) -> None:
         ("Berapa total kasus?", "Sebanyak 50 kasus pada 2018, total 105 kasus.", "105"),
     ],
 )  # fmt: skip
-def test_the_short_answer_is_the_outcome_and_no_part_of_it(
+def test_a_short_answer_that_equals_the_outcome_is_complete(
     question: str, sentence: str, short: str
 ) -> None:
     evidence = Evidence(hit=hit_of(sentence), span=Span(0, len(sentence)), support=0.9)
@@ -128,26 +134,28 @@ def test_the_short_answer_is_the_outcome_and_no_part_of_it(
     assert fill_short_answer(question, draft).short_answer == short
 
 
-def titled(text: str, title: str, document: str, rank: int) -> Hit:
+def make_titled_hit(text: str, title: str, document: str, rank: int) -> Hit:
     hit = hit_of(text, document=document, rank=rank)
     return replace(hit, score=0.5, chunk=replace(hit.chunk, title=title))
 
 
-def test_of_equal_hits_that_comes_first_whose_title_is_what_is_asked() -> None:
-    plain = titled("The winner of Best Animated Feature was told.", "News", "d1", 1)
-    own = titled("The winner of Best Animated Feature was told.", "Academy Awards 2004", "d2", 2)
+def test_equal_hits_are_ordered_by_their_titles() -> None:
+    plain = make_titled_hit("The winner of Best Animated Feature was told.", "News", "d1", 1)
+    named = make_titled_hit(
+        "The winner of Best Animated Feature was told.", "Academy Awards 2004", "d2", 2
+    )
     question = "Academy Awards 2004 winner of Best Animated Feature"
-    chosen = Selection(extract_terms=ContentTerms())(question, [plain, own])
+    chosen = Selection(extract_terms=ContentTerms())(question, [plain, named])
     assert [hit.chunk.document_id for hit in chosen] == ["d2", "d1"]
 
 
-def test_a_title_alone_is_no_reason() -> None:
-    car = titled("The dealer has many colours.", "Jaguar", "car", 2)
-    animal = titled("The cat reaches a speed of 80 km/h, jaguar or not.", "Cats", "cat", 1)
+def test_a_title_alone_does_not_raise_a_hit() -> None:
+    car = make_titled_hit("The dealer has many colours.", "Jaguar", "car", 2)
+    animal = make_titled_hit("The cat reaches a speed of 80 km/h, jaguar or not.", "Cats", "cat", 1)
     chosen = Selection(extract_terms=ContentTerms())("Jaguar speed", [animal, car])
     assert [hit.chunk.document_id for hit in chosen] == ["cat", "car"]
 
 
-def test_at_most_two_of_a_site() -> None:
-    hits = [titled(f"Text {n}.", "T", f"https://wiki.example/{n}", n) for n in range(1, 5)]
+def test_at_most_two_hits_of_a_site_are_kept() -> None:
+    hits = [make_titled_hit(f"Text {n}.", "T", f"https://wiki.example/{n}", n) for n in range(1, 5)]
     assert len(Selection(extract_terms=ContentTerms())("text", hits)) == 2

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.making import reply
-from tests.strategies.test_anchor import Quotes
+from tests.strategies.test_anchor import QuotingModel
 
 from fathom.control.reasons import REASONS
 from fathom.engine import Engine
@@ -33,10 +33,10 @@ EVEN = {"like_weight": 0.05}
 NOWHERE = "path=nowhere.md"
 MODEL = {"model": "openai:m", "skip_above_confidence": 2}
 
-Asked = tuple[dict[str, Any], Sequence[tuple[str, str]]]
+QuestionSet = tuple[dict[str, Any], Sequence[tuple[str, str]]]
 
 # settings, then questions with a filter
-RECORDED: list[Asked] = [
+RECORDED: list[QuestionSet] = [
     ({}, [(BRIDGE, ""), (YEAR, ""), (LIGHTING, ""), (FIRE, ""), (JAKARTA, ""), (LORRY, "")]),
     ({}, [(POOL, NOWHERE)]),
     ({"anchor": {"gate": False}}, [(BRIDGE, "")]),
@@ -54,34 +54,34 @@ RECORDED: list[Asked] = [
 ]
 
 
-class Babbles(Quotes):
-    """A model whose quotes stand nowhere, so that what the local reader says counts."""
+class MisquotingModel(QuotingModel):
+    """A model whose quotes occur nowhere, so that the local reader's answer counts."""
 
     async def complete(self, call: Call) -> Completion:
-        said = await super().complete(call)
-        return replace(said, text=reply("So it is.", "stands nowhere at all"))
+        completion = await super().complete(call)
+        return replace(completion, text=reply("So it is.", "stands nowhere at all"))
 
 
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
-    """The questions at which each reason was given."""
+def questions_by_reason(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
+    """Return the questions at which each reason was given."""
     index = tmp_path_factory.mktemp("samples")
-    found: dict[str, list[str]] = {}
+    by_reason: dict[str, list[str]] = {}
     with Engine(Settings.model_validate({"index": {"directory": index}})) as engine:
         engine.ingest([CORPUS])
         embedder, reads = engine.embedder, engine.assembly.cross_reader
     for tree, questions in RECORDED:
         settings = Settings.model_validate({"index": {"directory": index}, **tree})
         with Engine(
-            settings, connect=lambda _: Babbles(), embedder=embedder, cross_reader=reads
+            settings, connect=lambda _: MisquotingModel(), embedder=embedder, cross_reader=reads
         ) as engine:
-            for question, reason in told(engine, questions):
-                found.setdefault(reason, []).append(question)
-    return found
+            for question, reason in list_reasons(engine, questions):
+                by_reason.setdefault(reason, []).append(question)
+    return by_reason
 
 
-def told(engine: Engine, questions: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
-    """Each question with the reasons of the gate."""
+def list_reasons(engine: Engine, questions: Sequence[tuple[str, str]]) -> Iterator[tuple[str, str]]:
+    """Yield each question with the reasons of the gate."""
     for question, condition in questions:
         filters = [condition] if condition else []
         outcome = asyncio.run(
@@ -92,14 +92,14 @@ def told(engine: Engine, questions: Sequence[tuple[str, str]]) -> Iterator[tuple
                 yield question, step.reason
 
 
-def test_every_reason_occurs(recorded: dict[str, list[str]]) -> None:
-    assert [reason for reason in REASONS if reason not in recorded] == []
+def test_every_reason_occurs(questions_by_reason: dict[str, list[str]]) -> None:
+    assert [reason for reason in REASONS if reason not in questions_by_reason] == []
 
 
-def test_wrong_contexts_of_the_samples_are_no_reason_to_stop(
-    recorded: dict[str, list[str]],
+def test_wrong_contexts_of_the_samples_never_stop_the_gate(
+    questions_by_reason: dict[str, list[str]],
 ) -> None:
-    assert YEAR in recorded["ABSTAIN_MISSING_ANCHOR"]
-    assert LIGHTING in recorded["ABSTAIN_MISSING_UNIT"]
-    assert LIST in recorded["STOP_PARTIAL_LIST"]
-    assert BRIDGE in recorded["STOP_OVERLAP_OK"]
+    assert YEAR in questions_by_reason["ABSTAIN_MISSING_ANCHOR"]
+    assert LIGHTING in questions_by_reason["ABSTAIN_MISSING_UNIT"]
+    assert LIST in questions_by_reason["STOP_PARTIAL_LIST"]
+    assert BRIDGE in questions_by_reason["STOP_OVERLAP_OK"]

@@ -1,4 +1,4 @@
-"""Whatever models do, in however many branches: nothing is spent beyond the budget."""
+"""Budgets hold in however many branches, whatever the models do."""
 
 import asyncio
 import threading
@@ -34,8 +34,8 @@ HUGE = 10**30
 
 
 @dataclass(frozen=True)
-class Whim:
-    """What an adversarial server does with one call."""
+class ServerBehaviour:
+    """The behaviour of an adversarial server in one call."""
 
     kind: str
     tokens: int
@@ -43,14 +43,14 @@ class Whim:
 
 
 @dataclass
-class Adversary:
-    """A model of many whims; counts honestly what it was sent, as our client does."""
+class AdversarialModel:
+    """A model with many behaviours that counts its input honestly, as the real client does."""
 
-    whims: list[Whim]
+    whims: list[ServerBehaviour]
     name: str = "openai:m"
 
     async def complete(self, call: Call) -> Completion:
-        whim = self.whims.pop() if self.whims else Whim("answers", 1, None)
+        whim = self.whims.pop() if self.whims else ServerBehaviour("answers", 1, None)
         usage = Usage(
             llm_calls=1, prompt_tokens=5, completion_tokens=min(whim.tokens, call.max_tokens)
         )
@@ -64,7 +64,7 @@ class Adversary:
         return Completion(text="word", model=self.name, usage=usage, reported=reported)
 
 
-class Fixed:
+class FixedRetriever:
     name = "fixed"
 
     def retrieve(self, query: Query, *, k: int) -> list[Hit]:
@@ -73,7 +73,7 @@ class Fixed:
 
 @dataclass(frozen=True, kw_only=True)
 class Panel:
-    """Several agents at once, each searching and asking twice."""
+    """Several agents at once, each of which searches and asks twice."""
 
     model: RoleModel
     branches: int
@@ -91,18 +91,18 @@ class Panel:
 
     async def debate(self, state: NaiveState, runtime: Runtime[RunContext]) -> NaiveState:
         turns = (self.agent(number, runtime.context) for number in range(self.branches))
-        said = await asyncio.gather(*turns)
-        return replace(state, draft=Draft(short_answer=" ".join(said)))
+        replies = await asyncio.gather(*turns)
+        return replace(state, draft=Draft(short_answer=" ".join(replies)))
 
     async def agent(self, number: int, context: RunContext) -> str:
-        search = Search(open_retriever=Fixed, identity={})
+        search = Search(open_retriever=FixedRetriever, identity={})
         heard = ""
-        with context.step(f"agent {number}") as here:
+        with context.step(f"agent {number}") as step:
             for turn in range(2):
                 try:
-                    await search(Query(text=f"{turn}"), k=1, context=here)
-                    call = Call([Message("user", "a word?")], max_tokens=20, deadline=here.deadline)
-                    done = await self.model.bind_to_run(here).complete(call)
+                    await search(Query(text=f"{turn}"), k=1, context=step)
+                    call = Call([Message("user", "a word?")], max_tokens=20, deadline=step.deadline)
+                    done = await self.model.bind_to_run(step).complete(call)
                     heard += done.text
                 except (BudgetRefused, CallFailure) as failed:
                     heard += type(failed).__name__
@@ -117,7 +117,7 @@ class Panel:
 
 WHIMS = st.lists(
     st.builds(
-        Whim,
+        ServerBehaviour,
         kind=st.sampled_from(["answers", "fails", "hangs"]),
         tokens=st.integers(0, 40),
         reported=st.sampled_from([None, 0, -1, 7, 19, HUGE, "many", 1.5, float("nan")]),
@@ -133,24 +133,24 @@ BUDGETS = st.builds(
 )
 
 
-def ran(panel: Panel, budget: Budget, events: RecordedEvents | None = None) -> RunOutcome:
+def run_panel(panel: Panel, budget: Budget, events: RecordedEvents | None = None) -> RunOutcome:
     origin = Origin(question=QUESTION, strategy="panel", budget=budget)
 
-    async def whole(executor: ThreadPoolExecutor) -> RunOutcome:
+    async def run_whole(executor: ThreadPoolExecutor) -> RunOutcome:
         surroundings = RunResources(executor=executor, events=events)
         outcome = await run_strategy(panel, Query(text=QUESTION), origin, surroundings)
         assert asyncio.all_tasks() == {asyncio.current_task()}
         return outcome
 
     with ThreadPoolExecutor(4) as executor:
-        return asyncio.run(whole(executor))
+        return asyncio.run(run_whole(executor))
 
 
-def check(whims: list[Whim], budget: Budget, branches: int) -> None:
+def check_budget(whims: list[ServerBehaviour], budget: Budget, branches: int) -> None:
     threads = set(threading.enumerate())
     retry = RetryPolicy(tries=3, first_wait_s=0.0)
-    model = RoleModel(chat=Adversary(list(whims)), price=PRICE, retry=retry)
-    first = ran(Panel(model=model, branches=branches), budget)
+    model = RoleModel(chat=AdversarialModel(list(whims)), price=PRICE, retry=retry)
+    first = run_panel(Panel(model=model, branches=branches), budget)
     spent = first.answer.usage
     assert budget.tokens is None or spent.tokens <= budget.tokens
     assert budget.calls is None or spent.llm_calls <= budget.calls
@@ -160,7 +160,7 @@ def check(whims: list[Whim], budget: Budget, branches: int) -> None:
     assert first.answer.status == "abstained"
 
     absent = replace(model, chat=AbsentModel("openai:m"))
-    again = ran(Panel(model=absent, branches=branches), budget, RecordedEvents(first.trace))
+    again = run_panel(Panel(model=absent, branches=branches), budget, RecordedEvents(first.trace))
     assert is_same_answer(first.trace, again.answer)
     assert set(threading.enumerate()) <= threads
 
@@ -168,13 +168,15 @@ def check(whims: list[Whim], budget: Budget, branches: int) -> None:
 @given(whims=WHIMS, budget=BUDGETS, branches=st.integers(1, 4))
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_no_run_overruns_its_budget_and_each_replays(
-    whims: list[Whim], budget: Budget, branches: int
+    whims: list[ServerBehaviour], budget: Budget, branches: int
 ) -> None:
-    check(whims, budget, branches)
+    check_budget(whims, budget, branches)
 
 
 @pytest.mark.slow
 @given(whims=WHIMS, budget=BUDGETS, branches=st.integers(1, 4))
 @settings(max_examples=10_000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_no_run_of_ten_thousand(whims: list[Whim], budget: Budget, branches: int) -> None:
-    check(whims, budget, branches)
+def test_ten_thousand_runs_stay_within_their_budgets(
+    whims: list[ServerBehaviour], budget: Budget, branches: int
+) -> None:
+    check_budget(whims, budget, branches)

@@ -1,4 +1,4 @@
-"""Covers fathom.strategies.bus."""
+"""The hybrid strategy and its bus of branches."""
 
 import asyncio
 import json
@@ -12,7 +12,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from tests.making import QUESTION, engine_at, index_fees
-from tests.strategies.running import Finds, Reads, Sleeps, finalizer, hits_of, ran, replays
+from tests.strategies.running import (
+    EndlessSearch,
+    QuotingReader,
+    ScriptedRetriever,
+    is_replayed,
+    make_finalizer,
+    make_hits,
+    run_to_end,
+)
 
 from fathom.agents.comparer import Comparer
 from fathom.agents.complexity import ComplexityAnalyser
@@ -29,44 +37,44 @@ from fathom.types import Hit
 from fathom.usage import Budget, Usage
 
 PAGE = Path(__file__).parent.parent.parent / "docs/strategies/hybrid.md"
-A, B, C = hits_of("d1", "d2", "d3")
+A, B, C = make_hits("d1", "d2", "d3")
 
 
 @dataclass
-class Keeps:
-    """A filter that keeps nothing as long as it is stricter than it is told, or breaks."""
+class StrictFilter:
+    """A filter that keeps nothing while it is stricter than a limit, or fails."""
 
     strictest: float = 1.0
     breaks: bool = False
-    asked: list[float] = field(default_factory=list)
+    calls: list[float] = field(default_factory=list)
 
     async def keep(
         self, question: str, hits: Sequence[Hit], context: RunContext, *, strictness: float = 1.0
     ) -> tuple[Hit, ...]:
-        self.asked.append(strictness)
+        self.calls.append(strictness)
         if self.breaks:
             raise ValueError
         return tuple(hits) if strictness <= self.strictest else ()
 
 
-class Reverses:
+class ReversingReorderer:
     async def __call__(
         self, question: str, hits: Sequence[Hit], *, keep: int, context: RunContext
     ) -> tuple[Hit, ...]:
         return tuple(hits[::-1][:keep])
 
 
-class Breaks:
+class FailingReader:
     async def __call__(
         self, question: str, hits: Sequence[Hit], *, keep: int, context: RunContext
     ) -> tuple[Hit, ...]:
         raise IndexError
 
 
-def hybrid(reader: Reads, keyword: Any, semantic: Any, **other: Any) -> Hybrid:
+def make_hybrid(reader: QuotingReader, keyword: Any, semantic: Any, **other: Any) -> Hybrid:
     preset = other.pop("settings", HybridSettings(weights="50/50"))
     filters = other.pop("filters", (None, None))
-    made = Hybrid(
+    strategy = Hybrid(
         weighing=BranchWeighing(analyser=ComplexityAnalyser(), settings=preset),
         branches=(
             Branch(name="keyword", search=keyword, filter=filters[0]),
@@ -76,20 +84,20 @@ def hybrid(reader: Reads, keyword: Any, semantic: Any, **other: Any) -> Hybrid:
         comparer=Comparer(),
         reorderer=None,
         reader=reader,
-        finalizer=finalizer("hybrid"),
+        finalizer=make_finalizer("hybrid"),
         candidates=5,
         k=2,
         positions="rank",
     )
-    return replace(made, **other)
+    return replace(strategy, **other)
 
 
 def test_the_picture_in_the_docs_is_the_code() -> None:
-    drawn = hybrid(Reads(), None, None).graph().compile().get_graph().draw_mermaid()
+    drawn = make_hybrid(QuotingReader(), None, None).graph().compile().get_graph().draw_mermaid()
     assert f"```mermaid\n{drawn}```" in PAGE.read_text(encoding="utf-8")
 
 
-def test_two_branches_of_agents_by_hand(tmp_path: Path) -> None:
+def test_two_branches_are_merged_as_by_hand(tmp_path: Path) -> None:
     with engine_at(index_fees(tmp_path)) as engine:
         answer = engine.ask(QUESTION, strategy="hybrid")
         trace = engine.traces.get(str(answer.trace_id))
@@ -108,7 +116,7 @@ def test_two_branches_of_agents_by_hand(tmp_path: Path) -> None:
     ]
 
 
-def test_unread_hits_are_a_ranking(tmp_path: Path) -> None:
+def test_unread_hits_form_a_ranking(tmp_path: Path) -> None:
     with engine_at(index_fees(tmp_path), hybrid={"read": False}) as engine:
         answer = engine.ask(QUESTION, strategy="hybrid")
         trace = engine.traces.get(str(answer.trace_id))
@@ -120,49 +128,56 @@ def test_unread_hits_are_a_ranking(tmp_path: Path) -> None:
     assert compared
 
 
-def test_the_weights_decide_who_is_first() -> None:
+def test_the_weights_decide_which_hit_is_first() -> None:
     for weights, first in (("70/30", "d1#0"), ("30/70", "d2#0")):
-        reader = Reads()
+        reader = QuotingReader()
         preset = HybridSettings.model_validate({"weights": weights})
-        lists = Finds([A, C]).search("k"), Finds([B, C]).search("s")
-        ran(hybrid(reader, *lists, settings=preset))
-        assert reader.given[0][0] == first
+        lists = ScriptedRetriever([A, C]).search("k"), ScriptedRetriever([B, C]).search("s")
+        run_to_end(make_hybrid(reader, *lists, settings=preset))
+        assert reader.read_ids[0][0] == first
 
 
 def test_a_branch_without_weight_is_not_asked() -> None:
-    keyword, semantic = Finds([A]), Finds([B])
+    keyword, semantic = ScriptedRetriever([A]), ScriptedRetriever([B])
     preset = HybridSettings(weights="bm25")
-    ran(hybrid(Reads(), keyword.search("k"), semantic.search("s"), settings=preset))
-    assert (keyword.asked, semantic.asked) == (1, 0)
+    run_to_end(
+        make_hybrid(QuotingReader(), keyword.search("k"), semantic.search("s"), settings=preset)
+    )
+    assert (keyword.calls, semantic.calls) == (1, 0)
 
 
-def test_what_is_reordered_is_read_in_that_order() -> None:
-    reader = Reads()
-    lists = Finds([A, B]).search("k"), Finds([A, C]).search("s")
-    ran(hybrid(reader, *lists, reorderer=Reverses()))
-    ran(hybrid(reader, *lists, reorderer=Breaks()))
-    assert [given[0] for given in reader.given] == ["d3#0", "d1#0"]
-    ran(hybrid(reader, *lists, k=3, positions="ends"))
-    assert reader.given[2] == ("d1#0", "d3#0", "d2#0")
+def test_reordered_hits_are_read_in_the_new_order() -> None:
+    reader = QuotingReader()
+    lists = ScriptedRetriever([A, B]).search("k"), ScriptedRetriever([A, C]).search("s")
+    run_to_end(make_hybrid(reader, *lists, reorderer=ReversingReorderer()))
+    run_to_end(make_hybrid(reader, *lists, reorderer=FailingReader()))
+    assert [ids[0] for ids in reader.read_ids] == ["d3#0", "d1#0"]
+    run_to_end(make_hybrid(reader, *lists, k=3, positions="ends"))
+    assert reader.read_ids[2] == ("d1#0", "d3#0", "d2#0")
 
 
-def test_any_number_of_branches_plugs_in() -> None:
-    """The docstring of `Branch` says so."""
+def test_any_number_of_branches_can_be_plugged_in() -> None:
+    """Check what the docstring of `Branch` promises."""
 
-    def made() -> Hybrid:
-        two = hybrid(reader, Finds([A, C]).search("k"), Finds([B, C]).search("s"), k=3)
-        more = Branch(name="vector:other", search=Finds([C]).search("v"), weight=0.8)
+    def make_three_branches() -> Hybrid:
+        two = make_hybrid(
+            reader,
+            ScriptedRetriever([A, C]).search("k"),
+            ScriptedRetriever([B, C]).search("s"),
+            k=3,
+        )
+        more = Branch(name="vector:other", search=ScriptedRetriever([C]).search("v"), weight=0.8)
         return replace(two, branches=(*two.branches, more))
 
-    reader = Reads()
-    outcome = ran(made())
-    assert reader.given[0][0] == "d3#0"  # the third agent's
+    reader = QuotingReader()
+    outcome = run_to_end(make_three_branches())
+    assert reader.read_ids[0][0] == "d3#0"  # the third agent's
     assert outcome.answer.usage.retrievals == 3
     assert "search vector:other" in {step.id for step in outcome.trace.steps}
-    assert replays(outcome, made())
+    assert is_replayed(outcome, make_three_branches())
 
 
-def test_agents_plug_in_by_a_setting(tmp_path: Path) -> None:
+def test_agents_are_plugged_in_by_a_setting(tmp_path: Path) -> None:
     agents = {"agents": ["keyword_feedback", "lead"], "agent_weights": [0.3, 0.0]}
     with engine_at(index_fees(tmp_path), hybrid=agents) as engine:
         answer = engine.ask(QUESTION, strategy="hybrid")
@@ -190,86 +205,106 @@ def test_agents_are_named_once_and_weighed_each(wrong: dict[str, Any]) -> None:
         HybridSettings.model_validate(wrong)
 
 
-def test_a_branch_that_stands_by_takes_the_place_of_one_that_brings_nothing() -> None:
-    reader, standby = Reads(), Finds([C])
+def test_a_standby_branch_replaces_one_without_hits() -> None:
+    reader, standby = QuotingReader(), ScriptedRetriever([C])
 
-    def made(semantic: Finds) -> Hybrid:
-        two = hybrid(reader, Finds([A, B]).search("k"), semantic.search("s"), k=3)
+    def make_with_standby(semantic: ScriptedRetriever) -> Hybrid:
+        two = make_hybrid(reader, ScriptedRetriever([A, B]).search("k"), semantic.search("s"), k=3)
         more = Branch(name="standby", search=standby.search("b"), weight=0.0)
         return replace(two, branches=(*two.branches, more))
 
-    ran(made(Finds([B])))
-    assert (standby.asked, reader.given[0]) == (0, ("d1#0", "d2#0"))
-    for semantic in (Finds([]), Finds([], breaks=99)):
-        outcome = ran(made(semantic))
-        assert reader.given[-1] == ("d1#0", "d3#0", "d2#0")
+    run_to_end(make_with_standby(ScriptedRetriever([B])))
+    assert (standby.calls, reader.read_ids[0]) == (0, ("d1#0", "d2#0"))
+    for semantic in (ScriptedRetriever([]), ScriptedRetriever([], breaks=99)):
+        outcome = run_to_end(make_with_standby(semantic))
+        assert reader.read_ids[-1] == ("d1#0", "d3#0", "d2#0")
         last = [step for step in outcome.trace.steps if step.name == "supervise"][-2]
         assert last.outputs["weights"] == {"keyword": 0.5, "semantic": 0.0, "standby": 0.5}
         assert "standby instead of semantic" in last.reason
-        assert replays(outcome, made(semantic))
-    assert standby.asked == 2
+        assert is_replayed(outcome, make_with_standby(semantic))
+    assert standby.calls == 2
 
 
-def test_what_only_a_laxer_filter_keeps_counts_less() -> None:
-    reader = Reads()
-    lists = Finds([A, C]).search("k"), Finds([B, C]).search("s")
+def test_hits_kept_only_by_a_laxer_filter_count_less() -> None:
+    reader = QuotingReader()
+    lists = ScriptedRetriever([A, C]).search("k"), ScriptedRetriever([B, C]).search("s")
     preset = HybridSettings(weights="30/70")
-    ran(hybrid(reader, *lists, settings=preset))
-    ran(hybrid(reader, *lists, settings=preset, filters=(None, Keeps(strictest=0.5))))
+    run_to_end(make_hybrid(reader, *lists, settings=preset))
+    run_to_end(
+        make_hybrid(reader, *lists, settings=preset, filters=(None, StrictFilter(strictest=0.5)))
+    )
     laxer = Supervisor(1, 0.2)
-    strict = Keeps(strictest=0.2)
-    ran(hybrid(reader, *lists, settings=preset, filters=(None, strict), supervisor=laxer))
-    assert [given[0] for given in reader.given] == ["d2#0", "d2#0", "d1#0"]
+    strict = StrictFilter(strictest=0.2)
+    run_to_end(
+        make_hybrid(reader, *lists, settings=preset, filters=(None, strict), supervisor=laxer)
+    )
+    assert [ids[0] for ids in reader.read_ids] == ["d2#0", "d2#0", "d1#0"]
 
 
-def test_a_branch_that_breaks_once_is_sent_out_again() -> None:
-    def made(keyword: Finds) -> Hybrid:
-        return hybrid(Reads(), keyword.search("k"), Finds([B]).search("s"))
+def test_a_branch_that_fails_once_is_tried_again() -> None:
+    def make_with_keyword(keyword: ScriptedRetriever) -> Hybrid:
+        return make_hybrid(QuotingReader(), keyword.search("k"), ScriptedRetriever([B]).search("s"))
 
-    keyword = Finds([A], breaks=1)
-    outcome = ran(made(keyword))
-    assert (keyword.asked, outcome.answer.status) == (2, "answered")
+    keyword = ScriptedRetriever([A], breaks=1)
+    outcome = run_to_end(make_with_keyword(keyword))
+    assert (keyword.calls, outcome.answer.status) == (2, "answered")
     assert outcome.answer.usage.retrievals == 3
-    assert replays(outcome, made(Finds([])))
+    assert is_replayed(outcome, make_with_keyword(ScriptedRetriever([])))
 
 
-def test_a_branch_that_always_breaks_does_not_take_the_answer_with_it() -> None:
-    keyword = Finds([A], breaks=99)
-    outcome = ran(hybrid(Reads(), keyword.search("k"), Finds([A]).search("s")))
-    assert (keyword.asked, outcome.answer.status) == (2, "answered")
+def test_a_branch_that_always_fails_does_not_lose_the_answer() -> None:
+    keyword = ScriptedRetriever([A], breaks=99)
+    outcome = run_to_end(
+        make_hybrid(QuotingReader(), keyword.search("k"), ScriptedRetriever([A]).search("s"))
+    )
+    assert (keyword.calls, outcome.answer.status) == (2, "answered")
 
 
-def test_nor_does_one_that_never_comes_back() -> None:
-    def made() -> Hybrid:
-        return hybrid(Reads(), Sleeps(), Finds([A]).search("s"), supervisor=Supervisor(0))
+def test_a_branch_that_never_returns_does_not_lose_the_answer() -> None:
+    def make_with_endless_branch() -> Hybrid:
+        return make_hybrid(
+            QuotingReader(),
+            EndlessSearch(),
+            ScriptedRetriever([A]).search("s"),
+            supervisor=Supervisor(0),
+        )
 
-    outcome = ran(made(), Budget(seconds=1.0))
+    outcome = run_to_end(make_with_endless_branch(), Budget(seconds=1.0))
     assert outcome.answer.status == "answered"
-    assert replays(outcome, made())
+    assert is_replayed(outcome, make_with_endless_branch())
 
 
-def test_where_both_break_something_is_broken() -> None:
-    bad = Finds([], breaks=99)
+def test_if_both_branches_fail_the_run_fails() -> None:
+    bad = ScriptedRetriever([], breaks=99)
     with pytest.raises(RunError, match="every retriever failed"):
-        ran(hybrid(Reads(), bad.search("k"), bad.search("s")))
+        run_to_end(make_hybrid(QuotingReader(), bad.search("k"), bad.search("s")))
 
 
 def test_a_filter_that_keeps_nothing_is_asked_to_be_laxer() -> None:
-    lax, never, broken = Keeps(strictest=0.5), Keeps(strictest=0.1), Keeps(breaks=True)
-    finds = Finds([A])
+    lax, never, broken = (
+        StrictFilter(strictest=0.5),
+        StrictFilter(strictest=0.1),
+        StrictFilter(breaks=True),
+    )
+    finds = ScriptedRetriever([A])
     searches = finds.search("k"), finds.search("s")
-    reader = Reads()
-    ran(hybrid(reader, *searches, filters=(lax, never)))
-    assert (lax.asked, never.asked) == ([1.0, 0.5], [1.0, 0.5])
-    assert finds.asked == 2  # what was found is still there
-    ran(hybrid(reader, *searches, filters=(broken, never)))
-    assert (broken.asked, reader.given) == ([1.0], [("d1#0",), ("d1#0",)])
+    reader = QuotingReader()
+    run_to_end(make_hybrid(reader, *searches, filters=(lax, never)))
+    assert (lax.calls, never.calls) == ([1.0, 0.5], [1.0, 0.5])
+    assert finds.calls == 2  # what was found is still there
+    run_to_end(make_hybrid(reader, *searches, filters=(broken, never)))
+    assert (broken.calls, reader.read_ids) == ([1.0], [("d1#0",), ("d1#0",)])
 
 
-def test_an_order_to_search_and_one_to_filter_at_once_end_in_one_comparison() -> None:
-    keyword, lax = Finds([A], breaks=1), Keeps(strictest=0.5)
-    made = hybrid(Reads(), keyword.search("k"), Finds([B]).search("s"), filters=(None, lax))
-    outcome = ran(made)
+def test_simultaneous_retries_of_search_and_filter_end_in_one_comparison() -> None:
+    keyword, lax = ScriptedRetriever([A], breaks=1), StrictFilter(strictest=0.5)
+    strategy = make_hybrid(
+        QuotingReader(),
+        keyword.search("k"),
+        ScriptedRetriever([B]).search("s"),
+        filters=(None, lax),
+    )
+    outcome = run_to_end(strategy)
     names = [step.id for step in outcome.trace.steps]
     assert (names.count("supervise"), names.count("supervise#2")) == (1, 1)
     assert names.count("compare") == 1
@@ -277,11 +312,16 @@ def test_an_order_to_search_and_one_to_filter_at_once_end_in_one_comparison() ->
 
 @pytest.mark.parametrize("retries", [0, 1, 5])
 def test_the_flow_ends_whatever_the_branches_do(retries: int) -> None:
-    keyword, never = Finds([A], breaks=99), Keeps(strictest=0.0)
-    made = hybrid(Reads(), keyword.search("k"), Finds([B]).search("s"), filters=(None, never))
-    outcome = ran(replace(made, supervisor=Supervisor(retries)))
+    keyword, never = ScriptedRetriever([A], breaks=99), StrictFilter(strictest=0.0)
+    strategy = make_hybrid(
+        QuotingReader(),
+        keyword.search("k"),
+        ScriptedRetriever([B]).search("s"),
+        filters=(None, never),
+    )
+    outcome = run_to_end(replace(strategy, supervisor=Supervisor(retries)))
     assert outcome.answer.stop_reason == "no_evidence"
-    assert keyword.asked == len(never.asked) == retries + 1
+    assert keyword.calls == len(never.calls) == retries + 1
 
 
 @given(
@@ -292,23 +332,26 @@ def test_the_flow_ends_whatever_the_branches_do(retries: int) -> None:
     retrievals=st.none() | st.integers(0, 4),
 )
 @settings(max_examples=25, deadline=None)
-def test_whatever_the_branches_do_one_with_hits_is_enough(
+def test_one_branch_with_hits_is_enough(
     breaks: tuple[int, int],
     strictest: tuple[float, float],
     empty: tuple[bool, bool],
     retries: int,
     retrievals: int | None,
 ) -> None:
-    def made() -> Hybrid:
+    def make_with_failures() -> Hybrid:
         finds = [
-            Finds([] if none else [A], breaks=n) for none, n in zip(empty, breaks, strict=True)
+            ScriptedRetriever([] if none else [A], breaks=n)
+            for none, n in zip(empty, breaks, strict=True)
         ]
-        filters = tuple(Keeps(strictest=most) for most in strictest)
-        keyword, semantic = (each.search(str(n)) for n, each in enumerate(finds))
-        return hybrid(Reads(), keyword, semantic, filters=filters, supervisor=Supervisor(retries))
+        filters = tuple(StrictFilter(strictest=most) for most in strictest)
+        keyword, semantic = (retriever.search(str(n)) for n, retriever in enumerate(finds))
+        return make_hybrid(
+            QuotingReader(), keyword, semantic, filters=filters, supervisor=Supervisor(retries)
+        )
 
     try:
-        outcome = ran(made(), Budget(retrievals=retrievals))
+        outcome = run_to_end(make_with_failures(), Budget(retrievals=retrievals))
     except RunError:
         assert min(breaks) > retries  # both broke off each time
         return
@@ -318,7 +361,7 @@ def test_whatever_the_branches_do_one_with_hits_is_enough(
     ]
     if retrievals is None:
         assert (outcome.answer.status == "answered") == any(comes)
-    assert replays(outcome, made())
+    assert is_replayed(outcome, make_with_failures())
 
 
 @pytest.mark.parametrize(
@@ -335,8 +378,8 @@ def test_the_question_weighs_the_branches(question: str, expected: tuple[float, 
     assert tuple(weights.values()) == expected
 
 
-class Ranks:
-    """A language model that puts the last chunk first, whatever is asked."""
+class LastFirstModel:
+    """A language model that always ranks the last chunk first."""
 
     name = "openai:m"
 
@@ -347,7 +390,7 @@ class Ranks:
         return Completion(text=json.dumps(order), model=self.name, usage=usage)
 
 
-def test_a_language_model_may_reorder_and_the_rest_be_local(tmp_path: Path) -> None:
+def test_a_language_model_may_reorder_while_other_agents_are_local(tmp_path: Path) -> None:
     (tmp_path / "corpus").mkdir()
     for number in range(3):
         text = f"Permit {number} costs {number} crowns a year."
@@ -361,7 +404,7 @@ def test_a_language_model_may_reorder_and_the_rest_be_local(tmp_path: Path) -> N
         Settings.model_validate(tree),
         embedder=HashingEmbedder(64),
         cross_reader=OVERLAP,
-        connect=lambda _: Ranks(),
+        connect=lambda _: LastFirstModel(),
     ) as engine:
         engine.ingest([tmp_path / "corpus"])
         answer = engine.ask("What does a permit cost?", strategy="hybrid")

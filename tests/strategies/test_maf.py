@@ -10,7 +10,14 @@ import pytest
 from tests.making import QUESTION, engine_at, hit_of, index_fees
 from tests.real_model import LOCAL, RealModel
 from tests.scripted_server import Extractive, serve
-from tests.strategies.running import Finds, Sleeps, finalizer, hits_of, ran, replays
+from tests.strategies.running import (
+    EndlessSearch,
+    ScriptedRetriever,
+    is_replayed,
+    make_finalizer,
+    make_hits,
+    run_to_end,
+)
 
 from fathom.agents.classifier import Classifier
 from fathom.agents.debate.debate import DebateOutcome
@@ -29,24 +36,24 @@ from fathom.types import Draft, Evidence, Hit, Span
 from fathom.usage import Budget
 
 PAGE = Path(__file__).parent.parent.parent / "docs/strategies/maf.md"
-HITS = hits_of("d1", "d1", "d1")
+HITS = make_hits("d1", "d1", "d1")
 DOUBT = MafSettings(debate_on="doubt")
 
 
 @dataclass
-class Sure:
-    """A reader that is as sure as it is told, call by call."""
+class ConfidentReader:
+    """A reader with a given confidence for each call."""
 
     confidences: list[float]
-    given: list[int] = field(default_factory=list)
+    read_ids: list[int] = field(default_factory=list)
 
     async def read(self, question: str, hits: Sequence[Hit], context: RunContext) -> Draft:
-        self.given.append(len(hits))
-        return draft_of(hits, self.confidences.pop(0))
+        self.read_ids.append(len(hits))
+        return make_draft(hits, self.confidences.pop(0))
 
 
 @dataclass
-class Debates:
+class ScriptedDebate:
     confidence: float = 0.0
     share: float = 0.0
     late: bool = False
@@ -60,187 +67,198 @@ class Debates:
         self.agents.append(len(hits))
         if self.late:
             await asyncio.Event().wait()
-        draft = replace(draft_of(hits, self.share), short_answer=str(self.confidence))
+        draft = replace(make_draft(hits, self.share), short_answer=str(self.confidence))
         draft = draft if self.confidence else Draft()
         sure = self.confidence
         return DebateOutcome(draft=draft, share=self.share, confidence=sure, verdict=sure)
 
 
 @dataclass
-class Web:
+class ScriptedWeb:
     hits: Sequence[Hit] = ()
 
     async def __call__(self, question: str, context: RunContext) -> tuple[Hit, ...]:
         return tuple(self.hits)
 
 
-def draft_of(hits: Sequence[Hit], confidence: float) -> Draft:
+def make_draft(hits: Sequence[Hit], confidence: float) -> Draft:
     if not hits:
         return Draft()
     evidence = Evidence(hit=hits[0], span=Span(0, 40), support=0.9)
     return Draft(evidence=(evidence,), short_answer=str(confidence), confidence=confidence)
 
 
-def maf(*confidences: float, **parts: Any) -> Maf:
-    own = parts.pop("settings", None) or MafSettings()
-    search = Finds(HITS).search()
-    known: dict[str, Any] = {
+def make_maf(*confidences: float, **parts: Any) -> Maf:
+    maf_settings = parts.pop("settings", None) or MafSettings()
+    search = ScriptedRetriever(HITS).search()
+    components: dict[str, Any] = {
         "classifier": Classifier(domain=Domain(name="none")),
         "search": search,
         "foreign": search,
         "enhanced": EnhancedScore(extract_terms=lambda text: frozenset(text.split())),
-        "reader": Sure(list(confidences)),
-        "debate": Debates(),
+        "reader": ConfidentReader(list(confidences)),
+        "debate": ScriptedDebate(),
         "web": None,
-        "finalizer": finalizer("maf"),
-        "settings": own,
+        "finalizer": make_finalizer("maf"),
+        "settings": maf_settings,
         **parts,
     }
-    return Maf(**known, cascade=Cascade.from_settings(own, web=known["web"] is not None))
+    return Maf(
+        **components, cascade=Cascade.from_settings(maf_settings, web=components["web"] is not None)
+    )
 
 
 def test_the_picture_in_the_docs_is_the_code() -> None:
-    drawn = maf(web=Web()).graph().compile().get_graph().draw_mermaid()
+    drawn = make_maf(web=ScriptedWeb()).graph().compile().get_graph().draw_mermaid()
     assert f"```mermaid\n{drawn}```" in PAGE.read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
     ("confidences", "debate", "phase", "short"),
     [
-        ((0.75,), Debates(), "vor", "0.75"),
-        ((0.74, 0.6), Debates(), "evr", "0.6"),
-        ((0.5, 0.4), Debates(confidence=0.65), "debate", "0.65"),
+        ((0.75,), ScriptedDebate(), "vor", "0.75"),
+        ((0.74, 0.6), ScriptedDebate(), "evr", "0.6"),
+        ((0.5, 0.4), ScriptedDebate(confidence=0.65), "debate", "0.65"),
         # Nothing is accepted: the surest draft goes to the finalizer, wherever it is from.
-        ((0.7, 0.55), Debates(confidence=0.6), "vor, not accepted", "0.7"),
-        ((0.5, 0.55), Debates(), "evr, not accepted", "0.55"),
+        ((0.7, 0.55), ScriptedDebate(confidence=0.6), "vor, not accepted", "0.7"),
+        ((0.5, 0.55), ScriptedDebate(), "evr, not accepted", "0.55"),
     ],
 )
 def test_each_phase_of_the_paper_is_accepted_at_its_threshold(
-    confidences: tuple[float, ...], debate: Debates, phase: str, short: str
+    confidences: tuple[float, ...], debate: ScriptedDebate, phase: str, short: str
 ) -> None:
-    answer = ran(maf(*confidences, debate=debate, settings=DOUBT)).answer
+    answer = run_to_end(make_maf(*confidences, debate=debate, settings=DOUBT)).answer
     assert (answer.status, answer.phase, answer.short_answer) == ("answered", phase, short)
 
 
-def test_conflict_starts_the_debate_and_doubt_does_not() -> None:
-    calm, conflict = Debates(confidence=0.9), Debates(confidence=0.9, conflict=True)
-    assert ran(maf(0.4, 0.4, debate=calm)).answer.phase == "vor, not accepted"
+def test_conflict_starts_the_debate_but_low_confidence_does_not() -> None:
+    calm, conflict = ScriptedDebate(confidence=0.9), ScriptedDebate(confidence=0.9, conflict=True)
+    assert run_to_end(make_maf(0.4, 0.4, debate=calm)).answer.phase == "vor, not accepted"
     assert calm.agents == []
     # However sure the reader was of one of the documents.
-    assert ran(maf(0.95, debate=conflict)).answer.phase == "debate"
+    assert run_to_end(make_maf(0.95, debate=conflict)).answer.phase == "debate"
     assert conflict.agents == [1]
 
 
-def test_where_documents_differ_one_of_them_alone_is_no_longer_the_surest() -> None:
-    unsure = Debates(confidence=0.6, conflict=True)
-    answer = ran(maf(0.95, debate=unsure)).answer
+def test_where_documents_differ_a_single_one_is_no_longer_surest() -> None:
+    unsure = ScriptedDebate(confidence=0.6, conflict=True)
+    answer = run_to_end(make_maf(0.95, debate=unsure)).answer
     assert (answer.phase, answer.short_answer) == ("debate, not accepted", "0.6")
-    answer = ran(maf(0.95, debate=Debates(confidence=0.2, conflict=True))).answer
+    answer = run_to_end(make_maf(0.95, debate=ScriptedDebate(confidence=0.2, conflict=True))).answer
     assert (answer.status, answer.stop_reason) == ("abstained", "conflict")
 
 
-def test_what_the_ladder_did_not_accept_is_judged_by_the_finalizer() -> None:
-    answer = ran(maf(0.2, 0.3)).answer
+def test_an_answer_below_the_ladder_is_judged_by_the_finalizer() -> None:
+    answer = run_to_end(make_maf(0.2, 0.3)).answer
     assert (answer.status, answer.stop_reason) == ("abstained", "low_confidence")
-    empty = maf(0.0, 0.0, search=Finds([]).search())
-    answer = ran(empty).answer
+    empty = make_maf(0.0, 0.0, search=ScriptedRetriever([]).search())
+    answer = run_to_end(empty).answer
     assert (answer.status, answer.stop_reason) == ("abstained", "no_evidence")
 
 
-def test_the_constants_of_the_paper() -> None:
+def test_the_constants_are_those_of_the_paper() -> None:
     many = tuple(hit_of(document="d1", rank=rank) for rank in range(1, 30))
     many = tuple(replace(hit, score=1.0) for hit in many)
-    finds = Finds(many)
-    strategy = maf(0.1, 0.1, search=finds.search())
-    trace = ran(strategy).trace
-    asked = [step.inputs["k"] for step in trace.steps if step.name == "search"]
-    assert asked == [12, 24]
-    assert isinstance(strategy.reader, Sure)
-    assert strategy.reader.given == [5, 5]
+    finds = ScriptedRetriever(many)
+    strategy = make_maf(0.1, 0.1, search=finds.search())
+    trace = run_to_end(strategy).trace
+    counts = [step.inputs["k"] for step in trace.steps if step.name == "search"]
+    assert counts == [12, 24]
+    assert isinstance(strategy.reader, ConfidentReader)
+    assert strategy.reader.read_ids == [5, 5]
 
 
 def test_top1_is_the_score_of_the_best_hit() -> None:
     best = replace(HITS[0], score=0.8)
     settings = MafSettings(confidence="top1", debate_on="doubt")
-    answer = ran(maf(0.5, search=Finds([best]).search(), settings=settings)).answer
+    answer = run_to_end(
+        make_maf(0.5, search=ScriptedRetriever([best]).search(), settings=settings)
+    ).answer
     assert (answer.status, answer.phase) == ("answered", "vor")
     # What is more likely wrong than right is "unknown"; the paper accepts that too.
-    unknown = ran(maf(0.49, 0.49, search=Finds([best]).search(), settings=settings)).answer
+    unknown = run_to_end(
+        make_maf(0.49, 0.49, search=ScriptedRetriever([best]).search(), settings=settings)
+    ).answer
     assert unknown.status == "abstained"
     paper = settings.model_copy(update={"known_from": 0.0})
-    assert ran(maf(0.1, search=Finds([best]).search(), settings=paper)).answer.phase == "vor"
-    low = Finds([replace(HITS[0], score=0.4)]).search()
-    debate = Debates(confidence=0.1, share=0.75)
-    answer = ran(maf(0.1, 0.1, search=low, settings=settings, debate=debate)).answer
+    assert (
+        run_to_end(
+            make_maf(0.1, search=ScriptedRetriever([best]).search(), settings=paper)
+        ).answer.phase
+        == "vor"
+    )
+    low = ScriptedRetriever([replace(HITS[0], score=0.4)]).search()
+    debate = ScriptedDebate(confidence=0.1, share=0.75)
+    answer = run_to_end(make_maf(0.1, 0.1, search=low, settings=settings, debate=debate)).answer
     assert (answer.phase, answer.confidence) == ("debate", 0.75)
 
 
 def test_a_class_of_questions_has_its_own_thresholds() -> None:
     fees = QuestionClass(name="Fees", cues=("permit",), thresholds={"vor": 0.9, "evr": 0.4})
     classifier = Classifier(domain=Domain(name="port", classes=(fees,)))
-    assert ran(maf(0.8, 0.4, classifier=classifier)).answer.phase == "evr"
+    assert run_to_end(make_maf(0.8, 0.4, classifier=classifier)).answer.phase == "evr"
 
 
-def test_synonyms_are_searched_for_too() -> None:
+def test_synonyms_are_searched_too() -> None:
     domain = Domain(name="port", synonyms={"permit": ("licence",)})
-    trace = ran(maf(0.1, 0.1, classifier=Classifier(domain=domain))).trace
-    asked = [step.inputs["query"] for step in trace.steps if step.name == "search"]
-    assert asked == [QUESTION, f"{QUESTION} licence"]
+    trace = run_to_end(make_maf(0.1, 0.1, classifier=Classifier(domain=domain))).trace
+    queries = [step.inputs["query"] for step in trace.steps if step.name == "search"]
+    assert queries == [QUESTION, f"{QUESTION} licence"]
 
 
-def test_whatever_the_web_gives_is_accepted_and_marked() -> None:
-    web = Web(hits_of("d1"))
-    answer = ran(maf(0.1, 0.1, 0.2, web=web)).answer
+def test_web_answers_are_accepted_and_marked() -> None:
+    web = ScriptedWeb(make_hits("d1"))
+    answer = run_to_end(make_maf(0.1, 0.1, 0.2, web=web)).answer
     assert (answer.status, answer.phase) == ("answered", "web, low confidence")
-    assert ran(maf(0.1, 0.1, 0.6, web=web)).answer.phase == "web"
-    nothing = ran(maf(0.1, 0.1, 0.0, web=Web())).answer
+    assert run_to_end(make_maf(0.1, 0.1, 0.6, web=web)).answer.phase == "web"
+    nothing = run_to_end(make_maf(0.1, 0.1, 0.0, web=ScriptedWeb())).answer
     assert (nothing.status, nothing.stop_reason) == ("abstained", "low_confidence")
 
 
 def test_the_baselines_of_table_ii_have_no_debate() -> None:
-    debate = Debates(confidence=0.9, conflict=True)
+    debate = ScriptedDebate(confidence=0.9, conflict=True)
     settings = MafSettings(phases=("vor", "evr", "web"))
-    assert ran(maf(0.1, 0.6, debate=debate, settings=settings)).answer.phase == "evr"
-    ran(maf(0.1, 0.1, debate=debate, settings=settings))
+    assert run_to_end(make_maf(0.1, 0.6, debate=debate, settings=settings)).answer.phase == "evr"
+    run_to_end(make_maf(0.1, 0.1, debate=debate, settings=settings))
     assert debate.agents == []
 
 
 def test_one_agent_speaks_for_each_of_the_first_documents() -> None:
-    hits = hits_of("d1", "d2", "d1", "d3")
+    hits = make_hits("d1", "d2", "d1", "d3")
     assert [hit.rank for hit in select_best_per_document(hits, 2)] == [1, 2]
     assert [hit.rank for hit in select_best_per_document(hits, 9)] == [1, 2, 4]
 
 
-def test_a_debate_that_never_ends_does_not_take_the_answer_with_it() -> None:
-    def made() -> Maf:
-        return maf(0.7, 0.3, debate=Debates(late=True), settings=DOUBT)
+def test_a_debate_that_never_ends_does_not_lose_the_answer() -> None:
+    def make_with_endless_debate() -> Maf:
+        return make_maf(0.7, 0.3, debate=ScriptedDebate(late=True), settings=DOUBT)
 
-    outcome = ran(made(), Budget(seconds=1.0))
+    outcome = run_to_end(make_with_endless_debate(), Budget(seconds=1.0))
     assert (outcome.answer.status, outcome.answer.phase) == ("answered", "vor, not accepted")
-    assert replays(outcome, made())
-    outcome = ran(maf(0.7, search=Sleeps()), Budget(seconds=1.0))
+    assert is_replayed(outcome, make_with_endless_debate())
+    outcome = run_to_end(make_maf(0.7, search=EndlessSearch()), Budget(seconds=1.0))
     assert (outcome.answer.status, outcome.answer.stop_reason) == ("abstained", "budget")
 
 
 def test_one_retrieval_is_enough_for_an_answer() -> None:
-    answer = ran(maf(0.7), Budget(retrievals=1)).answer
+    answer = run_to_end(make_maf(0.7), Budget(retrievals=1)).answer
     assert (answer.status, answer.phase) == ("answered", "vor, not accepted")
 
 
 def test_indonesian_questions_use_the_other_search(tmp_path: Path) -> None:
-    foreign = Finds(HITS)
-    strategy = maf(0.9, search=Finds([]).search(), foreign=foreign.search())
+    foreign = ScriptedRetriever(HITS)
+    strategy = make_maf(0.9, search=ScriptedRetriever([]).search(), foreign=foreign.search())
     question = "Berapa biaya izin tambat kapal di pelabuhan ini?"
 
-    async def searched() -> None:
+    async def list_searches() -> None:
         from fathom.testing.doubles import run_context
         from fathom.types import Query
 
         with run_context() as context:
             await strategy._search(Query(text=question), 12, context)
 
-    asyncio.run(searched())
-    assert foreign.asked == 1
+    asyncio.run(list_searches())
+    assert foreign.calls == 1
     with engine_at(index_fees(tmp_path)) as engine:
         assert engine.ask(question, strategy="maf").status in {"answered", "abstained"}
 
@@ -248,7 +266,7 @@ def test_indonesian_questions_use_the_other_search(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "wrong", [{"phases": ()}, {"phases": ("evr", "vor")}, {"rounds": 0}, {"vor_threshold": 1.1}]
 )
-def test_settings_that_cannot_be(wrong: Any) -> None:
+def test_invalid_settings_are_refused(wrong: Any) -> None:
     with pytest.raises(ValueError):
         MafSettings(**wrong)
 
@@ -266,8 +284,8 @@ ALWAYS: dict[str, Any] = {
 BUILT = "When was the mill of Elm built?"
 
 
-def mills(folder: Path) -> Path:
-    """The folder with an index of two documents that differ."""
+def index_mills(folder: Path) -> Path:
+    """Index two documents that differ, and return the folder."""
     (folder / "corpus").mkdir()
     for name, text in MILLS.items():
         (folder / "corpus" / name).write_text(text)
@@ -276,26 +294,28 @@ def mills(folder: Path) -> Path:
     return folder
 
 
-def speaks(messages: list[dict[str, str]]) -> str:
-    """What a debater answers: the year in its chunk, with the number of the sentence."""
-    said = r"\[(\d+)\] The mill of Elm was built in (\d{4})"
-    number, year = re.findall(said, messages[1]["content"])[0]
+def reply_as_debater(messages: list[dict[str, str]]) -> str:
+    """Reply as a debater: the year in its chunk, with the number of the sentence."""
+    pattern = r"\[(\d+)\] The mill of Elm was built in (\d{4})"
+    number, year = re.findall(pattern, messages[1]["content"])[0]
     return json.dumps({"answer": {"sentence": int(number), "text": year}})
 
 
-def test_agents_may_speak_with_different_models_on_different_servers(tmp_path: Path) -> None:
-    mills(tmp_path)
-    with serve(Extractive(speaks)) as strong, serve(Extractive(speaks)) as weak:
-        own = {
+def test_agents_may_use_different_models_on_different_servers(tmp_path: Path) -> None:
+    index_mills(tmp_path)
+    with serve(Extractive(reply_as_debater)) as strong, serve(Extractive(reply_as_debater)) as weak:
+        sections = {
             **ALWAYS,
             "debaters": [f"openai:large@{strong.base_url}", f"openai:small@{weak.base_url}"],
         }
-        with engine_at(tmp_path, maf=own) as engine:
+        with engine_at(tmp_path, maf=sections) as engine:
             answer = engine.ask(BUILT, strategy="maf")
-        asked = [(server.calls, {each.body["model"] for each in server.requests}) for server in
-                 (strong, weak)]  # fmt: skip
+        calls = [
+            (server.calls, {request.body["model"] for request in server.requests})
+            for server in (strong, weak)
+        ]
     # One agent each, in two rounds: the first speaks for the best document.
-    assert asked == [(2, {"large"}), (2, {"small"})]
+    assert calls == [(2, {"large"}), (2, {"small"})]
     assert answer.usage.llm_calls == 4
     assert {answer.short_answer, *(conflict.answer for conflict in answer.conflicts)} == {
         "1835",
@@ -306,14 +326,14 @@ def test_agents_may_speak_with_different_models_on_different_servers(tmp_path: P
     assert [loser.answer in quotes[n] for n in loser.citations] == [True]
 
 
-def test_a_real_small_model_debates_beside_the_local_agent(
+def test_a_real_small_model_debates_with_the_local_agent(
     tmp_path: Path, real_model: RealModel
 ) -> None:
-    own = {**ALWAYS, "debaters": [LOCAL, "local"], "rounds": 1}
-    mills(tmp_path)
-    with engine_at(tmp_path, maf=own) as made:
+    sections = {**ALWAYS, "debaters": [LOCAL, "local"], "rounds": 1}
+    index_mills(tmp_path)
+    with engine_at(tmp_path, maf=sections) as opened:
         engine = Engine(
-            made.settings, embedder=HashingEmbedder(64), cross_reader=OVERLAP,
+            opened.settings, embedder=HashingEmbedder(64), cross_reader=OVERLAP,
             connect=real_model.chat,
         )  # fmt: skip
         with engine:
@@ -324,6 +344,6 @@ def test_a_real_small_model_debates_beside_the_local_agent(
     assert replayed.same, replayed.difference
 
 
-def test_a_debater_that_is_no_model_is_refused_before_anything_is_asked() -> None:
+def test_an_invalid_debater_is_refused_before_any_call() -> None:
     with pytest.raises(UsageError, match=r"maf.debaters is llm.*-m PROVIDER:MODEL"):
         RoleModels(Settings.model_validate({"maf": {"debaters": ["local", "llm"]}})).prepare()

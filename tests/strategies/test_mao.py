@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.making import QUESTION, engine_at, hit_of, index_fees, quote_first_sentence
 from tests.scripted_server import Extractive, serve
-from tests.strategies.running import finalizer, ran, replays
+from tests.strategies.running import is_replayed, make_finalizer, run_to_end
 
 from fathom.agents.decomposer import LocalDecomposer
 from fathom.agents.rewriter import LocalRewriter
@@ -38,22 +38,22 @@ PAIR = "Who was born first, Ana Silva or Nora Berg?"
 
 
 @dataclass
-class Looks:
-    """A search that notes what it is asked, and finds one document of that name."""
+class RecordingSearch:
+    """A search that records its questions and returns one document named after each."""
 
-    asked: list[str] = field(default_factory=list)
+    calls: list[str] = field(default_factory=list)
     refuses: str = ""
 
     async def __call__(self, query: Query, *, k: int, context: RunContext) -> tuple[Hit, ...]:
-        self.asked.append(query.text)
+        self.calls.append(query.text)
         if query.text == self.refuses:
             raise context.note_refusal(BudgetRefused("retrievals", needed=1, left=0))
         return (hit_of(document=f"found for {query.text}"),)
 
 
 @dataclass
-class Knows:
-    """A reader that knows the answers to some questions; it needs something to read."""
+class KnowingReader:
+    """A reader that knows the answers to some questions; it needs at least one hit."""
 
     answers: Mapping[str, str] = field(default_factory=dict)
     read_for: list[str] = field(default_factory=list)
@@ -67,14 +67,14 @@ class Knows:
         return Draft(evidence=evidence, short_answer=short, confidence=0.9)
 
 
-class Keeps:
+class KeepingSelector:
     async def select(
         self, question: str, hits: Sequence[Hit], context: RunContext
     ) -> tuple[Hit, ...]:
         return tuple(hits)
 
 
-class Breaks:
+class FailingSelector:
     async def select(
         self, question: str, hits: Sequence[Hit], context: RunContext
     ) -> tuple[Hit, ...]:
@@ -86,8 +86,8 @@ class Breaks:
 
 
 @dataclass(frozen=True)
-class Whims:
-    """A policy that chooses the next plan of a list, again and again."""
+class CyclingPolicy:
+    """A policy that chooses the plans of a list in turn, again and again."""
 
     plans: tuple[tuple[str, ...], ...]
     name: str = "whims"
@@ -96,35 +96,35 @@ class Whims:
         return WorkflowPlan(workflow=self.plans[int(situation.words * 40) % len(self.plans)])
 
 
-def mao(**other: Any) -> Mao:
-    made = Mao(
-        search=Looks(),  # type: ignore[arg-type]
+def make_mao(**other: Any) -> Mao:
+    strategy = Mao(
+        search=RecordingSearch(),  # type: ignore[arg-type]
         follow_anchors=None,
         observer=QuestionObserver(extract_terms=ContentTerms(), decomposer=LocalDecomposer()),
         planner=LocalPlanner(policy=WorkflowRules()),
         rewriter=LocalRewriter(),
         decomposer=LocalDecomposer(),
-        selector=Keeps(),
-        reader=Knows(),
+        selector=KeepingSelector(),
+        reader=KnowingReader(),
         summarizer=LocalSummarizer(),
-        finalizer=finalizer("mao"),
+        finalizer=make_finalizer("mao"),
         hits=5,
         turns=5,
         coverage_threshold=0.8,
     )
-    return replace(made, **other)
+    return replace(strategy, **other)
 
 
 def test_the_picture_in_the_docs_is_the_code() -> None:
-    drawn = mao().graph().compile().get_graph().draw_mermaid()
+    drawn = make_mao().graph().compile().get_graph().draw_mermaid()
     assert f"```mermaid\n{drawn}```" in PAGE.read_text(encoding="utf-8")
 
 
-def steps(outcome: RunOutcome, agent: str) -> list[Any]:
+def list_steps(outcome: RunOutcome, agent: str) -> list[Any]:
     return [step for step in outcome.trace.steps if step.agent == agent]
 
 
-def test_a_plain_question_is_one_turn(tmp_path: Path) -> None:
+def test_a_plain_question_takes_one_turn(tmp_path: Path) -> None:
     with engine_at(index_fees(tmp_path)) as engine:
         answer = engine.ask(QUESTION, strategy="mao")
         trace = engine.traces.get(str(answer.trace_id))
@@ -134,80 +134,83 @@ def test_a_plain_question_is_one_turn(tmp_path: Path) -> None:
 
 
 def test_a_chain_is_asked_hop_by_hop_with_the_answers_filled_in() -> None:
-    reader, search = Knows({FIRST: "Acme", SECOND: "Bo Holm"}), Looks()
-    outcome = ran(mao(reader=reader, search=search), question=CHAIN)
+    reader, search = KnowingReader({FIRST: "Acme", SECOND: "Bo Holm"}), RecordingSearch()
+    outcome = run_to_end(make_mao(reader=reader, search=search), question=CHAIN)
     assert reader.read_for == [FIRST, SECOND]
-    assert search.asked == [CHAIN, FIRST, SECOND]
-    (summary,) = steps(outcome, "summarizer")
+    assert search.calls == [CHAIN, FIRST, SECOND]
+    (summary,) = list_steps(outcome, "summarizer")
     assert summary.outputs["short_answer"] == "Bo Holm"
     gathered = [chunk.removeprefix("found for ") for chunk in summary.inputs["chunks"]]
     assert gathered == [f"{text}#0" for text in (SECOND, FIRST, CHAIN)]
 
 
-def test_the_things_of_a_comparison_are_asked_for_side_by_side() -> None:
+def test_the_sides_of_a_comparison_are_asked_in_parallel() -> None:
     births = {"When was Ana Silva born?": "1 May 1900", "When was Nora Berg born?": "1899"}
-    reader = Knows(births)
-    outcome = ran(mao(reader=reader), question=PAIR)
+    reader = KnowingReader(births)
+    outcome = run_to_end(make_mao(reader=reader), question=PAIR)
     assert sorted(reader.read_for) == sorted(births)
-    (summary,) = steps(outcome, "summarizer")
+    (summary,) = list_steps(outcome, "summarizer")
     assert len(summary.inputs["chunks"]) == 3
 
 
 @pytest.mark.parametrize("plan", [("QDS", "QDS"), ("R",), ("AG", "R"), ("QR", "QR", "AG"), ()])
-def test_an_illegal_plan_gives_way_to_the_default(plan: tuple[str, ...]) -> None:
-    planner = LocalPlanner(policy=Whims((plan,)))
-    outcome = ran(mao(planner=planner))
-    assert [step.verdict for step in steps(outcome, "grammar")] == ["illegal"]
+def test_an_illegal_plan_is_replaced_by_the_default(plan: tuple[str, ...]) -> None:
+    planner = LocalPlanner(policy=CyclingPolicy((plan,)))
+    outcome = run_to_end(make_mao(planner=planner))
+    assert [step.verdict for step in list_steps(outcome, "grammar")] == ["illegal"]
     assert outcome.answer.phase == "R,AG"
 
 
 @pytest.mark.parametrize("manner", ["QDS", "QDP"])
-def test_what_cannot_be_split_is_answered_as_it_is(manner: str) -> None:
-    reader = Knows()
-    ran(mao(reader=reader, planner=LocalPlanner(policy=Whims(((manner,),)))))
+def test_a_question_that_cannot_be_split_is_answered_whole(manner: str) -> None:
+    reader = KnowingReader()
+    run_to_end(make_mao(reader=reader, planner=LocalPlanner(policy=CyclingPolicy(((manner,),)))))
     assert reader.read_for == [QUESTION]
 
 
 def test_an_answer_without_retrieval_has_nothing_to_read() -> None:
-    outcome = ran(mao(planner=LocalPlanner(policy=Whims((("AG",),)))))
+    outcome = run_to_end(make_mao(planner=LocalPlanner(policy=CyclingPolicy((("AG",),)))))
     assert (outcome.answer.status, outcome.answer.stop_reason) == ("abstained", "no_evidence")
 
 
 @pytest.mark.parametrize(("covered", "followed"), [(1.0, [QUESTION]), (0.0, [])])
-def test_bridges_are_followed_where_the_look_does_not_cover_the_question(
+def test_bridges_are_followed_where_the_first_look_misses_names(
     covered: float, followed: list[str]
 ) -> None:
-    search, following = Looks(), Looks()
-    ran(mao(search=search, follow_anchors=following, coverage_threshold=covered))
-    assert (search.asked, following.asked) == ([QUESTION], followed)
+    search, following = RecordingSearch(), RecordingSearch()
+    run_to_end(make_mao(search=search, follow_anchors=following, coverage_threshold=covered))
+    assert (search.calls, following.calls) == ([QUESTION], followed)
 
 
-def test_turns_are_bounded() -> None:
-    reader = Knows({FIRST: "Acme"})
-    ran(mao(reader=reader, turns=2), question=CHAIN)
+def test_the_number_of_turns_is_bounded() -> None:
+    reader = KnowingReader({FIRST: "Acme"})
+    run_to_end(make_mao(reader=reader, turns=2), question=CHAIN)
     assert reader.read_for == [FIRST]
-    reader = Knows()
-    ran(mao(reader=reader, turns=1), question=PAIR)
+    reader = KnowingReader()
+    run_to_end(make_mao(reader=reader, turns=1), question=PAIR)
     assert reader.read_for == []
 
 
-def test_a_search_that_the_budget_refuses_does_not_take_the_others_with_it() -> None:
+def test_a_search_refused_by_the_budget_does_not_lose_the_others() -> None:
     refused = "When was Ana Silva born?"
-    outcome = ran(mao(search=Looks(refuses=refused)), question=PAIR)
-    (summary,) = steps(outcome, "summarizer")
+    outcome = run_to_end(make_mao(search=RecordingSearch(refuses=refused)), question=PAIR)
+    (summary,) = list_steps(outcome, "summarizer")
     assert len(summary.inputs["chunks"]) == 2
-    assert ran(mao(), Budget(retrievals=0)).answer.stop_reason == "no_evidence"
+    assert run_to_end(make_mao(), Budget(retrievals=0)).answer.stop_reason == "no_evidence"
 
 
 @pytest.mark.parametrize("role", ["planner", "rewriter", "selector", "decomposer"])
 @pytest.mark.parametrize("plan", [("QR", "R", "DS", "AG"), ("QDS",)])
-def test_an_agent_that_raises_is_done_without(role: str, plan: tuple[str, ...]) -> None:
-    broken: dict[str, Any] = {"planner": LocalPlanner(policy=Whims((plan,))), role: Breaks()}
-    reader = Knows({FIRST: "Acme"})
-    outcome = ran(mao(reader=reader, **broken), question=CHAIN)
+def test_an_agent_that_raises_is_skipped(role: str, plan: tuple[str, ...]) -> None:
+    broken: dict[str, Any] = {
+        "planner": LocalPlanner(policy=CyclingPolicy((plan,))),
+        role: FailingSelector(),
+    }
+    reader = KnowingReader({FIRST: "Acme"})
+    outcome = run_to_end(make_mao(reader=reader, **broken), question=CHAIN)
     assert reader.read_for
     assert outcome.answer.status != "failed"
-    assert replays(outcome, mao(reader=Knows({FIRST: "Acme"}), **broken))
+    assert is_replayed(outcome, make_mao(reader=KnowingReader({FIRST: "Acme"}), **broken))
 
 
 PLANS = st.lists(
@@ -219,19 +222,17 @@ PLANS = st.lists(
 
 @given(plans=PLANS, question=st.sampled_from([CHAIN, PAIR, QUESTION, "Tell me who wrote Dune?"]))
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_whatever_is_planned_it_ends_and_replays(
-    plans: tuple[tuple[str, ...], ...], question: str
-) -> None:
-    planner = LocalPlanner(policy=Whims(plans))
-    search = Looks()
-    outcome = ran(mao(planner=planner, search=search), question=question)
-    assert len(search.asked) <= 2 * 5
+def test_every_plan_ends_and_replays(plans: tuple[tuple[str, ...], ...], question: str) -> None:
+    planner = LocalPlanner(policy=CyclingPolicy(plans))
+    search = RecordingSearch()
+    outcome = run_to_end(make_mao(planner=planner, search=search), question=question)
+    assert len(search.calls) <= 2 * 5
     assert outcome.answer.status in {"answered", "abstained"}
     assert len([step for step in outcome.trace.steps if step.name == "plan"]) <= 2 * 5
 
 
 @pytest.mark.parametrize("question", [QUESTION, CHAIN, PAIR])
-def test_with_a_language_model_in_every_role_it_answers_and_replays(
+def test_a_language_model_in_every_role_answers_and_replays(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, question: str
 ) -> None:
     monkeypatch.setenv("CANARY", "sk-canary")
@@ -247,8 +248,8 @@ def test_with_a_language_model_in_every_role_it_answers_and_replays(
 
 
 @dataclass
-class Notes:
-    """A planner that notes what it is told was tried."""
+class RecordingPlanner:
+    """A planner that records the plans reported as tried."""
 
     told: list[list[str]] = field(default_factory=list)
 
@@ -260,14 +261,14 @@ class Notes:
         context: RunContext,
         tried: Sequence[TriedWorkflow] = (),
     ) -> WorkflowPlan:
-        self.told.append([str(each) for each in tried])
+        self.told.append([str(workflow) for workflow in tried])
         return WorkflowRules().choose(situation, legal)
 
 
-def test_the_planner_is_told_what_was_tried() -> None:
-    notes = Notes()
-    knows = Knows({FIRST: "Acme"})
-    ran(mao(planner=notes, reader=knows), question=CHAIN)
+def test_the_planner_hears_which_plans_were_tried() -> None:
+    notes = RecordingPlanner()
+    knows = KnowingReader({FIRST: "Acme"})
+    run_to_end(make_mao(planner=notes, reader=knows), question=CHAIN)
     whole = f'"{CHAIN}" by QDS: no answer'
     assert notes.told == [
         [],

@@ -1,4 +1,4 @@
-"""What a language model answers has to earn its confidence, in the strategies as they are built.
+"""Answers of a language model have to earn their confidence in every shipped strategy.
 
 Covers `fathom.agents.reader.confidence` and `fathom.agents.reader.llm` from the outside.
 """
@@ -19,22 +19,22 @@ from fathom.testing.doubles import HashingEmbedder, ScriptedCrossReader
 
 COSTS = "A mooring permit costs 40 crowns a year."
 OFF = "It is paid at the harbour office."
-Reply = Callable[[list[dict[str, str]]], str]
+ReplyFunction = Callable[[list[dict[str, str]]], str]
 
 
-def copying(sentence: str, short: str) -> Reply:
-    """A model that copies this sentence, wherever it is shown."""
+def make_copying_model(sentence: str, short: str) -> ReplyFunction:
+    """Return a model that copies this sentence wherever it is shown."""
 
-    def said(messages: list[dict[str, str]]) -> str:
+    def reply(messages: list[dict[str, str]]) -> str:
         chunks = re.split(r"=== [0-9a-f]{16} === chunk \d+", messages[1]["content"])[1:]
         place = next(at for at, text in enumerate(chunks, start=1) if sentence in text)
-        said = {"quotes": [{"chunk": place, "quote": sentence}], "text": sentence}
-        return json.dumps({"answer": {"sentences": [said], "short_answer": short}})
+        sentence_reply = {"quotes": [{"chunk": place, "quote": sentence}], "text": sentence}
+        return json.dumps({"answer": {"sentences": [sentence_reply], "short_answer": short}})
 
-    return said
+    return reply
 
 
-def engine(folder: Path, base_url: str, monkeypatch: pytest.MonkeyPatch) -> Engine:
+def open_engine(folder: Path, base_url: str, monkeypatch: pytest.MonkeyPatch) -> Engine:
     monkeypatch.setenv("SCRIPTED_KEY", "scripted")
     model = {"model": "openai:m", "base_url": base_url, "key_env": "SCRIPTED_KEY", "tries": 1}
     llm = {**model, "skip_above_confidence": 2, "fallback": "abstain"}
@@ -45,20 +45,20 @@ def engine(folder: Path, base_url: str, monkeypatch: pytest.MonkeyPatch) -> Engi
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def index_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return index_fees(tmp_path_factory.mktemp("answers"))
 
 
 @pytest.mark.parametrize("strategy", ["naive", "maf"])
-def test_an_irrelevant_sentence_is_not_answered_however_truly_it_is_copied(
-    folder: Path, strategy: str, monkeypatch: pytest.MonkeyPatch
+def test_an_irrelevant_sentence_is_not_an_answer_even_if_copied_exactly(
+    index_folder: Path, strategy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with (
-        serve(Extractive(copying(OFF, "harbour office"))) as server,
-        engine(folder, server.base_url, monkeypatch) as asked,
+        serve(Extractive(make_copying_model(OFF, "harbour office"))) as server,
+        open_engine(index_folder, server.base_url, monkeypatch) as opened,
     ):
-        answer = asked.ask(QUESTION, strategy=strategy)
-        trace = asked.trace(answer.trace_id or "")
+        answer = opened.ask(QUESTION, strategy=strategy)
+        trace = opened.trace(answer.trace_id or "")
     reader = next(step for step in trace.steps if step.verdict == "model")
     assert reader.outputs["confidence"] < 0.3
     if strategy == "naive":
@@ -69,27 +69,27 @@ def test_an_irrelevant_sentence_is_not_answered_however_truly_it_is_copied(
 
 
 @pytest.mark.parametrize("strategy", ["naive", "maf"])
-def test_the_sentence_that_answers_is_answered_at_once(
-    folder: Path, strategy: str, monkeypatch: pytest.MonkeyPatch
+def test_the_sentence_that_answers_is_accepted_at_once(
+    index_folder: Path, strategy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with (
-        serve(Extractive(copying(COSTS, "40 crowns"))) as server,
-        engine(folder, server.base_url, monkeypatch) as asked,
+        serve(Extractive(make_copying_model(COSTS, "40 crowns"))) as server,
+        open_engine(index_folder, server.base_url, monkeypatch) as opened,
     ):
-        answer = asked.ask(QUESTION, strategy=strategy)
+        answer = opened.ask(QUESTION, strategy=strategy)
     assert (answer.status, answer.short_answer) == ("answered", "40 crowns")
     assert answer.phase == {"naive": "read", "maf": "vor"}[strategy]
 
 
 @pytest.mark.parametrize("strategy", sorted(STRATEGIES))
-def test_the_model_is_asked_for_every_question_where_no_confidence_is_enough(
-    folder: Path, strategy: str, monkeypatch: pytest.MonkeyPatch
+def test_the_model_is_asked_every_question_where_no_confidence_is_enough(
+    index_folder: Path, strategy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A question of which the local reader is sure, in every strategy."""
+    """Even a question of which the local reader is sure goes to the model, in every strategy."""
     with (
-        serve(Extractive(copying(COSTS, "40 crowns"))) as server,
-        engine(folder, server.base_url, monkeypatch) as asked,
+        serve(Extractive(make_copying_model(COSTS, "40 crowns"))) as server,
+        open_engine(index_folder, server.base_url, monkeypatch) as opened,
     ):
-        answer = asked.ask("What does a mooring permit cost a year?", strategy=strategy)
+        answer = opened.ask("What does a mooring permit cost a year?", strategy=strategy)
         assert answer.usage.llm_calls >= 1
         assert server.calls >= 1

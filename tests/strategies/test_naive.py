@@ -17,7 +17,7 @@ def test_the_picture_in_the_docs_is_the_code() -> None:
     assert f"```mermaid\n{drawn}```" in PAGE.read_text(encoding="utf-8")
 
 
-def test_retrieves_reads_and_finalizes_by_hand(tmp_path: Path) -> None:
+def test_it_retrieves_reads_and_finalizes_as_by_hand(tmp_path: Path) -> None:
     with engine_at(index_fees(tmp_path)) as engine:
         answer = engine.ask(QUESTION, strategy="naive")
         trace = engine.traces.get(str(answer.trace_id))
@@ -31,7 +31,7 @@ def test_retrieves_reads_and_finalizes_by_hand(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("strategy", ["naive", "adaptive"])
-def test_no_more_than_so_many_tokens_are_read(tmp_path: Path, strategy: str) -> None:
+def test_reading_stops_at_the_token_limit(tmp_path: Path, strategy: str) -> None:
     words = ["mooring permit costs crowns " * 20, "harbour office", "mooring permit"]
     for number, text in enumerate(words):
         (tmp_path / f"{number}.txt").write_text(text)

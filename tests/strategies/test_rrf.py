@@ -5,7 +5,15 @@ import pytest
 from tests.embedding_server import EmbeddingAct
 from tests.making import QUESTION, engine_at, index_fees
 from tests.scripted_server import serve
-from tests.strategies.running import Finds, Reads, Sleeps, finalizer, hits_of, ran, replays
+from tests.strategies.running import (
+    EndlessSearch,
+    QuotingReader,
+    ScriptedRetriever,
+    is_replayed,
+    make_finalizer,
+    make_hits,
+    run_to_end,
+)
 
 from fathom.agents.comparer import Comparer
 from fathom.errors import RunError
@@ -15,15 +23,15 @@ from fathom.strategies.rrf import Rrf
 from fathom.usage import Budget
 
 PAGE = Path(__file__).parent.parent.parent / "docs/strategies/rrf.md"
-A, B, C = hits_of("d1", "d2", "d3")
+A, B, C = make_hits("d1", "d2", "d3")
 
 
-def rrf(reader: Reads, *, contexts: int = 1, **searches: Any) -> Rrf:
+def make_rrf(reader: QuotingReader, *, contexts: int = 1, **searches: Any) -> Rrf:
     return Rrf(
         searches=searches,
         comparer=Comparer(fusion=ReciprocalRank(60)),
         reader=reader,
-        finalizer=finalizer("rrf"),
+        finalizer=make_finalizer("rrf"),
         weights={},
         k=4,
         contexts=contexts,
@@ -32,12 +40,12 @@ def rrf(reader: Reads, *, contexts: int = 1, **searches: Any) -> Rrf:
 
 def test_the_picture_in_the_docs_is_the_code() -> None:
     unused: dict[str, Any] = dict.fromkeys(RrfSettings().retrievers)
-    strategy = rrf(Reads(), **unused)
+    strategy = make_rrf(QuotingReader(), **unused)
     drawn = strategy.graph().compile().get_graph().draw_mermaid()
     assert f"```mermaid\n{drawn}```" in PAGE.read_text(encoding="utf-8")
 
 
-def test_four_retrievers_and_one_context_as_in_the_paper(tmp_path: Path) -> None:
+def test_four_retrievers_and_one_context_are_used_as_in_the_paper(tmp_path: Path) -> None:
     with engine_at(index_fees(tmp_path)) as engine:
         answer = engine.ask(QUESTION, strategy="rrf")
         trace = engine.traces.get(str(answer.trace_id))
@@ -46,7 +54,7 @@ def test_four_retrievers_and_one_context_as_in_the_paper(tmp_path: Path) -> None
     assert len(read.inputs["chunks"]) == 1
 
 
-def test_three_embedding_models_and_bm25_as_in_the_paper(tmp_path: Path) -> None:
+def test_three_embedding_models_and_bm25_are_used_as_in_the_paper(tmp_path: Path) -> None:
     folder = index_fees(tmp_path)
     names = ["vector", "vector:openai:small", "vector:openai:large", "keyword"]
     with serve(EmbeddingAct()) as server:
@@ -59,9 +67,9 @@ def test_three_embedding_models_and_bm25_as_in_the_paper(tmp_path: Path) -> None
             engine.ingest()
             answer = engine.ask(QUESTION, strategy="rrf")
             trace = engine.traces.get(str(answer.trace_id))
-            asked = server.calls
+            calls = server.calls
             assert engine.replay(str(answer.trace_id)).same
-            assert server.calls == asked  # a replay asks nobody
+            assert server.calls == calls  # a replay asks nobody
 
     assert answer.status == "answered"
     assert answer.usage.retrievals == 4
@@ -69,49 +77,62 @@ def test_three_embedding_models_and_bm25_as_in_the_paper(tmp_path: Path) -> None
     assert sorted(fused.inputs) == sorted(names)
 
 
-def test_who_stands_in_more_lists_wins() -> None:
-    reader = Reads()
+def test_a_hit_in_more_lists_ranks_higher() -> None:
+    reader = QuotingReader()
     lists = {"one": [A, B], "two": [C, B], "three": [B]}
-    ran(rrf(reader, contexts=2, **{n: Finds(hits).search(n) for n, hits in lists.items()}))
-    assert reader.given == [("d2#0", "d1#0")]  # of equal sums and ranks the first id
+    run_to_end(
+        make_rrf(
+            reader,
+            contexts=2,
+            **{n: ScriptedRetriever(hits).search(n) for n, hits in lists.items()},
+        )
+    )
+    assert reader.read_ids == [("d2#0", "d1#0")]  # of equal sums and ranks the first id
 
 
-def test_a_retriever_that_breaks_does_not_take_the_answer_with_it() -> None:
-    def made() -> Rrf:
-        good, bad = Finds([A]).search("good"), Finds([A], breaks=9).search("bad")
-        return rrf(Reads(), good=good, bad=bad)
+def test_a_retriever_that_fails_does_not_lose_the_answer() -> None:
+    def make_with_failing_retriever() -> Rrf:
+        good, bad = (
+            ScriptedRetriever([A]).search("good"),
+            ScriptedRetriever([A], breaks=9).search("bad"),
+        )
+        return make_rrf(QuotingReader(), good=good, bad=bad)
 
-    outcome = ran(made())
+    outcome = run_to_end(make_with_failing_retriever())
     assert outcome.answer.status == "answered"
     (failed,) = (step for step in outcome.trace.steps if step.verdict == "left out")
     assert (failed.id, failed.reason.split(" in ")[0]) == ("bad", "KeyError")
-    assert replays(outcome, made())
+    assert is_replayed(outcome, make_with_failing_retriever())
 
 
-def test_nor_does_one_that_never_comes_back() -> None:
-    def made() -> Rrf:
-        return rrf(Reads(), good=Finds([A]).search(), late=Sleeps())
+def test_a_retriever_that_never_returns_does_not_lose_the_answer() -> None:
+    def make_with_endless_retriever() -> Rrf:
+        return make_rrf(QuotingReader(), good=ScriptedRetriever([A]).search(), late=EndlessSearch())
 
-    outcome = ran(made(), Budget(seconds=1.0))
+    outcome = run_to_end(make_with_endless_retriever(), Budget(seconds=1.0))
     assert outcome.answer.status == "answered"
-    assert replays(outcome, made())
+    assert is_replayed(outcome, make_with_endless_retriever())
 
 
-def test_where_all_break_something_is_broken() -> None:
+def test_if_all_retrievers_fail_the_run_fails() -> None:
     with pytest.raises(RunError, match="every retriever failed"):
-        ran(rrf(Reads(), one=Finds([], breaks=9).search()))
+        run_to_end(make_rrf(QuotingReader(), one=ScriptedRetriever([], breaks=9).search()))
 
 
 def test_without_any_retrieval_the_budget_is_the_reason() -> None:
-    made = rrf(Reads(), one=Finds([A]).search("1"), two=Finds([A]).search("2"))
-    assert ran(made, Budget(retrievals=0)).answer.stop_reason == "budget"
-    assert ran(made, Budget(retrievals=1)).answer.status == "answered"
+    strategy = make_rrf(
+        QuotingReader(),
+        one=ScriptedRetriever([A]).search("1"),
+        two=ScriptedRetriever([A]).search("2"),
+    )
+    assert run_to_end(strategy, Budget(retrievals=0)).answer.stop_reason == "budget"
+    assert run_to_end(strategy, Budget(retrievals=1)).answer.status == "answered"
 
 
 @pytest.mark.parametrize(
     "wrong",
     [{"retrievers": ()}, {"retrievers": ("vector", "vector")}, {"weights": (1.0,)}, {"k": 0}],
 )
-def test_settings_that_cannot_be(wrong: Any) -> None:
+def test_invalid_settings_are_refused(wrong: Any) -> None:
     with pytest.raises(ValueError):
         RrfSettings(**wrong)

@@ -1,4 +1,4 @@
-"""The end of a run: in time, within the budget, and the same again from the record."""
+"""The end of a run: in time, within the budget, and replayed unchanged from the record."""
 
 import asyncio
 import threading
@@ -31,7 +31,7 @@ DRAFT = Draft(evidence=(Evidence(hit=hit_of(), span=Span(0, 40), support=0.9),),
 SLACK_S = 1.0  # for a machine with other work; the benchmark measures the real overrun
 
 
-class Fixed:
+class FixedRetriever:
     name = "fixed"
 
     def retrieve(self, query: Query, *, k: int) -> list[Hit]:
@@ -39,8 +39,8 @@ class Fixed:
 
 
 @dataclass
-class Agent:
-    """Does as it is told before it gives its draft."""
+class ScriptedReader:
+    """A reader that sleeps, waits or raises as scripted before it returns its draft."""
 
     sleeps: bool = False
     waits: threading.Event | None = None
@@ -58,9 +58,9 @@ class Agent:
         return DRAFT
 
 
-def naive(agent: Agent, documents: Mapping[str, Document] | None = None) -> Naive:
+def make_naive(agent: ScriptedReader, documents: Mapping[str, Document] | None = None) -> Naive:
     return Naive(
-        search=Search(open_retriever=Fixed, identity={}),
+        search=Search(open_retriever=FixedRetriever, identity={}),
         reader=agent,
         finalizer=Finalizer(
             quotes=QuoteLookup({"d1": DOCUMENT}.get if documents is None else documents.get),
@@ -71,40 +71,42 @@ def naive(agent: Agent, documents: Mapping[str, Document] | None = None) -> Naiv
     )
 
 
-def ran(strategy: Naive, budget: Budget | None = None, events: Any = None) -> RunOutcome:
+def run_to_end(strategy: Naive, budget: Budget | None = None, events: Any = None) -> RunOutcome:
     origin = Origin(question=QUESTION, strategy="naive", budget=budget or Budget())
 
-    async def whole(executor: ThreadPoolExecutor) -> RunOutcome:
+    async def run_whole(executor: ThreadPoolExecutor) -> RunOutcome:
         surroundings = RunResources(executor=executor, events=events)
         outcome = await run_strategy(strategy, Query(text=QUESTION), origin, surroundings)
-        left = asyncio.all_tasks() - {asyncio.current_task()}
-        assert not left, f"tasks left behind: {left}"
+        leftover = asyncio.all_tasks() - {asyncio.current_task()}
+        assert not leftover, f"tasks left behind: {leftover}"
         return outcome
 
     with ThreadPoolExecutor(2) as executor:
-        return asyncio.run(whole(executor))
+        return asyncio.run(run_whole(executor))
 
 
-def test_an_answer_and_its_replay() -> None:
-    first = ran(naive(Agent()))
+def test_an_answer_is_replayed() -> None:
+    first = run_to_end(make_naive(ScriptedReader()))
     assert first.answer.answer == "A mooring permit costs 40 crowns a year. [1]"
     assert first.answer.stop_reason == "answered"
-    again = ran(naive(Agent(), documents={}), events=RecordedEvents(first.trace))
+    again = run_to_end(
+        make_naive(ScriptedReader(), documents={}), events=RecordedEvents(first.trace)
+    )
     assert is_same_answer(first.trace, again.answer)
 
 
 @pytest.mark.parametrize("kind", ["sleeps", "waits"])
-def test_who_does_not_end_is_cut_at_the_deadline(kind: str) -> None:
+def test_a_slow_run_is_cut_at_the_deadline(kind: str) -> None:
     busy = threading.Event()
     threading.Timer(1.0, busy.set).start()
-    agent = Agent(sleeps=True) if kind == "sleeps" else Agent(waits=busy)
+    agent = ScriptedReader(sleeps=True) if kind == "sleeps" else ScriptedReader(waits=busy)
     began = time.monotonic()
-    first = ran(naive(agent), Budget(seconds=0.3))
+    first = run_to_end(make_naive(agent), Budget(seconds=0.3))
     assert first.answer.usage.seconds < 0.3 + SLACK_S
     assert time.monotonic() - began < 3
     assert (first.answer.status, first.answer.stop_reason) == ("abstained", "budget")
 
-    stuck = ran(naive(agent), Budget(seconds=0.3), events=RecordedEvents(first.trace))
+    stuck = run_to_end(make_naive(agent), Budget(seconds=0.3), events=RecordedEvents(first.trace))
     assert is_same_answer(first.trace, stuck.answer)
 
 
@@ -112,72 +114,70 @@ def test_who_does_not_end_is_cut_at_the_deadline(kind: str) -> None:
     ("budget", "searches", "readings"),
     [(Budget(retrievals=0), 0, 0), (Budget(seconds=0.0), 0, 0), (Budget(tokens=0, calls=0), 1, 1)],
 )
-def test_what_the_budget_does_not_allow_is_not_done(
-    budget: Budget, searches: int, readings: int
-) -> None:
-    agent = Agent()
-    outcome = ran(naive(agent), budget)
+def test_a_step_beyond_the_budget_is_not_done(budget: Budget, searches: int, readings: int) -> None:
+    agent = ScriptedReader()
+    outcome = run_to_end(make_naive(agent), budget)
     assert (outcome.answer.usage.retrievals, len(agent.asked)) == (searches, readings)
     assert outcome.answer.stop_reason == ("answered" if readings else "budget")
     assert outcome.answer.budget == budget
     assert is_same_answer(
-        outcome.trace, ran(naive(agent), budget, RecordedEvents(outcome.trace)).answer
+        outcome.trace, run_to_end(make_naive(agent), budget, RecordedEvents(outcome.trace)).answer
     )
 
 
-def test_a_language_model_that_must_answer_and_fails_is_a_failed_answer() -> None:
+def test_a_required_language_model_that_fails_gives_a_failed_answer() -> None:
     down = ModelFault("openai:m is down; try later", Usage(llm_calls=1))
-    answer = ran(naive(Agent(raises=down))).answer
+    answer = run_to_end(make_naive(ScriptedReader(raises=down))).answer
     assert (answer.status, answer.stop_reason) == ("failed", "openai:m is down; try later")
     assert answer.answer == ""
 
 
-def test_other_errors_come_out_as_they_are() -> None:
+def test_other_errors_are_raised_unchanged() -> None:
     with pytest.raises(RunError, match="damaged"):
-        ran(naive(Agent(raises=RunError("the index is damaged"))))
+        run_to_end(make_naive(ScriptedReader(raises=RunError("the index is damaged"))))
 
 
-def test_a_draft_whose_quote_is_not_there_is_no_answer() -> None:
+def test_a_draft_whose_quote_is_missing_is_no_answer() -> None:
     other = replace(DOCUMENT, text="Something else.")
-    answer = ran(naive(Agent(), documents={"d1": other})).answer
+    answer = run_to_end(make_naive(ScriptedReader(), documents={"d1": other})).answer
     assert (answer.status, answer.stop_reason) == ("abstained", "no_evidence")
 
 
-def test_langsmith_is_told_nothing_whatever_the_environment_says(
+def test_langsmith_receives_nothing_whatever_the_environment_says(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from langsmith.run_helpers import get_tracing_context
 
-    seen: list[object] = []
+    traced: list[object] = []
 
-    class Nosy(Agent):
+    class Nosy(ScriptedReader):
         async def read(self, question: str, hits: Sequence[Hit], context: RunContext) -> Draft:
-            seen.append(get_tracing_context()["enabled"])
+            traced.append(get_tracing_context()["enabled"])
             return DRAFT
 
     monkeypatch.setenv("LANGSMITH_TRACING", "true")
     threads = set(threading.enumerate())
-    ran(naive(Nosy()))
-    assert seen == [False]
+    run_to_end(make_naive(Nosy()))
+    assert traced == [False]
     assert set(threading.enumerate()) <= threads
 
 
 @pytest.mark.parametrize("error", [KeyError("secret"), TimeoutError(), RecursionError("deep")])
-def test_an_agent_that_raises_is_named_and_its_run_kept(
+def test_an_agent_that_raises_is_named_and_its_run_stored(
     error: Exception, caplog: pytest.LogCaptureFixture
 ) -> None:
-    outcome = ran(naive(Agent(raises=error)))
+    outcome = run_to_end(make_naive(ScriptedReader(raises=error)))
     answer = outcome.answer
     assert (answer.status, answer.answer) == ("failed", "")
     assert answer.stop_reason.startswith(f"{type(error).__name__} in strategies/test_run.py, line ")
     assert type(error).__name__ in str(caplog.records[0].exc_info)
-    again = ran(naive(Agent()), events=RecordedEvents(outcome.trace))
+    again = run_to_end(make_naive(ScriptedReader()), events=RecordedEvents(outcome.trace))
     assert is_same_answer(outcome.trace, again.answer)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Twice(Naive):
-    """Reads, then does what may break."""
+class TwoStepStrategy(Naive):
+    """A strategy that reads and then takes a step that may fail."""
 
     second: Any
 
@@ -196,63 +196,64 @@ class Twice(Naive):
         return state
 
 
-def twice(second: Any, agent: Agent) -> Twice:
-    plain = naive(agent)
-    return Twice(
+def make_two_step(second: Any, agent: ScriptedReader) -> TwoStepStrategy:
+    plain = make_naive(agent)
+    return TwoStepStrategy(
         search=plain.search, reader=agent, finalizer=plain.finalizer, chunks=1, second=second
     )
 
 
-def broken() -> None:
+def raise_broken() -> None:
     raise LookupError("nobody foresaw this")
 
 
 @pytest.mark.parametrize(
-    ("second", "why"), [(broken, "LookupError in "), (int, "naive did not end within 200 steps")]
+    ("second", "why"),
+    [(raise_broken, "LookupError in "), (int, "naive did not end within 200 steps")],
 )
-def test_the_best_draft_outlives_what_breaks_later(second: Any, why: str) -> None:
-    outcome = ran(twice(second, Agent()))
+def test_the_best_draft_survives_a_later_failure(second: Any, why: str) -> None:
+    outcome = run_to_end(make_two_step(second, ScriptedReader()))
     assert outcome.answer.answer == "A mooring permit costs 40 crowns a year. [1]"
     assert outcome.answer.status == "answered"
     assert outcome.answer.stop_reason.startswith(why)
-    again = ran(twice(int, Agent()), events=RecordedEvents(outcome.trace))
+    again = run_to_end(make_two_step(int, ScriptedReader()), events=RecordedEvents(outcome.trace))
     assert is_same_answer(outcome.trace, again.answer)
 
 
-def test_a_finalizer_that_breaks_at_the_deadline_is_named() -> None:
+def test_a_finalizer_that_fails_at_the_deadline_is_named() -> None:
     class Lost(Naive):
         async def finish(self, state: NaiveState, context: RunContext) -> Any:
             raise LookupError
 
-    plain = naive(Agent(sleeps=True))
+    plain = make_naive(ScriptedReader(sleeps=True))
     lost = Lost(search=plain.search, reader=plain.reader, finalizer=plain.finalizer, chunks=1)
     for seconds in (0.2, 0.0):
-        outcome = ran(lost, Budget(seconds=seconds))
+        outcome = run_to_end(lost, Budget(seconds=seconds))
         assert outcome.answer.status == "failed"
         assert outcome.answer.stop_reason.startswith("LookupError in strategies/test_run.py")
 
 
-def test_a_last_step_that_was_cut_is_done_again_and_replays() -> None:
+def test_an_interrupted_last_step_is_repeated_and_replays() -> None:
     class Slow(Naive):
         async def finalize(self, state: NaiveState, runtime: Runtime[RunContext]) -> NaiveState:
-            with runtime.context.step("finalize") as here:
-                await here.scope.aobserve("quotes", [["d1", 0, 40]], asyncio.Event().wait)
+            with runtime.context.step("finalize") as step:
+                await step.scope.aobserve("quotes", [["d1", 0, 40]], asyncio.Event().wait)
             return state
 
-    plain = naive(Agent())
+    plain = make_naive(ScriptedReader())
     slow = Slow(search=plain.search, reader=plain.reader, finalizer=plain.finalizer, chunks=1)
-    first = ran(slow, Budget(seconds=0.5))
+    first = run_to_end(slow, Budget(seconds=0.5))
     assert first.answer.stop_reason == "answered"
-    again = ran(slow, Budget(seconds=0.5), events=RecordedEvents(first.trace))
+    again = run_to_end(slow, Budget(seconds=0.5), events=RecordedEvents(first.trace))
     assert is_same_answer(first.trace, again.answer)
 
 
-def test_where_the_finalizer_breaks_too_the_answer_is_a_failed_one() -> None:
-    def lost(_: str) -> Document:
+def test_where_the_finalizer_fails_too_the_answer_is_a_failed_one() -> None:
+    def lose(_: str) -> Document:
         raise ZeroDivisionError
 
-    strategy = naive(Agent())
-    strategy = replace(strategy, finalizer=replace(strategy.finalizer, quotes=QuoteLookup(lost)))
-    outcome = ran(strategy)
+    strategy = make_naive(ScriptedReader())
+    strategy = replace(strategy, finalizer=replace(strategy.finalizer, quotes=QuoteLookup(lose)))
+    outcome = run_to_end(strategy)
     assert outcome.answer.status == "failed"
     assert outcome.answer.stop_reason.startswith("ZeroDivisionError in ")

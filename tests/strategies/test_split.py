@@ -3,7 +3,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from tests.strategies.test_mao import CHAIN, FIRST, PAIR, SECOND, Knows, Looks
+from tests.strategies.test_mao import CHAIN, FIRST, PAIR, SECOND, KnowingReader, RecordingSearch
 
 from fathom.agents.decomposer import LocalDecomposer
 from fathom.agents.summarizer import LocalSummarizer
@@ -13,7 +13,7 @@ from fathom.testing.doubles import run_context
 from fathom.types import Draft, Hit, Query
 
 
-def split(question: str, search: Looks, reader: Knows) -> SplitDraft | None:
+def run_split(question: str, search: RecordingSearch, reader: KnowingReader) -> SplitDraft | None:
     rules = LocalDecomposer()
     parts: dict[str, Any] = {"search": search, "reader": reader, "rules": rules}
     splitter = Splitter(decomposer=rules, summarizer=LocalSummarizer(), hits=5, **parts)
@@ -21,46 +21,48 @@ def split(question: str, search: Looks, reader: Knows) -> SplitDraft | None:
         return asyncio.run(splitter(Query(text=question), context))
 
 
-def test_a_chain_asks_what_the_first_answer_leads_to() -> None:
-    search, reader = Looks(), Knows({FIRST: "Acme", SECOND: "Ada Berg"})
-    words = split(CHAIN, search, reader)
-    assert search.asked == [FIRST, SECOND] == reader.read_for
+def test_a_chain_asks_for_the_answer_of_its_first_question() -> None:
+    search, reader = RecordingSearch(), KnowingReader({FIRST: "Acme", SECOND: "Ada Berg"})
+    words = run_split(CHAIN, search, reader)
+    assert search.calls == [FIRST, SECOND] == reader.read_for
     assert words is not None
     assert (words.draft.short_answer, words.compared) == ("Ada Berg", None)
 
 
-def test_a_comparison_asks_side_by_side_and_compares() -> None:
-    search = Looks()
-    reader = Knows({"When was Ana Silva born?": "1901", "When was Nora Berg born?": "1902"})
-    words = split(PAIR, search, reader)
-    assert sorted(search.asked) == sorted(reader.answers)
+def test_a_comparison_asks_for_both_sides_and_compares() -> None:
+    search = RecordingSearch()
+    reader = KnowingReader({"When was Ana Silva born?": "1901", "When was Nora Berg born?": "1902"})
+    words = run_split(PAIR, search, reader)
+    assert sorted(search.calls) == sorted(reader.answers)
     assert words is not None
     assert (words.draft.short_answer, words.compared) == ("Ana Silva", True)
 
 
-def test_sides_that_cannot_be_compared_are_told_and_decide_nothing() -> None:
-    reader = Knows({"When was Ana Silva born?": "in Lisbon", "When was Nora Berg born?": "1902"})
-    words = split(PAIR, Looks(), reader)
+def test_incomparable_sides_are_reported_and_decide_nothing() -> None:
+    reader = KnowingReader(
+        {"When was Ana Silva born?": "in Lisbon", "When was Nora Berg born?": "1902"}
+    )
+    words = run_split(PAIR, RecordingSearch(), reader)
     assert words is not None
     assert (words.draft.short_answer, words.compared) == ("in Lisbon; 1902", False)
 
 
-def test_what_cannot_be_split_costs_nothing() -> None:
-    search = Looks()
-    assert split("When does the ferry leave?", search, Knows()) is None
-    assert search.asked == []
+def test_a_question_that_cannot_be_split_costs_nothing() -> None:
+    search = RecordingSearch()
+    assert run_split("When does the ferry leave?", search, KnowingReader()) is None
+    assert search.calls == []
 
 
-def test_a_search_that_the_budget_refuses_leaves_its_question_open() -> None:
-    search, reader = Looks(refuses=SECOND), Knows({FIRST: "Acme"})
-    words = split(CHAIN, search, reader)
-    assert search.asked == [FIRST, SECOND]
+def test_a_search_refused_by_the_budget_leaves_its_question_open() -> None:
+    search, reader = RecordingSearch(refuses=SECOND), KnowingReader({FIRST: "Acme"})
+    words = run_split(CHAIN, search, reader)
+    assert search.calls == [FIRST, SECOND]
     assert words is not None
     assert words.draft == Draft()
 
 
-class Breaks(Knows):
-    """Reads the second question at its leisure, while the first one breaks off."""
+class FailingFirstReader(KnowingReader):
+    """Takes its time over the second question while the first one fails."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -74,8 +76,8 @@ class Breaks(Knows):
         return Draft()
 
 
-def test_a_sub_question_that_breaks_off_leaves_none_at_work() -> None:
-    reader = Breaks()
+def test_a_failing_sub_question_leaves_no_other_running() -> None:
+    reader = FailingFirstReader()
     with pytest.raises(DeadlineOver):
-        split(PAIR, Looks(), reader)
+        run_split(PAIR, RecordingSearch(), reader)
     assert reader.ended == ["When was Nora Berg born?"]

@@ -1,4 +1,4 @@
-"""Each promise of each suite fails for a part that breaks it: what cannot fail tests nothing.
+"""Each promise of each suite fails for a component that breaks it; every test can fail.
 
 Those of fathom.testing.late_vectors_conformance are among those of indexes.
 """
@@ -46,21 +46,21 @@ from fathom.usage import Usage
 
 NUMBERS = count()
 FAILED = AssertionError, pytest.fail.Exception, FathomError, LookupError, ValueError, AttributeError
-Index = IndexConformance
+Suite = IndexConformance
 
 
-def caught(test: Callable[..., None], **known: Any) -> bool:
-    """Whether a test of a suite fails, for one of the values it is tried with."""
-    wanted = inspect.signature(test).parameters
-    given = {name: value for name, value in known.items() if name in wanted}
+def is_caught(test: Callable[..., None], **values: Any) -> bool:
+    """Return whether a test of a suite fails for one of the values it is tried with."""
+    parameters = inspect.signature(test).parameters
+    arguments = {name: value for name, value in values.items() if name in parameters}
     try:
-        test(**given)
+        test(**arguments)
     except FAILED:
         return True
     return False
 
 
-def promises(suite: type) -> set[str]:
+def list_promises(suite: type) -> set[str]:
     return {name for name, _ in inspect.getmembers(suite) if name.startswith("test_")}
 
 
@@ -70,86 +70,88 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     (folder / "corpus").mkdir()
     for name, text in TEXTS.items():
         (folder / "corpus" / name).write_text(f"{text}\n", encoding="utf-8")
-    with make_engine(folder / "index") as made:
-        made.ingest(folder / "corpus")
-        yield made
+    with make_engine(folder / "index") as opened:
+        opened.ingest(folder / "corpus")
+        yield opened
 
 
 # Strategies: one that reads as `naive` does, and then says something else.
 
-Said = Callable[[Answer], Answer]
+AnswerChange = Callable[[Answer], Answer]
 
 
-def misquoted(answer: Answer) -> Answer:
+def misquote(answer: Answer) -> Answer:
     wrong = tuple(replace(citation, quote=f"{citation.quote}!") for citation in answer.citations)
     return replace(answer, citations=wrong)
 
 
-class Broken(Naive):
-    """See `change`; for a state that is shared by questions `asked`."""
+class BrokenStrategy(Naive):
+    """Changes the answer by `change`; `asked` is state that questions share."""
 
-    change: Callable[["Broken", Any, Any, Answer], Answer]
+    change: Callable[["BrokenStrategy", Any, Any, Answer], Answer]
     asked: list[str] = []  # noqa: RUF012 - what it must not have
     name = "broken"
 
     async def finish(self, state: Any, context: Any) -> Answer:
-        Broken.asked.append(state.query.text)
+        BrokenStrategy.asked.append(state.query.text)
         await asyncio.sleep(0.01)
         answer = await super().finish(state, context)
         return type(self).change(self, state, context, answer)
 
 
-def unpaid(strategy: Broken, state: Any, context: Any, answer: Answer) -> Answer:
+def ignore_budget(strategy: BrokenStrategy, state: Any, context: Any, answer: Answer) -> Answer:
     del strategy, state
     context.ledger.reserve(CostBound(retrievals=1)).settle(Usage(retrievals=1))
     return answer
 
 
-def never_stopped(strategy: Broken, state: Any, context: Any, answer: Answer) -> Answer:
+def ignore_deadline(strategy: BrokenStrategy, state: Any, context: Any, answer: Answer) -> Answer:
     del strategy, state, context
     return replace(answer, status="answered", stop_reason="answered")
 
 
-def told_late(strategy: Broken, state: Any, context: Any, answer: Answer) -> Answer:
+def stream_late(strategy: BrokenStrategy, state: Any, context: Any, answer: Answer) -> Answer:
     del strategy, state, context
-    return replace(answer, answer=Broken.asked[-1])
+    return replace(answer, answer=BrokenStrategy.asked[-1])
 
 
-def said(change: Said) -> Callable[..., Answer]:
+def change_answer(change: AnswerChange) -> Callable[..., Answer]:
     return lambda _strategy, _state, _context, answer: change(answer)
 
 
 STRATEGY: Mapping[str, Callable[..., Answer]] = {
-    "test_quotes_are_verified_and_stand_in_the_document": said(misquoted),
-    "test_answers_are_cited": said(lambda answer: replace(answer, citations=())),
-    "test_equal_questions_have_equal_answers": said(
+    "test_quotes_are_verified_and_stand_in_the_document": change_answer(misquote),
+    "test_answers_are_cited": change_answer(lambda answer: replace(answer, citations=())),
+    "test_equal_questions_have_equal_answers": change_answer(
         lambda answer: replace(answer, short_answer=str(next(NUMBERS)))
     ),
-    "test_concurrent_questions_get_the_same_answers": told_late,
-    "test_the_steps_account_for_the_usage": unpaid,
-    "test_a_run_replays_without_the_index": said(
+    "test_concurrent_questions_get_the_same_answers": stream_late,
+    "test_the_steps_account_for_the_usage": ignore_budget,
+    "test_a_run_replays_without_the_index": change_answer(
         lambda answer: replace(answer, answer=str(time.perf_counter()))
     ),
-    "test_the_budget_holds": never_stopped,
+    "test_the_budget_holds": ignore_deadline,
 }
 
 
-@pytest.mark.parametrize("name", sorted(promises(StrategyConformance)))
-def test_strategies(name: str, engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = type("Made", (Broken,), {"change": staticmethod(STRATEGY[name])})
-    monkeypatch.setitem(STRATEGIES, "broken", made.of)  # type: ignore[attr-defined]
+@pytest.mark.parametrize("name", sorted(list_promises(StrategyConformance)))
+def test_every_broken_strategy_is_caught(
+    name: str, engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    strategy_class = type("Made", (BrokenStrategy,), {"change": staticmethod(STRATEGY[name])})
+    monkeypatch.setitem(STRATEGIES, "broken", strategy_class.of)  # type: ignore[attr-defined]
     engine._strategies.pop("broken", None)
     test = getattr(StrategyConformance(), name)
-    assert not caught(test, engine=engine, strategy="naive", retrievals=0)
-    assert caught(test, engine=engine, strategy="broken", retrievals=0)
+    assert not is_caught(test, engine=engine, strategy="naive", retrievals=0)
+    assert is_caught(test, engine=engine, strategy="broken", retrievals=0)
 
 
 # Retrievers: what `hybrid` finds, changed.
 
 
 @dataclass(frozen=True)
-class Changed:
-    """A retriever that does something else with what is asked, or with what is found."""
+class ChangedRetriever:
+    """A retriever that changes its query or its hits."""
 
     inner: Any
     ask: Callable[[Query, int], tuple[Query, int]] = lambda query, k: (query, k)
@@ -157,11 +159,11 @@ class Changed:
     name: str = "hybrid"
 
     def retrieve(self, query: Query, *, k: int) -> list[Hit]:
-        asked, most = self.ask(query, k)
-        return self.give(self.inner.retrieve(asked, k=most), k)
+        changed_query, most = self.ask(query, k)
+        return self.give(self.inner.retrieve(changed_query, k=most), k)
 
 
-def turned(hits: list[Hit], _: int) -> list[Hit]:
+def reverse_hits(hits: list[Hit], _: int) -> list[Hit]:
     scores = [hit.score for hit in hits]
     return [
         replace(hit, rank=rank, score=score)
@@ -169,7 +171,7 @@ def turned(hits: list[Hit], _: int) -> list[Hit]:
     ]
 
 
-def loud(hits: list[Hit], _: int) -> list[Hit]:
+def raise_scores(hits: list[Hit], _: int) -> list[Hit]:
     return [replace(hit, chunk=replace(hit.chunk, text=hit.chunk.text.upper())) for hit in hits]
 
 
@@ -181,11 +183,11 @@ RETRIEVER: Mapping[str, Sequence[Mapping[str, Any]]] = {
         {"ask": lambda query, _: (query, 4)},
     ),
     "test_hits_name_their_retriever": ({"name": "other"}, {"give": lambda *_: []}),
-    "test_a_shorter_list_is_the_beginning_of_a_longer_one": ({"give": turned},),
+    "test_a_shorter_list_is_the_beginning_of_a_longer_one": ({"give": reverse_hits},),
     "test_the_same_query_gives_the_same_list": (
         {"give": lambda hits, _: [replace(hit, score=next(NUMBERS)) for hit in hits]},
     ),
-    "test_every_hit_is_cut_from_its_document": ({"give": loud},),
+    "test_every_hit_is_cut_from_its_document": ({"give": raise_scores},),
     "test_filters_hold_for_every_hit": ({"ask": lambda query, k: (replace(query, filters=()), k)},),
     "test_malformed_requests_are_refused": (
         {"ask": lambda query, k: (query, max(k, 1))},
@@ -194,14 +196,14 @@ RETRIEVER: Mapping[str, Sequence[Mapping[str, Any]]] = {
 }
 
 
-@pytest.mark.parametrize("name", sorted(promises(RetrieverConformance)))
-def test_retrievers(name: str, engine: Engine) -> None:
+@pytest.mark.parametrize("name", sorted(list_promises(RetrieverConformance)))
+def test_every_broken_retriever_is_caught(name: str, engine: Engine) -> None:
     test = getattr(RetrieverConformance(), name)
-    asked = {"engine": engine, "text": "bridge island winter", "k": 3}
+    values = {"engine": engine, "text": "bridge island winter", "k": 3}
     inner = engine.retriever("hybrid")
-    assert not caught(test, retriever=Changed(inner), **asked)
+    assert not is_caught(test, retriever=ChangedRetriever(inner), **values)
     for change in RETRIEVER[name]:
-        assert caught(test, retriever=Changed(inner, **change), **asked)
+        assert is_caught(test, retriever=ChangedRetriever(inner, **change), **values)
 
 
 # Formats: text in paragraphs, as Markdown without a mark is, with something wrong.
@@ -209,65 +211,65 @@ def test_retrievers(name: str, engine: Engine) -> None:
 WORDS = "Some words.\n\nMore of them.\n"
 
 
-def parse(data: bytes) -> ParsedDocument:
+def parse_paragraphs(data: bytes) -> ParsedDocument:
     from fathom.documents.formats.markdown import parse as markdown
 
     return markdown(data)
 
 
-def with_blocks(*spans: tuple[int, int]) -> Callable[[bytes], ParsedDocument]:
+def parse_with_blocks(*spans: tuple[int, int]) -> Callable[[bytes], ParsedDocument]:
     blocks = tuple(Block(kind="paragraph", span=Span(*span)) for span in spans)
-    return lambda data: replace(parse(data), blocks=blocks)
+    return lambda data: replace(parse_paragraphs(data), blocks=blocks)
 
 
-def damaged(data: bytes) -> ParsedDocument:
+def parse_damaged(data: bytes) -> ParsedDocument:
     if not data.startswith(b"Some"):
         raise ValueError("no words")
-    return parse(data)
+    return parse_paragraphs(data)
 
 
 FORMAT: Mapping[str, Sequence[Callable[[bytes], Any]]] = {
     "test_every_example_gives_text": (lambda _: ParsedDocument(text=" \n"),),
     "test_blocks_lie_in_the_text_in_order_and_do_not_overlap": (
-        with_blocks((0, 8), (4, 11)),
-        with_blocks((4, 11), (0, 3)),
-        with_blocks((0, 99)),
-        with_blocks((0, 0)),
+        parse_with_blocks((0, 8), (4, 11)),
+        parse_with_blocks((4, 11), (0, 3)),
+        parse_with_blocks((0, 99)),
+        parse_with_blocks((0, 0)),
     ),
     "test_line_numbers_grow_with_the_text": (
-        lambda data: replace(parse(data), lines=((0, 2), (4, 1))),
-        lambda data: replace(parse(data), lines=((99, 1),)),
+        lambda data: replace(parse_paragraphs(data), lines=((0, 2), (4, 1))),
+        lambda data: replace(parse_paragraphs(data), lines=((99, 1),)),
     ),
     "test_metadata_are_plain_values": (
-        lambda data: replace(parse(data), metadata={"tags": ["a"]}),  # type: ignore[dict-item]
+        lambda data: replace(parse_paragraphs(data), metadata={"tags": ["a"]}),  # type: ignore[dict-item]
     ),
     "test_the_same_bytes_give_the_same_document": (
-        lambda data: replace(parse(data), title=str(next(NUMBERS))),
+        lambda data: replace(parse_paragraphs(data), title=str(next(NUMBERS))),
     ),
-    "test_the_sandbox_reads_it_too": (lambda data: replace(parse(data), title="Other"),),
-    "test_torn_files_are_read_or_refused": (damaged, lambda _: None),
+    "test_the_sandbox_reads_it_too": (lambda data: replace(parse_paragraphs(data), title="Other"),),
+    "test_torn_files_are_read_or_refused": (parse_damaged, lambda _: None),
 }
 
 
-@pytest.mark.parametrize("name", sorted(promises(FormatConformance)))
-def test_formats(name: str, tmp_path: Path) -> None:
-    def suite(parser: Callable[[bytes], Any]) -> Any:
+@pytest.mark.parametrize("name", sorted(list_promises(FormatConformance)))
+def test_every_broken_format_is_caught(name: str, tmp_path: Path) -> None:
+    def make_suite(parser: Callable[[bytes], Any]) -> Any:
         values = {"ending": "md", "parse": staticmethod(parser), "examples": {"a": WORDS.encode()}}
         return type("Suite", (FormatConformance,), values)()
 
-    assert not caught(getattr(suite(parse), name), tmp_path=tmp_path)
+    assert not is_caught(getattr(make_suite(parse_paragraphs), name), tmp_path=tmp_path)
     for parser in FORMAT[name]:
-        assert caught(getattr(suite(parser), name), tmp_path=tmp_path)
+        assert is_caught(getattr(make_suite(parser), name), tmp_path=tmp_path)
 
 
 # Agents: the local reader and judge, with something wrong.
 
-Drafted = Callable[[Draft, Sequence[Hit]], Draft]
+DraftChange = Callable[[Draft, Sequence[Hit]], Draft]
 
 
 @dataclass(frozen=True)
 class ChangedReader:
-    change: Drafted = lambda draft, _: draft
+    change: DraftChange = lambda draft, _: draft
     records: bool = True
 
     async def read(self, question: str, hits: Sequence[Hit], context: Any) -> Draft:
@@ -277,7 +279,7 @@ class ChangedReader:
         return self.change(await local.read(question, hits, context), hits)
 
 
-def beyond(draft: Draft, hits: Sequence[Hit]) -> Draft:
+def quote_beyond(draft: Draft, hits: Sequence[Hit]) -> Draft:
     if not hits:
         return draft
     evidence = Evidence(hit=hits[0], span=Span(0, 9_999), support=0.5)
@@ -286,7 +288,7 @@ def beyond(draft: Draft, hits: Sequence[Hit]) -> Draft:
 
 READER: Mapping[str, Sequence[ChangedReader]] = {
     "test_evidence_lies_in_the_given_hits": (
-        ChangedReader(beyond),
+        ChangedReader(quote_beyond),
         ChangedReader(lambda draft, _: replace(draft, confidence=1.5)),
     ),
     "test_the_answer_is_quoted": (ChangedReader(lambda *_: Draft()),),
@@ -301,12 +303,12 @@ READER: Mapping[str, Sequence[ChangedReader]] = {
 }
 
 
-@pytest.mark.parametrize("name", sorted(promises(ReaderConformance)))
-def test_readers(name: str) -> None:
+@pytest.mark.parametrize("name", sorted(list_promises(ReaderConformance)))
+def test_every_broken_reader_is_caught(name: str) -> None:
     test = getattr(ReaderConformance(), name)
-    assert not caught(test, reader=ChangedReader())
+    assert not is_caught(test, reader=ChangedReader())
     for reader in READER[name]:
-        assert caught(test, reader=reader)
+        assert is_caught(test, reader=reader)
 
 
 @dataclass(frozen=True)
@@ -335,83 +337,87 @@ JUDGE: Mapping[str, Sequence[ChangedJudge]] = {
 }
 
 
-@pytest.mark.parametrize("name", sorted(promises(JudgeConformance)))
-def test_judges(name: str) -> None:
+@pytest.mark.parametrize("name", sorted(list_promises(JudgeConformance)))
+def test_every_broken_judge_is_caught(name: str) -> None:
     test = getattr(JudgeConformance(), name)
-    assert not caught(test, judge=ChangedJudge())
+    assert not is_caught(test, judge=ChangedJudge())
     for judge in JUDGE[name]:
-        assert caught(test, judge=judge)
+        assert is_caught(test, judge=judge)
 
 
 # Embedders: by hashing, with something wrong.
 
 
-def embeds(change: Callable[[Matrix, Sequence[str]], Any]) -> HashingEmbedder:
-    class Made(HashingEmbedder):
+def make_embedder(change: Callable[[Matrix, Sequence[str]], Any]) -> HashingEmbedder:
+    class ChangedEmbedder(HashingEmbedder):
         def embed(self, texts: Sequence[str]) -> Matrix:
             changed: Matrix = change(super().embed(texts), texts)
             return changed
 
-    return Made(64)
+    return ChangedEmbedder(64)
 
 
-def counts(number: Callable[[str], int]) -> HashingEmbedder:
-    class Made(HashingEmbedder):
+def make_counter(number: Callable[[str], int]) -> HashingEmbedder:
+    class ChangedCounter(HashingEmbedder):
         def count(self, text: str) -> int:
             return number(text)
 
-    return Made(64)
+    return ChangedCounter(64)
 
 
-class Nameless(HashingEmbedder):
+class NamelessEmbedder(HashingEmbedder):
     @property
     def identity(self) -> Mapping[str, str]:
         return {"model": "some"}
 
 
-def by_batch(vectors: Matrix, texts: Sequence[str]) -> Matrix:
+def embed_by_batch(vectors: Matrix, texts: Sequence[str]) -> Matrix:
     vectors[:, 0] += len(texts) / 1e6
     return vectors
 
 
 EMBEDDER: Mapping[str, Sequence[HashingEmbedder]] = {
     "test_rows_are_float32_of_unit_length": (
-        embeds(lambda vectors, _: vectors.astype(np.float64)),
-        embeds(lambda vectors, _: 2 * vectors),
+        make_embedder(lambda vectors, _: vectors.astype(np.float64)),
+        make_embedder(lambda vectors, _: 2 * vectors),
     ),
     "test_odd_texts_have_unit_vectors_too": (
-        embeds(lambda v, texts: v * np.array([[bool(t.strip())] for t in texts], np.float32)),
+        make_embedder(
+            lambda v, texts: v * np.array([[bool(t.strip())] for t in texts], np.float32)
+        ),
     ),
     "test_no_texts_give_no_rows": (
-        embeds(lambda vectors, _: vectors if len(vectors) else np.zeros((1, 64), np.float32)),
+        make_embedder(
+            lambda vectors, _: vectors if len(vectors) else np.zeros((1, 64), np.float32)
+        ),
     ),
-    "test_vectors_do_not_depend_on_the_batch": (embeds(by_batch),),
-    "test_unequal_texts_differ": (embeds(lambda v, _: np.ones_like(v) / np.float32(8)),),
+    "test_vectors_do_not_depend_on_the_batch": (make_embedder(embed_by_batch),),
+    "test_unequal_texts_differ": (make_embedder(lambda v, _: np.ones_like(v) / np.float32(8)),),
     "test_texts_with_shared_words_are_near": (
-        embeds(lambda v, _: np.ones_like(v) / np.float32(8)),
+        make_embedder(lambda v, _: np.ones_like(v) / np.float32(8)),
     ),
     "test_count_grows_with_the_text": (
-        counts(lambda text: 1 if text else 0),
-        counts(lambda text: min(512, len(text.split()))),
+        make_counter(lambda text: 1 if text else 0),
+        make_counter(lambda text: min(512, len(text.split()))),
     ),
-    "test_identity_names_all_that_must_agree": (Nameless(64),),
+    "test_identity_names_all_that_must_agree": (NamelessEmbedder(64),),
 }
 
 
-@pytest.mark.parametrize("name", sorted(promises(EmbedderConformance)))
-def test_embedders(name: str) -> None:
+@pytest.mark.parametrize("name", sorted(list_promises(EmbedderConformance)))
+def test_every_broken_embedder_is_caught(name: str) -> None:
     suite = type("Suite", (EmbedderConformance,), {"ODD": ("", " \n", "!?", "🙂" * 9)})()
     test = getattr(suite, name)
-    assert not caught(test, embedder=HashingEmbedder(64))
+    assert not is_caught(test, embedder=HashingEmbedder(64))
     for embedder in EMBEDDER[name]:
-        assert caught(test, embedder=embedder)
+        assert is_caught(test, embedder=embedder)
 
 
 # Indexes: the embedded one, with a method that does something else.
 
 
 class ChangedIndex:
-    """Calls `changes[name](real, *arguments)` instead of a method that stands there."""
+    """Calls `changes[name](real, *arguments)` instead of the method of that name."""
 
     def __init__(self, real: Any, changes: Mapping[str, Callable[..., Any]]) -> None:
         self.real, self.changes = real, changes
@@ -419,7 +425,7 @@ class ChangedIndex:
     def __getattr__(self, name: str) -> Any:
         if name not in self.changes:
             return getattr(self.real, name)
-        return lambda *given, **named: self.changes[name](self.real, *given, **named)
+        return lambda *positional, **named: self.changes[name](self.real, *positional, **named)
 
     def __enter__(self) -> "ChangedIndex":
         self.real.__enter__()
@@ -429,55 +435,57 @@ class ChangedIndex:
         self.real.__exit__(*error)
 
 
-def ignoring(*names: str) -> Callable[..., Any]:
-    """A search without these of its arguments."""
+def ignore_arguments(*names: str) -> Callable[..., Any]:
+    """Return a search that ignores these of its arguments."""
 
-    def search(real: Any, *given: Any, **named: Any) -> list[Match]:
-        kept = {name: value for name, value in named.items() if name not in names}
-        method = real.vector_search if isinstance(given[0], np.ndarray) else real.keyword_search
-        found: list[Match] = method(*given, **({"k": 9} | kept))
-        return found
+    def search(real: Any, *positional: Any, **named: Any) -> list[Match]:
+        kept_arguments = {name: value for name, value in named.items() if name not in names}
+        method = (
+            real.vector_search if isinstance(positional[0], np.ndarray) else real.keyword_search
+        )
+        matches: list[Match] = method(*positional, **({"k": 9} | kept_arguments))
+        return matches
 
     return search
 
 
-def backwards(real: Any, *given: Any, **named: Any) -> list[Match]:
-    found: list[Match] = ignoring()(real, *given, **named)
-    return found[::-1]
+def search_backwards(real: Any, *positional: Any, **named: Any) -> list[Match]:
+    matches: list[Match] = ignore_arguments()(real, *positional, **named)
+    return matches[::-1]
 
 
-def remembered(real: Any, text: str, **named: Any) -> list[Match]:
-    """What was found first, whatever is purged since."""
+def search_from_memory(real: Any, text: str, **named: Any) -> list[Match]:
+    """Return the first hits for a text, whatever is purged since."""
     if text not in real.__dict__.setdefault("found", {}):
         real.found[text] = real.keyword_search(text, **named)
-    found: list[Match] = real.found[text]
-    return found
+    matches: list[Match] = real.found[text]
+    return matches
 
 
-def restated(**values: Any) -> Callable[[Any], IndexStatus]:
+def restate_status(**values: Any) -> Callable[[Any], IndexStatus]:
     return lambda real: replace(real.status(), **values)
 
 
-def counted(real: Any) -> IndexStatus:
+def count_status(real: Any) -> IndexStatus:
     status: IndexStatus = replace(real.status(), content=str(next(NUMBERS)))
     return status
 
 
-def nothing(*_: Any, **__: Any) -> Any:
+def do_nothing(*_: Any, **__: Any) -> Any:
     return 0
 
 
-def once(real: Any, entries: Sequence[Any], sources: Sequence[Any]) -> None:
+def put_once(real: Any, entries: Sequence[Any], sources: Sequence[Any]) -> None:
     if not real.status().documents or len(entries) > 1:
         real.put(entries, sources)
 
 
-def narrow(real: Any, entries: Sequence[Any], sources: Sequence[Any]) -> None:
+def put_narrow(real: Any, entries: Sequence[Any], sources: Sequence[Any]) -> None:
     if all(entry.vectors is None or entry.vectors.shape[1] == 4 for entry in entries):
         real.put(entries, sources)
 
 
-def lenient(place: Path, identity: Mapping[str, str] | None) -> Any:
+def open_leniently(place: Path, identity: Mapping[str, str] | None) -> Any:
     from fathom.errors import IndexLocked, IndexMismatch, IndexMissing
 
     try:
@@ -500,52 +508,52 @@ INDEX: Mapping[str, Sequence[Mapping[str, Callable[..., Any]]]] = {
         },
     ),
     "test_vector_search_ranks_by_cosine": (
-        {"vector_search": backwards},
-        {"vector_search": ignoring("k")},
+        {"vector_search": search_backwards},
+        {"vector_search": ignore_arguments("k")},
     ),
     "test_calibrations_are_stored_by_strategy": (
-        {"keep_calibration": nothing},
+        {"keep_calibration": do_nothing},
         {"get_calibrations": lambda _: {}},
     ),
     "test_keyword_search_matches_stems_and_titles": (
-        {"keyword_search": backwards},
+        {"keyword_search": search_backwards},
         {"keyword_search": lambda *_, **__: []},
     ),
     "test_a_snapshot_is_one_state_despite_writes": ({"snapshot": lambda _: nullcontext()},),
     "test_a_snapshot_read_late_is_of_its_beginning": ({"snapshot": lambda _: nullcontext()},),
     "test_ties_are_broken_by_chunk_id": (
-        {"keyword_search": backwards},
-        {"vector_search": backwards},
+        {"keyword_search": search_backwards},
+        {"vector_search": search_backwards},
     ),
     "test_filters": (
-        {"vector_search": ignoring("filters")},
-        {"keyword_search": ignoring("filters")},
+        {"vector_search": ignore_arguments("filters")},
+        {"keyword_search": ignore_arguments("filters")},
     ),
-    "test_malformed_filters_are_refused": ({"vector_search": ignoring("filters")},),
-    "test_k_below_one_is_refused": ({"keyword_search": ignoring("k")},),
+    "test_malformed_filters_are_refused": ({"vector_search": ignore_arguments("filters")},),
+    "test_k_below_one_is_refused": ({"keyword_search": ignore_arguments("k")},),
     "test_stored_records_come_back": (
-        {"get_document": nothing},
+        {"get_document": do_nothing},
         {"chunks": lambda real, ids: real.chunks(sorted(ids))},
         {"list_sources": lambda real, below="/": real.list_sources()},
-        {"set_roots": nothing},
+        {"set_roots": do_nothing},
     ),
-    "test_a_document_has_the_path_of_a_place_that_holds_it": ({"forget": nothing},),
+    "test_a_document_has_the_path_of_a_place_that_holds_it": ({"forget": do_nothing},),
     "test_a_stale_place_keeps_its_document": (
-        {"get_document": nothing},
-        {"status": restated(stale=0, failed=1)},
+        {"get_document": do_nothing},
+        {"status": restate_status(stale=0, failed=1)},
     ),
     "test_vectors_are_kept_until_their_document_is_stored": (
-        {"keep_vectors": nothing},
-        {"optimize": nothing},
+        {"keep_vectors": do_nothing},
+        {"optimize": do_nothing},
     ),
     "test_words_are_found_before_there_are_vectors": (
         {"keyword_search": lambda *_, **__: []},
-        {"count_missing_vectors": nothing},
-        {"status": restated(lacking=0)},
+        {"count_missing_vectors": do_nothing},
+        {"status": restate_status(lacking=0)},
     ),
     "test_filled_vectors_equal_vectors_of_documents": (
-        {"fill": nothing},
-        {"status": counted},
+        {"fill": do_nothing},
+        {"status": count_status},
         {"get_revision": lambda _: "same"},
         {"count_missing_vectors": lambda _: 1},
     ),
@@ -556,21 +564,21 @@ INDEX: Mapping[str, Sequence[Mapping[str, Callable[..., Any]]]] = {
                 real.list_unembedded_chunks(space, most=most)
             )
         },
-        {"count_missing_vectors": nothing},
+        {"count_missing_vectors": do_nothing},
     ),
     "test_kept_vectors_stay_until_a_vector_is_stored": (
-        {"keep_vectors": nothing},
-        {"fill": nothing},
+        {"keep_vectors": do_nothing},
+        {"fill": do_nothing},
     ),
-    "test_replacing_removes_the_old_document": ({"put": once},),
-    "test_a_document_lives_while_a_place_holds_it": ({"forget": nothing},),
+    "test_replacing_removes_the_old_document": ({"put": put_once},),
+    "test_a_document_lives_while_a_place_holds_it": ({"forget": do_nothing},),
     "test_a_place_may_change_its_document": (
         {"put": lambda real, entries, sources: entries and real.put(entries, sources)},
     ),
     "test_keys_list_the_kinds_of_their_values": (
         {"list_keys": lambda _: {}},
         {"list_keys": lambda real: {**real.list_keys(), "no key": None}},
-        {"status": restated(keys={})},
+        {"status": restate_status(keys={})},
     ),
     "test_documents_without_words_are_found_by_vector": (
         {"keyword_search": lambda *_, **__: []},
@@ -581,45 +589,48 @@ INDEX: Mapping[str, Sequence[Mapping[str, Callable[..., Any]]]] = {
         {"forget": lambda *_, **__: 1},
     ),
     "test_readers_agree_before_and_after_a_purge": (
-        {"keyword_search": remembered},
-        {"status": counted},
+        {"keyword_search": search_from_memory},
+        {"status": count_status},
         {"get_revision": lambda _: str(next(NUMBERS))},
     ),
     "test_snapshots_around_a_purge_are_independent": (
         {"purge": lambda real: put(real, CATS)},
-        {"forget": nothing},
+        {"forget": do_nothing},
     ),
-    "test_status_ignores_order": ({"status": counted}, {"status": restated(identity={})}),
-    "test_status_sees_every_change": ({"status": restated(content="same")},),
+    "test_status_ignores_order": (
+        {"status": count_status},
+        {"status": restate_status(identity={})},
+    ),
+    "test_status_sees_every_change": ({"status": restate_status(content="same")},),
     "test_another_dimension_is_refused": (
         {"vector_search": lambda *_, **__: []},
-        {"put": narrow},
+        {"put": put_narrow},
     ),
-    "test_reopening_changes_nothing": ({"status": counted},),
+    "test_reopening_changes_nothing": ({"status": count_status},),
 }
 OPENED: Mapping[str, Callable[..., Any]] = {
     "test_a_missing_index_is_reported": lambda place, identity: open_writer(
         place, identity or IDENTITY
     ),
-    "test_another_identity_is_refused": lenient,
-    "test_writers_exclude_or_wait_for_each_other": lenient,
+    "test_another_identity_is_refused": open_leniently,
+    "test_writers_exclude_or_wait_for_each_other": open_leniently,
 }
 
 
-@pytest.mark.parametrize("name", sorted(promises(Index)))
-def test_indexes(name: str, tmp_path: Path) -> None:
-    assert not caught_by_index(name, tmp_path / "sound", open_writer, {})
+@pytest.mark.parametrize("name", sorted(list_promises(Suite)))
+def test_every_broken_index_is_caught(name: str, tmp_path: Path) -> None:
+    assert not is_caught_by_index(name, tmp_path / "sound", open_writer, {})
     if name in OPENED:
-        assert caught_by_index(name, tmp_path / "opened", OPENED[name], {})
+        assert is_caught_by_index(name, tmp_path / "opened", OPENED[name], {})
     for number, changes in enumerate(INDEX.get(name, ())):
-        assert caught_by_index(name, tmp_path / str(number), open_writer, changes)
+        assert is_caught_by_index(name, tmp_path / str(number), open_writer, changes)
     assert (name in OPENED) != (name in INDEX)
 
 
-def caught_by_index(
+def is_caught_by_index(
     name: str, place: Path, write: Callable[..., Any], changes: Mapping[str, Callable[..., Any]]
 ) -> bool:
-    class Suite(Index):
+    class ChangedSuite(Suite):
         def open_writer(self, place: Path, identity: Mapping[str, str] | None) -> Any:
             return ChangedIndex(write(place, identity), changes)
 
@@ -627,13 +638,13 @@ def caught_by_index(
             return ChangedIndex(open_reader(place, identity), changes)
 
     place.mkdir()
-    suite = Suite()
+    suite = ChangedSuite()
     test = getattr(suite, name)
     if "index" not in inspect.signature(test).parameters:
-        return caught(test, tmp_path=place)
+        return is_caught(test, tmp_path=place)
     with (
         suite.open_writer(place / "index", IDENTITY) as writer,
         suite.open_reader(place / "index") as reader,
     ):
         malformed = Filter("year", "in", 1)
-        return caught(test, index=(writer, reader), malformed=malformed, tmp_path=place)
+        return is_caught(test, index=(writer, reader), malformed=malformed, tmp_path=place)

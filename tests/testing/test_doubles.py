@@ -21,7 +21,7 @@ def test_weights_of_words_pairs_and_grams_add_up() -> None:
     assert sorted(np.abs(vector[vector != 0])) == pytest.approx([0.5 / 1.5, 1 / 1.5, 1 / 1.5])
 
 
-def test_case_does_not_matter_and_order_does() -> None:
+def test_order_matters_and_case_does_not() -> None:
     embed = HashingEmbedder(256).embed
     lower, upper, turned = embed(["red pump", "RED PUMP", "pump red"])
 
@@ -29,7 +29,7 @@ def test_case_does_not_matter_and_order_does() -> None:
     assert 0.5 < lower @ turned < 0.99
 
 
-def test_nothing_to_hash_gives_the_first_axis() -> None:
+def test_empty_text_gives_the_first_axis() -> None:
     vector = HashingEmbedder(8).embed([""])[0]
 
     assert vector.tolist() == [1.0] + [0.0] * 7

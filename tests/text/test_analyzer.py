@@ -32,7 +32,7 @@ def analyzer() -> Analyzer:
         ("?!", "en", []),
     ],
 )
-def test_terms_of_documents(
+def test_terms_of_documents_are_stems(
     analyzer: Analyzer, text: str, language: str, expected: list[str]
 ) -> None:
     assert analyzer.list_document_terms(text, language) == expected
@@ -61,7 +61,7 @@ def test_a_query_finds_the_words_it_was_taken_from(text: str, language: str) -> 
     assert analyzer.count_query_terms(text).keys() & document or not document
 
 
-def test_threads_share_one(analyzer: Analyzer) -> None:
+def test_threads_share_one_analyzer(analyzer: Analyzer) -> None:
     texts = [f"word{number} running bukunya" for number in range(400)]
     alone = [analyzer.list_document_terms(text, "en") for text in texts]
     with ThreadPoolExecutor(4) as pool:

@@ -14,7 +14,7 @@ WHEN, WHO = "When was it built?", "Who built it?"
 
 
 @pytest.mark.parametrize(
-    ("question", "one", "other", "same"),
+    ("question", "first", "other", "same"),
     [
         (WHO, "the Vales", "Vales", True),
         (WHO, "Ada M. Vale", "Ada Vale", True),
@@ -28,11 +28,11 @@ WHEN, WHO = "When was it built?", "Who built it?"
         ("Which plane?", "Airbus A310-324 jet", "Airbus A320-324 jet", False),
     ],
 )
-def test_what_says_the_same(question: str, one: str, other: str, *, same: bool) -> None:
-    assert answers_match(question, one, other) is answers_match(question, other, one) is same
+def test_equal_answers_match(question: str, first: str, other: str, *, same: bool) -> None:
+    assert answers_match(question, first, other) is answers_match(question, other, first) is same
 
 
-def test_groups_leave_out_the_unknown() -> None:
+def test_groups_leave_out_unknown_answers() -> None:
     assert cluster_answers(WHO, ["Ada Vale", "", "Bo Hill", "Vale"]) == [[0, 3], [2]]
     assert cluster_answers(WHO, ["", ""]) == []
 
@@ -56,7 +56,7 @@ def test_groups_leave_out_the_unknown() -> None:
         ("nobody knows", None),
     ],
 )
-def test_dates_before_numbers(text: str, amount: tuple[float, ...] | None) -> None:
+def test_dates_are_compared_before_numbers(text: str, amount: tuple[float, ...] | None) -> None:
     assert parse_amount(text) == amount
 
 
@@ -68,12 +68,12 @@ def test_dates_before_numbers(text: str, amount: tuple[float, ...] | None) -> No
         ("nobody knows", []),
     ],
 )
-def test_all_amounts_of_a_text(text: str, amounts: list[tuple[float, ...]]) -> None:
+def test_all_amounts_of_a_text_are_found(text: str, amounts: list[tuple[float, ...]]) -> None:
     assert list_amounts(text) == amounts
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "same"),
+    ("first", "other", "same"),
     [
         ((1891, 9, 8), (1891, 0, 0), True),
         ((1891, 9, 8), (1891, 9, 9), False),
@@ -83,11 +83,11 @@ def test_all_amounts_of_a_text(text: str, amounts: list[tuple[float, ...]]) -> N
         ((14, 30), (1430.0,), False),
     ],
 )
-def test_amounts_agree_but_for_what_is_left_open(
-    one: tuple[float, ...], other: tuple[float, ...], same: bool
+def test_amounts_agree_up_to_omitted_digits(
+    first: tuple[float, ...], other: tuple[float, ...], same: bool
 ) -> None:
-    assert amounts_agree(one, other) is same
-    assert amounts_agree(other, one) is same
+    assert amounts_agree(first, other) is same
+    assert amounts_agree(other, first) is same
 
 
 @pytest.mark.parametrize(

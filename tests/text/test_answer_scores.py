@@ -1,4 +1,4 @@
-"""Answers are compared as the SQuAD script does, checked against its rules written down anew."""
+"""Comparison of answers as in the SQuAD script, checked against a second copy of its rules."""
 
 import re
 import string
@@ -22,23 +22,26 @@ WORDS = st.sampled_from(
     ["The", "a", "an", "cat", "Cat's", "dog,", "1,990", "U.S.", "theme", "-", "é", "well-known"]
 )
 TEXTS = st.lists(WORDS, max_size=6).map(" ".join)
-ANY_TEXT = st.text(max_size=40).filter(lambda text: not squad_words(text) & {*ARTICLES[3:]})
+ANY_TEXT = st.text(max_size=40).filter(lambda text: not split_like_squad(text) & {*ARTICLES[3:]})
 """Without the Indonesian articles, which are no part of the script's rules."""
 
 
-def squad_normal(text: str) -> str:
-    """`normalize_answer` of the official evaluation script."""
+def normalize_like_squad(text: str) -> str:
+    """Normalize as `normalize_answer` of the official evaluation script."""
     text = "".join(char for char in text.lower() if char not in set(string.punctuation))
     return " ".join(re.sub(re.compile(r"\b(a|an|the)\b", re.UNICODE), " ", text).split())
 
 
-def squad_words(text: str) -> set[str]:
-    return set(re.findall(r"\w+", squad_normal(text)))
+def split_like_squad(text: str) -> set[str]:
+    return set(re.findall(r"\w+", normalize_like_squad(text)))
 
 
-def squad_f1(gold: str, said: str) -> float:
-    """`compute_f1` of the official evaluation script."""
-    gold_words, said_words = squad_normal(gold).split(), squad_normal(said).split()
+def compute_squad_f1(gold: str, given_answer: str) -> float:
+    """Compute F1 as `compute_f1` of the official evaluation script."""
+    gold_words, said_words = (
+        normalize_like_squad(gold).split(),
+        normalize_like_squad(given_answer).split(),
+    )
     same = sum((Counter(gold_words) & Counter(said_words)).values())
     if not gold_words or not said_words:
         return float(gold_words == said_words)
@@ -49,24 +52,31 @@ def squad_f1(gold: str, said: str) -> float:
 
 
 @given(TEXTS | ANY_TEXT, st.lists(TEXTS | ANY_TEXT, min_size=1, max_size=3))
-def test_exact_match_and_f1_are_those_of_the_squad_script(said: str, gold: list[str]) -> None:
-    expected = float(any(squad_normal(said) == squad_normal(each) for each in gold))
-    assert score_exact_match(said, gold) == expected
-    assert score_f1(said, gold) == pytest.approx(
-        max(squad_f1(each, said) for each in gold), abs=1e-6
+def test_exact_match_and_f1_are_those_of_the_squad_script(
+    given_answer: str, gold: list[str]
+) -> None:
+    expected = float(
+        any(
+            normalize_like_squad(given_answer) == normalize_like_squad(gold_answer)
+            for gold_answer in gold
+        )
+    )
+    assert score_exact_match(given_answer, gold) == expected
+    assert score_f1(given_answer, gold) == pytest.approx(
+        max(compute_squad_f1(gold_answer, given_answer) for gold_answer in gold), abs=1e-6
     )
 
 
 @given(TEXTS, TEXTS)
-def test_f1_is_symmetric_and_bounded_and_an_exact_match_is_1(one: str, other: str) -> None:
-    assert score_f1(one, [other]) == score_f1(other, [one])
-    assert 0 <= score_f1(one, [other]) <= 1
-    assert score_f1(one, [one]) == score_exact_match(one, [one]) == 1
+def test_f1_is_symmetric_and_bounded_and_an_exact_match_is_1(first: str, other: str) -> None:
+    assert score_f1(first, [other]) == score_f1(other, [first])
+    assert 0 <= score_f1(first, [other]) <= 1
+    assert score_f1(first, [first]) == score_exact_match(first, [first]) == 1
 
 
 @given(TEXTS, TEXTS, TEXTS)
-def test_what_is_held_is_found_between_other_words(before: str, answer: str, after: str) -> None:
-    if squad_normal(answer):
+def test_an_answer_is_found_between_other_words(before: str, answer: str, after: str) -> None:
+    if normalize_like_squad(answer):
         assert holds_answer(f"{before} {answer} {after}", answer)
 
 
@@ -85,7 +95,7 @@ def test_markers_are_no_words() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "gold", "right"),
+    ("given_answer", "gold", "right"),
     [
         ("in the year 1990", "1990", True),
         ("3,559", "3,559 people", True),
@@ -100,11 +110,13 @@ def test_markers_are_no_words() -> None:
         ("theme", "the", False),
     ],
 )
-def test_right_is_what_people_would_let_pass(said: str, gold: str, right: bool) -> None:
-    assert is_right(said, [gold]) is right
+def test_an_answer_is_right_when_people_would_accept_it(
+    given_answer: str, gold: str, right: bool
+) -> None:
+    assert is_right(given_answer, [gold]) is right
 
 
-def test_nearer_to_a_wrong_answer_is_wrong() -> None:
+def test_an_answer_nearer_to_a_wrong_one_is_wrong() -> None:
     assert is_right("Paris or Rome", ["Paris"], ["Berlin"])
     assert not is_right("the city of Rome, not Paris", ["Paris"], ["city of Rome"])
 
@@ -119,7 +131,7 @@ def test_nearer_to_a_wrong_answer_is_wrong() -> None:
         ((), 0.0),
     ],
 )
-def test_ramdocs_wants_all_gold_answers_and_no_wrong_one(
+def test_ramdocs_requires_all_gold_answers_and_no_wrong_one(
     readings: tuple[str, ...], expected: float
 ) -> None:
     assert (
@@ -127,6 +139,6 @@ def test_ramdocs_wants_all_gold_answers_and_no_wrong_one(
     )
 
 
-def test_a_wrong_answer_inside_of_a_gold_one_is_not_given() -> None:
+def test_a_wrong_answer_inside_a_gold_one_does_not_count() -> None:
     assert score_all_and_only(["New York City"], ["New York City"], ["York"]) == 1.0
     assert score_all_and_only(["New York City", "York"], ["New York City"], ["York"]) == 0.0

@@ -30,12 +30,12 @@ from fathom.types import Span
         ("What does it mean?", "any"),
     ],
 )
-def test_the_words_of_a_question_tell_what_it_asks_for(question: str, kind: AnswerType) -> None:
+def test_the_words_of_a_question_determine_its_answer_type(question: str, kind: AnswerType) -> None:
     assert detect_answer_type(question) == kind
 
 
 @pytest.mark.parametrize(
-    ("kind", "text", "found"),
+    ("kind", "text", "expected"),
     [
         ("time", "Born 24 June 1630, died 1691.", ["24 June 1630", "1691"]),
         ("time", "It ran about 1835, from 1840\u20131843.", ["about 1835", "1840\u20131843"]),
@@ -51,13 +51,13 @@ def test_the_words_of_a_question_tell_what_it_asks_for(question: str, kind: Answ
         ("name", "The mill was built by Ada Vale.", ["Ada Vale"]),
     ],
 )
-def test_things_of_a_kind_are_seen(kind: AnswerType, text: str, found: list[str]) -> None:
+def test_things_of_a_type_are_found(kind: AnswerType, text: str, expected: list[str]) -> None:
     spans = find_spans(kind, text, "?")
     assert spans is not None
-    assert [span.cut(text) for span in spans] == found
+    assert [span.cut(text) for span in spans] == expected
 
 
-def test_days_of_the_week_are_times_where_a_day_is_asked_for() -> None:
+def test_weekdays_are_times_where_a_day_is_asked_for() -> None:
     text = "Glass is collected on Monday at 7:30."
     spans = find_spans("time", text, "Which day is glass collected?")
     assert [span.cut(text) for span in spans or ()] == ["Monday", "7:30"]
@@ -69,7 +69,7 @@ def test_people_are_not_counted_in_kilometres() -> None:
     assert [span.cut(text) for span in spans or ()] == ["40 people"]
 
 
-def test_rules_do_not_see_everything_and_the_question_answers_nothing() -> None:
+def test_rules_miss_some_things_and_the_question_itself_is_no_answer() -> None:
     assert find_spans("any", "Text.", "?") is None
     assert find_spans("name", "by Ada Vale", "Who knew Ada Vale?") == []
 
@@ -85,6 +85,6 @@ def test_rules_do_not_see_everything_and_the_question_answers_nothing() -> None:
         ("Where is Elm?", "It lies in Indonesia.", "Indonesia", True),
     ],
 )
-def test_a_place_is_nobody(question: str, text: str, answer: str, can_be: bool) -> None:
+def test_a_place_is_no_person(question: str, text: str, answer: str, can_be: bool) -> None:
     start = text.index(answer)
     assert can_answer(question, text, Span(start, start + len(answer))) is can_be

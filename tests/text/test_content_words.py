@@ -1,9 +1,9 @@
-"""Content terms drop stop words and meet across inflections."""
+"""Content terms: no stop words, and one term for all inflections."""
 
 from fathom.text.content_words import ContentTerms
 
 
-def test_stop_words_go_and_stems_meet() -> None:
+def test_stop_words_are_removed_and_inflections_share_a_stem() -> None:
     terms = ContentTerms()
     assert terms("How much do the permits cost?") & terms("A permit costs 40 crowns.")
     assert not terms("the of and yang di dan")

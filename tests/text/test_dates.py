@@ -1,4 +1,4 @@
-"""Dates as they are written."""
+"""Dates in texts."""
 
 import pytest
 
@@ -21,18 +21,18 @@ from fathom.text.dates import extract_dates, parse_date, parse_month
         ("maybe", None),
     ],
 )
-def test_a_date_in_either_language(text: str, date: tuple[int, ...] | None) -> None:
+def test_dates_are_read_in_either_language(text: str, date: tuple[int, ...] | None) -> None:
     assert parse_date(text) == date
 
 
-def test_what_is_a_date_is_taken_from_the_text() -> None:
+def test_a_date_is_extracted_verbatim() -> None:
     dates, rest = extract_dates("Opened 3 Mei 1990, closed in 2001 with 12 rooms")
     assert dates == [(1990, 5, 3), (2001, 0, 0)]
     assert rest.split() == ["opened", ",", "closed", "in", "with", "12", "rooms"]
 
 
 def test_months_have_names_and_abbreviations() -> None:
-    assert [parse_month(each) for each in ("Sept.", "DES", "nopember", "Mayor")] == [
+    assert [parse_month(name) for name in ("Sept.", "DES", "nopember", "Mayor")] == [
         9,
         12,
         11,

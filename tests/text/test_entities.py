@@ -39,21 +39,21 @@ from fathom.text.entities import find_names, list_names
         ("Kapan Universitas Gadjah Mada berdiri?", ["Universitas Gadjah Mada"]),
     ],
 )
-def test_names_of_sentences(text: str, expected: list[str]) -> None:
+def test_names_of_sentences_are_found(text: str, expected: list[str]) -> None:
     assert list(list_names(text)) == expected
 
 
 @given(st.text(max_size=80))
-def test_names_stand_in_order_and_do_not_overlap(text: str) -> None:
+def test_names_are_in_order_and_do_not_overlap(text: str) -> None:
     names = find_names(text)
-    assert all(one.end <= other.start for one, other in pairwise(names))
+    assert all(name.end <= other.start for name, other in pairwise(names))
     assert all(span.cut(text)[0].isupper() for span in names)
 
 
 @pytest.mark.parametrize(
     "unit", ["A. ", "A & ", "A and ", "Ministry and A ", "A ", "a ", "(", " ", "A (", "A-", "A\n"]
 )
-def test_four_times_the_words_are_four_times_the_work(unit: str) -> None:
+def test_four_times_the_words_take_four_times_the_work(unit: str) -> None:
     assert_linear(find_names, unit)
     assert_linear(lambda text: find_names(f"{'A ' * 2_000}Ministry {text}"), unit)
 
@@ -66,5 +66,5 @@ def test_four_times_the_words_are_four_times_the_work(unit: str) -> None:
         ("x. - ", False), ("x) ", False),
     ],
 )  # fmt: skip
-def test_a_common_word_is_no_name_where_a_sentence_begins(before: str, opens: bool) -> None:
+def test_a_common_word_at_the_start_of_a_sentence_is_no_name(before: str, opens: bool) -> None:
     assert ([*list_names(f"{before}The y")] == []) is opens

@@ -16,7 +16,7 @@ from fathom.text.language import detect_language, detect_question_language
         ("", "und"),
     ],
 )
-def test_tells_english_from_indonesian(text: str, expected: str) -> None:
+def test_english_and_indonesian_are_distinguished(text: str, expected: str) -> None:
     assert detect_language(text) == expected
 
 
@@ -33,5 +33,5 @@ def test_tells_english_from_indonesian(text: str, expected: str) -> None:
         ("When did Apa die?", "en"),
     ],
 )
-def test_the_language_of_a_question_is_told_by_few_words(question: str, language: str) -> None:
+def test_few_words_decide_the_language_of_a_question(question: str, language: str) -> None:
     assert detect_question_language(question) == language

@@ -1,4 +1,4 @@
-"""Numbers as they are written.
+"""Numbers in texts.
 
 Covers fathom.text.english, fathom.text.indonesian.
 """
@@ -9,7 +9,7 @@ from fathom.text.numbers import parse_numbers, parse_quantities
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
         ("1,234,567 people", [1_234_567]),
         ("1.234.567 jiwa", [1_234_567]),
@@ -27,12 +27,12 @@ from fathom.text.numbers import parse_numbers, parse_quantities
         ("nobody", []),
     ],
 )
-def test_groups_decimals_scales_and_words(text: str, found: list[float]) -> None:
-    assert parse_numbers(text) == found
+def test_groups_decimals_scales_and_words_are_read(text: str, expected: list[float]) -> None:
+    assert parse_numbers(text) == expected
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "other"),
     [
         ("1.5 km", "1,500 metres"),
         ("two hours", "120 menit"),
@@ -42,12 +42,12 @@ def test_groups_decimals_scales_and_words(text: str, found: list[float]) -> None
         ("12,5 persen", "12.5%"),
     ],
 )
-def test_units_are_brought_to_one(one: str, other: str) -> None:
-    assert parse_quantities(one) == parse_quantities(other)
-    assert parse_quantities(one)[0].kind
+def test_units_are_converted_to_one(first: str, other: str) -> None:
+    assert parse_quantities(first) == parse_quantities(other)
+    assert parse_quantities(first)[0].kind
 
 
-def test_a_number_without_a_known_unit_is_a_number() -> None:
+def test_a_number_without_a_known_unit_is_plain() -> None:
     assert parse_quantities("5 crowns") == [(5, "")]
 
 

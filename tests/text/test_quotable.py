@@ -1,4 +1,4 @@
-"""Quotes are whole sentences, items, rows or lines; headings are none."""
+"""Quotable units: whole sentences, items, rows or lines, but no headings."""
 
 import pytest
 from tests.making import chunk_of
@@ -8,7 +8,7 @@ from fathom.text.quotable import extend_to_units, list_units
 from fathom.types import Chunk, Span
 
 
-def chunk() -> Chunk:
+def make_chunk() -> Chunk:
     builder = Builder()
     builder.add_heading("Pasal 11", 1)
     builder.add_paragraph("One is. Two are.")
@@ -21,8 +21,8 @@ def chunk() -> Chunk:
     return chunk_of(builder.build())
 
 
-def test_units_are_the_least_that_is_quoted() -> None:
-    chunks = chunk()
+def test_units_are_the_smallest_quotes() -> None:
+    chunks = make_chunk()
     assert [unit.span.cut(chunks.text) for unit in list_units(chunks)] == [
         "One is.",
         "Two are.",
@@ -37,7 +37,7 @@ def test_units_are_the_least_that_is_quoted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("found", "quoted"),
+    ("span_text", "quoted"),
     [
         ("Two", "Two are."),
         ("is. Two", "One is. Two are."),
@@ -47,22 +47,22 @@ def test_units_are_the_least_that_is_quoted() -> None:
         ("install", "make install"),
     ],
 )
-def test_around_a_span_stand_the_units_of_one_block(found: str, quoted: str) -> None:
-    chunks = chunk()
-    start = chunks.text.index(found)
-    span = extend_to_units(chunks, Span(start, start + len(found)))
+def test_a_span_is_extended_to_the_units_of_its_block(span_text: str, quoted: str) -> None:
+    chunks = make_chunk()
+    start = chunks.text.index(span_text)
+    span = extend_to_units(chunks, Span(start, start + len(span_text)))
     assert span is not None
     assert span.cut(chunks.text) == quoted
 
 
-@pytest.mark.parametrize("found", ["Pasal 11", "Bay"])
-def test_headings_and_names_of_columns_are_not_quoted(found: str) -> None:
-    chunks = chunk()
-    start = chunks.text.index(found)
-    assert extend_to_units(chunks, Span(start, start + len(found))) is None
+@pytest.mark.parametrize("span_text", ["Pasal 11", "Bay"])
+def test_headings_and_column_names_are_not_quoted(span_text: str) -> None:
+    chunks = make_chunk()
+    start = chunks.text.index(span_text)
+    assert extend_to_units(chunks, Span(start, start + len(span_text))) is None
 
 
-def test_where_no_structure_is_known_there_are_sentences() -> None:
+def test_without_structure_the_units_are_sentences() -> None:
     bare = Chunk(id="d#0", document_id="d", text="One is. Two are.", span=Span(0, 16), ordinal=0)
     assert [unit.span.cut(bare.text) for unit in list_units(bare)] == ["One is.", "Two are."]
 
@@ -70,8 +70,8 @@ def test_where_no_structure_is_known_there_are_sentences() -> None:
 def test_bullets_in_a_paragraph_are_no_part_of_their_sentences() -> None:
     builder = Builder()
     builder.add_paragraph("Bring:\n- a pen\n* a book - or two.")
-    one = chunk_of(builder.build())
-    assert [unit.span.cut(one.text) for unit in list_units(one)] == [
+    chunk = chunk_of(builder.build())
+    assert [unit.span.cut(chunk.text) for unit in list_units(chunk)] == [
         "Bring:",
         "a pen",
         "a book - or two.",

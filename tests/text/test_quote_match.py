@@ -1,4 +1,4 @@
-"""Copied quotes are found as the document's own words, and what says otherwise is not."""
+"""Copied quotes are found in the document's own words; contradicting words are not."""
 
 import random
 import re
@@ -22,13 +22,13 @@ WORDS = ("dry", "boat", "harbour", "permit", "costs", "crowns", "keeper", "gate"
 PLAIN = st.lists(st.sampled_from(WORDS), min_size=3, max_size=30)
 
 
-def shown(quote: str, text: str = TEXT) -> str | None:
+def find_shown(quote: str, text: str = TEXT) -> str | None:
     match = find_quote(quote, text)
     return match.span.cut(text) if match else None
 
 
 @pytest.mark.parametrize(
-    ("quote", "own"),
+    ("quote", "expected"),
     [
         ("a MOORING permit", "A mooring permit"),
         ("on Sundays - it's the council's \"last word\"",
@@ -51,10 +51,8 @@ def shown(quote: str, text: str = TEXT) -> str | None:
          "the fees[12] that visitors pay at the northern gate"),
     ],
 )  # fmt: skip
-def test_what_was_copied_carelessly_is_found_as_the_documents_own_words(
-    quote: str, own: str
-) -> None:
-    assert shown(quote) == own
+def test_a_careless_copy_is_found_in_the_documents_own_words(quote: str, expected: str) -> None:
+    assert find_shown(quote) == expected
 
 
 @pytest.mark.parametrize(
@@ -80,35 +78,33 @@ def test_what_was_copied_carelessly_is_found_as_the_documents_own_words(
         "[12]",
     ],
 )
-def test_what_the_document_does_not_say_is_not_found(quote: str) -> None:
-    assert shown(quote) is None
+def test_words_missing_from_the_document_are_not_found(quote: str) -> None:
+    assert find_shown(quote) is None
 
 
-def test_the_first_place_counts_and_one_behind_a_negation_is_passed_over() -> None:
+def test_the_first_place_counts_except_behind_a_negation() -> None:
     text = "No visitor moors free of charge. A member moors free of charge. A boat moors free."
     match = find_quote("moors free of charge", text)
     assert match is not None
     assert match.span.start == text.index("moors", text.index("member"))
-    assert shown("visitor moors free", text) is None
+    assert find_shown("visitor moors free", text) is None
     text = "It is not moored free. It is moored free."
-    assert shown("moored free", text) == "moored free"
+    assert find_shown("moored free", text) == "moored free"
     assert find_quote("moored free", text).span.start == text.rindex("moored")  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize(
-    ("one", "other"),
+    ("first", "other"),
     [("employer", "employee"), ("useful", "useless"), ("possible", "impossible"),
      ("must", "may"), ("and", "or"), ("before", "after"), ("all", "some"), ("ten", "two")],
 )  # fmt: skip
-def test_words_that_are_alike_and_mean_something_else_are_not_the_same(
-    one: str, other: str
-) -> None:
+def test_similar_words_of_another_meaning_are_different(first: str, other: str) -> None:
     text = "The harbour keeper says that {} is what the rules of the town ask for."
-    assert shown(text.format(one), text.format(one))
-    assert shown(text.format(other), text.format(one)) is None
+    assert find_shown(text.format(first), text.format(first))
+    assert find_shown(text.format(other), text.format(first)) is None
 
 
-def test_whether_a_quote_is_exact_is_told() -> None:
+def test_a_match_is_marked_exact_or_not() -> None:
     exact, near = (
         find_quote("A mooring permit costs", TEXT),
         find_quote("The dogs are not allowed in park", TEXT),
@@ -119,32 +115,45 @@ def test_whether_a_quote_is_exact_is_told() -> None:
     assert not near.exact
 
 
-def _upper(text: str) -> str:
+def _change_case(text: str) -> str:
     return text.upper()
 
 
-def _marks(text: str) -> str:
+def _change_marks(text: str) -> str:
     return text.replace("'", "\u2019").replace('"', "\u201d").replace("-", "\u2013")
 
 
-def _space(text: str) -> str:
+def _change_spaces(text: str) -> str:
     return re.sub(r" ", " \n\t", text)
 
 
-def _ligatures(text: str) -> str:
+def _use_ligatures(text: str) -> str:
     return text.replace("ffi", "\ufb03").replace("fi", "\ufb01").replace("fl", "\ufb02")
 
 
-def _accents(text: str) -> str:
+def _decompose_accents(text: str) -> str:
     return unicodedata.normalize("NFD", text)
 
 
-def _soft(text: str) -> str:
+def _insert_soft_hyphens(text: str) -> str:
     return re.sub(r"([a-z]{3})([a-z]{3})", "\\1\u00ad\\2", text)
 
 
-@given(PLAIN, st.data(), st.sampled_from([_upper, _marks, _space, _ligatures, _accents, _soft]))
-def test_the_words_of_any_stretch_are_found_however_they_are_written(
+@given(
+    PLAIN,
+    st.data(),
+    st.sampled_from(
+        [
+            _change_case,
+            _change_marks,
+            _change_spaces,
+            _use_ligatures,
+            _decompose_accents,
+            _insert_soft_hyphens,
+        ]
+    ),
+)
+def test_any_stretch_is_found_in_every_spelling(
     words: list[str], data: st.DataObject, written: Callable[[str], str]
 ) -> None:
     text = " ".join([*words, "caf\u00e9", "o'clock", "office", "flag"])
@@ -160,8 +169,10 @@ def test_the_words_of_any_stretch_are_found_however_they_are_written(
 
 
 @given(PLAIN, PLAIN)
-def test_exact_places_are_those_of_the_oracle(words: list[str], quote: list[str]) -> None:
-    """The oracle: lists of words compared place by place, ours with marks between the words."""
+def test_exact_places_match_the_oracle(words: list[str], quote: list[str]) -> None:
+    """The oracle compares lists of words place by place; the code allows marks between the
+    words.
+    """
     places = [at for at in range(len(words)) if words[at : at + len(quote)] == quote]
     text = "; ".join(words)
     match = find_quote(" ".join(quote), text)
@@ -173,7 +184,7 @@ def test_exact_places_are_those_of_the_oracle(words: list[str], quote: list[str]
 
 
 @given(PLAIN, st.integers(0, 1000), st.sampled_from(["not", "never", "7", "-3", "tidak", "%"]))
-def test_a_word_that_turns_the_meaning_is_never_added_or_lost(
+def test_a_word_that_reverses_the_meaning_is_never_added_or_lost(
     words: list[str], seed: int, turn: str
 ) -> None:
     at = random.Random(seed).randrange(1, len(words))
@@ -183,7 +194,7 @@ def test_a_word_that_turns_the_meaning_is_never_added_or_lost(
 
 
 @given(st.text(max_size=200), st.text(max_size=300))
-def test_what_is_found_has_the_words_of_the_quote(quote: str, text: str) -> None:
+def test_a_match_has_the_words_of_the_quote(quote: str, text: str) -> None:
     match = find_quote(quote, text)
     if match is not None:
         assert 0 <= match.span.start < match.span.end <= len(text)

@@ -12,7 +12,7 @@ from fathom.text.sentences import split
 from fathom.types import Document
 
 
-def sentences(text: str) -> list[str]:
+def split_sentences(text: str) -> list[str]:
     return [span.cut(text) for span in split(text)]
 
 
@@ -47,12 +47,12 @@ def sentences(text: str) -> list[str]:
         ("", []),
     ],
 )  # fmt: skip
-def test_splits_as_a_reader_would(text: str, expected: list[str]) -> None:
-    assert sentences(text) == expected
+def test_sentences_are_split_as_a_reader_would(text: str, expected: list[str]) -> None:
+    assert split_sentences(text) == expected
 
 
-def test_chunks_end_where_they_did_before_marks_of_notes_were_known() -> None:
-    """Else every index would have to be made anew."""
+def test_chunks_end_at_the_same_places_as_before_note_marks() -> None:
+    """Otherwise every index would have to be rebuilt."""
     text = "It fell in 1990.[1] Nobody came. Why?"
     assert [span.cut(text) for span in split(text, notes=False)] == [
         "It fell in 1990.[1] Nobody came.",
@@ -65,7 +65,7 @@ def test_chunks_end_where_they_did_before_marks_of_notes_were_known() -> None:
 
 
 @given(st.text(alphabet=st.sampled_from('aB1 .!?\n|-")。[]'), max_size=200), st.booleans())
-def test_loses_nothing_but_white_space(text: str, notes: bool) -> None:
+def test_only_white_space_is_lost(text: str, notes: bool) -> None:
     spans = split(text, notes=notes)
     assert all(a.end <= b.start for a, b in pairwise(spans))
     covered = {i for span in spans for i in range(span.start, span.end)}
@@ -85,30 +85,30 @@ _NOTES = r"(?:\[[^\[\]\n]{1,20}\])*"
 _SHORT_WORDS = frozenset({"a.n", "dr", "e.g", "no", "p"})
 
 
-def _split_before(text: str, *, notes: bool) -> list[tuple[int, int]]:
-    found: list[tuple[int, int]] = []
+def _split_like_before(text: str, *, notes: bool) -> list[tuple[int, int]]:
+    spans: list[tuple[int, int]] = []
     start = 0
     for end in re.finditer(_BEFORE % (_NOTES if notes else ""), text):
-        if _ended_before(text, start, end):
+        if _is_end_like_before(text, start, end):
             last = end.end() if end["wide"] else end.start()
-            found.append((start, end.start("space") if end["stop"] else last))
+            spans.append((start, end.start("space") if end["stop"] else last))
             start = end.end()
-    found.append((start, len(text)))
-    pieces = [(at, text[at:to]) for at, to in found]
+    spans.append((start, len(text)))
+    pieces = [(at, text[at:to]) for at, to in spans]
     inner = [(at + len(piece) - len(piece.lstrip()), piece.strip()) for at, piece in pieces]
     return [(at, at + len(piece)) for at, piece in inner if piece]
 
 
-def _ended_before(text: str, start: int, end: re.Match[str]) -> bool:
+def _is_end_like_before(text: str, start: int, end: re.Match[str]) -> bool:
     if end["stop"]:
-        return _stopped_before(text, start, end)
+        return _is_stop_like_before(text, start, end)
     if end["row"]:
         before = text[max(start, end.start() - 300) : end.start()].rpartition("\n")[2]
         return " | " in before or " | " in text[end.end() : end.end() + 300].partition("\n")[0]
     return True
 
 
-def _stopped_before(text: str, start: int, end: re.Match[str]) -> bool:
+def _is_stop_like_before(text: str, start: int, end: re.Match[str]) -> bool:
     if end["space"].count("\n") > 1:
         return True
     if text[end.end() : end.end() + 1].islower():
@@ -133,21 +133,23 @@ UNITS = [
 
 
 @given(st.text(alphabet=st.sampled_from(MARKS), max_size=60), st.booleans())
-def test_sentences_end_where_they_always_did(text: str, notes: bool) -> None:
-    found = [(span.start, span.end) for span in split(text, notes=notes)]
-    assert found == _split_before(text, notes=notes)
+def test_sentences_end_at_the_same_places_as_before(text: str, notes: bool) -> None:
+    spans = [(span.start, span.end) for span in split(text, notes=notes)]
+    assert spans == _split_like_before(text, notes=notes)
 
 
 @given(st.lists(st.sampled_from(UNITS), max_size=30), st.booleans())
-def test_sentences_of_odd_units_end_where_they_always_did(units: list[str], notes: bool) -> None:
+def test_sentences_of_unusual_text_end_at_the_same_places_as_before(
+    units: list[str], notes: bool
+) -> None:
     text = "".join(units)
-    found = [(span.start, span.end) for span in split(text, notes=notes)]
-    assert found == _split_before(text, notes=notes)
+    spans = [(span.start, span.end) for span in split(text, notes=notes)]
+    assert spans == _split_like_before(text, notes=notes)
 
 
 @pytest.mark.parametrize("notes", [True, False])
-def test_four_times_the_marks_are_four_times_the_work(notes: bool) -> None:
-    """45,000 exclamation marks took a server 40 seconds."""
+def test_four_times_the_marks_take_four_times_the_work(notes: bool) -> None:
+    """45,000 exclamation marks once took a server 40 seconds."""
     drawn = random.Random(5)
     mixed = ["".join(drawn.choices(UNITS, k=drawn.randrange(2, 5))) for _ in range(40)]
     for unit in [*UNITS, *mixed]:

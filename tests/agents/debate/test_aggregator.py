@@ -12,7 +12,7 @@ from fathom.types import Draft, Evidence, Span
 WHO = "Who built the mill?"
 
 
-def position(answer: str, rank: int, score: float = 0.5, **more: Any) -> Position:
+def make_position(answer: str, rank: int, score: float = 0.5, **more: Any) -> Position:
     hit = hit_of(f"It was {answer}.", document=str(rank), rank=rank)
     evidence = Evidence(hit=hit, span=Span(0, len(hit.chunk.text)), support=score)
     return Position(
@@ -24,13 +24,15 @@ def position(answer: str, rank: int, score: float = 0.5, **more: Any) -> Positio
     )
 
 
-def aggregated(*positions: Position, question: str = WHO, share: float = 0.0) -> Draft:
+def aggregate(*positions: Position, question: str = WHO, share: float = 0.0) -> Draft:
     with run_context() as context:
         return asyncio.run(LocalAggregator(min_share=share).aggregate(question, positions, context))
 
 
-def test_every_reading_is_given_with_who_says_it() -> None:
-    draft = aggregated(position("Ada Vale", 1), position("Bo Hill", 2), position("Vale", 3, 0.4))
+def test_every_reading_lists_the_agents_that_give_it() -> None:
+    draft = aggregate(
+        make_position("Ada Vale", 1), make_position("Bo Hill", 2), make_position("Vale", 3, 0.4)
+    )
     assert draft.short_answer == "Ada Vale"
     assert [(other.text, other.evidence) for other in draft.alternatives] == [("Bo Hill", (2,))]
     assert [claim.text for claim in draft.claims] == [
@@ -45,26 +47,31 @@ def test_every_reading_is_given_with_who_says_it() -> None:
 
 def test_four_agents_with_four_answers_agree_by_a_quarter() -> None:
     named = ("Ada Vale", "Bo Hill", "Cy Roe", "Di Lund")
-    draft = aggregated(*(position(name, 1) for name in named))
+    draft = aggregate(*(make_position(name, 1) for name in named))
     assert draft.confidence == 0.25
     assert len(draft.alternatives) == 3
 
 
-def test_of_dates_and_numbers_the_fullest_is_said() -> None:
+def test_the_most_complete_date_or_number_is_given() -> None:
     question = "When was it built?"
-    draft = aggregated(position("1835", 1, 0.9), position("May 1835", 2), question=question)
+    draft = aggregate(
+        make_position("1835", 1, 0.9), make_position("May 1835", 2), question=question
+    )
     assert draft.short_answer == "May 1835"
-    assert aggregated(position("Vale", 1, 0.9), position("Ada Vale", 2)).short_answer == "Vale"
+    assert (
+        aggregate(make_position("Vale", 1, 0.9), make_position("Ada Vale", 2)).short_answer
+        == "Vale"
+    )
 
 
-def test_in_the_language_of_the_question() -> None:
-    draft = aggregated(position("Ada Vale", 1), question="Siapa yang membangun pabrik itu?")
+def test_the_answer_is_in_the_language_of_the_question() -> None:
+    draft = aggregate(make_position("Ada Vale", 1), question="Siapa yang membangun pabrik itu?")
     assert draft.claims[0].text == "1 dari 1 kutipan menyatakan: Ada Vale."
 
 
-def test_of_those_that_contradict_each_other_the_better_backed_holds() -> None:
-    against = position("Cy Roe", 1, 0.9, contradicts=("Ada Vale",))
-    draft = aggregated(against, position("Ada Vale", 2, 0.2), position("Ada Vale", 3, 0.2))
+def test_the_better_backed_of_contradicting_answers_wins() -> None:
+    against = make_position("Cy Roe", 1, 0.9, contradicts=("Ada Vale",))
+    draft = aggregate(against, make_position("Ada Vale", 2, 0.2), make_position("Ada Vale", 3, 0.2))
     assert draft.short_answer == "Ada Vale"
     (loser,) = draft.alternatives
     assert (loser.text, loser.refuted) == ("Cy Roe", True)
@@ -74,28 +81,28 @@ def test_of_those_that_contradict_each_other_the_better_backed_holds() -> None:
     assert draft.confidence == pytest.approx((1 / 2 + 1 / 3) / (1 + 1 / 2 + 1 / 3), abs=1e-6)
 
 
-def test_who_supports_an_answer_backs_it_half() -> None:
+def test_a_supporter_backs_an_answer_by_half() -> None:
     positions = (
-        position("Cy Roe", 1, 0.5, contradicts=("Ada Vale",)),
-        position("Ada Vale", 2, 0.4),
-        position("Bo Hill", 3, 0.1, supports=("Ada Vale",)),
+        make_position("Cy Roe", 1, 0.5, contradicts=("Ada Vale",)),
+        make_position("Ada Vale", 2, 0.4),
+        make_position("Bo Hill", 3, 0.1, supports=("Ada Vale",)),
     )
-    assert aggregated(*positions).short_answer == "Ada Vale"
+    assert aggregate(*positions).short_answer == "Ada Vale"
 
 
 def test_weak_readings_can_be_left_out() -> None:
-    positions = (position("Ada Vale", 1, 0.8), position("Bo Hill", 2, 0.1))
-    assert len(aggregated(*positions).alternatives) == 1
-    assert aggregated(*positions, share=0.2).alternatives == ()
+    positions = (make_position("Ada Vale", 1, 0.8), make_position("Bo Hill", 2, 0.1))
+    assert len(aggregate(*positions).alternatives) == 1
+    assert aggregate(*positions, share=0.2).alternatives == ()
 
 
-def test_the_unknown_count_against_the_agreement() -> None:
-    draft = aggregated(position("", 1), position("Ada Vale", 2))
+def test_agents_without_an_answer_lower_the_agreement() -> None:
+    draft = aggregate(make_position("", 1), make_position("Ada Vale", 2))
     assert draft.confidence == pytest.approx(1 / 3, abs=1e-6)
     assert draft.claims[0].text == "1 of 2 chunks says: Ada Vale."
 
 
-def test_when_all_are_unknown_so_is_the_aggregate() -> None:
-    assert aggregated(position("", 1), position("", 2)) == Draft()
-    assert aggregated() == compose_draft(WHO, (), ()) == Draft()
+def test_if_all_are_unknown_so_is_the_aggregate() -> None:
+    assert aggregate(make_position("", 1), make_position("", 2)) == Draft()
+    assert aggregate() == compose_draft(WHO, (), ()) == Draft()
     assert compute_share("Ada Vale", WHO, ()) == 0.0

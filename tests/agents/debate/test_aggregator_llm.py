@@ -2,7 +2,7 @@ import asyncio
 import json
 from typing import Any
 
-from tests.agents.debate.test_aggregator import WHO, position
+from tests.agents.debate.test_aggregator import WHO, make_position
 
 from fathom.agents.debate.aggregator import LLMAggregator, LocalAggregator
 from fathom.agents.debate.debater import Position
@@ -14,13 +14,13 @@ from fathom.testing.doubles import ScriptedChat, completion, run_context
 from fathom.types import Draft
 from fathom.usage import Usage
 
-THREE = (position("Ada Vale", 1), position("Bo Hill", 2), position("Cy Roe", 3))
+THREE = (make_position("Ada Vale", 1), make_position("Bo Hill", 2), make_position("Cy Roe", 3))
 
 
-def aggregated(
+def aggregate(
     outcome: list[dict[str, Any]] | Exception, *positions: Position
 ) -> tuple[Draft, str, int]:
-    """The draft, whose mind it was, and how often the model was asked."""
+    """Return the draft, its aggregator, and the number of calls of the model."""
     text = json.dumps({"readings": outcome}) if isinstance(outcome, list) else ""
     chat = ScriptedChat(
         outcome if isinstance(outcome, Exception) else completion(text, usage=Usage(llm_calls=1))
@@ -34,14 +34,14 @@ def aggregated(
     return draft, step.verdict, len(chat.calls)
 
 
-def test_the_readings_of_the_model_count_where_an_agent_gives_them() -> None:
+def test_a_reading_of_the_model_counts_where_an_agent_gives_it() -> None:
     readings: list[dict[str, Any]] = [
         {"answer": "Cy Roe", "agents": [3], "refuted": True},
         {"answer": "Bo Hill", "agents": [2, 9, 1]},
         {"answer": "Dee Fox", "agents": [1]},
         {"answer": "Ada Vale", "agents": [1]},
     ]
-    draft, verdict, _ = aggregated(readings)
+    draft, verdict, _ = aggregate(readings)
     assert verdict == "model"
     assert draft.short_answer == "Bo Hill"
     beside = [(other.text, other.refuted) for other in draft.alternatives]
@@ -49,12 +49,12 @@ def test_the_readings_of_the_model_count_where_an_agent_gives_them() -> None:
     assert draft.claims[-1].text == "1 of 3 chunks says Cy Roe, which others contradict."
 
 
-def test_where_the_agents_agree_nobody_is_asked() -> None:
-    draft, _, asked = aggregated([], position("Vale", 2), position("Ada Vale", 1, 0.6))
-    assert (draft.short_answer, asked) == ("Ada Vale", 0)
+def test_where_the_agents_agree_the_model_is_not_asked() -> None:
+    draft, _, calls = aggregate([], make_position("Vale", 2), make_position("Ada Vale", 1, 0.6))
+    assert (draft.short_answer, calls) == ("Ada Vale", 0)
 
 
-def test_without_a_reading_that_holds_the_local_mind_decides() -> None:
+def test_without_a_valid_reading_the_local_aggregator_decides() -> None:
     nobody: list[dict[str, Any]] = [
         {"answer": "Dee Fox", "agents": [1]},
         {"answer": "Cy Roe", "agents": []},
@@ -63,5 +63,5 @@ def test_without_a_reading_that_holds_the_local_mind_decides() -> None:
     down = ModelFault("openai:m is down", Usage(llm_calls=1), retriable=False)
     outcomes: tuple[list[dict[str, Any]] | Exception, ...] = (nobody, all_refuted, down)
     for outcome in outcomes:
-        draft, verdict, asked = aggregated(outcome)
-        assert (draft.short_answer, verdict, asked) == ("Ada Vale", "local", 1)
+        draft, verdict, calls = aggregate(outcome)
+        assert (draft.short_answer, verdict, calls) == ("Ada Vale", "local", 1)

@@ -30,14 +30,14 @@ WHO = "Who built the mill?"
 HITS = tuple(hit_of(f"Text {n}.", document=str(n), rank=n) for n in (1, 2, 3))
 
 
-def position(hit: Hit, answer: str) -> Position:
+def make_position(hit: Hit, answer: str) -> Position:
     evidence = Evidence(hit=hit, span=Span(0, 4), support=0.5)
     return Position(hit=hit, answer=answer, evidence=evidence, score=0.5)
 
 
 @dataclass
-class Says:
-    """Gives answers by document and round; the last one again and again."""
+class ScriptedDebater:
+    """Gives answers by document and round, and repeats the last one."""
 
     answers: dict[str, list[str]]
     heard: list[tuple[str, ...]] = field(default_factory=list)
@@ -46,19 +46,19 @@ class Says:
         self,
         question: str,
         hit: Hit,
-        own: Position | None,
+        previous: Position | None,
         heard: Sequence[Position],
         context: RunContext,
     ) -> Position:
-        self.heard.append(tuple(each.answer for each in heard))
+        self.heard.append(tuple(position.answer for position in heard))
         answers = self.answers[hit.chunk.document_id]
         answer = answers.pop(0) if len(answers) > 1 else answers[0]
         if answer == "!":
             raise KeyError("nobody foresaw this")
-        return position(hit, answer) if answer else Position(hit=hit)
+        return make_position(hit, answer) if answer else Position(hit=hit)
 
 
-class NeverTheSame:
+class RestlessDebater:
     def __init__(self) -> None:
         self.numbers = count()
 
@@ -66,15 +66,15 @@ class NeverTheSame:
         self,
         question: str,
         hit: Hit,
-        own: Position | None,
+        previous: Position | None,
         heard: Sequence[Position],
         context: RunContext,
     ) -> Position:
-        return position(hit, f"Answer {next(self.numbers)}")
+        return make_position(hit, f"Answer {next(self.numbers)}")
 
 
-def held(debate: Debate, hits: Sequence[Hit] = HITS) -> tuple[DebateOutcome, str]:
-    """What came of it, and how it ended."""
+def hold_debate(debate: Debate, hits: Sequence[Hit] = HITS) -> tuple[DebateOutcome, str]:
+    """Return the outcome of a debate and the way it ended."""
     with run_context() as context:
         done = asyncio.run(debate.hold(WHO, hits, context))
         assert isinstance(context.scope, Recorder)
@@ -82,17 +82,19 @@ def held(debate: Debate, hits: Sequence[Hit] = HITS) -> tuple[DebateOutcome, str
     return done, step.reason
 
 
-def made(feedback: DebateFeedback = "peers", **answers: Sequence[str]) -> tuple[Says, Debate]:
-    says = Says({name[1:]: list(each) for name, each in answers.items()})
+def make_debate(
+    feedback: DebateFeedback = "peers", **answers: Sequence[str]
+) -> tuple[ScriptedDebater, Debate]:
+    says = ScriptedDebater({name[1:]: list(rounds) for name, rounds in answers.items()})
     debate = Debate(
         debaters=[says], aggregator=LocalAggregator(), scout=SCOUT, laws=LAWS, feedback=feedback
     )
     return says, debate
 
 
-def test_it_stops_when_everybody_says_again_what_they_said() -> None:
-    _, debate = made(d1=["Vale"], d2=["Hill"], d3=["Vale", "the vale"])
-    done, ended = held(debate)
+def test_a_debate_stops_when_all_agents_repeat_themselves() -> None:
+    _, debate = make_debate(d1=["Vale"], d2=["Hill"], d3=["Vale", "the vale"])
+    done, ended = hold_debate(debate)
     assert ended.startswith("settled in round 2")
     weight = (1 + 1 / 3) / (1 + 1 / 2 + 1 / 3)  # of the hits of two agents of three
     assert (done.draft.short_answer, done.sure) == ("Vale", 0.75)
@@ -102,20 +104,22 @@ def test_it_stops_when_everybody_says_again_what_they_said() -> None:
     assert done.confidence == pytest.approx(1 / (1 + math.exp(-logit)), abs=1e-5)
 
 
-def test_four_agents_with_four_answers_give_a_low_figure() -> None:
+def test_four_agents_with_four_answers_give_low_confidence() -> None:
     four = [replace(hit_of(document=str(n), rank=n), score=0.6) for n in (1, 2, 3, 4)]
-    _, agreed = made(d1=["A"], d2=["A"], d3=["A"], d4=["A"])
-    _, split = made(d1=["A"], d2=["B"], d3=["C"], d4=["D"])
+    _, agreed = make_debate(d1=["A"], d2=["A"], d3=["A"], d4=["A"])
+    _, split = make_debate(d1=["A"], d2=["B"], d3=["C"], d4=["D"])
     for laws in (LAWS, DEBATE_LAWS):
-        together, apart = (held(replace(each, laws=laws), four)[0] for each in (agreed, split))
+        together, apart = (
+            hold_debate(replace(debate, laws=laws), four)[0] for debate in (agreed, split)
+        )
         assert (apart.share, apart.margin) == (0.25, 0.0)
         assert apart.verdict < 0.5 < MafSettings().debate_threshold <= together.verdict
         assert apart.confidence < together.confidence
 
 
-def test_agents_take_turns_at_the_debaters() -> None:
-    strong, weak = Says({"1": ["A"], "3": ["A"]}), Says({"2": ["B"]})
-    held(Debate(debaters=[strong, weak], aggregator=LocalAggregator(), scout=SCOUT))
+def test_agents_are_assigned_to_the_debaters_in_turn() -> None:
+    strong, weak = ScriptedDebater({"1": ["A"], "3": ["A"]}), ScriptedDebater({"2": ["B"]})
+    hold_debate(Debate(debaters=[strong, weak], aggregator=LocalAggregator(), scout=SCOUT))
     assert (len(strong.heard), len(weak.heard)) == (2 * 2, 2)
 
 
@@ -136,18 +140,18 @@ def test_documents_differ_if_they_give_different_answers(
     hits = [hit_of(text, document=str(n), rank=n) for n, text in enumerate(texts, start=1)]
     read = {hits[0].chunk.id: "1835", hits[1].chunk.id: second}
 
-    def reads(_: str, chunk: Chunk) -> Reading:
+    def read_year(_: str, chunk: Chunk) -> Reading:
         return reading(chunk, read[chunk.id], 0.8 if read[chunk.id] else 0.0)
 
-    scout = LocalDebater(pairs=ScriptedCrossReader(reads))
+    scout = LocalDebater(pairs=ScriptedCrossReader(read_year))
     debate = Debate(debaters=[scout], aggregator=LocalAggregator(), scout=scout)
     with run_context() as context:
         assert asyncio.run(debate.answers_differ(question, hits, context)) == differ
 
 
-def test_the_unknown_agree_with_nothing() -> None:
-    says, debate = made(d1=["A"], d2=[""], d3=["A"])
-    done, ended = held(debate)
+def test_unknown_answers_agree_with_nothing() -> None:
+    says, debate = make_debate(d1=["A"], d2=[""], d3=["A"])
+    done, ended = hold_debate(debate)
     assert ended.startswith("last round")
     assert len(says.heard) == 3 * 3
     assert done.share < 1.0
@@ -155,34 +159,36 @@ def test_the_unknown_agree_with_nothing() -> None:
     assert not is_settled(nothing, nothing)
 
 
-def test_one_that_never_converges_ends_with_the_last_round() -> None:
-    done, ended = held(Debate(debaters=[NeverTheSame()], aggregator=LocalAggregator(), scout=SCOUT))
+def test_a_debate_that_never_converges_ends_with_the_last_round() -> None:
+    done, ended = hold_debate(
+        Debate(debaters=[RestlessDebater()], aggregator=LocalAggregator(), scout=SCOUT)
+    )
     assert ended.startswith("last round")
     assert len(done.draft.alternatives) == 2
 
 
-def test_nobody_hears_anything_in_the_first_round_and_nobody_hears_themselves() -> None:
-    says, debate = made(d1=["A"], d2=["B"], d3=["C"])
-    held(debate)
+def test_agents_hear_nothing_in_the_first_round_and_never_themselves() -> None:
+    says, debate = make_debate(d1=["A"], d2=["B"], d3=["C"])
+    hold_debate(debate)
     assert says.heard[:3] == [(), (), ()]
     assert sorted(says.heard[3:6]) == [("A", "B"), ("A", "C"), ("B", "C")]
 
 
-def test_or_they_are_told_the_aggregate() -> None:
-    says, debate = made("aggregate", d1=["A"], d2=["A"], d3=["C"])
-    held(debate)
+def test_agents_may_hear_the_aggregate_instead() -> None:
+    says, debate = make_debate("aggregate", d1=["A"], d2=["A"], d3=["C"])
+    hold_debate(debate)
     assert set(says.heard[3:6]) == {("A", "C")}
 
 
-def test_an_agent_that_breaks_off_is_as_if_it_had_said_the_same_again() -> None:
-    _, debate = made(d1=["A", "!"], d2=["!"], d3=["A"])
-    done, _ = held(debate)
+def test_an_agent_that_fails_is_taken_to_repeat_itself() -> None:
+    _, debate = make_debate(d1=["A", "!"], d2=["!"], d3=["A"])
+    done, _ = hold_debate(debate)
     assert done.draft.short_answer == "A"
     assert done.draft.claims[0].text == "2 of 3 chunks say: A."
 
 
 @pytest.mark.parametrize("answers", [{}, {"d1": ["!"], "d2": [""], "d3": [""]}])
 def test_without_any_answer_the_outcome_is_unknown(answers: dict[str, list[str]]) -> None:
-    _, debate = made("peers", **answers)
-    done, _ = held(debate, HITS if answers else ())
+    _, debate = make_debate("peers", **answers)
+    done, _ = hold_debate(debate, HITS if answers else ())
     assert (done.draft.evidence, done.share, done.confidence) == ((), 0.0, 0.0)

@@ -15,8 +15,8 @@ WHO = "Who built the mill?"
 OWN = hit_of("Eva Vale built the mill in Elm on the Oder. Bo Hill lived there.", document="own")
 
 
-def script(_: str, chunk: Chunk) -> Reading:
-    """The first name it finds is surer than the second."""
+def read_names(_: str, chunk: Chunk) -> Reading:
+    """Read two names, the first one with more confidence."""
     names = [name for name in ("Eva Vale", "Bo Hill", "Cy Roe") if name in chunk.text]
     if not names:
         return reading(chunk)
@@ -28,63 +28,67 @@ def script(_: str, chunk: Chunk) -> Reading:
     return replace(reading(chunk, names[0]), spans=tuple(spans))
 
 
-def agent(**options: Any) -> LocalDebater:
-    return LocalDebater(pairs=ScriptedCrossReader(script), settings=MafSettings(**options))
+def make_debater(**options: Any) -> LocalDebater:
+    return LocalDebater(pairs=ScriptedCrossReader(read_names), settings=MafSettings(**options))
 
 
-def peer(answer: str, text: str, score: float = 0.9) -> Position:
+def make_peer(answer: str, text: str, score: float = 0.9) -> Position:
     hit = hit_of(text, document=text)
     evidence = Evidence(hit=hit, span=Span(0, len(text)), support=score)
     return Position(hit=hit, answer=answer, evidence=evidence, score=score)
 
 
-def said(hit: Hit, own: Position | None = None, *heard: Position) -> Position:
-    return agent().take_position(WHO, hit, own, heard)
+def speak(hit: Hit, previous: Position | None = None, *heard: Position) -> Position:
+    return make_debater().take_position(WHO, hit, previous, heard)
 
 
-def test_in_the_first_round_it_says_what_its_chunk_says() -> None:
-    position = said(OWN)
+def test_in_the_first_round_it_gives_the_answer_of_its_chunk() -> None:
+    position = speak(OWN)
     assert (position.answer, position.score, position.move) == ("Eva Vale", 0.6, "opens")
     assert position.quote == "Eva Vale built the mill in Elm on the Oder."
 
 
-def test_what_it_does_not_know_it_does_not_say() -> None:
-    position = said(hit_of("Nothing about it."))
+def test_without_knowledge_it_says_nothing() -> None:
+    position = speak(hit_of("Nothing about it."))
     assert (position.answer, position.evidence, position.score) == ("", None, 0.0)
-    assert agent(min_score=0.7).take_position(WHO, OWN, None, []).answer == ""
+    assert make_debater(min_score=0.7).take_position(WHO, OWN, None, []).answer == ""
 
 
-def test_it_keeps_what_nobody_speaks_against() -> None:
-    first = said(OWN)
-    again = said(OWN, first, peer("Cy Roe", "Another mill was Cy Roe's."))
+def test_an_uncontested_answer_is_kept() -> None:
+    first = speak(OWN)
+    again = speak(OWN, first, make_peer("Cy Roe", "Another mill was Cy Roe's."))
     assert (again.answer, again.move, again.contradicts) == ("Eva Vale", "keeps", ())
 
 
-def test_it_adopts_what_its_own_chunk_holds_too() -> None:
-    first = said(OWN)
-    again = said(OWN, first, peer("Bo Hill", "It was Bo Hill."), peer("Cy Roe", "It was Cy Roe."))
+def test_an_answer_that_its_own_chunk_holds_is_adopted() -> None:
+    first = speak(OWN)
+    again = speak(
+        OWN, first, make_peer("Bo Hill", "It was Bo Hill."), make_peer("Cy Roe", "It was Cy Roe.")
+    )
     assert (again.answer, again.move, again.supports) == ("Bo Hill", "adopts", ("Bo Hill",))
 
 
-def test_it_contradicts_a_quote_that_differs_in_the_answer_and_drops_when_outnumbered() -> None:
+def test_it_contradicts_a_differing_quote_and_drops_its_answer_when_outnumbered() -> None:
     text = "Cy Roe built the mill in Elm on the Oder."
-    first = said(OWN)
-    against = said(OWN, first, peer("Cy Roe", text))
+    first = speak(OWN)
+    against = speak(OWN, first, make_peer("Cy Roe", text))
     assert (against.answer, against.contradicts) == ("Eva Vale", ("Cy Roe",))
-    two = said(OWN, first, peer("Cy Roe", text), peer("Cy Roe", "All of it was by Cy Roe."))
+    two = speak(
+        OWN, first, make_peer("Cy Roe", text), make_peer("Cy Roe", "All of it was by Cy Roe.")
+    )
     assert (two.answer, two.contradicts, two.move) == ("", ("Cy Roe",), "drops")
 
 
-def test_texts_of_one_sort_do_not_contradict_each_other() -> None:
-    other = peer("Cy Roe", "Cy Roe built the mill in Ash on the Elbe.")
-    assert said(OWN, said(OWN), other).contradicts == ()
-    assert said(OWN, said(OWN), peer("Cy Roe", "Cy Roe built the mill.")).contradicts == ()
+def test_texts_of_the_same_kind_do_not_contradict_each_other() -> None:
+    other = make_peer("Cy Roe", "Cy Roe built the mill in Ash on the Elbe.")
+    assert speak(OWN, speak(OWN), other).contradicts == ()
+    assert speak(OWN, speak(OWN), make_peer("Cy Roe", "Cy Roe built the mill.")).contradicts == ()
 
 
-def test_a_step_says_what_came_of_it() -> None:
+def test_a_step_records_its_outcome() -> None:
     with run_context() as context:
-        position = asyncio.run(agent().speak(WHO, OWN, None, [], context))
+        position = asyncio.run(make_debater().speak(WHO, OWN, None, [], context))
         assert isinstance(context.scope, Recorder)
         (step,) = context.scope.seal(None).steps
-    assert position == said(OWN)
+    assert position == speak(OWN)
     assert (step.agent, step.verdict, step.reason) == ("debater", "opens", "Eva Vale")

@@ -27,18 +27,18 @@ PAIRS = ScriptedCrossReader(lambda _, chunk: reading(chunk, "40 crowns"))
 LOCAL = LocalDebater(pairs=PAIRS)
 
 
-def peer(answer: str) -> Position:
+def make_peer(answer: str) -> Position:
     evidence = Evidence(hit=HIT, span=Span(0, len(QUOTE)), support=0.5)
     return Position(hit=HIT, answer=answer, evidence=evidence, score=0.5)
 
 
-def spoken(
+def speak(
     outcome: dict[str, Any] | Exception,
-    own: Position | None = None,
+    previous: Position | None = None,
     heard: tuple[Position, ...] = (),
     budget: Budget | None = None,
 ) -> tuple[Position, str, ScriptedChat]:
-    """What it said, whose mind it was, and what was asked."""
+    """Return the position, its debater, and the prompt."""
     usage = Usage(llm_calls=1)
     reply = (
         outcome if isinstance(outcome, Exception) else completion(json.dumps(outcome), usage=usage)
@@ -47,14 +47,14 @@ def spoken(
     model = RoleModel(chat=chat, retry=RetryPolicy(tries=1))
     agent = LLMDebater(model=model, local=LOCAL, pairs=PAIRS)
     with run_context(budget) as context:
-        position = asyncio.run(agent.speak(QUESTION, HIT, own, heard, context))
+        position = asyncio.run(agent.speak(QUESTION, HIT, previous, heard, context))
         assert isinstance(context.scope, Recorder)
         step = next(s for s in context.scope.seal(None).steps if s.id == "speak")
     return position, step.verdict, chat
 
 
 def test_an_answer_counts_with_the_sentence_of_its_number() -> None:
-    position, verdict, chat = spoken({"answer": {"sentence": PLACE, "text": "40 crowns"}})
+    position, verdict, chat = speak({"answer": {"sentence": PLACE, "text": "40 crowns"}})
     # As sure as the pair reader is that the chunk answers: any true quote would be verbatim.
     assert (position.answer, position.quote, position.score) == ("40 crowns", QUOTE, 0.9)
     assert verdict == "opens"
@@ -69,24 +69,24 @@ def test_an_answer_counts_with_the_sentence_of_its_number() -> None:
 
 
 def test_an_answer_in_other_words_than_its_sentence_counts_half() -> None:
-    position, _, _ = spoken({"answer": {"sentence": PLACE, "text": "forty crowns"}})
+    position, _, _ = speak({"answer": {"sentence": PLACE, "text": "forty crowns"}})
     assert (position.answer, position.score) == ("forty crowns", 0.45)
 
 
 @pytest.mark.parametrize("number", [-1, 0, 4])
-def test_without_a_sentence_of_its_chunk_the_local_mind_speaks(number: int) -> None:
-    position, verdict, _ = spoken({"answer": {"sentence": number, "text": "50 crowns"}})
+def test_without_a_sentence_of_its_chunk_the_local_debater_speaks(number: int) -> None:
+    position, verdict, _ = speak({"answer": {"sentence": number, "text": "50 crowns"}})
     assert verdict == "local"
     assert position.answer == "40"
     down = ModelFault("openai:m is down", Usage(llm_calls=1), retriable=False)
-    assert spoken(down)[1] == "local"
+    assert speak(down)[1] == "local"
 
 
-def test_it_hears_the_others_and_says_whom_it_supports_and_contradicts() -> None:
+def test_it_hears_the_others_and_names_whom_it_supports_and_contradicts() -> None:
     answer = {"sentence": PLACE, "text": "40 crowns"}
     reply = {"answer": answer, "supports": [2, 9], "contradicts": [1, 3]}
-    heard = (peer("50 crowns"), peer("forty"), peer(""))
-    position, verdict, chat = spoken(reply, peer("50 crowns"), heard)
+    heard = (make_peer("50 crowns"), make_peer("forty"), make_peer(""))
+    position, verdict, chat = speak(reply, make_peer("50 crowns"), heard)
     assert (position.supports, position.contradicts) == (("forty",), ("50 crowns",))
     assert verdict == "adopts"
     user = chat.calls[0].messages[1].text
@@ -95,5 +95,5 @@ def test_it_hears_the_others_and_says_whom_it_supports_and_contradicts() -> None
 
 
 def test_it_may_drop_its_answer() -> None:
-    position, verdict, _ = spoken({"answer": None}, peer("50 crowns"))
+    position, verdict, _ = speak({"answer": None}, make_peer("50 crowns"))
     assert (position.answer, position.evidence, verdict) == ("", None, "drops")

@@ -1,4 +1,4 @@
-"""What is asked of one source is answered from it."""
+"""Attribution: a question to one source is answered from that source."""
 
 import pytest
 from tests.making import hit_of
@@ -16,13 +16,13 @@ from fathom.agents.reader.local import extract_source, select_attributed
         ("Who is in the Treasury?", ""),
     ],
 )
-def test_the_question_names_who_is_to_say_it(question: str, source: str) -> None:
+def test_the_question_names_its_source(question: str, source: str) -> None:
     assert extract_source(question) == source
 
 
-def test_hits_that_name_the_source_come_alone_where_there_are_any() -> None:
-    asked = "What does a permit cost according to the Treasury?"
+def test_hits_that_name_the_source_are_kept_alone() -> None:
+    question = "What does a permit cost according to the Treasury?"
     old, new = hit_of("19 crowns."), hit_of("The Treasury asks 22 crowns.", document="new")
-    assert select_attributed(asked, [old, new]) == [new]
-    assert select_attributed(asked, [old]) == [old]
+    assert select_attributed(question, [old, new]) == [new]
+    assert select_attributed(question, [old]) == [old]
     assert select_attributed("What does a permit cost?", [old, new]) == [old, new]

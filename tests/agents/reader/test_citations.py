@@ -1,4 +1,4 @@
-"""A model's sentences name their evidence, by number or by quote, and what they name is found."""
+"""Evidence of a model's sentences, named by number or by quote, and its search in the hits."""
 
 import json
 from collections.abc import Mapping
@@ -68,26 +68,26 @@ def test_headings_heads_of_tables_rows_and_items_have_numbers() -> None:
     cited = NumberForm().resolve_evidence(
         NumberingSentence(evidence=[1], text="It is about fees."), [hit]
     )
-    assert [each.quote for each in cited.evidence] == ["Harbour fees"]
+    assert [evidence.quote for evidence in cited.evidence] == ["Harbour fees"]
 
 
-def test_the_form_is_what_did_better_with_the_model_unless_it_is_chosen() -> None:
+def test_the_better_form_for_the_model_is_used_unless_one_is_chosen() -> None:
     assert choose_form("local:/models/small.gguf", "auto") == "numbers"
     assert choose_form("openai:m", "auto") == "quotes"
     assert choose_form("openai:m", "numbers") == "numbers"
     assert choose_form("local:", "quotes") == "quotes"
 
 
-def test_what_is_named_is_found_once_and_marks_are_taken_out() -> None:
+def test_a_named_quote_is_found_once_and_its_marks_are_removed() -> None:
     cited = NumberForm().resolve_evidence(
         NumberingSentence(evidence=[4, 4, 2, 0, 9], text="x [2]."), HITS
     )
-    assert [each.quote for each in cited.evidence] == [COSTS, DOGS]
+    assert [evidence.quote for evidence in cited.evidence] == [COSTS, DOGS]
     assert (cited.text, cited.named) == ("x.", 5)
     quotes = [Quote(chunk=2, quote="40 crowns"), Quote(chunk=1, quote="Cats"),
               Quote(chunk=1, quote="dogs are welcome")]  # fmt: skip
     cited = QuoteForm().resolve_evidence(QuotingSentence(quotes=quotes, text="x"), HITS)
-    assert [each.quote for each in cited.evidence] == [COSTS, DOGS]
+    assert [evidence.quote for evidence in cited.evidence] == [COSTS, DOGS]
 
 
 def test_a_document_cannot_number_its_own_sentences() -> None:
@@ -101,10 +101,12 @@ def test_a_title_above_a_chunk_is_named_in_either_form() -> None:
     quotes = [Quote(chunk=2, quote="FEES")]
     by_quote = QuoteForm().resolve_evidence(QuotingSentence(quotes=quotes, text="x"), HITS)
     for cited in (by_number, by_quote):
-        assert [(each.heading, each.quote) for each in cited.evidence] == [("Fees", "Fees")]
+        assert [(evidence.heading, evidence.quote) for evidence in cited.evidence] == [
+            ("Fees", "Fees")
+        ]
 
 
-def test_of_the_web_only_its_text_is_named() -> None:
+def test_only_the_text_of_a_web_page_can_be_named() -> None:
     hit = HITS[0]
     web = replace(hit, chunk=replace(hit.chunk, source="web"))
     assert [item.quote for item in list_citable(web)] == [DOGS]
@@ -119,21 +121,23 @@ def test_of_the_web_only_its_text_is_named() -> None:
     ],
     ids=["numbers", "quotes"],
 )
-def test_sentences_are_told_as_they_come(form: CitationForm, sentence: Mapping[str, Any]) -> None:
-    told: list[str] = []
-    stream = SentenceStream(form, HITS, told.append)
+def test_sentences_are_streamed_as_they_come(
+    form: CitationForm, sentence: Mapping[str, Any]
+) -> None:
+    streamed: list[str] = []
+    stream = SentenceStream(form, HITS, streamed.append)
     lie = {"evidence": [99], "quotes": [{"chunk": 1, "quote": "Cats pay."}], "text": "Cats pay."}
     whole = json.dumps({"answer": {"sentences": [lie, sentence, sentence], "short_answer": "40"}})
-    seen = []
+    sentences = []
     for letter in whole:
         stream(letter)
-        seen.append(len(told))
-    assert told == ["It costs 40 crowns."] * 2
-    assert seen[-1] == 2
-    assert seen[whole.index("short_answer")] == 2  # long before the end
+        sentences.append(len(streamed))
+    assert streamed == ["It costs 40 crowns."] * 2
+    assert sentences[-1] == 2
+    assert sentences[whole.index("short_answer")] == 2  # long before the end
 
 
-def test_all_of_a_chunk_is_shown_in_either_form() -> None:
+def test_the_whole_chunk_is_shown_in_either_form() -> None:
     for form in (NumberForm(), QuoteForm()):
         text = form.build_request(QUESTION, HITS).messages[1].text
         assert all(part in text for part in (DOGS, *FEES.split(". ")))

@@ -1,4 +1,4 @@
-"""Comparisons are decided by values that are brought to one measure, or not at all."""
+"""Comparisons decided by values in one unit, or not at all."""
 
 import pytest
 
@@ -30,7 +30,7 @@ def test_a_value_is_read_from_an_answer(text: str, value: SideValue | None) -> N
 
 
 @pytest.mark.parametrize(
-    ("want", "answers", "said"),
+    ("want", "answers", "verdict"),
     [
         ("least", ("3 May 1990", "June 1990"), "Elm"),
         ("least", ("1990", "3 May 1990"), ""),
@@ -53,8 +53,8 @@ def test_a_value_is_read_from_an_answer(text: str, value: SideValue | None) -> N
         ("every", ("yes", ""), ""),
     ],
 )
-def test_what_overlaps_or_is_missing_decides_nothing(
-    want: Want, answers: tuple[str, ...], said: str
+def test_overlapping_or_missing_values_decide_nothing(
+    want: Want, answers: tuple[str, ...], verdict: str
 ) -> None:
     compared = Comparison(options=("Elm", "Oak"), questions=("a?", "b?"), want=want)
-    assert decide_comparison("Is it so?", compared, answers) == said
+    assert decide_comparison("Is it so?", compared, answers) == verdict

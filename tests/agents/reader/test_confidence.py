@@ -1,4 +1,4 @@
-"""The confidence of a model's answer rests on its quotes, not on its word."""
+"""The confidence of a model's answer rests on its quotes, not on its own claim."""
 
 from dataclasses import replace
 
@@ -25,7 +25,7 @@ def test_a_quote_is_weighed_alone_and_the_best_one_counts() -> None:
     assert ASKED(QUESTION, Draft(), SAID) == 0.0
 
 
-def test_the_local_readers_word_counts_for_and_against() -> None:
+def test_the_local_readers_answer_counts_for_and_against() -> None:
     other = replace(SAID, short_answer="99 crowns")
     unsure = replace(other, confidence=0.1)
     sure = {name: ASKED(QUESTION, SAID, first) for name, first in
@@ -34,7 +34,7 @@ def test_the_local_readers_word_counts_for_and_against() -> None:
     assert sure["other"] <= sure["unsure"] <= sure["same"]
 
 
-def test_drafts_agree_by_answer_and_without_one_by_place() -> None:
+def test_drafts_agree_by_answer_or_else_by_place() -> None:
     assert drafts_agree(QUESTION, SAID, replace(SAID, short_answer="40"))
     assert not drafts_agree(QUESTION, SAID, replace(SAID, short_answer="50 crowns"))
     bare = replace(SAID, short_answer="")
@@ -43,8 +43,8 @@ def test_drafts_agree_by_answer_and_without_one_by_place() -> None:
     assert not drafts_agree(QUESTION, SAID, Draft())
 
 
-def test_a_yes_is_as_sure_as_the_sentence_that_decides_and_what_it_answers() -> None:
-    def sure(answers: float, word: str) -> float:
+def test_a_yes_is_as_sure_as_its_deciding_sentence() -> None:
+    def measure_confidence(answers: float, word: str) -> float:
         def script(claim: str, chunk: Chunk) -> Reading:
             supported = 0.02 if " not " in claim else 0.97
             denied = 0.98 - supported
@@ -53,15 +53,15 @@ def test_a_yes_is_as_sure_as_the_sentence_that_decides_and_what_it_answers() -> 
             )
 
         confidence = AnswerConfidence(pairs=ScriptedCrossReader(script))
-        said = replace(SAID, short_answer=word)
-        return confidence("Does a mooring permit cost 40 crowns?", said, SAID)
+        draft = replace(SAID, short_answer=word)
+        return confidence("Does a mooring permit cost 40 crowns?", draft, SAID)
 
-    assert sure(0.97, "yes") > 0.7
-    assert sure(0.97, "yes") > sure(0.5, "yes") > 0.5
-    assert abs(sure(0.97, "yes") + sure(0.97, "no") - 1) < 1e-6
+    assert measure_confidence(0.97, "yes") > 0.7
+    assert measure_confidence(0.97, "yes") > measure_confidence(0.5, "yes") > 0.5
+    assert abs(measure_confidence(0.97, "yes") + measure_confidence(0.97, "no") - 1) < 1e-6
 
 
-def test_every_law_has_a_slope_for_each_factor_and_none_turns_sense_round() -> None:
+def test_every_law_has_a_slope_of_the_right_sign_for_each_factor() -> None:
     for law in LAWS.values():
         assert len(law) == len(FACTORS)
         assert min(law[:-1]) >= 0

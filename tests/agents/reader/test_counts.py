@@ -1,4 +1,4 @@
-"""How many there are is what is stated, or what is listed, or neither where they differ."""
+"""Counts: the number stated, the number listed, or neither where they differ."""
 
 import pytest
 from tests.making import hit_with
@@ -24,20 +24,20 @@ ASKED = "How many branches does the library have?"
         ("How much does it cost?", ""),
     ],
 )
-def test_the_question_says_what_is_counted(question: str, what: str) -> None:
+def test_the_question_names_the_counted_things(question: str, what: str) -> None:
     assert extract_counted_noun(question) == what
 
 
-def test_words_without_end_are_looked_through_in_one_go() -> None:
+def test_a_text_without_end_takes_linear_time() -> None:
     assert (
         extract_counted_noun("how many x " * 100_000) == ""
     )  # would take minutes if each place were tried
 
 
-def drafted(
+def make_draft(
     *items: str, lead: str = "The library has these branches:", text: str = "", answer: str = ""
 ) -> Draft:
-    """A draft where a hit has a text, and then a list below a line."""
+    """Return a draft over hits with a text and then a list below a line."""
     builder = Builder()
     builder.add_paragraph(text or "Welcome.")
     builder.add_paragraph(lead)
@@ -53,25 +53,25 @@ def drafted(
     return reader.draft(ASKED, [hit_with(builder)])
 
 
-def test_a_list_of_what_is_counted_is_counted() -> None:
-    draft = drafted("Elm", "Oak", "Ash")
+def test_a_list_of_the_counted_things_is_counted() -> None:
+    draft = make_draft("Elm", "Oak", "Ash")
     assert draft.short_answer == "3"
     assert [item.quote for item in draft.evidence] == ["Elm", "Oak", "Ash"]
 
 
 def test_a_list_of_other_things_is_not_counted() -> None:
-    assert drafted("Elm", "Oak", lead="Trees in the yard:").short_answer != "2"
+    assert make_draft("Elm", "Oak", lead="Trees in the yard:").short_answer != "2"
 
 
-def test_what_is_stated_is_said_if_the_list_agrees_or_there_is_none() -> None:
-    told = {"text": "The library has three branches.", "answer": "three"}
-    assert drafted("Elm", "Oak", "Ash", **told).short_answer == "three"
-    assert drafted("Elm", "Oak", lead="Trees:", **told).short_answer == "three"
+def test_the_stated_number_is_given_if_the_list_agrees_or_is_missing() -> None:
+    parts = {"text": "The library has three branches.", "answer": "three"}
+    assert make_draft("Elm", "Oak", "Ash", **parts).short_answer == "three"
+    assert make_draft("Elm", "Oak", lead="Trees:", **parts).short_answer == "three"
 
 
-def test_neither_is_said_where_they_differ() -> None:
-    told = {"text": "The library has three branches.", "answer": "three"}
-    draft = drafted("Elm", "Oak", **told)
+def test_neither_number_is_given_where_they_differ() -> None:
+    parts = {"text": "The library has three branches.", "answer": "three"}
+    draft = make_draft("Elm", "Oak", **parts)
     assert draft.short_answer == ""
     assert [item.quote for item in draft.evidence] == [
         "The library has three branches.",

@@ -1,4 +1,4 @@
-"""A short answer is kept where the quotes bear it out, and only there."""
+"""A short answer is kept only where the quotes support it."""
 
 import pytest
 
@@ -11,7 +11,7 @@ BUILT, OPENED = "It was built in 1890.", "The line opened on 3 May 1903."
 
 
 @pytest.mark.parametrize(
-    ("question", "short", "quotes", "kept"),
+    ("question", "short", "quotes", "expected"),
     [
         ("What does Oslo ask?", "40 CROWNS", [OSLO], "40 crowns"),
         ("What does Oslo ask?", "40", [OSLO], "40"),
@@ -41,10 +41,10 @@ BUILT, OPENED = "It was built in 1890.", "The line opened on 3 May 1903."
         ("How long after it was built did the line open?", "14 years", [BUILT, OPENED], ""),
     ],
 )  # fmt: skip
-def test_a_short_answer_stands_in_a_quote_or_follows_from_them(
-    question: str, short: str, quotes: list[str], kept: str
+def test_a_short_answer_occurs_in_a_quote_or_follows_from_the_quotes(
+    question: str, short: str, quotes: list[str], expected: str
 ) -> None:
-    assert derive_short_answer(question, short, quotes) == kept
+    assert derive_short_answer(question, short, quotes) == expected
 
 
 def test_among_many_numbers_no_pair_counts() -> None:
@@ -52,7 +52,7 @@ def test_among_many_numbers_no_pair_counts() -> None:
     assert derive_short_answer("How much more does it ask?", "11", [many]) == ""
 
 
-def test_what_is_to_be_reckoned_is_told_by_the_question() -> None:
+def test_the_question_tells_the_calculation() -> None:
     assert detect_derivation("How much older is Oslo?") == "difference"
     assert detect_derivation("What is the total fee?") == "sum"
     assert detect_derivation("Who is the mayor?") is None

@@ -8,7 +8,7 @@ from fathom.testing.doubles import run_context
 from fathom.types import Draft
 
 
-def test_the_hits_are_noted_in_their_order_and_nothing_is_said() -> None:
+def test_the_hits_are_listed_in_order_without_an_answer() -> None:
     with run_context() as context:
         hits = [hit_of(document=name, rank=n) for n, name in enumerate("ba", start=1)]
         assert asyncio.run(NullReader().read(QUESTION, hits, context)) == Draft()

@@ -15,7 +15,7 @@ from fathom.types import Evidence, Hit, Span
 ASKED = "How is a pothole filled?"
 
 
-def builder_of(*items: str, lead: str = "Do this:") -> Builder:
+def make_list(*items: str, lead: str = "Do this:") -> Builder:
     builder = Builder()
     builder.add_heading("Filling of potholes", 1)
     builder.add_paragraph(lead)
@@ -24,22 +24,22 @@ def builder_of(*items: str, lead: str = "Do this:") -> Builder:
     return builder
 
 
-def looked(hit: Hit, answer: str = "", score: float = 0.5, trust: float = 1.0) -> ReadHit:
+def make_read_hit(hit: Hit, answer: str = "", score: float = 0.5, trust: float = 1.0) -> ReadHit:
     return ReadHit(hit=hit, reading=reading(hit.chunk, answer, score), trust=trust)
 
 
-def quotes_of(*seen: ReadHit) -> list[str]:
-    steps = find_lists(ASKED, seen, ContentTerms())
-    return [each.quote for each in steps[0].evidence] if steps else []
+def quote_first_list(*read_hits: ReadHit) -> list[str]:
+    steps = find_lists(ASKED, read_hits, ContentTerms())
+    return [evidence.quote for evidence in steps[0].evidence] if steps else []
 
 
-def test_each_item_of_the_list_that_holds_the_answer_is_a_quote_without_its_label() -> None:
-    hit = hit_with(builder_of("Cut it.", "Brush it.", "Fill it."))
-    assert quotes_of(looked(hit, "Brush")) == ["Cut it.", "Brush it.", "Fill it."]
-    assert quotes_of(looked(hit, "Do this")) == ["Cut it.", "Brush it.", "Fill it."]
+def test_each_item_of_the_list_around_the_answer_is_quoted_without_its_label() -> None:
+    hit = hit_with(make_list("Cut it.", "Brush it.", "Fill it."))
+    assert quote_first_list(make_read_hit(hit, "Brush")) == ["Cut it.", "Brush it.", "Fill it."]
+    assert quote_first_list(make_read_hit(hit, "Do this")) == ["Cut it.", "Brush it.", "Fill it."]
 
 
-def test_a_list_within_a_list_is_taken_alone_where_its_own_item_leads_it_in() -> None:
+def test_an_inner_list_is_taken_alone_where_its_own_item_introduces_it() -> None:
     builder = Builder()
     builder.add_heading("The council", 1)
     builder.add_item("The council meets in May.", "(1)")
@@ -48,53 +48,53 @@ def test_a_list_within_a_list_is_taken_alone_where_its_own_item_leads_it_in() ->
     builder.add_item("it brushes it.", "b.")
     builder.add_item("The council reports.", "(3)")
     hit = hit_with(builder)
-    assert quotes_of(looked(hit, "brushes")) == ["it cuts it;", "it brushes it."]
-    quote = Evidence(hit=hit, span=Span(*_found(hit, "it cuts it;")), support=0.9)
-    around = find_list_around(ASKED, quote, [looked(hit, "cuts")], ContentTerms())
+    assert quote_first_list(make_read_hit(hit, "brushes")) == ["it cuts it;", "it brushes it."]
+    quote = Evidence(hit=hit, span=Span(*_locate(hit, "it cuts it;")), support=0.9)
+    around = find_list_around(ASKED, quote, [make_read_hit(hit, "cuts")], ContentTerms())
     assert around is not None
-    assert [each.quote for each in around.evidence] == ["it cuts it;", "it brushes it."]
+    assert [evidence.quote for evidence in around.evidence] == ["it cuts it;", "it brushes it."]
     lead = Evidence(
-        hit=hit, span=Span(*_found(hit, "The council fills a pothole so:")), support=0.9
+        hit=hit, span=Span(*_locate(hit, "The council fills a pothole so:")), support=0.9
     )
     whole = complete_evidence([lead])
-    assert [each.quote for each in whole][1:] == ["it cuts it;", "it brushes it."]
+    assert [evidence.quote for evidence in whole][1:] == ["it cuts it;", "it brushes it."]
 
 
-def test_an_item_of_a_list_within_another_one_is_no_item_of_that() -> None:
-    builder = builder_of("Cut it.", "Brush it so:")
+def test_an_item_of_an_outer_list_is_no_item_of_the_inner_one() -> None:
+    builder = make_list("Cut it.", "Brush it so:")
     builder.add_item("gently;", "a.")  # and the rest in a chunk that is no hit
     hit = hit_with(builder)
 
-    def around(text: str) -> ListAnswer | None:
-        quote = Evidence(hit=hit, span=Span(*_found(hit, text)), support=0.9)
-        return find_list_around(ASKED, quote, [looked(hit, text)], ContentTerms())
+    def find_list(text: str) -> ListAnswer | None:
+        quote = Evidence(hit=hit, span=Span(*_locate(hit, text)), support=0.9)
+        return find_list_around(ASKED, quote, [make_read_hit(hit, text)], ContentTerms())
 
-    assert around("Cut it.") is not None
-    assert around("gently;") is None
+    assert find_list("Cut it.") is not None
+    assert find_list("gently;") is None
 
 
-def _found(hit: Hit, text: str) -> tuple[int, int]:
+def _locate(hit: Hit, text: str) -> tuple[int, int]:
     start = hit.chunk.text.index(text)
     return start, start + len(text)
 
 
-def test_a_list_that_does_not_hold_the_answer_is_none() -> None:
+def test_a_list_without_the_answer_is_not_used() -> None:
     builder = Builder()
     builder.add_paragraph("It is done by Ann.")
     for item in ("Cut it.", "Fill it."):
         builder.add_item(item, "-")
-    assert quotes_of(looked(hit_with(builder), "Ann")) == []
-    assert quotes_of(looked(hit_with(builder_of("Cut it.")), "Cut")) == []
+    assert quote_first_list(make_read_hit(hit_with(builder), "Ann")) == []
+    assert quote_first_list(make_read_hit(hit_with(make_list("Cut it.")), "Cut")) == []
 
 
-def test_a_list_below_what_is_asked_answers_instead_of_the_text_beside_it() -> None:
-    hit = hit_with(builder_of("Cut it.", "Fill it.", lead="It takes two hours."))
-    (other,) = group_candidates([looked(hit, "two hours")])
-    (steps,) = find_lists(ASKED, [looked(hit, "two hours")], ContentTerms())
+def test_a_list_below_the_asked_heading_answers_instead_of_the_text_beside_it() -> None:
+    hit = hit_with(make_list("Cut it.", "Fill it.", lead="It takes two hours."))
+    (other,) = group_candidates([make_read_hit(hit, "two hours")])
+    (steps,) = find_lists(ASKED, [make_read_hit(hit, "two hours")], ContentTerms())
     assert steps.outweighs(other, 0.7)
-    assert [each.quote for each in steps.evidence] == ["Cut it.", "Fill it."]
-    elsewhere = hit_with(builder_of("Ash.", "Elm."), document="d2")
-    (other,) = group_candidates([looked(elsewhere, "Ash")])
+    assert [evidence.quote for evidence in steps.evidence] == ["Cut it.", "Fill it."]
+    elsewhere = hit_with(make_list("Ash.", "Elm."), document="d2")
+    (other,) = group_candidates([make_read_hit(elsewhere, "Ash")])
     assert not steps.outweighs(other, 0.7)
 
 
@@ -106,9 +106,7 @@ def test_a_list_below_what_is_asked_answers_instead_of_the_text_beside_it() -> N
         ("Which stamps do I need?", "a passport"),
     ],
 )
-def test_an_item_of_a_list_below_what_is_asked_is_given_with_the_others(
-    question: str, short: str
-) -> None:
+def test_an_item_of_the_asked_list_is_given_with_the_others(question: str, short: str) -> None:
     builder = Builder()
     builder.add_paragraph("For a permit these papers are needed:")
     for item in ("a passport", "proof of insurance"):
@@ -116,81 +114,84 @@ def test_an_item_of_a_list_below_what_is_asked_is_given_with_the_others(
     pairs = ScriptedCrossReader(lambda _, chunk: reading(chunk, "a passport", 0.8))
     draft = LocalReader(pairs=pairs).draft(question, [hit_with(builder)])
     assert draft.short_answer == short
-    assert [each.quote for each in draft.evidence] == short.split(", ")
+    assert [evidence.quote for evidence in draft.evidence] == short.split(", ")
 
 
-def test_of_two_lists_the_likelier_answers() -> None:
-    one = hit_with(builder_of("Cut it.", "Fill it."), document="a")
-    other = hit_with(builder_of("Ask Ann.", "Ask Bob."), document="b")
-    found = quotes_of(looked(one, "Cut", 0.4), looked(other, "Ann", 0.7, trust=0.5))
-    assert found == ["Cut it.", "Fill it."]
+def test_the_likelier_of_two_lists_answers() -> None:
+    first = hit_with(make_list("Cut it.", "Fill it."), document="a")
+    other = hit_with(make_list("Ask Ann.", "Ask Bob."), document="b")
+    quotes = quote_first_list(
+        make_read_hit(first, "Cut", 0.4), make_read_hit(other, "Ann", 0.7, trust=0.5)
+    )
+    assert quotes == ["Cut it.", "Fill it."]
 
 
-def test_text_and_code_between_numbered_items_belong_to_the_one_before() -> None:
-    builder = builder_of("Install:")
+def test_text_and_code_between_numbered_items_belong_to_the_item_before() -> None:
+    builder = make_list("Install:")
     builder.add_code("make install")
     builder.add_item("Start it.", "2.")
     builder.add_paragraph("It is done.")
     builder.add_item("Another list.", "-")
     hit = hit_with(builder)
-    assert quotes_of(looked(hit, "make")) == ["Install:\n\nmake install", "Start it."]
+    assert quote_first_list(make_read_hit(hit, "make")) == ["Install:\n\nmake install", "Start it."]
 
 
-def test_a_list_goes_on_in_the_next_chunk_of_its_document() -> None:
-    builder = builder_of("Cut it.", "Brush it.", "Fill it.")
+def test_a_list_continues_in_the_next_chunk_of_its_document() -> None:
+    builder = make_list("Cut it.", "Brush it.", "Fill it.")
     whole = chunk_of(builder.build())
     cut = whole.text.index("3.")
     first = hit_with(builder, upto=cut)
     second = hit_with(builder, start=cut, ordinal=1)
-    found = quotes_of(looked(first, "Cut"), looked(second))
-    assert found == ["Cut it.", "Brush it.", "Fill it."]
-    assert quotes_of(looked(first, "Cut")) == ["Cut it.", "Brush it."]
+    quotes = quote_first_list(make_read_hit(first, "Cut"), make_read_hit(second))
+    assert quotes == ["Cut it.", "Brush it.", "Fill it."]
+    assert quote_first_list(make_read_hit(first, "Cut")) == ["Cut it.", "Brush it."]
 
 
 @pytest.mark.parametrize(
     ("items", "short"), [(("Ash.", "Elm;"), "Ash, Elm"), (("Ash.", "x" * 80), "")]
 )
-def test_short_items_are_a_short_answer(items: tuple[str, ...], short: str) -> None:
-    seen = [looked(hit_with(builder_of(*items)), "Ash")]
-    (steps,) = find_lists(ASKED, seen, ContentTerms())
+def test_short_items_form_a_short_answer(items: tuple[str, ...], short: str) -> None:
+    read_hits = [make_read_hit(hit_with(make_list(*items)), "Ash")]
+    (steps,) = find_lists(ASKED, read_hits, ContentTerms())
     assert steps.short_answer == short
 
 
-def evidence(hit: Hit, quote: str) -> Evidence:
+def make_evidence(hit: Hit, quote: str) -> Evidence:
     start = hit.chunk.text.index(quote)
     return Evidence(hit=hit, span=Span(start, start + len(quote)), support=0.5)
 
 
-def test_a_sentence_that_leads_in_a_list_or_code_is_completed() -> None:
-    listed = hit_with(builder_of("Cut it.", "Fill it."))
-    found = complete_evidence([evidence(listed, "Do this:")])
-    assert [each.quote for each in found] == ["Do this:", "Cut it.", "Fill it."]
-    builder = builder_of()
+def test_a_sentence_that_introduces_a_list_or_code_is_completed() -> None:
+    listed = hit_with(make_list("Cut it.", "Fill it."))
+    completed = complete_evidence([make_evidence(listed, "Do this:")])
+    assert [evidence.quote for evidence in completed] == ["Do this:", "Cut it.", "Fill it."]
+    builder = make_list()
     builder.add_code("a\nb")
     assert [
-        each.quote for each in complete_evidence([evidence(hit_with(builder), "Do this:")])
+        evidence.quote
+        for evidence in complete_evidence([make_evidence(hit_with(builder), "Do this:")])
     ] == [
         "Do this:",
         "a\nb",
     ]
-    builder = builder_of()
+    builder = make_list()
     builder.add_paragraph("Nothing.")
-    plain = [evidence(hit_with(builder), "Do this:")]
+    plain = [make_evidence(hit_with(builder), "Do this:")]
     assert complete_evidence(plain) == tuple(plain)
 
 
-def test_of_rules_of_all_sorts_one_is_the_answer() -> None:
-    def asked(*answers: tuple[str, float]) -> list[ListAnswer]:
+def test_only_one_rule_gives_the_answer() -> None:
+    def choose_lists(*answers: tuple[str, float]) -> list[ListAnswer]:
         builder = Builder()
         builder.add_heading("Borrowing", 1)
         for item in ("A card is free.", "Up to twelve may be had.", "Films must be renewed."):
             builder.add_item(item, "-")
         hit = hit_with(builder)
-        found = [reading(hit.chunk, answer, score).spans[0] for answer, score in answers]
-        read = replace(reading(hit.chunk, answers[0][0]), spans=tuple(found))
+        spans = [reading(hit.chunk, answer, score).spans[0] for answer, score in answers]
+        read = replace(reading(hit.chunk, answers[0][0]), spans=tuple(spans))
         look = ReadHit(hit=hit, reading=read, trust=1.0)
         return find_lists("How can I renew a film?", [look], ContentTerms())
 
-    assert asked(("renewed", 0.5), ("free", 0.1)) == []
-    (spread,) = asked(("renewed", 0.3), ("free", 0.3), ("twelve", 0.3))
+    assert choose_lists(("renewed", 0.5), ("free", 0.1)) == []
+    (spread,) = choose_lists(("renewed", 0.3), ("free", 0.3), ("twelve", 0.3))
     assert (len(spread.evidence), spread.score) == (3, 0.9)

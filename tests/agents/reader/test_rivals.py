@@ -26,7 +26,7 @@ ELSEWHERE = "In Tirtasari a mooring permit costs 90 crowns."
         ("Who designed the bridge?", "Clara Benning", "Tomas Rell"),
     ],
 )
-def test_two_values_disagree(question: str, one: str, other: str) -> None:
+def test_two_different_values_disagree(question: str, one: str, other: str) -> None:
     assert values_disagree(question, one, other)
     assert values_disagree(question, other, one)
 
@@ -46,54 +46,62 @@ def test_two_values_disagree(question: str, one: str, other: str) -> None:
         ("Why is no salt used?", "it attacks the iron", "because of 2 trees"),
     ],
 )
-def test_what_may_be_the_same_does_not(question: str, one: str, other: str) -> None:
+def test_possibly_equal_values_do_not_disagree(question: str, one: str, other: str) -> None:
     assert not values_disagree(question, one, other)
     assert not values_disagree(question, other, one)
 
 
-def rivals(*said: tuple[str, str, float], own: int = 0, question: str = FEE) -> list[str]:
-    """The rivals' texts, where documents hold these answers with these scores."""
-    hits = [hit_of(text, document=f"d{rank}", rank=rank) for rank, (text, *_) in enumerate(said, 1)]
+def list_rivals(
+    *answers: tuple[str, str, float], own_index: int = 0, question: str = FEE
+) -> list[str]:
+    """Return the texts of the rivals where documents hold these answers with these scores."""
+    hits = [
+        hit_of(text, document=f"d{rank}", rank=rank) for rank, (text, *_) in enumerate(answers, 1)
+    ]
 
     def script(_: str, chunk: Chunk) -> Reading:
-        answer, score = next((a, s) for text, a, s in said if text == chunk.text)
+        answer, score = next((a, s) for text, a, s in answers if text == chunk.text)
         return reading(chunk, answer, score)
 
     session = ScriptedCrossReader(script).open_session(question)
     return [
         rival.text
-        for rival in RivalFinder().find_rivals(question, said[own][1], hits[own], hits, session)
+        for rival in RivalFinder().find_rivals(
+            question, answers[own_index][1], hits[own_index], hits, session
+        )
     ]
 
 
 def test_another_document_with_another_value_is_a_rival() -> None:
-    assert rivals((NEW, "40 crowns", 0.9), (OLD, "35 crowns", 0.8)) == ["35 crowns"]
-    assert rivals((OLD, "35 crowns", 0.8), (NEW, "40 crowns", 0.9), own=1) == ["35 crowns"]
+    assert list_rivals((NEW, "40 crowns", 0.9), (OLD, "35 crowns", 0.8)) == ["35 crowns"]
+    assert list_rivals((OLD, "35 crowns", 0.8), (NEW, "40 crowns", 0.9), own_index=1) == [
+        "35 crowns"
+    ]
 
 
-def test_who_hardly_answers_is_no_rival() -> None:
-    assert rivals((NEW, "40 crowns", 0.9), (OLD, "35 crowns", 0.4)) == []
+def test_an_unlikely_answer_is_no_rival() -> None:
+    assert list_rivals((NEW, "40 crowns", 0.9), (OLD, "35 crowns", 0.4)) == []
 
 
-def test_who_speaks_of_something_else_is_no_rival() -> None:
-    assert rivals((NEW, "40 crowns", 0.9), (ELSEWHERE, "90 crowns", 0.9)) == []
+def test_an_answer_about_something_else_is_no_rival() -> None:
+    assert list_rivals((NEW, "40 crowns", 0.9), (ELSEWHERE, "90 crowns", 0.9)) == []
 
 
-def test_what_is_said_of_another_time_is_no_rival() -> None:
-    asked = "How many shares were outstanding as of July 15, 2022?"
-    own = ("16,070,752 shares were outstanding as of July 15, 2022.", "16,070,752", 0.9)
+def test_an_answer_about_another_time_is_no_rival() -> None:
+    question = "How many shares were outstanding as of July 15, 2022?"
+    claim = ("16,070,752 shares were outstanding as of July 15, 2022.", "16,070,752", 0.9)
     same = ("As of July 15, 2022, there were 12,000,000 shares outstanding.", "12,000,000", 0.9)
     later = ("Shares outstanding as of July 15, 2023, were 2,470.", "2,470", 0.9)
     both = ("On July 15, 2022, there was a meeting. " + later[0], *later[1:])
-    assert rivals(own, same, question=asked) == ["12,000,000"]
-    assert rivals(own, later, question=asked) == []
-    assert rivals(own, both, question=asked) == []
+    assert list_rivals(claim, same, question=question) == ["12,000,000"]
+    assert list_rivals(claim, later, question=question) == []
+    assert list_rivals(claim, both, question=question) == []
 
 
-def test_the_same_value_is_told_once() -> None:
+def test_the_same_value_is_reported_once() -> None:
     again = OLD.replace("payable", "due")
-    said = rivals((NEW, "40 crowns", 0.9), (OLD, "35 crowns", 0.8), (again, "35 crowns", 0.8))
-    assert said == ["35 crowns"]
+    texts = list_rivals((NEW, "40 crowns", 0.9), (OLD, "35 crowns", 0.8), (again, "35 crowns", 0.8))
+    assert texts == ["35 crowns"]
 
 
 def test_one_document_does_not_disagree_with_itself() -> None:
@@ -102,7 +110,7 @@ def test_one_document_does_not_disagree_with_itself() -> None:
     assert RivalFinder().find_rivals(FEE, "40 crowns", hits[0], hits, pairs.open_session(FEE)) == []
 
 
-def test_so_many_other_documents_are_looked_at() -> None:
+def test_a_limited_number_of_other_documents_is_read() -> None:
     looked: list[str] = []
 
     def script(_: str, chunk: Chunk) -> Reading:
@@ -121,15 +129,15 @@ ROWS = (
 )
 
 
-def test_of_a_table_the_row_that_is_asked_for_counts() -> None:
+def test_only_the_asked_row_of_a_table_counts() -> None:
     """A pair reader may take the end of one row for the beginning of the next."""
     hits = [hit_of(NEW, document="d1"), hit_of(ROWS, document="d2", rank=2)]
 
     def script(_: str, chunk: Chunk) -> Reading:
         wrong, right = ROWS.index("15"), ROWS.index("35")
         spans = ((wrong, 0.8), (right, 0.01))
-        found = tuple(ReadSpan(span=Span(at, at + 2), score=score) for at, score in spans)
-        return replace(reading(chunk), answerable=0.9, spans=found)
+        read_spans = tuple(ReadSpan(span=Span(at, at + 2), score=score) for at, score in spans)
+        return replace(reading(chunk), answerable=0.9, spans=read_spans)
 
     session = ScriptedCrossReader(script).open_session(FEE)
     (rival,) = RivalFinder().find_rivals(FEE, "40 crowns", hits[0], hits, session)

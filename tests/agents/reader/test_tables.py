@@ -1,4 +1,4 @@
-"""Of a table the cell counts that a question names by its row and its column."""
+"""Table cells, found by the row and the column that a question names."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ MATERIALS = (
 )
 
 
-def hit_of(rows: tuple[tuple[str, ...], ...], after: str = "") -> Hit:
+def make_table_hit(rows: tuple[tuple[str, ...], ...], after: str = "") -> Hit:
     builder = Builder()
     for at, row in enumerate(rows):
         builder.add_row(list(row), head=at == 0)
@@ -28,8 +28,8 @@ def hit_of(rows: tuple[tuple[str, ...], ...], after: str = "") -> Hit:
     return Hit(chunk=chunk_of(builder.build()), score=1.0, rank=1, retriever="hybrid")
 
 
-def found(question: str, hit: Hit, answer: str, score: float = 0.6) -> tuple[str, float]:
-    """The best span after the reader found `answer`; it finds none of the cells likely."""
+def read_best(question: str, hit: Hit, answer: str, score: float = 0.6) -> tuple[str, float]:
+    """Return the best span after the reader found `answer`; the cells themselves score low."""
 
     def script(_: str, chunk: Chunk) -> Reading:
         return reading(chunk, answer, score)
@@ -48,23 +48,29 @@ def found(question: str, hit: Hit, answer: str, score: float = 0.6) -> tuple[str
         ("Which shelf life has the salt for roads?", "for ever"),
     ],
 )
-def test_the_cell_of_the_named_row_and_column(question: str, cell: str) -> None:
-    assert found(question, hit_of(MATERIALS), "bay 3") == (cell, 0.6)
+def test_the_cell_of_the_named_row_and_column_is_the_answer(question: str, cell: str) -> None:
+    assert read_best(question, make_table_hit(MATERIALS), "bay 3") == (cell, 0.6)
 
 
 def test_without_a_named_column_the_reader_chooses_in_the_row() -> None:
-    said = "Where do I find bitumen emulsion?"
-    assert found(said, hit_of(MATERIALS), "Depot North, bay 5")[0] == "Depot North, bay 5"
+    question = "Where do I find bitumen emulsion?"
+    assert (
+        read_best(question, make_table_hit(MATERIALS), "Depot North, bay 5")[0]
+        == "Depot North, bay 5"
+    )
 
 
-def test_where_no_row_is_named_or_several_are_the_reader_is_right() -> None:
-    assert found("Where is it stored?", hit_of(MATERIALS), "bay 3")[0] == "bay 3"
-    assert found("Where are salt and asphalt stored?", hit_of(MATERIALS), "bay 3")[0] == "bay 3"
+def test_without_one_named_row_the_readers_answer_stays() -> None:
+    assert read_best("Where is it stored?", make_table_hit(MATERIALS), "bay 3")[0] == "bay 3"
+    assert (
+        read_best("Where are salt and asphalt stored?", make_table_hit(MATERIALS), "bay 3")[0]
+        == "bay 3"
+    )
 
 
-def test_what_is_found_outside_of_the_table_stays() -> None:
-    hit = hit_of(MATERIALS, after="All is stored here.")
-    assert found("Where is bitumen emulsion stored?", hit, "here") == ("here", 0.6)
+def test_an_answer_outside_the_table_stays() -> None:
+    hit = make_table_hit(MATERIALS, after="All is stored here.")
+    assert read_best("Where is bitumen emulsion stored?", hit, "here") == ("here", 0.6)
 
 
 def test_rows_of_sheets_name_their_columns_themselves() -> None:
@@ -74,10 +80,10 @@ def test_rows_of_sheets_name_their_columns_themselves() -> None:
         ("Service: Digging up a street", "Fee: 310", "Days: 15"),
     )
     question = "What is the fee for digging up a street?"
-    assert found(question, hit_of(rows), "3")[0] == "310"
+    assert read_best(question, make_table_hit(rows), "3")[0] == "310"
 
 
-def test_the_head_of_a_table_that_began_before_is_known() -> None:
+def test_the_header_of_a_table_that_began_in_an_earlier_chunk_is_used() -> None:
     start = len(" | ".join(MATERIALS[0])) + 1
     builder = Builder()
     for at, row in enumerate(MATERIALS):
@@ -85,4 +91,4 @@ def test_the_head_of_a_table_that_began_before_is_known() -> None:
     headings = ("Depots", " | ".join(MATERIALS[0]))
     chunk = replace(chunk_of(builder.build(), start=start), headings=headings)
     hit = Hit(chunk=chunk, score=1.0, rank=1, retriever="hybrid")
-    assert found("How is the shelf life of bitumen emulsion?", hit, "bay 3")[0] == "6 months"
+    assert read_best("How is the shelf life of bitumen emulsion?", hit, "bay 3")[0] == "6 months"

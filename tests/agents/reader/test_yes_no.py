@@ -1,4 +1,4 @@
-"""Yes or no is decided by what sentences say to a statement and to its negation."""
+"""Yes or no, decided by what sentences say about a statement and its negation."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -20,88 +20,94 @@ NO = "In the library dogs are forbidden."
 LAW = VerdictLaw(yes=(1.0, 0.0, 0.0, 0.0, 0.0, 0.0), no=(1.0, 0.0, 0.0, 0.0, 0.0, 0.0))
 
 
-def script(claim: str, chunk: Chunk) -> Reading:
-    """A sentence supports what it says, and contradicts the opposite."""
+def read_claim(claim: str, chunk: Chunk) -> Reading:
+    """Read a sentence that supports itself and contradicts its opposite."""
     denies = " not " in claim
     if "Dogs are allowed" in chunk.text:
-        told: dict[str, Any] = {"supported": 0.9}
+        scores: dict[str, Any] = {"supported": 0.9}
         if denies:
-            told = {"supported": 0.02, "contradicted": 0.9}
+            scores = {"supported": 0.02, "contradicted": 0.9}
     elif "forbidden" in chunk.text:
-        told = {"supported": 0.9} if denies else {"contradicted": 0.9, "supported": 0.02}
+        scores = {"supported": 0.9} if denies else {"contradicted": 0.9, "supported": 0.02}
     else:
-        told = {"unrelated": 1.0}
-    return replace(reading(chunk), **{"unrelated": 0.05, **told})
+        scores = {"unrelated": 1.0}
+    return replace(reading(chunk), **{"unrelated": 0.05, **scores})
 
 
-def decided(texts: Sequence[str], question: str = ASKED, sure: float = 0.8) -> Verdict | None:
+def decide(texts: Sequence[str], question: str = ASKED, sure: float = 0.8) -> Verdict | None:
     hits = [hit_of(text, document=f"d{rank}", rank=rank) for rank, text in enumerate(texts, 1)]
-    seen = [ReadHit(hit=hit, reading=NOTHING, trust=1.0) for hit in hits]
+    read_hits = [ReadHit(hit=hit, reading=NOTHING, trust=1.0) for hit in hits]
     laws = {"en": LAW, "id": LAW}
-    return YesNoJudge(pairs=ScriptedCrossReader(script), laws=laws, sure=sure)(question, seen)
+    return YesNoJudge(pairs=ScriptedCrossReader(read_claim), laws=laws, sure=sure)(
+        question, read_hits
+    )
 
 
-def test_the_sentence_that_supports_the_statement_says_yes() -> None:
-    found = decided([YES])
-    assert found is not None
-    assert (found.yes, found.evidence.quote) == (True, "Dogs are allowed in the library.")
-    assert found.confidence > 0.99
+def test_a_supporting_sentence_decides_yes() -> None:
+    verdict = decide([YES])
+    assert verdict is not None
+    assert (verdict.yes, verdict.evidence.quote) == (True, "Dogs are allowed in the library.")
+    assert verdict.confidence > 0.99
 
 
-def test_the_sentence_that_contradicts_it_says_no() -> None:
-    found = decided(["Cats sleep.", NO])
-    assert found is not None
-    assert (found.yes, found.evidence.quote) == (False, NO)
+def test_a_contradicting_sentence_decides_no() -> None:
+    verdict = decide(["Cats sleep.", NO])
+    assert verdict is not None
+    assert (verdict.yes, verdict.evidence.quote) == (False, NO)
 
 
 def test_a_yes_beside_a_no_decides_nothing() -> None:
-    assert decided([YES, NO]) is None
+    assert decide([YES, NO]) is None
 
 
-def test_what_is_not_sure_decides_nothing() -> None:
-    assert decided([YES], sure=0.9999) is None
-    assert decided(["Cats sleep in the library."]) is None
-    assert decided([]) is None
+def test_an_unsure_sentence_decides_nothing() -> None:
+    assert decide([YES], sure=0.9999) is None
+    assert decide(["Cats sleep in the library."]) is None
+    assert decide([]) is None
 
 
 def test_a_question_of_another_form_is_not_decided() -> None:
-    assert decided([YES], "Where are dogs allowed?") is None
+    assert decide([YES], "Where are dogs allowed?") is None
 
 
-def test_what_a_verdict_depends_on() -> None:
+def test_a_verdict_has_these_factors() -> None:
     hit: Hit = hit_of(YES)
     statement = parse_statement(ASKED)
     assert statement is not None
     look = ReadHit(hit=hit, reading=NOTHING, trust=1.0)
-    (weighed,) = YesNoJudge(pairs=ScriptedCrossReader(script)).weigh_sentences(statement, look)
-    tells, decides, words, denial, answers, one = weighed.factors
+    (weighed,) = YesNoJudge(pairs=ScriptedCrossReader(read_claim)).weigh_sentences(statement, look)
+    tells, decides, words, denial, answers, bias = weighed.factors
     assert weighed.yes
     assert answers == 0
     assert tells > decides > 0
     assert denial > 0
-    assert (words, one) == (1.0, 1.0)
+    assert (words, bias) == (1.0, 1.0)
 
 
-def test_a_sentence_that_decides_nothing_is_not_read_twice() -> None:
+def test_an_indecisive_sentence_is_not_read_twice() -> None:
     statement = parse_statement(ASKED)
     assert statement is not None
     look = ReadHit(hit=hit_of("Cats sleep in the library."), reading=NOTHING, trust=1.0)
-    verdicts = YesNoJudge(pairs=ScriptedCrossReader(script))
+    verdicts = YesNoJudge(pairs=ScriptedCrossReader(read_claim))
     assert list(verdicts.weigh_sentences(statement, look)) == []
     (weighed,) = verdicts.weigh_sentences(statement, look, every=True)
     assert weighed.factors[1] < 0
 
 
-def test_what_the_hit_answers_to_the_question_counts_for_its_side() -> None:
+def test_the_answer_of_the_hit_counts_for_its_side() -> None:
     statement = parse_statement(ASKED)
     assert statement is not None
-    verdicts = YesNoJudge(pairs=ScriptedCrossReader(script))
+    verdicts = YesNoJudge(pairs=ScriptedCrossReader(read_claim))
 
-    def answers(text: str, share: float) -> float:
+    def weigh_answer(text: str, share: float) -> float:
         look = ReadHit(hit=hit_of(text), reading=replace(NOTHING, yes=share), trust=1.0)
         return max(
-            verdicts.weigh_sentences(statement, look), key=lambda each: each.factors[1]
+            verdicts.weigh_sentences(statement, look), key=lambda sentence: sentence.factors[1]
         ).factors[4]
 
-    assert answers(YES, 0.9) == pytest.approx(-answers(NO, 0.9)) == pytest.approx(2.197, abs=1e-3)
-    assert answers(YES, 0.2) < 0 < answers(NO, 0.2)
+    assert (
+        weigh_answer(YES, 0.9)
+        == pytest.approx(-weigh_answer(NO, 0.9))
+        == pytest.approx(2.197, abs=1e-3)
+    )
+    assert weigh_answer(YES, 0.2) < 0 < weigh_answer(NO, 0.2)

@@ -33,12 +33,12 @@ BODIES = {
 JSON = {"Content-Type": "application/json"}
 
 
-def searched(
+def search_web(
     name: str, *acts: Act, **more: Any
 ) -> tuple[list[WebPage] | str, list[ReceivedRequest]]:
-    """The pages or why there are none, and what the server was asked."""
+    """Return the pages or the reason for having none, and the requests of the server."""
 
-    async def go() -> tuple[list[WebPage] | str, list[ReceivedRequest]]:
+    async def run_search() -> tuple[list[WebPage] | str, list[ReceivedRequest]]:
         async with ScriptedServer(*acts) as server:
             engine = HttpEngine(
                 name=name,
@@ -54,12 +54,12 @@ def searched(
             finally:
                 await asyncio.wait_for(server.wait_until_idle(), 2)
 
-    return asyncio.run(go())
+    return asyncio.run(run_search())
 
 
 @pytest.mark.parametrize("name", sorted(PROVIDERS))
-def test_each_is_asked_and_understood(name: str) -> None:
-    pages, (asked,) = searched(name, raw(json.dumps(BODIES[name]), headers=JSON))
+def test_each_engine_is_asked_in_its_format(name: str) -> None:
+    pages, (request,) = search_web(name, raw(json.dumps(BODIES[name]), headers=JSON))
     assert isinstance(pages, list)
     assert [(page.url, page.title) for page in pages] == [("https://a", "A")]
     assert pages[0].text == "Forty crowns."
@@ -68,19 +68,19 @@ def test_each_is_asked_and_understood(name: str) -> None:
         "tavily": ("/search", {"query": "what is it?", "max_results": 3}),
         "brave": ("/res/v1/web/search?q=what+is+it%3F&count=3", {}),
     }
-    assert (asked.path.replace("%20", "+"), asked.body) == expected[name]
+    assert (request.path.replace("%20", "+"), request.body) == expected[name]
 
 
 @pytest.mark.parametrize(
     ("name", "header", "value"),
     [("tavily", "authorization", f"Bearer {CANARY}"), ("brave", "x-subscription-token", CANARY)],
 )
-def test_the_key_stands_in_its_header_and_nowhere_else(name: str, header: str, value: str) -> None:
+def test_the_key_is_sent_in_its_header_and_nowhere_else(name: str, header: str, value: str) -> None:
     key = load_web_engine(name, environment=KEYS).key
-    why, (asked,) = searched(name, echoes_the_key(401), key=key)
-    assert asked.headers[header] == value
+    why, (request,) = search_web(name, echoes_the_key(401), key=key)
+    assert request.headers[header] == value
     assert why == f"{name} at URL said 401; check its key"
-    assert CANARY not in asked.path
+    assert CANARY not in request.path
     assert CANARY not in repr(load_web_engine(name, environment=KEYS))
 
 
@@ -97,22 +97,22 @@ def test_the_key_stands_in_its_header_and_nowhere_else(name: str, header: str, v
         (raw("x", headers={"Content-Encoding": "gzip"}), "gave no reply (ReplyTooLarge)"),
     ],
 )
-def test_whatever_comes_is_pages_or_one_line(act: Act, why: str) -> None:
-    said, asked = searched("searxng", act, most_bytes=200_000)
-    assert isinstance(said, str)
-    assert why in said
-    assert len(asked) == 1  # no redirect is followed
+def test_every_reply_becomes_pages_or_a_one_line_error(act: Act, why: str) -> None:
+    requests, pages = search_web("searxng", act, most_bytes=200_000)
+    assert isinstance(requests, str)
+    assert why in requests
+    assert len(pages) == 1  # no redirect is followed
 
 
-def test_nobody_there_is_one_line_too() -> None:
+def test_an_unreachable_server_is_a_one_line_error() -> None:
     url = find_closed_url()
     engine = load_web_engine("searxng", base_url=url)
     with pytest.raises(WebFailure, match="gave no reply"):
         asyncio.run(engine.search("q", k=1))
 
 
-def test_who_walks_away_leaves_no_connection() -> None:
-    async def go() -> None:
+def test_a_cancelled_search_leaves_no_connection() -> None:
+    async def cancel_search() -> None:
         async with ScriptedServer(stalls()) as server:
             engine = load_web_engine("searxng", base_url=server.base_url)
             with pytest.raises(TimeoutError):
@@ -120,18 +120,18 @@ def test_who_walks_away_leaves_no_connection() -> None:
                     await engine.search("q", k=1)
             await asyncio.wait_for(server.wait_until_idle(), 2)
 
-    asyncio.run(go())
+    asyncio.run(cancel_search())
 
 
 @pytest.mark.parametrize(
     "reply",
     [None, 7, [], {}, {"results": None}, {"results": "x"}, {"results": [1, None, "x"]}],
 )
-def test_replies_without_pages_have_none(reply: object) -> None:
+def test_replies_without_pages_give_none(reply: object) -> None:
     assert parse_pages(reply, PROVIDERS["searxng"]) == []
 
 
-def test_a_page_of_wrong_types_has_empty_ones() -> None:
+def test_a_page_of_wrong_types_has_empty_fields() -> None:
     odd = {"results": [{"url": 7, "title": ["A"], "content": {"x": 1}}]}
     assert parse_pages(odd, PROVIDERS["tavily"]) == [WebPage(url="", title="A", text="")]
 
@@ -152,19 +152,21 @@ def test_a_page_of_wrong_types_has_empty_ones() -> None:
         ("brave", {"offline": True}, "web.provider brave needs a socket and --offline allows none"),
     ],
 )
-def test_what_cannot_be_used_is_refused_before_any_socket(name: str, more: Any, why: str) -> None:
+def test_unusable_settings_are_refused_before_any_connection(
+    name: str, more: Any, why: str
+) -> None:
     with pytest.raises(UsageError) as refused:
         load_web_engine(name, environment={}, **more)
     assert str(refused.value).startswith(why)
     assert refused.value.exit_code == 2
 
 
-def test_a_key_goes_to_no_server_it_was_not_made_for() -> None:
+def test_a_key_is_sent_only_to_its_own_server() -> None:
     engine = load_web_engine("tavily", base_url="http://localhost:1", environment=KEYS)
     assert engine.key is None
 
 
-def test_offline_is_refused_whatever_the_strategy(tmp_path: Path) -> None:
+def test_offline_mode_refuses_every_strategy(tmp_path: Path) -> None:
     web = {"provider": "searxng", "base_url": find_closed_url()}
     with (
         engine_at(index_fees(tmp_path), web=web, offline=True) as engine,

@@ -20,7 +20,7 @@ PAGE = WebPage(url="https://example.org/fees", title="Fees", text=FEES)
 
 
 @dataclass
-class Engine:
+class ScriptedEngine:
     pages: Sequence[WebPage] = ()
     sleeps: bool = False
     fails: bool = False
@@ -35,16 +35,16 @@ class Engine:
         return self.pages
 
 
-def searching(engine: Engine | None, **more: Any) -> WebSearch:
-    def made() -> Engine:
+def make_search(engine: ScriptedEngine | None, **more: Any) -> WebSearch:
+    def make_engine() -> ScriptedEngine:
         assert engine is not None, "a replay asked the web"
         return engine
 
-    return WebSearch(open_engine=made, identity={"provider": "searxng"}, **more)
+    return WebSearch(open_engine=make_engine, identity={"provider": "searxng"}, **more)
 
 
-def found(search: WebSearch, question: str = "q?", **more: Any) -> tuple[tuple[Hit, ...], Any]:
-    """The hits, and the trace."""
+def search_web(search: WebSearch, question: str = "q?", **more: Any) -> tuple[tuple[Hit, ...], Any]:
+    """Return the hits and the trace."""
     with run_context(**more) as context:
         hits = asyncio.run(search(question, context))
         assert isinstance(context.scope, Recorder)
@@ -52,33 +52,33 @@ def found(search: WebSearch, question: str = "q?", **more: Any) -> tuple[tuple[H
 
 
 def test_hits_are_marked_and_replayed_without_the_web() -> None:
-    hits, trace = found(searching(Engine([PAGE])))
+    hits, trace = search_web(make_search(ScriptedEngine([PAGE])))
     (hit,) = hits
     assert hit.chunk.source == hit.retriever == "web"
     assert hit.chunk.document_id == "web:https://example.org/fees"
     assert hit.chunk.text == FEES
     assert trace.usage.retrievals == 1
-    again, _ = found(searching(None), events=RecordedEvents(trace))
+    again, _ = search_web(make_search(None), events=RecordedEvents(trace))
     assert again == hits
 
 
 @pytest.mark.parametrize(
     ("engine", "reason"),
     [
-        (Engine(fails=True), "searxng at http://x said 500; try again later"),
-        (Engine(sleeps=True), "the web search took more than 0.05 s"),
+        (ScriptedEngine(fails=True), "searxng at http://x said 500; try again later"),
+        (ScriptedEngine(sleeps=True), "the web search took more than 0.05 s"),
     ],
 )
-def test_what_fails_gives_nothing_and_says_why(engine: Engine, reason: str) -> None:
-    hits, trace = found(searching(engine, seconds=0.05))
+def test_a_failure_gives_no_hits_and_a_reason(engine: ScriptedEngine, reason: str) -> None:
+    hits, trace = search_web(make_search(engine, seconds=0.05))
     (step,) = trace.steps
     assert (hits, step.verdict, step.reason) == ((), "failed", reason)
-    assert found(searching(None), events=RecordedEvents(trace))[0] == ()
+    assert search_web(make_search(None), events=RecordedEvents(trace))[0] == ()
 
 
-def test_the_deadline_of_the_run_comes_first() -> None:
+def test_the_deadline_of_the_run_takes_precedence() -> None:
     with run_context(seconds=0.05) as context, pytest.raises(BudgetRefused, match="deadline"):
-        asyncio.run(searching(Engine(sleeps=True))("q?", context))
+        asyncio.run(make_search(ScriptedEngine(sleeps=True))("q?", context))
 
 
 @pytest.mark.parametrize(
@@ -89,22 +89,22 @@ def test_the_deadline_of_the_run_comes_first() -> None:
         (Budget(cost_usd=9.0), None),
     ],
 )
-def test_what_the_budget_does_not_allow_is_not_asked(budget: Budget, fee: float | None) -> None:
-    engine = Engine([PAGE])
+def test_a_search_beyond_the_budget_is_not_made(budget: Budget, fee: float | None) -> None:
+    engine = ScriptedEngine([PAGE])
     with run_context(budget) as context, pytest.raises(BudgetRefused):
-        asyncio.run(searching(engine, fee_usd=fee)("q?", context))
+        asyncio.run(make_search(engine, fee_usd=fee)("q?", context))
     assert engine.asked == ""
 
 
-def test_its_price_is_booked() -> None:
+def test_the_price_of_a_search_is_recorded() -> None:
     with run_context(Budget(cost_usd=0.01)) as context:
-        asyncio.run(searching(Engine([PAGE]), fee_usd=0.008)("q?", context))
+        asyncio.run(make_search(ScriptedEngine([PAGE]), fee_usd=0.008)("q?", context))
         assert context.ledger.usage.cost_usd == 0.008
 
 
 def test_a_long_question_is_cut() -> None:
-    engine = Engine()
-    found(searching(engine), "word\n " * 500)
+    engine = ScriptedEngine()
+    search_web(make_search(engine), "word\n " * 500)
     assert (len(engine.asked), engine.asked[:9]) == (400, "word word")
 
 
@@ -122,26 +122,26 @@ def test_a_long_question_is_cut() -> None:
         WebPage(url="https://a", title="t", text=" <b></b>\u200b "),
     ],
 )
-def test_what_has_no_address_or_no_text_is_no_hit(page: WebPage) -> None:
+def test_a_page_without_address_or_text_is_no_hit(page: WebPage) -> None:
     assert make_hits([page, PAGE])[0].chunk.title == "Fees"
     assert len(make_hits([page, PAGE, PAGE])) == 1
 
 
 def test_texts_are_made_plain_and_bounded() -> None:
-    told = clean_text("<strong>40</strong>&nbsp;crowns\u202e &lt;b&gt; a <\n\t year\x00")
-    assert told == "40 crowns <b> a < year"
+    cleaned = clean_text("<strong>40</strong>&nbsp;crowns\u202e &lt;b&gt; a <\n\t year\x00")
+    assert cleaned == "40 crowns <b> a < year"
     (hit,) = make_hits([WebPage(url="https://a", title="", text="x " * 9_000)])
     assert (len(hit.chunk.text), hit.chunk.title) == (4_000, "https://a")
     assert hit.chunk.span.cut(hit.chunk.text) == hit.chunk.text
 
 
-def test_a_quote_from_the_web_is_verified_against_its_record_and_says_so() -> None:
-    def lookup(name: str) -> None:
+def test_a_quote_from_the_web_is_verified_against_its_record() -> None:
+    def look_up(name: str) -> None:
         assert not name.startswith("web:")
 
     (hit,) = make_hits([PAGE])
     evidence = Evidence(hit=hit, span=Span(0, 40), support=0.9)
-    end = Finalizer(quotes=QuoteLookup(lookup), strategy="maf", min_confidence=0.5)
+    end = Finalizer(quotes=QuoteLookup(look_up), strategy="maf", min_confidence=0.5)
     with run_context() as context:
         draft = Draft(evidence=(evidence,), confidence=0.9)
         answer = asyncio.run(end("q?", draft, phase="web", context=context))

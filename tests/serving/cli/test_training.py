@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.planner.worlds import questions
+from tests.planner.worlds import make_questions
 from tests.serving.cli.test_app import Run, one_line, run
 from tests.serving.cli.test_evaluate import QUESTION, toy
 
@@ -17,7 +17,7 @@ __all__ = ["run", "toy"]
 @pytest.fixture
 def records(tmp_path: Path) -> str:
     file = OutcomeFile(tmp_path / "outcomes.jsonl")
-    for each in questions(20):
+    for each in make_questions(20):
         file.add(each)
     return str(file.file)
 
