@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from tests.documents.formats.test_picture import needs_ocr, saved
+from tests.documents.formats.test_picture import needs_ocr, save_image
 from tests.making import open_public_folder
 
 from fathom.engine import Engine
@@ -16,14 +16,16 @@ pytest.importorskip("PIL", reason="needs the extra ocr")
 
 @needs_ocr
 def test_an_answer_cites_the_page_of_a_scan_and_its_confidence() -> None:
-    from tests.documents.formats.test_picture import page
+    from tests.documents.formats.test_picture import draw_page
 
-    first = page("The museum of Merrow opens at nine.", "It is closed on Mondays.")
-    second = page("A mooring permit costs 40 crowns a year.", "It is paid at the harbour office.")
+    first = draw_page("The museum of Merrow opens at nine.", "It is closed on Mondays.")
+    second = draw_page(
+        "A mooring permit costs 40 crowns a year.", "It is paid at the harbour office."
+    )
     with open_public_folder() as folder:
         docs = folder / "docs"
         docs.mkdir()
-        (docs / "notices.tif").write_bytes(saved(first, "TIFF", second))
+        (docs / "notices.tif").write_bytes(save_image(first, "TIFF", second))
         settings = Settings.model_validate({"index": {"directory": folder / "index"}})
         with Engine(settings) as engine:
             report = engine.ingest([docs])

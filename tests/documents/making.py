@@ -1,4 +1,4 @@
-"""Small files of each format, made by hand."""
+"""Small files of each format, written by hand."""
 
 import io
 import json
@@ -6,7 +6,7 @@ import zipfile
 
 
 def make_pdf(*pages: str, info: str = "") -> bytes:
-    """A PDF whose pages have these content streams, Helvetica being `/F1`.
+    """Return a PDF whose pages have these content streams, Helvetica being `/F1`.
 
     Args:
         pages: Content streams.
@@ -41,18 +41,18 @@ def make_pdf(*pages: str, info: str = "") -> bytes:
     return out.getvalue()
 
 
-def lines(*texts: str, top: int = 700, pitch: int = 14) -> str:
-    """A content stream with one line below the other; an empty text leaves a gap."""
-    shown = [
+def make_lines(*texts: str, top: int = 700, pitch: int = 14) -> str:
+    """Return a content stream with one line below the other; an empty text leaves a gap."""
+    operators = [
         f"BT /F1 10 Tf 50 {top - n * pitch} Td ({text}) Tj ET"
         for n, text in enumerate(texts)
         if text
     ]
-    return "\n".join(shown)
+    return "\n".join(operators)
 
 
 def make_zip(members: dict[str, str]) -> bytes:
-    """A zip with these members."""
+    """Return a zip with these members."""
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in members.items():
@@ -67,7 +67,7 @@ _TYPES = "http://schemas.openxmlformats.org/package/2006/content-types"
 
 
 def make_docx(*paragraphs: str) -> bytes:
-    """A Word document with these paragraphs."""
+    """Return a Word document with these paragraphs."""
     body = "".join(f"<w:p><w:r><w:t>{text}</w:t></w:r></w:p>" for text in paragraphs)
     kind = "application/vnd.openxmlformats-officedocument.wordprocessingml.document.main+xml"
     return make_zip(
@@ -83,12 +83,12 @@ def make_docx(*paragraphs: str) -> bytes:
     )
 
 
-def samples() -> dict[str, bytes]:
-    """A small file of each text-like format and of two binary ones, by file name."""
+def make_samples() -> dict[str, bytes]:
+    """Return a small file of each text-like format and of two binary ones, by file name."""
     page = "<html><body><h1>T</h1><ol><li>a</li></ol><table><tr><td>1</td></tr></table></body>"
     cells = [{"cell_type": "code", "source": "x = 1", "outputs": []}]
     return {
-        "a.pdf": make_pdf(lines("First line of text", "Second line"), lines("Page two")),
+        "a.pdf": make_pdf(make_lines("First line of text", "Second line"), make_lines("Page two")),
         "a.docx": make_docx("One paragraph of words", "Another"),
         "a.html": page.encode() * 3,
         "a.md": b"# Title\n\n1. one\n2. two\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```\ncode\n```\n"

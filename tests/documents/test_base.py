@@ -1,11 +1,11 @@
-"""What a document is called, and which row names a table's columns where the file does not say."""
+"""Titles of documents, and the row that names a table's columns where the file does not say."""
 
 import pytest
 
 from fathom.documents.base import Builder, add_blocks
 
 
-def built(*headings: tuple[str, int], before: str = "") -> Builder:
+def build_document(*headings: tuple[str, int], before: str = "") -> Builder:
     builder = Builder()
     builder.add_paragraph(before)
     for text, level in headings:
@@ -14,8 +14,8 @@ def built(*headings: tuple[str, int], before: str = "") -> Builder:
     return builder
 
 
-def test_its_own_title_comes_first() -> None:
-    assert built(("Fees", 1)).build("Fees of 2023").title == "Fees of 2023"
+def test_the_title_of_the_file_comes_first() -> None:
+    assert build_document(("Fees", 1)).build("Fees of 2023").title == "Fees of 2023"
 
 
 @pytest.mark.parametrize(
@@ -29,32 +29,32 @@ def test_its_own_title_comes_first() -> None:
         "-",
     ],
 )
-def test_what_a_program_called_it_is_no_title(made_up: str) -> None:
-    assert built(("Fees", 1)).build(made_up).title == "Fees"
-    assert built(before="Words.").build(made_up).title == ""
+def test_a_name_given_by_a_program_is_no_title(made_up: str) -> None:
+    assert build_document(("Fees", 1)).build(made_up).title == "Fees"
+    assert build_document(before="Words.").build(made_up).title == ""
 
 
 @pytest.mark.parametrize(
     ("builder", "title"),
     [
-        (built(("Fees", 2), ("More", 2)), "Fees"),
-        (built(("Fees", 1), ("More", 2), before="Notice."), "Fees"),
-        (built(("Fees", 1), ("More", 1), before="Notice."), ""),
-        (built(("1. Introduction", 1)), ""),
-        (built(("BAB I KETENTUAN UMUM", 1)), ""),
-        (built(("Part II", 1)), ""),
-        (built(("3D printing", 1)), "3D printing"),
+        (build_document(("Fees", 2), ("More", 2)), "Fees"),
+        (build_document(("Fees", 1), ("More", 2), before="Notice."), "Fees"),
+        (build_document(("Fees", 1), ("More", 1), before="Notice."), ""),
+        (build_document(("1. Introduction", 1)), ""),
+        (build_document(("BAB I KETENTUAN UMUM", 1)), ""),
+        (build_document(("Part II", 1)), ""),
+        (build_document(("3D printing", 1)), "3D printing"),
     ],
 )
-def test_a_heading_is_the_title_only_if_it_opens_or_crowns_the_document(
+def test_a_heading_is_the_title_only_if_it_opens_or_dominates_the_document(
     builder: Builder, title: str
 ) -> None:
     assert builder.build().title == title
     assert builder.build(opening=False).title == ""
 
 
-def kinds(*rows: str, head: bool = False) -> list[str]:
-    """The kinds of the rows of a table after a paragraph."""
+def list_kinds(*rows: str, head: bool = False) -> list[str]:
+    """Return the kinds of the rows of a table after a paragraph."""
     builder = Builder()
     builder.add_paragraph("Before.")
     for at, row in enumerate(rows):
@@ -72,7 +72,7 @@ def kinds(*rows: str, head: bool = False) -> list[str]:
     ],
 )
 def test_short_words_above_figures_name_the_columns(rows: tuple[str, ...]) -> None:
-    assert kinds(*rows) == ["table_head", *["table_row"] * (len(rows) - 1)]
+    assert list_kinds(*rows) == ["table_head", *["table_row"] * (len(rows) - 1)]
 
 
 @pytest.mark.parametrize(
@@ -86,13 +86,13 @@ def test_short_words_above_figures_name_the_columns(rows: tuple[str, ...]) -> No
         ("x" * 61 + "/Fee", "Skip/40"),
     ],
 )
-def test_else_the_first_row_is_a_row(rows: tuple[str, ...]) -> None:
-    assert kinds(*rows) == ["table_row"] * len(rows)
+def test_otherwise_the_first_row_is_a_row(rows: tuple[str, ...]) -> None:
+    assert list_kinds(*rows) == ["table_row"] * len(rows)
 
 
-def test_what_the_file_says_holds() -> None:
-    assert kinds("Librarian/Mayor", "Ann/Bob", head=True) == ["table_head", "table_row"]
-    assert kinds("Item/Fee", "Skip/40", "Name/Age", "Ann/3", head=True)[2] == "table_row"
+def test_the_declaration_of_the_file_decides() -> None:
+    assert list_kinds("Librarian/Mayor", "Ann/Bob", head=True) == ["table_head", "table_row"]
+    assert list_kinds("Item/Fee", "Skip/40", "Name/Age", "Ann/3", head=True)[2] == "table_row"
 
 
 def test_a_table_is_one_run_of_lines() -> None:
@@ -109,7 +109,7 @@ def test_a_table_at_the_end_is_closed_too() -> None:
     assert [block.kind for block in builder.build().blocks] == ["table_head", "table_row"]
 
 
-def inner() -> Builder:
+def build_inner() -> Builder:
     builder = Builder()
     builder.set_page(3)
     builder.add_heading("Fees", 1)
@@ -125,9 +125,9 @@ def inner() -> Builder:
 def test_blocks_keep_text_and_kind_and_move_below_a_heading() -> None:
     outer = Builder()
     outer.add_heading("Mail", 1)
-    add_blocks(outer, inner().build(), below=1)
+    add_blocks(outer, build_inner().build(), below=1)
     parsed = outer.build()
-    source = inner().build()
+    source = build_inner().build()
     assert parsed.text == f"Mail\n\n{source.text}"
     assert [block.kind for block in parsed.blocks[1:]] == [block.kind for block in source.blocks]
     assert parsed.blocks[-1].headings == ("Mail", "Fees", "Skips")
@@ -136,6 +136,6 @@ def test_blocks_keep_text_and_kind_and_move_below_a_heading() -> None:
 
 def test_without_a_heading_above_nothing_moves() -> None:
     outer = Builder()
-    add_blocks(outer, inner().build())
-    assert outer.build().text == inner().build().text
+    add_blocks(outer, build_inner().build())
+    assert outer.build().text == build_inner().build().text
     assert outer.build().blocks[-1].headings == ("Fees", "Skips")

@@ -23,7 +23,7 @@ TEXT = "Überprüfung naïve café €"
         (b"", ""),
     ],
 )
-def test_decodes(data: bytes, expected: str) -> None:
+def test_encodings_are_decoded(data: bytes, expected: str) -> None:
     assert decode_text(data) == expected
 
 
@@ -42,12 +42,12 @@ def test_binary_data_is_refused(data: bytes) -> None:
         ('<?xml version="1.0" encoding="gb18030"?>', "gb18030"),
     ],
 )
-def test_declared_encoding_is_believed(head: str, encoding: str) -> None:
+def test_a_declared_encoding_is_believed(head: str, encoding: str) -> None:
     words = {"shift_jis": "日本語の文", "euc-kr": "한국어 문장", "gb18030": "中文句子"}[encoding]
     assert decode_markup((head + words).encode(encoding)) == head + words
 
 
-def test_declared_encoding_is_not_believed_against_the_bytes() -> None:
+def test_a_declared_encoding_is_not_believed_against_the_bytes() -> None:
     page = '<meta charset="iso-8859-1"><p>Überprüfung</p>'
     assert decode_markup(page.encode()) == page
     unknown = '<meta charset="nonsense"><p>Das Gebäude für die Prüfung</p>'
@@ -71,7 +71,7 @@ def test_declared_encoding_is_not_believed_against_the_bytes() -> None:
         ("cp500", "Hello World, this is plain text in EBCDIC."),
     ],
 )
-def test_tells_the_encoding(encoding: str, text: str) -> None:
+def test_the_encoding_is_reported(encoding: str, text: str) -> None:
     assert decode_legacy(text.encode(encoding)) == text
 
 
@@ -86,28 +86,28 @@ PROSE = {
 
 
 @pytest.mark.parametrize("encoding", PROSE)
-def test_tells_the_encodings_of_east_asia(encoding: str) -> None:
+def test_east_asian_encodings_are_detected(encoding: str) -> None:
     text = f"Fees 2024\n{PROSE[encoding]}\n"
     assert decode_text(text.encode(encoding)) == text
     page = f'<html><head><meta charset="utf-8"></head><p>{PROSE[encoding]}</p></html>'
     assert decode_markup(page.encode(encoding)) == page
 
 
-def test_of_a_long_text_the_lines_at_its_head_tell_the_encoding() -> None:
+def test_the_first_lines_of_a_long_text_determine_the_encoding() -> None:
     text = f"{PROSE['shift_jis']}\n" * 2_000
     assert decode_text(text.encode("shift_jis")) == text
 
 
 def test_of_contradictory_declarations_the_likelier_one_is_believed() -> None:
-    said = "هذه جملة باللغة العربية عن رسوم النفايات في المدينة"
+    sentence = "هذه جملة باللغة العربية عن رسوم النفايات في المدينة"
     for first, second in (("utf-8", "windows-1256"), ("iso-8859-1", "windows-1256")):
         head = f'<meta http-equiv="Content-Type" content="text/html; charset={first}">'
-        page = f'{head}<meta charset="{second}"><p>{said}</p>'
+        page = f'{head}<meta charset="{second}"><p>{sentence}</p>'
         assert decode_markup(page.encode("cp1256")) == page
 
 
 @pytest.mark.parametrize("encoding", ["cp1255", "cp874", "koi8-r", "cp1256"])
-def test_what_is_not_from_east_asia_never_reads_so(encoding: str) -> None:
+def test_other_texts_are_never_read_as_east_asian(encoding: str) -> None:
     words = {
         "cp1255": "זה משפט בעברית על אגרת אשפה והוא ארוך מאוד",
         "cp874": "นี่คือประโยคภาษาไทยที่ยาวมากเกี่ยวกับค่าธรรมเนียม",
@@ -115,10 +115,10 @@ def test_what_is_not_from_east_asia_never_reads_so(encoding: str) -> None:
         "cp1256": "هذه جملة باللغة العربية عن رسوم النفايات",
     }[encoding]
     try:
-        found = decode_text(f"{words}. ".encode(encoding) * 8)
+        decoded = decode_text(f"{words}. ".encode(encoding) * 8)
     except ParseRefusal:
         return
-    assert not any("\u3000" <= char <= "\ud7ff" for char in found)
+    assert not any("\u3000" <= char <= "\ud7ff" for char in decoded)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_what_is_not_from_east_asia_never_reads_so(encoding: str) -> None:
         ("big5", "今天天氣很好"),
     ],
 )
-def test_refuses_rather_than_give_the_wrong_letters(encoding: str, text: str) -> None:
+def test_text_is_refused_rather_than_read_wrongly(encoding: str, text: str) -> None:
     with pytest.raises(ParseRefusal, match="save it as UTF-8") as refusal:
         decode_legacy(text.encode(encoding))
     assert refusal.value.outcome == "unsupported"

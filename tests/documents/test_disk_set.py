@@ -23,17 +23,17 @@ def test_it_holds_what_a_set_holds_in_order(texts: list[str], other: str) -> Non
         assert (other in held) == (other in texts)
 
 
-def test_it_is_gone_over_while_it_grows() -> None:
+def test_it_can_be_iterated_while_it_grows() -> None:
     with DiskSet() as held:
         held.update(f"{n:05}" for n in range(2 * BATCH_SIZE))
-        found = []
+        texts = []
         for text in held:
-            found.append(text)
+            texts.append(text)
             if not text.endswith("x"):
                 held.update([f"{text}x", "-before"])
-        assert found == sorted(found)
-        assert len(found) >= 2 * BATCH_SIZE
-        assert len(set(found)) == len(found)
+        assert texts == sorted(texts)
+        assert len(texts) >= 2 * BATCH_SIZE
+        assert len(set(texts)) == len(texts)
         assert len(held) == 4 * BATCH_SIZE + 1
 
 
@@ -50,5 +50,5 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 
 
 def test_memory_does_not_grow_with_it() -> None:
-    told = subprocess.run([sys.executable, "-c", GROWS], capture_output=True, check=True).stdout
-    assert int(told) * (1 if sys.platform != "darwin" else 1 / 1024) < 4000  # a set takes 16 MB
+    output = subprocess.run([sys.executable, "-c", GROWS], capture_output=True, check=True).stdout
+    assert int(output) * (1 if sys.platform != "darwin" else 1 / 1024) < 4000  # a set takes 16 MB

@@ -1,4 +1,4 @@
-"""Every real and hostile file gets the outcome its index expects."""
+"""Every real and hostile file gets the outcome that its list expects."""
 
 import csv
 import os
@@ -53,7 +53,7 @@ if not find_models():
 EITHER = ("clean error", "refuse or cap")
 
 
-def expectations() -> list[tuple[str, str]]:
+def read_expectations() -> list[tuple[str, str]]:
     index = FOLDER / "index.csv"
     if not index.exists():
         return []
@@ -67,8 +67,8 @@ def sandbox() -> Iterator[Sandbox]:
         yield opened
 
 
-def outcome(name: str, sandbox: Sandbox) -> tuple[ParseOutcome, str]:
-    """The outcome and the text or the reason."""
+def read_outcome(name: str, sandbox: Sandbox) -> tuple[ParseOutcome, str]:
+    """Return the outcome and the text or the reason."""
     try:
         (parsed,) = read_file(FOLDER / name, sandbox)
     except ParseRefusal as refusal:
@@ -78,15 +78,15 @@ def outcome(name: str, sandbox: Sandbox) -> tuple[ParseOutcome, str]:
     return "ok", parsed.text
 
 
-@pytest.mark.skipif(not expectations(), reason=f"{FOLDER} is not here; set SHARED_DATA")
-def test_each_file_gets_the_outcome_its_index_expects_and_the_parent_stays_small(
+@pytest.mark.skipif(not read_expectations(), reason=f"{FOLDER} is not here; set SHARED_DATA")
+def test_each_file_gets_its_expected_outcome_and_the_parent_stays_small(
     sandbox: Sandbox,
 ) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     wrong = {}
-    for name, expected in expectations():
+    for name, expected in read_expectations():
         try:
-            check(name, expected, *outcome(name, sandbox))
+            check_outcome(name, expected, *read_outcome(name, sandbox))
         except AssertionError as failure:
             wrong[name] = str(failure)
     assert wrong == {}
@@ -94,23 +94,23 @@ def test_each_file_gets_the_outcome_its_index_expects_and_the_parent_stays_small
     assert grown < PARENT_GROWTH_MB
 
 
-def check(name: str, expected: str, found: ParseOutcome, words: str) -> None:
-    """Fail unless this is what the index of the files says of this one."""
-    assert "\n" not in words or found == "ok"
+def check_outcome(name: str, expected: str, outcome: ParseOutcome, words: str) -> None:
+    """Fail unless this is the outcome that the list of files expects."""
+    assert "\n" not in words or outcome == "ok"
     assert words.strip()
     assert "\x00" not in words
     if name in REFUSED:
-        assert found == REFUSED[name]
+        assert outcome == REFUSED[name]
     elif expected.startswith(EITHER):
-        assert found in {"ok", "empty", "no_text_layer", "failed", "unsupported"}
+        assert outcome in {"ok", "empty", "no_text_layer", "failed", "unsupported"}
     else:
         assert not expected.startswith("refuse")
         assert find_models() or not expected.startswith("no text layer")
-        assert found == "ok", words
+        assert outcome == "ok", words
     assert HOLDS.get(name, "") in words
 
 
-@pytest.mark.skipif(not expectations(), reason=f"{FOLDER} is not here; set SHARED_DATA")
+@pytest.mark.skipif(not read_expectations(), reason=f"{FOLDER} is not here; set SHARED_DATA")
 def test_hidden_text_is_not_read(sandbox: Sandbox) -> None:
-    _, text = outcome("gen-injection-hidden.html", sandbox)
+    _, text = read_outcome("gen-injection-hidden.html", sandbox)
     assert text == "Leave policy\n\nEmployees have 12 days of leave."

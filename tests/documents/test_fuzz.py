@@ -6,14 +6,14 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.documents.making import samples
+from tests.documents.making import make_samples
 
 from fathom.documents.base import ParsedDocument, ParseLimits, ParseRefusal, RecordFailure
 from fathom.documents.sandbox.parent import Sandbox, read_file
 
 
-def mutated(data: bytes, chance: random.Random) -> bytes:
-    """Cut off, cut out, flipped, repeated or spliced with random bytes."""
+def mutate(data: bytes, chance: random.Random) -> bytes:
+    """Truncate, cut out, flip, repeat or splice random bytes."""
     at, other = sorted(chance.randrange(len(data) + 1) for _ in range(2))
     match chance.randrange(5):
         case 0:
@@ -37,8 +37,8 @@ def sandbox() -> Iterator[Sandbox]:
         yield opened
 
 
-def check(name: str, data: bytes, folder: Path, sandbox: Sandbox) -> str:
-    """Reads the file, checks what any reader relies on and returns the outcome."""
+def check_mutation(name: str, data: bytes, folder: Path, sandbox: Sandbox) -> str:
+    """Read the file, check what any reader relies on, and return the outcome."""
     path = folder / name
     path.write_bytes(data)
     refused: ParseRefusal | None = None
@@ -62,27 +62,27 @@ def check(name: str, data: bytes, folder: Path, sandbox: Sandbox) -> str:
     return refused.outcome
 
 
-@pytest.mark.parametrize("name", samples())
-def test_unharmed_sample_is_read(name: str, tmp_path: Path, sandbox: Sandbox) -> None:
-    assert check(name, samples()[name], tmp_path, sandbox) == "ok"
+@pytest.mark.parametrize("name", make_samples())
+def test_an_undamaged_sample_is_read(name: str, tmp_path: Path, sandbox: Sandbox) -> None:
+    assert check_mutation(name, make_samples()[name], tmp_path, sandbox) == "ok"
 
 
-@pytest.mark.parametrize("name", samples())
+@pytest.mark.parametrize("name", make_samples())
 def test_mutations_get_an_outcome(name: str, tmp_path: Path, sandbox: Sandbox) -> None:
-    run(name, 40, tmp_path, sandbox)
+    run_mutations(name, 40, tmp_path, sandbox)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", samples())
+@pytest.mark.parametrize("name", make_samples())
 def test_many_mutations_get_an_outcome(name: str, tmp_path: Path, sandbox: Sandbox) -> None:
-    run(name, int(os.environ.get("FATHOM_MUTATIONS", "200")), tmp_path, sandbox)
+    run_mutations(name, int(os.environ.get("FATHOM_MUTATIONS", "200")), tmp_path, sandbox)
 
 
-def run(name: str, times: int, folder: Path, sandbox: Sandbox) -> None:
+def run_mutations(name: str, times: int, folder: Path, sandbox: Sandbox) -> None:
     chance = random.Random(name)
     for _ in range(times):
-        data = samples()[name]
+        data = make_samples()[name]
         for _ in range(chance.randrange(1, 4)):
-            data = mutated(data, chance) or b"x"
-        check(name, data, folder, sandbox)
+            data = mutate(data, chance) or b"x"
+        check_mutation(name, data, folder, sandbox)
     assert [path.name for path in folder.iterdir()] == [name]

@@ -1,4 +1,4 @@
-"""What the `_id` of a record may be."""
+"""The valid values of the `_id` of a record."""
 
 import pytest
 
@@ -18,7 +18,7 @@ from fathom.documents.record_ids import (
         *("v1../x", "\u0645\u06cc\u200c\u062e", "C#", "a b", "x" * MAX_ID_BYTES),
     ],
 )
-def test_ids_of_data_sets_are_taken(name: str) -> None:
+def test_ids_of_data_sets_are_accepted(name: str) -> None:
     check_record_id(name)
 
 
@@ -39,13 +39,13 @@ def test_ids_of_data_sets_are_taken(name: str) -> None:
         ("é" * MAX_ID_BYTES, "longer than 1000 bytes"),
     ],
 )
-def test_an_id_that_could_lead_elsewhere_or_cannot_be_shown_is_refused(name: str, why: str) -> None:
-    with pytest.raises(ValueError, match=why) as told:
+def test_an_id_that_leads_elsewhere_or_cannot_be_shown_is_refused(name: str, why: str) -> None:
+    with pytest.raises(ValueError, match=why) as raised:
         check_record_id(name)
-    assert name not in str(told.value).replace('".."', "")
+    assert name not in str(raised.value).replace('".."', "")
 
 
-def test_no_record_has_an_id_that_files_have_and_no_two_become_one() -> None:
+def test_no_record_has_the_id_of_a_file_and_no_two_share_one() -> None:
     names = [
         f"{'_' * count}{'0123456789abcdef'[:length]}" for count in range(4) for length in (15, 16)
     ]
@@ -54,8 +54,8 @@ def test_no_record_has_an_id_that_files_have_and_no_two_become_one() -> None:
     assert len(set(ids)) == len(names)
     assert [name for name in names if is_file_id(name)] == ["0123456789abcdef"]
     assert not any(map(is_file_id, ids))
-    assert [restore_name(each) for each in ids] == names
-    assert [name for name, own in zip(names, ids, strict=True) if name != own] == [
+    assert [restore_name(name) for name in ids] == names
+    assert [name for name, record_id in zip(names, ids, strict=True) if name != record_id] == [
         f"{'_' * count}0123456789abcdef" for count in range(4)
     ]
     assert restore_name("0123456789abcdef") == "0123456789abcdef"  # of a file

@@ -1,4 +1,4 @@
-"""Values are what they look like."""
+"""Values are typed by their appearance."""
 
 import pytest
 
@@ -37,6 +37,6 @@ from fathom.types import Scalar
         ("", ""),
     ],
 )
-def test_typed(text: str, expected: Scalar) -> None:
+def test_scalars_are_typed(text: str, expected: Scalar) -> None:
     scalar = parse_scalar(text)
     assert (type(scalar), scalar) == (type(expected), expected)

@@ -1,4 +1,4 @@
-"""Each word of a text is known to come from its own line of the file."""
+"""Each word of a text maps to its own line of the file."""
 
 import re
 from itertools import pairwise
@@ -34,36 +34,46 @@ costs <b>40</b>
 cro&shy;wns &amp; more.</p>"""
 
 
-def lines(data: bytes, name: str, *words: str) -> list[int]:
-    """The lines of the first occurrences of some words."""
+def list_word_lines(data: bytes, name: str, *words: str) -> list[int]:
+    """Return the lines of the first occurrences of some words."""
     (parsed,) = parse_bytes(data, name)
     assert isinstance(parsed, ParsedDocument)
     document = Document(id="d", text=parsed.text, path=name, title="", lines=parsed.lines)
     return [document.line_at(parsed.text.index(word)) for word in words]
 
 
-def test_joined_lines_of_markdown_are_told_apart() -> None:
-    found = lines(MARKDOWN, "fees.md", "Fees", "A permit", "costs", "40", "- pay", "the harbour")
-    assert found == [4, 6, 6, 7, 9, 10]
+def test_joined_lines_of_markdown_are_distinguished() -> None:
+    numbers = list_word_lines(
+        MARKDOWN, "fees.md", "Fees", "A permit", "costs", "40", "- pay", "the harbour"
+    )
+    assert numbers == [4, 6, 6, 7, 9, 10]
 
 
-def test_numbers_that_only_the_parser_writes_stand_on_the_line_of_their_item() -> None:
+def test_numbers_written_by_the_parser_belong_to_the_line_of_their_item() -> None:
     listed = b"Do this:\n\n#. Fill it\n#. Open it\n"
-    assert lines(listed, "a.rst", "Do", "1.", "Fill", "2.", "Open") == [1, 3, 3, 4, 4]
+    assert list_word_lines(listed, "a.rst", "Do", "1.", "Fill", "2.", "Open") == [1, 3, 3, 4, 4]
 
 
-def test_the_words_of_a_page_are_not_looked_for_in_its_scripts() -> None:
-    assert lines(HTML, "fees.html", "A permit", "costs", "40", "cro", "more") == [5, 6, 6, 7, 7]
+def test_words_of_a_page_are_not_searched_in_its_scripts() -> None:
+    assert list_word_lines(HTML, "fees.html", "A permit", "costs", "40", "cro", "more") == [
+        5,
+        6,
+        6,
+        7,
+        7,
+    ]
 
 
-def test_rows_that_say_their_headers_keep_their_lines() -> None:
+def test_rows_with_headers_keep_their_lines() -> None:
     table = b"permit,fee\r\n\r\nmooring,40\r\nfishing,12\r\n"
-    found = lines(table, "fees.csv", "permit", "permit: mooring", "40", "permit: fishing", "12")
-    assert found == [1, 3, 3, 4, 4]
+    numbers = list_word_lines(
+        table, "fees.csv", "permit", "permit: mooring", "40", "permit: fishing", "12"
+    )
+    assert numbers == [1, 3, 3, 4, 4]
 
 
 @pytest.mark.parametrize("name", ["about-merrow.md", "tree-care.rst", "library-hours.html"])
-def test_samples_word_for_word(name: str) -> None:
+def test_samples_map_word_for_word(name: str) -> None:
     data = (CORPUS / name).read_bytes()
     (parsed,) = parse_bytes(data, name)
     assert isinstance(parsed, ParsedDocument)
@@ -84,13 +94,13 @@ def test_other_formats_have_no_lines(name: str) -> None:
 
 @given(st.text(alphabet="ab c.\n\r"), st.text(alphabet="ab c.\n\r"))
 def test_offsets_and_lines_always_grow(text: str, file: str) -> None:
-    found = map_lines(text, file)
-    assert all(one < two for one, two in pairwise(found))
-    assert all(0 <= at < len(text) and 1 <= line <= len(file) + 1 for at, line in found)
-    assert [line for _, line in found] == sorted({line for _, line in found})
+    pairs = map_lines(text, file)
+    assert all(pair < two for pair, two in pairwise(pairs))
+    assert all(0 <= at < len(text) and 1 <= line <= len(file) + 1 for at, line in pairs)
+    assert [line for _, line in pairs] == sorted({line for _, line in pairs})
 
 
-def test_a_text_that_has_little_to_do_with_its_file_is_given_up() -> None:
+def test_a_text_unlike_its_file_is_given_up() -> None:
     text, file = "a c " * 50 + "b", "a b\n" * 50
     assert map_lines(text, file)
     assert map_lines(text, file, patience=1000) == ()

@@ -16,16 +16,16 @@ def test_names_are_found_in_any_namespace() -> None:
     inner = find_child(root, "y", "z")
     assert get_local_name(root) == "x"
     assert get_text(inner) == "t"
-    assert [get_attribute(found, "v") for found in iter_descendants(root, "y")] == ["1"]
+    assert [get_attribute(child, "v") for child in iter_descendants(root, "y")] == ["1"]
     assert find_child(root, "y", "nothing", "z") is None
 
 
-def test_mild_damage_is_mended() -> None:
+def test_slight_damage_is_repaired() -> None:
     assert get_text(read_xml(b"<a><b>one</b><b>two</a>", "x")) == "onetwo"
 
 
 @pytest.mark.parametrize("data", [b"", b"no markup at all", b"\xff\xfe\x00"])
-def test_what_is_no_xml_is_refused_by_name(data: bytes) -> None:
+def test_a_part_that_is_no_xml_is_refused_by_name(data: bytes) -> None:
     with pytest.raises(ParseRefusal, match=r"part\.xml is not XML"):
         read_xml(data, "part.xml")
 
@@ -36,7 +36,7 @@ def test_entities_are_refused_and_files_are_not_read() -> None:
         read_xml(data, "part.xml")
 
 
-def test_what_is_nested_too_deep_is_refused_rather_than_cut_short() -> None:
+def test_excessive_nesting_is_refused_rather_than_cut_short() -> None:
     assert get_text(read_xml(b"<a>" * 200 + b"x" + b"</a>" * 200, "part.xml")) == "x"
     with pytest.raises(ParseRefusal, match="nested too deep"):
         read_xml(b"<a>" * 300 + b"x" + b"</a>" * 300, "part.xml")

@@ -6,19 +6,19 @@ import pytest
 from fathom.index.base import Entry, Matrix, SourceRecord
 from fathom.types import Chunk, Document, Scalar, Span
 
-Made = tuple[Entry, SourceRecord]
-Make = Callable[..., Made]
+IndexedDocument = tuple[Entry, SourceRecord]
+EntryFactory = Callable[..., IndexedDocument]
 
 
-def made(
+def make_entry(
     name: str,
     *parts: str,
     language: str = "en",
     metadata: dict[str, Scalar] | None = None,
     path: str = "",
     seed: int | None = None,
-) -> Made:
-    """A document of one chunk a part, with vectors that depend on `seed` or the text."""
+) -> IndexedDocument:
+    """Return a document of one chunk per part, with vectors that depend on `seed` or the text."""
     text = "\n".join(parts)
     chunks, start = [], 0
     for ordinal, part in enumerate(parts):
@@ -48,12 +48,12 @@ def made(
     return Entry(document=document, chunks=tuple(chunks), vectors=vectors, digest=digest), source
 
 
-def vectors_of(entry: Entry) -> Matrix:
-    """Those that come with it."""
+def get_vectors(entry: Entry) -> Matrix:
+    """Return the vectors of an entry."""
     assert entry.vectors is not None
     return entry.vectors
 
 
 @pytest.fixture(scope="session")
-def make() -> Make:
-    return made
+def make() -> EntryFactory:
+    return make_entry

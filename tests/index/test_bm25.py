@@ -1,4 +1,4 @@
-"""BM25 of our own against tantivy's."""
+"""The package's own BM25 compared with tantivy's."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from fathom.index.embedded.keyword import KeywordEntry, KeywordIndex
 WORDS = [f"w{number}" for number in range(60)]
 
 
-def test_lengths_as_tantivy_keeps_them() -> None:
+def test_lengths_are_rounded_as_in_tantivy() -> None:
     lengths = np.array([0, 1, 39, 40, 41, 42, 55, 56, 59, 60, 87, 88, 95, 96, 1000, 70_000])
     expected = [0, 1, 39, 40, 40, 42, 54, 56, 56, 60, 84, 88, 88, 96, 984, 65_560]
     assert quantise_lengths(lengths).tolist() == expected

@@ -1,4 +1,4 @@
-"""Hundreds of changes to files, and ingests, prunes, rebuilds and kills between them.
+"""Hundreds of changes to files, with ingestions, prunes, rebuilds and kills between them.
 
 Permissions stop nobody who is root: then each ingestion is that of a process that has become
 nobody. The processes are forked, and killed by themselves between two steps of a change.
@@ -35,7 +35,7 @@ BROKEN = b"PK\x03\x04 half a DOCX"
 
 
 @dataclass
-class Tree:
+class ChangingFiles:
     """Files that change at random."""
 
     root: Path
@@ -45,88 +45,102 @@ class Tree:
 
     def change(self) -> None:
         kinds = (
-            [self.add] * 5
-            + [self.edit] * 3
-            + [self.break_off, self.forbid, self.forbid_folder, self.rename, self.move, self.link]
-            + [self.delete, self.copy, self.allow, self.allow, self.move_folder, self.delete_folder]
+            [self.add_file] * 5
+            + [self.edit_file] * 3
+            + [
+                self.break_file,
+                self.forbid_file,
+                self.forbid_folder,
+                self.rename_file,
+                self.move_file,
+                self.link_file,
+            ]
+            + [
+                self.delete_file,
+                self.copy_file,
+                self.allow_all,
+                self.allow_all,
+                self.move_folder,
+                self.delete_folder,
+            ]
         )
         kind = self.chance.choice(kinds)
         kind()
         self.done.append(kind.__name__)
 
-    def files(self) -> list[Path]:
+    def list_files(self) -> list[Path]:
         return sorted(path for path in self.root.rglob("*") if not path.is_dir())
 
-    def folders(self) -> list[Path]:
+    def list_folders(self) -> list[Path]:
         return sorted(path for path in self.root.rglob("*") if path.is_dir())
 
-    def place(self) -> Path:
+    def draw_place(self) -> Path:
         path = self.root / self.chance.choice(FOLDERS) / self.chance.choice(NAMES)
         path.parent.mkdir(parents=True, exist_ok=True)
         return path
 
-    def write(self, path: Path) -> None:
+    def write_file(self, path: Path) -> None:
         path.unlink(missing_ok=True)
         self.texts += 1
         # Now and then a text that was there before, so that there are equal files.
         number = self.chance.choice([self.texts, self.texts, self.chance.randint(1, self.texts)])
         path.write_text(f"Text number {number}, {'of the harbour ' * (number % 7)}.")
 
-    def add(self) -> None:
-        self.write(self.place())
+    def add_file(self) -> None:
+        self.write_file(self.draw_place())
 
-    def some(self) -> Path | None:
-        files = self.files()
+    def draw_file(self) -> Path | None:
+        files = self.list_files()
         return self.chance.choice(files) if files else None
 
-    def edit(self) -> None:
-        if path := self.some():
-            self.write(path)
+    def edit_file(self) -> None:
+        if path := self.draw_file():
+            self.write_file(path)
 
-    def break_off(self) -> None:
-        if path := self.some():
+    def break_file(self) -> None:
+        if path := self.draw_file():
             path.unlink()
             path.write_bytes(BROKEN)
 
-    def forbid(self) -> None:
-        if (path := self.some()) and path.exists():
+    def forbid_file(self) -> None:
+        if (path := self.draw_file()) and path.exists():
             path.chmod(0)
 
     def forbid_folder(self) -> None:
-        if folders := self.folders():
+        if folders := self.list_folders():
             self.chance.choice(folders).chmod(0)
 
-    def allow(self) -> None:
-        for path in (*self.folders(), *self.files()):
+    def allow_all(self) -> None:
+        for path in (*self.list_folders(), *self.list_files()):
             if path.exists():
                 path.chmod(0o755)
 
-    def rename(self) -> None:
-        if path := self.some():
+    def rename_file(self) -> None:
+        if path := self.draw_file():
             path.replace(path.with_name(self.chance.choice(NAMES)))
 
-    def move(self) -> None:
-        if path := self.some():
-            path.replace(self.place())
+    def move_file(self) -> None:
+        if path := self.draw_file():
+            path.replace(self.draw_place())
 
-    def copy(self) -> None:
-        if (path := self.some()) and path.exists():
-            other = self.place()
+    def copy_file(self) -> None:
+        if (path := self.draw_file()) and path.exists():
+            other = self.draw_place()
             if not other.exists():
                 shutil.copyfile(path, other)
 
-    def link(self) -> None:
-        if path := self.some():
-            other = self.place()
+    def link_file(self) -> None:
+        if path := self.draw_file():
+            other = self.draw_place()
             if not os.path.lexists(other):
                 other.symlink_to(path)
 
-    def delete(self) -> None:
-        if path := self.some():
+    def delete_file(self) -> None:
+        if path := self.draw_file():
             path.unlink()
 
     def delete_folder(self) -> None:
-        if folders := self.folders():
+        if folders := self.list_folders():
             shutil.rmtree(self.chance.choice(folders))
 
     def move_folder(self) -> None:
@@ -138,8 +152,8 @@ class Tree:
             (self.root / "moved").rename(folder)
 
 
-def forked(job: Callable[[], Any]) -> Any:
-    """What a job gives in a process of its own; `None` if it was killed."""
+def run_in_child(job: Callable[[], Any]) -> Any:
+    """Return the value of a job run in a child process, or `None` if it was killed."""
     read, write = os.pipe()
     child = os.fork()
     if not child:
@@ -159,27 +173,27 @@ def forked(job: Callable[[], Any]) -> Any:
     return json.loads(text) if status == 0 else None
 
 
-def killed_after(steps: int, patch: pytest.MonkeyPatch) -> None:
-    left = [steps]
+def kill_after_steps(steps: int, patch: pytest.MonkeyPatch) -> None:
+    remaining = [steps]
 
-    def step(_: str) -> None:
-        left[0] -= 1
-        if not left[0]:
+    def count_step(_: str) -> None:
+        remaining[0] -= 1
+        if not remaining[0]:
             os.kill(os.getpid(), signal.SIGKILL)
 
-    def writer(*args: Any, **options: Any) -> Any:
-        return open_writer(*args, **options, on_step=step)
+    def open_counting_writer(*args: Any, **options: Any) -> Any:
+        return open_writer(*args, **options, on_step=count_step)
 
-    patch.setattr("fathom.index.embedded.opening.open_writer", writer)
+    patch.setattr("fathom.index.embedded.opening.open_writer", open_counting_writer)
     patch.setattr(
         "fathom.index.embedded.rebuild.rebuild_index",
-        lambda directory, roots, open_new: rebuild_index(directory, roots, open_new, step),
+        lambda directory, roots, open_new: rebuild_index(directory, roots, open_new, count_step),
     )
 
 
 @dataclass(frozen=True)
-class RoundEvidence:
-    """What an ingestion left, as the one sees it who ran it.
+class IndexState:
+    """The state after an ingestion, as its caller sees it.
 
     Attributes:
         outcomes: Of every place.
@@ -193,28 +207,28 @@ class RoundEvidence:
     gone: list[str]
     readable: dict[str, str]
 
-    def held(self, *outcomes: str) -> set[str]:
+    def list_with_outcome(self, *outcomes: str) -> set[str]:
         return {id_ for place, id_ in self.documents.items() if self.outcomes[place] in outcomes}
 
 
-def seen(engine: Engine, files: Sequence[str], before: Sequence[str]) -> RoundEvidence:
+def describe_state(engine: Engine, files: Sequence[str], before: Sequence[str]) -> IndexState:
     index = engine.reader()
     sources = list(index.list_sources())
     documents = {source.path: source.document_id for source in sources if source.document_id}
-    paths = {one.id: one.path for one in engine.documents.list()}
+    paths = {document.id: document.path for document in engine.documents.list()}
     assert set(documents.values()) == set(paths), "a document without place, or without document"
     for document, path in paths.items():
         assert documents.get(path) == document, "a document's path is none of its places"
     places = {*documents, *files, *before}
-    return RoundEvidence(
+    return IndexState(
         outcomes={source.path: source.outcome for source in sources},
         documents=documents,
         gone=sorted(filter(is_gone, places)),
-        readable={place: id_ for place in places if (id_ := id_at(Path(place)))},
+        readable={place: id_ for place in places if (id_ := get_id(Path(place)))},
     )
 
 
-def id_at(path: Path) -> str:
+def get_id(path: Path) -> str:
     try:
         if path.read_bytes() != BROKEN:
             return derive_document_id(digest_content(path))
@@ -223,7 +237,7 @@ def id_at(path: Path) -> str:
     return ""
 
 
-Ingest = Callable[..., RoundEvidence | None]
+IngestFunction = Callable[..., IndexState | None]
 
 
 @pytest.fixture
@@ -233,7 +247,7 @@ def tmp_path() -> Iterator[Path]:
 
 
 @pytest.fixture
-def ingest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ingest:
+def ingest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> IngestFunction:
     disable_sandbox(monkeypatch)
 
     for name in NAMES:  # what is imported later may be out of nobody's reach
@@ -244,68 +258,76 @@ def ingest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Ingest:
     HashingEmbedder(64).embed(["Some words."])
 
     def run(
-        tree: Tree,
+        tree: ChangingFiles,
         *,
         into: str = "one",
         kill_after: int = 0,
         before: Sequence[str] = (),
         **options: Any,
-    ) -> RoundEvidence | None:
+    ) -> IndexState | None:
         (tmp_path / into).mkdir(exist_ok=True)
-        files = [str(path) for path in tree.files()]
+        files = [str(path) for path in tree.list_files()]
 
         def job() -> dict[str, Any]:
             with pytest.MonkeyPatch.context() as patch, drop_privileges(tmp_path):
                 if kill_after:
-                    killed_after(kill_after, patch)
+                    kill_after_steps(kill_after, patch)
                 with engine_at(tmp_path / into, ingest={"batch_documents": 3}) as engine:
                     engine.ingest([tree.root], **options)
                     assert engine.verify() == []
-                    return asdict(seen(engine, files, before))
+                    return asdict(describe_state(engine, files, before))
 
-        found = forked(job)
-        return RoundEvidence(**found) if found else None
+        state = run_in_child(job)
+        return IndexState(**state) if state else None
 
     return run
 
 
 @pytest.mark.parametrize("changes", [150, pytest.param(500, marks=pytest.mark.slow)])
-def test_many_changes(tmp_path: Path, ingest: Ingest, changes: int) -> None:
+def test_many_random_changes_lose_no_document(
+    tmp_path: Path, ingest: IngestFunction, changes: int
+) -> None:
     chance = random.Random(int(os.environ.get("SEED", "20261122")))
-    tree = Tree(tmp_path / "corpus", chance)
-    tree.add()
-    known = RoundEvidence({}, {}, [], {})
+    tree = ChangingFiles(tmp_path / "corpus", chance)
+    tree.add_file()
+    before = IndexState({}, {}, [], {})
     counts = Counter[str]()
     while len(tree.done) < changes:
         for _ in range(chance.randint(1, 12)):
             tree.change()
-        if not tree.files():
-            tree.add()
+        if not tree.list_files():
+            tree.add_file()
         options = {"prune": chance.random() < 0.3, "rebuild": chance.random() < 0.1}
         if chance.random() < 0.3:
             killed = ingest(tree, kill_after=chance.randint(1, 9), **options) is None
             counts["killed"] += killed
-        report = ingest(tree, before=list(known.outcomes), **options)
+        report = ingest(tree, before=list(before.outcomes), **options)
         assert report is not None
-        check_kept(known, report, let_go=any(options.values()))
+        check_kept(before, report, let_go=any(options.values()))
         counts.update(name for name, chosen in options.items() if chosen)
-        counts["stale"] += len(report.held("stale") - report.held("ok"))
-        known = report
-    assert all(counts[one] for one in ("killed", "prune", "rebuild", "stale"))
+        counts["stale"] += len(report.list_with_outcome("stale") - report.list_with_outcome("ok"))
+        before = report
+    assert all(counts[event] for event in ("killed", "prune", "rebuild", "stale"))
     fresh = ingest(tree, into="fresh")
     assert fresh is not None
-    assert known.held("ok") == fresh.held("ok") == set(fresh.documents.values())
+    assert (
+        before.list_with_outcome("ok")
+        == fresh.list_with_outcome("ok")
+        == set(fresh.documents.values())
+    )
 
 
-def check_kept(before: RoundEvidence, found: RoundEvidence, *, let_go: bool) -> None:
-    """What can be read is as it is; what cannot be read stays, marked; what is gone may go."""
-    assert found.held("ok") == set(found.readable.values())
-    for place, outcome in found.outcomes.items():
-        assert (outcome == "ok") == (place in found.readable), place
-    for place in before.documents.keys() - found.readable.keys():
-        if place not in found.gone:
-            assert found.outcomes.get(place) == "stale", f"{place} was lost"
+def check_kept(before: IndexState, after: IndexState, *, let_go: bool) -> None:
+    """Check that readable files are indexed, unreadable ones stay marked, and deleted ones may
+    go.
+    """
+    assert after.list_with_outcome("ok") == set(after.readable.values())
+    for place, outcome in after.outcomes.items():
+        assert (outcome == "ok") == (place in after.readable), place
+    for place in before.documents.keys() - after.readable.keys():
+        if place not in after.gone:
+            assert after.outcomes.get(place) == "stale", f"{place} was lost"
         elif let_go:
-            assert place not in found.outcomes, f"{place} is still there"
-        elif before.documents[place] not in found.held("ok"):
-            assert found.outcomes.get(place) == "stale", f"{place} was lost"
+            assert place not in after.outcomes, f"{place} is still there"
+        elif before.documents[place] not in after.list_with_outcome("ok"):
+            assert after.outcomes.get(place) == "stale", f"{place} was lost"

@@ -1,4 +1,4 @@
-"""A writer killed at every named step; what was acknowledged stays, nothing is half there."""
+"""A writer killed at every named step: acknowledged changes stay, nothing is half written."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ import pytest
 from fathom.index.base import Entry, SourceRecord
 from fathom.index.embedded.opening import open_reader, open_writer, verify
 
-Make = Callable[..., tuple[Entry, SourceRecord]]
+EntryFactory = Callable[..., tuple[Entry, SourceRecord]]
 
 CHILD = """
 import os, signal, sys
@@ -40,7 +40,7 @@ writer.optimize()
 """
 
 
-def killed(directory: Path, step: str) -> None:
+def kill_at(directory: Path, step: str) -> None:
     child = subprocess.run(
         [sys.executable, "-c", CHILD, str(directory), step],
         capture_output=True,
@@ -53,8 +53,10 @@ def killed(directory: Path, step: str) -> None:
 
 
 @pytest.mark.parametrize("step", ["stored", "applied", "published", "building", "built"])
-def test_killed_at_a_step(tmp_path: Path, make: Make, step: str) -> None:
-    killed(tmp_path, step)
+def test_a_kill_at_any_step_leaves_a_whole_index(
+    tmp_path: Path, make: EntryFactory, step: str
+) -> None:
+    kill_at(tmp_path, step)
     assert verify(tmp_path) == []
     # A reader comes first: it must find one whole state, and no writer to wait for.
     with open_reader(tmp_path) as reader:
@@ -84,7 +86,7 @@ def test_killed_at_a_step(tmp_path: Path, make: Make, step: str) -> None:
     assert not list(tmp_path.glob("*.part"))
 
 
-def test_disk_full(tmp_path: Path, make: Make) -> None:
+def test_a_full_disk_is_reported(tmp_path: Path, make: EntryFactory) -> None:
     with open_writer(tmp_path, {"a": "1"}) as writer:
         entry, source = make("kept", "first words")
         writer.put([entry], [source])

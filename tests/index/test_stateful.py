@@ -1,4 +1,4 @@
-"""Any sequence of changes against a dictionary and a plain search."""
+"""Any sequence of changes, compared with a dictionary and a plain search."""
 
 import shutil
 import tempfile
@@ -20,7 +20,7 @@ paths = st.sampled_from(["/1", "/2", "/3"])
 words = st.lists(st.sampled_from(["red", "green", "blue"]), min_size=1, max_size=3)
 
 
-def entry(name: str, parts: list[str]) -> Entry:
+def make_entry(name: str, parts: list[str]) -> Entry:
     text = "\n".join(parts)
     spans, start = [], 0
     for part in parts:
@@ -58,25 +58,25 @@ class IndexMachine(RuleBasedStateMachine):
         self.writer = open_writer(self.place, {"a": "1"}, ann_from_chunks=4)
         self.reader = open_reader(self.place)
 
-    def leave(self, path: str) -> None:
+    def delete_file(self, path: str) -> None:
         name = self.held.pop(path, "")
         if name and name not in self.held.values():
             self.documents.pop(name, None)
 
     @rule(name=names, path=paths, parts=words)
     def put(self, name: str, path: str, parts: list[str]) -> None:
-        made = entry(name, parts)
-        source = SourceRecord(path=path, digest=made.digest, outcome="ok", document_id=name)
-        self.writer.put([made], [source])
-        self.documents[name] = made
+        indexed = make_entry(name, parts)
+        source = SourceRecord(path=path, digest=indexed.digest, outcome="ok", document_id=name)
+        self.writer.put([indexed], [source])
+        self.documents[name] = indexed
         if self.held.get(path) != name:
-            self.leave(path)
+            self.delete_file(path)
         self.held[path] = name
 
     @rule(path=paths, purge=st.booleans())
     def forget(self, path: str, purge: bool) -> None:
         before = len(self.documents)
-        self.leave(path)
+        self.delete_file(path)
         assert self.writer.forget([path], purge=purge) == before - len(self.documents)
 
     @rule()
@@ -101,20 +101,22 @@ class IndexMachine(RuleBasedStateMachine):
         self.open()
 
     @invariant()
-    def agrees(self) -> None:
+    def check_agreement(self) -> None:
         chunks = {c.id: c for document in self.documents.values() for c in document.chunks}
         paths = {s.id: s.path for s in self.reader.list_documents()}
         assert paths.keys() == set(self.documents)
-        placed = {one: replace(c, path=paths[c.document_id]) for one, c in chunks.items()}
+        placed = {chunk_id: replace(c, path=paths[c.document_id]) for chunk_id, c in chunks.items()}
         assert self.reader.chunks(sorted(chunks)) == [placed[chunk] for chunk in sorted(chunks)]
         held = {s.path: s.document_id for s in self.reader.list_sources()}
         assert held == self.held
         for word in ("red", "blue"):
             chunk_ids = {m.chunk_id for m in self.reader.keyword_search(word, k=99)}
-            assert chunk_ids == {one for one, chunk in chunks.items() if word in chunk.text}
-        self.nearest(len(chunks))
+            assert chunk_ids == {
+                chunk_id for chunk_id, chunk in chunks.items() if word in chunk.text
+            }
+        self.check_nearest(len(chunks))
 
-    def nearest(self, total: int) -> None:
+    def check_nearest(self, total: int) -> None:
         query = np.full(DIMENSION, 0.5, dtype=np.float32)
         scored: list[tuple[float, str]] = []
         for document in self.documents.values():
@@ -130,11 +132,11 @@ class IndexMachine(RuleBasedStateMachine):
     def teardown(self) -> None:
         self.writer.close()
         self.reader.close()
-        assert verify(self.place) in ([], self.missing_graph())
+        assert verify(self.place) in ([], self.list_missing_graphs())
         self.folder.cleanup()
 
-    def missing_graph(self) -> list[str]:
-        return [one for one in verify(self.place) if "usearch" in one]
+    def list_missing_graphs(self) -> list[str]:
+        return [finding for finding in verify(self.place) if "usearch" in finding]
 
 
 TestIndex = IndexMachine.TestCase

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from fathom.index.postgres.traces import PostgresTraces
 
 
-def new_workspace(server: "Server") -> Address:
-    """One of its own, with the tables there and nothing in it."""
+def create_workspace(server: "Server") -> Address:
+    """Create an empty workspace with its tables."""
     from fathom.index.postgres.opening import open_writer
 
     address = Address.from_url(server.shared).switch_workspace(f"w{os.urandom(6).hex()}")
@@ -42,46 +42,46 @@ def new_workspace(server: "Server") -> Address:
     return address
 
 
-def trace(number: int, size: int = 0, strategy: str = "naive") -> Trace:
+def make_trace(number: int, size: int = 0, strategy: str = "naive") -> Trace:
     recorder = Recorder(Origin(question=f"question {number}", strategy=strategy))
     with recorder.step("read", inputs={"noise": os.urandom(size).hex()[:4_000]}):
         pass
     return recorder.seal({"status": "answered", "answer": f"answer {number}"})
 
 
-class Place(Protocol):
-    """Where traces are kept; goes to other processes too."""
+class TraceLocation(Protocol):
+    """A location of traces that can be sent to other processes."""
 
     def open(self, *, max_bytes: int = MAX_BYTES) -> TraceStore: ...
 
-    def spoil(self, data: bytes) -> None:
-        """Store this instead of what was stored."""
+    def damage(self, data: bytes) -> None:
+        """Replace the stored data by these bytes."""
 
 
 @dataclass
-class InFile:
-    """In a file of a folder."""
+class FileLocation:
+    """A file of a folder."""
 
     path: Path
 
     def open(self, *, max_bytes: int = MAX_BYTES) -> TraceStore:
         return EmbeddedTraces(self.path, max_bytes=max_bytes)
 
-    def spoil(self, data: bytes) -> None:
+    def damage(self, data: bytes) -> None:
         with closing(sqlite3.connect(self.path)) as connection, connection:
             connection.execute("UPDATE traces SET data = ?", (data,))
 
 
 @dataclass
-class OnServer:
-    """In a workspace of a server."""
+class ServerLocation:
+    """A workspace of a server."""
 
     address: Address
 
     def open(self, *, max_bytes: int = MAX_BYTES) -> TraceStore:
-        return opened(self.address, max_bytes)
+        return open_traces(self.address, max_bytes)
 
-    def spoil(self, data: bytes) -> None:
+    def damage(self, data: bytes) -> None:
         from fathom.index.postgres.connections import Connections
         from fathom.index.postgres.workspace_tables import open_tables
 
@@ -91,31 +91,31 @@ class OnServer:
         connections.close()
 
 
-def opened(address: Address, max_bytes: int = MAX_BYTES) -> "PostgresTraces":
-    """The traces of a workspace, with connections of their own, which end with them."""
+def open_traces(address: Address, max_bytes: int = MAX_BYTES) -> "PostgresTraces":
+    """Open the traces of a workspace over their own connections."""
     from fathom.index.postgres.connections import Connections
     from fathom.index.postgres.traces import PostgresTraces
     from fathom.index.postgres.workspace_tables import open_tables
 
     connections = Connections(address)
 
-    class Own(PostgresTraces):
+    class OwnConnections(PostgresTraces):
         def close(self) -> None:
             connections.close()
 
-    return Own(open_tables(connections, address, min_layout=2), max_bytes=max_bytes)
+    return OwnConnections(open_tables(connections, address, min_layout=2), max_bytes=max_bytes)
 
 
 @pytest.fixture(params=["embedded", "postgres"])
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Place:
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> TraceLocation:
     if request.param == "embedded":
-        return InFile(tmp_path / "traces.db")
+        return FileLocation(tmp_path / "traces.db")
     server: Server = request.getfixturevalue("postgres")
-    return OnServer(new_workspace(server))
+    return ServerLocation(create_workspace(server))
 
 
-def test_a_trace_comes_back(place: Place) -> None:
-    stored = trace(1)
+def test_a_trace_is_read_as_it_was_written(place: TraceLocation) -> None:
+    stored = make_trace(1)
     with place.open() as store:
         store.put(stored)
         store.put(stored)
@@ -128,8 +128,10 @@ def test_a_trace_comes_back(place: Place) -> None:
         assert (summary.strategy, summary.status) == ("naive", "answered")
 
 
-def test_what_an_answer_was_given_with_comes_back_and_goes_with_its_trace(place: Place) -> None:
-    first, second = trace(1), trace(2)
+def test_conditions_of_an_answer_are_stored_and_deleted_with_its_trace(
+    place: TraceLocation,
+) -> None:
+    first, second = make_trace(1), make_trace(2)
     with place.open() as store:
         store.put(first, warnings=("a.md is not what was read",))
         store.put(second)
@@ -139,27 +141,27 @@ def test_what_an_answer_was_given_with_comes_back_and_goes_with_its_trace(place:
         assert store.get_warnings(first.id) == ()
 
 
-def test_the_newest_come_first(place: Place) -> None:
+def test_the_newest_come_first(place: TraceLocation) -> None:
     with place.open() as store:
         for number in range(5):
-            store.put(trace(number))
+            store.put(make_trace(number))
 
         assert [s.question for s in store.list(limit=2)] == ["question 4", "question 3"]
 
 
-@pytest.mark.parametrize("wanted", ["", "zz", "%", "_", "'", "0' OR 1=1 --"])
-def test_an_id_that_is_not_there_is_said(place: Place, wanted: str) -> None:
+@pytest.mark.parametrize("trace_id", ["", "zz", "%", "_", "'", "0' OR 1=1 --"])
+def test_an_unknown_id_is_reported(place: TraceLocation, trace_id: str) -> None:
     with place.open() as store:
-        store.put(trace(1))
+        store.put(make_trace(1))
 
         with pytest.raises(MissingTraceError, match="no trace begins"):
-            store.get(wanted)
+            store.get(trace_id)
 
 
-def test_a_beginning_of_two_ids_is_refused(place: Place) -> None:
+def test_an_ambiguous_prefix_of_an_id_is_refused(place: TraceLocation) -> None:
     with place.open() as store:
         for number in range(17):  # two of them share their first digit
-            store.put(trace(number))
+            store.put(make_trace(number))
         firsts = [summary.id[0] for summary in store.list()]
         twice = next(first for first in firsts if firsts.count(first) > 1)
 
@@ -167,57 +169,57 @@ def test_a_beginning_of_two_ids_is_refused(place: Place) -> None:
             store.get(twice)
 
 
-def test_the_oldest_go_beyond_the_cap(place: Place) -> None:
+def test_the_oldest_are_deleted_above_the_size_limit(place: TraceLocation) -> None:
     with place.open(max_bytes=20_000) as store:
         for number in range(30):
-            store.put(trace(number, size=2_000))
-        kept = store.list()
+            store.put(make_trace(number, size=2_000))
+        traces = store.list()
 
-        assert sum(summary.size for summary in kept) <= 20_000
-        assert 3 <= len(kept) < 30
-        assert [s.question for s in kept] == [
-            f"question {n}" for n in range(29, 29 - len(kept), -1)
+        assert sum(summary.size for summary in traces) <= 20_000
+        assert 3 <= len(traces) < 30
+        assert [s.question for s in traces] == [
+            f"question {n}" for n in range(29, 29 - len(traces), -1)
         ]
 
 
-def test_one_trace_above_the_cap_is_kept_alone(place: Place) -> None:
+def test_a_single_trace_above_the_limit_is_kept(place: TraceLocation) -> None:
     with place.open(max_bytes=10) as store:
-        store.put(trace(1))
-        store.put(trace(2))
+        store.put(make_trace(1))
+        store.put(make_trace(2))
 
         assert [summary.question for summary in store.list()] == ["question 2"]
 
 
 @pytest.mark.parametrize("old", [b"answer 1", b"question 1", b"naive"])
-def test_a_tampered_trace_is_noticed(place: Place, old: bytes) -> None:
-    stored = trace(1)
+def test_a_changed_trace_is_detected(place: TraceLocation, old: bytes) -> None:
+    stored = make_trace(1)
     with place.open() as store:
         store.put(stored)
         lines = stored.data.replace(old, b"another!")
-        place.spoil(zlib.compress(lines))
+        place.damage(zlib.compress(lines))
 
         with pytest.raises(TamperedTraceError, match=stored.id):
             store.get(stored.id)
 
 
 @pytest.mark.parametrize("data", [b"", b"nonsense", zlib.compress(b"x" * 1_000)[:-4]])
-def test_a_damaged_trace_is_noticed(place: Place, data: bytes) -> None:
-    stored = trace(1)
+def test_a_damaged_trace_is_detected(place: TraceLocation, data: bytes) -> None:
+    stored = make_trace(1)
     with place.open() as store:
         store.put(stored)
-        place.spoil(data)
+        place.damage(data)
 
         with pytest.raises(TamperedTraceError):
             store.get(stored.id)
 
 
-def of(name: str, text: str, title: str = "T") -> Document:
+def make_document(name: str, text: str, title: str = "T") -> Document:
     return Document(id=name, text=text, path=name, title=title)
 
 
 @dataclass
-class Index:
-    """Documents, and how often they were looked up."""
+class CountingIndex:
+    """Documents, and a count of their look-ups."""
 
     documents: dict[str, Document]
     state: str = "1"
@@ -231,63 +233,75 @@ class Index:
         return self.documents.get(name)
 
 
-def nothing() -> Any:
-    """An index of which all documents have gone."""
-    return Index({}, state="gone")
+def make_empty_index() -> Any:
+    """Return an index whose documents have all been deleted."""
+    return CountingIndex({}, state="gone")
 
 
-def held(document: Document, start: int, end: int) -> QuotedText:
+def make_quote(document: Document, start: int, end: int) -> QuotedText:
     span = Span(start, end)
     return QuotedText.of(document.id, document.title, span, span.cut(document.text))
 
 
-A, B, C = of("a", "some words"), of("b", "other words here"), of("c", "third")
+A, B, C = (
+    make_document("a", "some words"),
+    make_document("b", "other words here"),
+    make_document("c", "third"),
+)
 
 
 @pytest.mark.parametrize(
-    ("changed", "left"),
+    ("changed", "remaining"),
     [
         ({"a": A, "b": B, "c": C}, [2, 1, 0]),
         ({"b": B, "c": C}, [2, 1]),
-        ({"a": of("a", "some words and more"), "b": B, "c": C}, [2, 1, 0]),
-        ({"a": of("a", "same words"), "b": B, "c": C}, [2, 1]),
-        ({"a": of("a", "some words", title="new"), "b": B, "c": C}, [2, 1]),
-        ({"a": A, "b": of("b", "another word")}, []),
+        ({"a": make_document("a", "some words and more"), "b": B, "c": C}, [2, 1, 0]),
+        ({"a": make_document("a", "same words"), "b": B, "c": C}, [2, 1]),
+        ({"a": make_document("a", "some words", title="new"), "b": B, "c": C}, [2, 1]),
+        ({"a": A, "b": make_document("b", "another word")}, []),
     ],
 )
-def test_a_trace_stays_while_the_documents_hold_its_texts(
-    place: Place, changed: dict[str, Document], left: list[int]
+def test_a_trace_is_kept_while_the_documents_contain_its_quotes(
+    place: TraceLocation, changed: dict[str, Document], remaining: list[int]
 ) -> None:
-    texts = [[held(A, 0, 4), held(B, 0, 5)], [held(B, 6, 11)], [held(C, 0, 5)]]
-    index: Any = Index({"a": A, "b": B, "c": C})
+    texts = [
+        [make_quote(A, 0, 4), make_quote(B, 0, 5)],
+        [make_quote(B, 6, 11)],
+        [make_quote(C, 0, 5)],
+    ]
+    index: Any = CountingIndex({"a": A, "b": B, "c": C})
     with place.open() as store:
-        for number, each in enumerate(texts):
-            store.put(trace(number), held=each)
+        for number, quote in enumerate(texts):
+            store.put(make_trace(number), held=quote)
         assert store.sweep(index) == 0
         index.documents = changed
         assert store.sweep(index) == 0  # what has not changed is not looked at
         index.state = "2"
-        assert store.sweep(index) == 3 - len(left)
-        assert [summary.question for summary in store.list()] == [f"question {n}" for n in left]
+        assert store.sweep(index) == 3 - len(remaining)
+        assert [summary.question for summary in store.list()] == [
+            f"question {n}" for n in remaining
+        ]
 
 
-def test_a_trace_of_an_older_state_is_looked_at_the_next_time(place: Place) -> None:
-    index: Any = Index({"b": B}, state="2")
+def test_a_trace_of_an_older_state_is_checked_next_time(place: TraceLocation) -> None:
+    index: Any = CountingIndex({"b": B}, state="2")
     with place.open() as store:
         assert store.sweep(index) == 0
-        store.put(trace(1), held=[held(A, 0, 4), held(A, 5, 10), held(B, 0, 5)])
+        store.put(
+            make_trace(1), held=[make_quote(A, 0, 4), make_quote(A, 5, 10), make_quote(B, 0, 5)]
+        )
         assert store.sweep(index) == 1
         assert index.asked == ["a", "b"]
         assert store.list() == ()
 
 
-def put_many(place: Place, first: int) -> None:
+def put_many(place: TraceLocation, first: int) -> None:
     with place.open() as store:
         for number in range(first, first + 40):
-            store.put(trace(number))
+            store.put(make_trace(number))
 
 
-def test_two_processes_write_at_once_from_the_very_start(place: Place) -> None:
+def test_two_processes_may_write_from_the_start(place: TraceLocation) -> None:
     spawn = multiprocessing.get_context("spawn")
     writers = [spawn.Process(target=put_many, args=(place, first)) for first in (0, 100)]
     for writer in writers:
@@ -305,9 +319,9 @@ def test_two_processes_write_at_once_from_the_very_start(place: Place) -> None:
             assert store.get(summary.id).origin.question == summary.question
 
 
-def test_a_reader_sees_traces_while_another_connection_writes(place: Place) -> None:
+def test_a_reader_sees_traces_while_another_connection_writes(place: TraceLocation) -> None:
     with place.open() as writer, place.open() as reader:
-        stored = trace(1)
+        stored = make_trace(1)
         writer.put(stored)
 
         assert reader.get(stored.id) == stored
@@ -315,103 +329,107 @@ def test_a_reader_sees_traces_while_another_connection_writes(place: Place) -> N
         assert reader.list() == ()
 
 
-def said(number: int, trace_id: str = "") -> Feedback:
+def make_feedback(number: int, trace_id: str = "") -> Feedback:
     name = trace_id or f"trace {number}"
     words: Any = {"key": f"key {number}", "question": f"question {number}", "strategy": "naive"}
     return Feedback(trace_id=name, said="right", right=True, signals={"x": number}, **words)
 
 
-def test_what_was_said_last_of_an_answer_is_kept(place: Place) -> None:
+def test_the_latest_feedback_on_an_answer_is_kept(place: TraceLocation) -> None:
     with place.open() as store:
-        store.put_feedback(said(1))
-        store.put_feedback(said(2))
-        store.put_feedback(replace(said(1), said="wrong", right=False))
-        assert [(one.trace_id, one.said) for one in store.list_feedback()] == [
+        store.put_feedback(make_feedback(1))
+        store.put_feedback(make_feedback(2))
+        store.put_feedback(replace(make_feedback(1), said="wrong", right=False))
+        assert [(feedback.trace_id, feedback.said) for feedback in store.list_feedback()] == [
             ("trace 2", "right"),
             ("trace 1", "wrong"),
         ]
-        assert [one.trace_id for one in store.list_feedback(key="key 2")] == ["trace 2"]
+        assert [feedback.trace_id for feedback in store.list_feedback(key="key 2")] == ["trace 2"]
         assert store.list_feedback(strategy="mao") == ()
         assert len(store.list_feedback(strategy="naive", key="key 1")) == 1
 
 
-def test_no_opinion_takes_the_place_of_what_counts(place: Place) -> None:
+def test_an_opinion_does_not_replace_feedback_that_counts(place: TraceLocation) -> None:
     with place.open() as store:
-        store.put_feedback(replace(said(1), counts=False))
-        store.put_feedback(replace(said(1), said="wrong", right=False, counts=False))
-        store.put_feedback(said(1), held=[held(A, 0, 4)])
+        store.put_feedback(replace(make_feedback(1), counts=False))
+        store.put_feedback(replace(make_feedback(1), said="wrong", right=False, counts=False))
+        store.put_feedback(make_feedback(1), held=[make_quote(A, 0, 4)])
         with pytest.raises(OutrankedFeedbackError, match="their word stays"):
-            store.put_feedback(replace(said(1), said="wrong", right=False, counts=False))
-        assert store.list_feedback() == (said(1),)
-        store.put_feedback(replace(said(1), said="wrong", right=False))
-        assert [one.said for one in store.list_feedback()] == ["wrong"]
+            store.put_feedback(replace(make_feedback(1), said="wrong", right=False, counts=False))
+        assert store.list_feedback() == (make_feedback(1),)
+        store.put_feedback(replace(make_feedback(1), said="wrong", right=False))
+        assert [feedback.said for feedback in store.list_feedback()] == ["wrong"]
 
 
-def test_what_was_said_goes_with_the_documents_it_cites(place: Place) -> None:
-    index: Any = Index({"a": A, "b": B})
+def test_feedback_is_deleted_with_the_documents_it_cites(place: TraceLocation) -> None:
+    index: Any = CountingIndex({"a": A, "b": B})
     with place.open() as store:
-        store.put_feedback(said(1), held=[held(A, 0, 4)])
-        store.put_feedback(said(2), held=[held(B, 0, 5), held(B, 6, 11)])
+        store.put_feedback(make_feedback(1), held=[make_quote(A, 0, 4)])
+        store.put_feedback(make_feedback(2), held=[make_quote(B, 0, 5), make_quote(B, 6, 11)])
         assert store.sweep(index) == 0
         index.documents, index.state = {"a": A}, "2"
         assert store.sweep(index) == 0
-        assert [one.trace_id for one in store.list_feedback()] == ["trace 1"]
+        assert [feedback.trace_id for feedback in store.list_feedback()] == ["trace 1"]
 
 
-def test_what_was_said_goes_with_a_trace_that_is_deleted(place: Place) -> None:
-    stored = trace(1)
+def test_feedback_is_deleted_with_its_trace(place: TraceLocation) -> None:
+    stored = make_trace(1)
     with place.open() as store:
         store.put(stored)
-        store.put_feedback(said(1, stored.id))
-        store.put_feedback(said(2))
+        store.put_feedback(make_feedback(1, stored.id))
+        store.put_feedback(make_feedback(2))
         store.delete(stored.id)
-        assert [one.trace_id for one in store.list_feedback()] == ["trace 2"]
+        assert [feedback.trace_id for feedback in store.list_feedback()] == ["trace 2"]
 
 
-def test_the_signals_of_the_newest_answers_of_a_strategy_come_first(place: Place) -> None:
+def test_signals_of_the_newest_answers_of_a_strategy_come_first(place: TraceLocation) -> None:
     with place.open() as store:
         for number in range(4):
-            made = pack_trace(trace(number, strategy="mao" if number == 2 else "naive"), (), ())
-            store.import_records([replace(made, signals=f'{{"x":{number}}}')])
+            packed = pack_trace(
+                make_trace(number, strategy="mao" if number == 2 else "naive"), (), ()
+            )
+            store.import_records([replace(packed, signals=f'{{"x":{number}}}')])
         assert store.list_signals("naive", 2) == ({"x": 3}, {"x": 1})
         assert store.list_signals("maf", 2) == ()
 
 
-def test_a_store_takes_all_that_another_one_keeps(place: Place, tmp_path: Path) -> None:
-    first, second = trace(1), trace(2)
+def test_a_store_accepts_all_records_of_another(place: TraceLocation, tmp_path: Path) -> None:
+    first, second = make_trace(1), make_trace(2)
     with place.open() as store, EmbeddedTraces(tmp_path / "other.db") as other:
-        store.put(first, held=[held(A, 0, 4)], warnings=("a.md has changed",))
+        store.put(first, held=[make_quote(A, 0, 4)], warnings=("a.md has changed",))
         store.put(second)
-        store.put_feedback(said(1, first.id), held=[held(A, 0, 4)])
-        kept = list(store.export_records())
+        store.put_feedback(make_feedback(1, first.id), held=[make_quote(A, 0, 4)])
+        records = list(store.export_records())
         other.import_records(store.export_records())
         assert other.list() == store.list()
-        assert [other.get(each.id).data for each in (first, second)] == [first.data, second.data]
+        assert [other.get(trace.id).data for trace in (first, second)] == [first.data, second.data]
         assert other.get_warnings(first.id) == ("a.md has changed",)
         store.delete(first.id)
         store.import_records(other.export_records())  # and back: what is there already stays once
-        assert sorted(map(_plain, store.export_records())) == sorted(map(_plain, kept))
-        assert store.sweep(nothing()) == 1
+        assert sorted(map(_describe_record, store.export_records())) == sorted(
+            map(_describe_record, records)
+        )
+        assert store.sweep(make_empty_index()) == 1
         assert store.list_feedback() == ()
 
 
-def _plain(kept: StoredTrace | StoredFeedback) -> str:
-    return repr(replace(kept, revision="") if isinstance(kept, StoredTrace) else kept)
+def _describe_record(record: StoredTrace | StoredFeedback) -> str:
+    return repr(replace(record, revision="") if isinstance(record, StoredTrace) else record)
 
 
-def test_what_is_put_while_traces_are_swept_is_not_overlooked(place: Place) -> None:
-    """The trace of a question that was asked before its document went comes in the middle."""
-    late = trace(2)
+def test_traces_added_during_a_sweep_are_checked(place: TraceLocation) -> None:
+    """A trace arrives during the sweep; its question was asked before its document was deleted."""
+    late = make_trace(2)
     with place.open() as store, place.open() as other:
 
-        class Changing(Index):
+        class ChangingIndex(CountingIndex):
             def get_document(self, name: str) -> Document | None:
-                if not other.list() or late.id not in {each.id for each in other.list()}:
-                    other.put(late, held=[held(C, 0, 5)])
+                if not other.list() or late.id not in {trace.id for trace in other.list()}:
+                    other.put(late, held=[make_quote(C, 0, 5)])
                 return super().get_document(name)
 
-        index: Any = Changing({"a": A}, state="2")
-        store.put(trace(1), held=[held(A, 0, 4)])
+        index: Any = ChangingIndex({"a": A}, state="2")
+        store.put(make_trace(1), held=[make_quote(A, 0, 4)])
         store.sweep(index)
         store.sweep(index)
-        assert [each.question for each in store.list()] == ["question 1"]
+        assert [trace.question for trace in store.list()] == ["question 1"]

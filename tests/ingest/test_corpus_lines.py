@@ -1,4 +1,4 @@
-"""Lines of a corpus file that give no record.
+"""Lines of a corpus file that contain no record.
 
 Covers fathom.ingest.ingest and fathom.ingest.source_records.
 """
@@ -25,48 +25,50 @@ def file() -> Iterator[Path]:
 @pytest.fixture
 def engine(file: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
     disable_sandbox(monkeypatch)
-    with engine_at(file.parent.parent) as made:
-        yield made
+    with engine_at(file.parent.parent) as opened:
+        yield opened
 
 
 @pytest.fixture
-def noted(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Every outcome that is noted."""
+def recorded_outcomes(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Return a list that collects every recorded outcome."""
     outcomes: list[str] = []
     put = EmbeddedWriter.put
 
-    def listed(
+    def record_sources(
         writer: EmbeddedWriter, entries: Sequence[Entry], sources: Sequence[SourceRecord]
     ) -> None:
         outcomes.extend(source.outcome for source in sources)
         put(writer, entries, sources)
 
-    monkeypatch.setattr(EmbeddedWriter, "put", listed)
+    monkeypatch.setattr(EmbeddedWriter, "put", record_sources)
     return outcomes
 
 
-def record(name: str, text: str) -> str:
+def make_record(name: str, text: str) -> str:
     return json.dumps({"_id": name, "text": text})
 
 
-def outcomes(engine: Engine) -> dict[str, str]:
-    found = {Path(source.path).name: source.outcome for source in engine.reader().list_sources()}
-    return {name.partition("#")[2]: outcome for name, outcome in found.items()}
+def list_outcomes(engine: Engine) -> dict[str, str]:
+    outcomes_by_name = {
+        Path(source.path).name: source.outcome for source in engine.reader().list_sources()
+    }
+    return {name.partition("#")[2]: outcome for name, outcome in outcomes_by_name.items()}
 
 
-def test_what_is_not_in_is_told_each_time(engine: Engine, file: Path) -> None:
+def test_a_bad_line_is_reported_each_time(engine: Engine, file: Path) -> None:
     rows = [
-        *(record("a", "One text."), record("a", "Two text."), "no record", ""),
-        *(record("e", ""), record("e", "Good text."), record("e", "")),
-        *(record("f", ""), record("f", ""), record("(line 3)", "Its own.")),
+        *(make_record("a", "One text."), make_record("a", "Two text."), "no record", ""),
+        *(make_record("e", ""), make_record("e", "Good text."), make_record("e", "")),
+        *(make_record("f", ""), make_record("f", ""), make_record("(line 3)", "Its own.")),
     ]
-    for more in ([], [], [record("z", "New.")], []):
+    for more in ([], [], [make_record("z", "New.")], []):
         rows += more
         file.write_text("\n".join(rows))
         report = engine.ingest([file.parent])
         assert (report.failed, report.stale) == (6, 0)
         assert report.new + report.unchanged == len(rows) - 7
-    assert outcomes(engine) == {
+    assert list_outcomes(engine) == {
         "": "ok", "a": "ok", "e": "ok", "_(line 3)": "ok", "z": "ok",
         "(record 2)": "failed", "(line 3)": "failed",
         "(line 5)": "empty", "(line 7)": "empty", "f": "empty", "(line 9)": "empty",
@@ -77,48 +79,57 @@ def test_what_is_not_in_is_told_each_time(engine: Engine, file: Path) -> None:
 
 
 @pytest.mark.parametrize("prune", [False, True])
-def test_what_is_mended_is_told_no_more(engine: Engine, file: Path, prune: bool) -> None:
-    rows = [record("a", "One text."), record("a", "Two text."), "no record", record("e", "")]
-    for given in (rows, [rows[0], record("b", "Two text."), record("e", "Good.")]):
-        file.write_text("\n".join(given))
+def test_a_repaired_line_is_reported_no_more(engine: Engine, file: Path, prune: bool) -> None:
+    rows = [
+        make_record("a", "One text."),
+        make_record("a", "Two text."),
+        "no record",
+        make_record("e", ""),
+    ]
+    for lines in (rows, [rows[0], make_record("b", "Two text."), make_record("e", "Good.")]):
+        file.write_text("\n".join(lines))
         engine.ingest([file.parent], prune=prune)
     report = engine.ingest([file.parent])
     assert (report.failed, report.unchanged) == (0, 3)
-    assert outcomes(engine) == {"": "ok", "a": "ok", "b": "ok", "e": "ok"}
+    assert list_outcomes(engine) == {"": "ok", "a": "ok", "b": "ok", "e": "ok"}
 
 
-@pytest.mark.parametrize("broken", ["no record", record("2", "")])
-def test_a_record_is_not_stale_for_a_line_that_is_named_like_it(
-    engine: Engine, file: Path, noted: list[str], broken: str
+@pytest.mark.parametrize("broken", ["no record", make_record("2", "")])
+def test_a_record_is_not_stale_because_of_a_line_with_its_name(
+    engine: Engine, file: Path, recorded_outcomes: list[str], broken: str
 ) -> None:
-    rows = [record("x", "One text."), broken, record("2", "Two text.")]
-    for more in ([], [record("y", "New.")]):
+    rows = [make_record("x", "One text."), broken, make_record("2", "Two text.")]
+    for more in ([], [make_record("y", "New.")]):
         rows += more
         file.write_text("\n".join(rows))
         report = engine.ingest([file.parent])
         assert (report.failed, report.stale) == (1, 0)
     assert report.unchanged == 2
-    assert "stale" not in noted
+    assert "stale" not in recorded_outcomes
 
 
 @pytest.mark.parametrize("prune", [False, True])
-def test_a_record_whose_line_cannot_be_read_any_more_is_stale(
+def test_a_record_whose_line_became_unreadable_is_stale(
     engine: Engine, file: Path, prune: bool
 ) -> None:
-    file.write_text(record("a", "One text.") + "\n" + record("b", "Two text."))
+    file.write_text(make_record("a", "One text.") + "\n" + make_record("b", "Two text."))
     engine.ingest([file.parent])
-    file.write_text(record("a", "") + "\n" + record("b", "Two text."))
+    file.write_text(make_record("a", "") + "\n" + make_record("b", "Two text."))
     report = engine.ingest([file.parent], prune=prune)
     assert (report.failed, report.stale, report.removed) == (1, 1, 0)
-    assert outcomes(engine) == {"": "ok", "a": "stale", "b": "ok"}
-    [told] = [source for source in engine.reader().list_sources() if source.outcome == "stale"]
-    assert told.reason == "line 1 holds no text"
+    assert list_outcomes(engine) == {"": "ok", "a": "stale", "b": "ok"}
+    [stale] = [source for source in engine.reader().list_sources() if source.outcome == "stale"]
+    assert stale.reason == "line 1 holds no text"
 
 
-def test_what_was_told_before_a_file_breaks_off_is_noted(engine: Engine, file: Path) -> None:
-    file.write_text(record("a", "One text.") + "\n" + record("b", ""))
+def test_records_before_the_end_of_a_truncated_file_are_recorded(
+    engine: Engine, file: Path
+) -> None:
+    file.write_text(make_record("a", "One text.") + "\n" + make_record("b", ""))
     engine.ingest([file.parent])
-    file.write_text(record("a", "One text.") + "\n" + record("c", "") + "\n" + "x" * 81_000_000)
+    file.write_text(
+        make_record("a", "One text.") + "\n" + make_record("c", "") + "\n" + "x" * 81_000_000
+    )
     report = engine.ingest([file.parent])
     assert report.failed == 2
-    assert outcomes(engine) == {"": "stale", "a": "ok", "b": "empty", "c": "empty"}
+    assert list_outcomes(engine) == {"": "stale", "a": "ok", "b": "empty", "c": "empty"}

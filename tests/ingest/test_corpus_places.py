@@ -1,4 +1,4 @@
-"""Places of records and of lines that hold none."""
+"""Places of records and of lines that contain none."""
 
 from pathlib import Path
 
@@ -11,13 +11,13 @@ from fathom.ingest.corpus_places import CorpusPlaces, build_place, find_file
 from fathom.ingest.workers.work import build_line_place, build_record_place
 
 
-def empty(line: int, record: str | None) -> RecordFailure:
+def make_empty(line: int, record: str | None) -> RecordFailure:
     return RecordFailure(
         line=line, record=record, outcome="empty", reason=f"line {line} holds no text"
     )
 
 
-def test_a_record_has_a_place_once() -> None:
+def test_a_record_occupies_its_place_once() -> None:
     with CorpusPlaces() as places:
         places.add("/f#2")
         assert (len(places), "/f#2" in places, "/f#3" in places) == (0, True, False)
@@ -27,22 +27,22 @@ def test_a_record_has_a_place_once() -> None:
         assert len(places) == 2
 
 
-def test_of_lines_without_a_record_the_first_has_the_place_unless_a_record_has_it() -> None:
+def test_the_first_bad_line_occupies_a_place_unless_a_record_does() -> None:
     with CorpusPlaces() as places:
         for line, name in enumerate(("b", "a", "c", "a"), start=8):
-            places.defer(f"/f#{name}", empty(line, name))
+            places.defer(f"/f#{name}", make_empty(line, name))
         places.add_record("/f#c")
         assert list(places.iterate_unread()) == [
-            ("/f#a", empty(9, "a"), True),
-            ("/f#a", empty(11, "a"), False),
-            ("/f#b", empty(8, "b"), True),
-            ("/f#c", empty(10, "c"), False),
+            ("/f#a", make_empty(9, "a"), True),
+            ("/f#a", make_empty(11, "a"), False),
+            ("/f#b", make_empty(8, "b"), True),
+            ("/f#c", make_empty(10, "c"), False),
         ]
         assert "/f#b" in places
 
 
-def test_no_record_has_the_place_of_a_line() -> None:
-    assert build_place(empty(7, None), "/f") == build_line_place("/f", 7) == "/f#(line 7)"
+def test_no_record_occupies_the_place_of_a_line() -> None:
+    assert build_place(make_empty(7, None), "/f") == build_line_place("/f", 7) == "/f#(line 7)"
     names = ["7", "(line 7)", "_(line 7)", "__(line 7)", "(record 7)", "_(record 7)", "(line x)"]
     places = {build_record_place("/f", name) for name in names}
     assert len(places) == len(names)

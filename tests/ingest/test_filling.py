@@ -1,4 +1,4 @@
-"""Documents are found by their words before they have vectors, whatever happens meanwhile."""
+"""Documents are found by their words before they have vectors, even after interruptions."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -19,8 +19,8 @@ from fathom.testing.doubles import OVERLAP, HashingEmbedder
 
 
 @dataclass
-class Watched:
-    """An embedder that looks up before it embeds."""
+class ObservedEmbedder:
+    """An embedder that calls a function before it embeds."""
 
     look: Callable[[int], None] = lambda _texts: None
     made: int = 0
@@ -44,16 +44,16 @@ class Watched:
 
 
 @pytest.fixture(autouse=True)
-def _no_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
+def _disable_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
     disable_sandbox(monkeypatch)
 
 
-def engine_over(folder: Path, embedder: Watched, **sections: object) -> Engine:
+def open_engine(folder: Path, embedder: ObservedEmbedder, **sections: object) -> Engine:
     tree = {"index": {"directory": folder / "index"}, **sections}
     return Engine(Settings.model_validate(tree), embedder=embedder, cross_reader=OVERLAP)
 
 
-def corpus(folder: Path, files: int) -> Path:
+def write_corpus(folder: Path, files: int) -> Path:
     docs = folder / "docs"
     docs.mkdir()
     for number in range(files):
@@ -61,74 +61,78 @@ def corpus(folder: Path, files: int) -> Path:
     return docs
 
 
-def test_the_first_of_a_thousand_files_is_found_before_the_third_is_read(tmp_path: Path) -> None:
-    docs, opened = corpus(tmp_path, 1000), list[tuple[int, int]]()
-    embedder = Watched()
+def test_the_first_of_a_thousand_files_is_searchable_before_the_third_is_read(
+    tmp_path: Path,
+) -> None:
+    docs, opened = write_corpus(tmp_path, 1000), list[tuple[int, int]]()
+    embedder = ObservedEmbedder()
 
     def look(report: IngestReport, advance: IngestState) -> None:
-        read = len({advance.place, *seen})
-        if advance.place and advance.place not in seen:
-            seen.add(advance.place)
+        read = len({advance.place, *names})
+        if advance.place and advance.place not in names:
+            names.add(advance.place)
             if read in {2, 3}:
                 with open_reader(tmp_path / "index") as reader:
                     opened.append((read, len(reader.keyword_search("word0", k=5))))
 
-    seen: set[str] = set()
-    with engine_over(tmp_path, embedder) as engine:
+    names: set[str] = set()
+    with open_engine(tmp_path, embedder) as engine:
         engine.ingest([docs], on_progress=look)
     assert opened == [(2, 1), (3, 1)]
 
 
-def test_all_documents_are_found_by_words_before_the_first_vector_is_made(tmp_path: Path) -> None:
-    docs, found = corpus(tmp_path, 30), list[tuple[int, int, int]]()
+def test_all_documents_are_searchable_by_words_before_the_first_vector(tmp_path: Path) -> None:
+    docs, states = write_corpus(tmp_path, 30), list[tuple[int, int, int]]()
 
-    def look(made: int) -> None:
+    def look(count: int) -> None:
         with open_reader(tmp_path / "index") as reader:
             words = len(reader.keyword_search("berth", k=99))
             near = len(reader.vector_search(embedder.under.embed(["berth"])[0], k=99))
-            found.append((words, near, reader.count_missing_vectors()))
+            states.append((words, near, reader.count_missing_vectors()))
 
-    embedder = Watched(look)
-    with engine_over(tmp_path, embedder) as engine:
+    embedder = ObservedEmbedder(look)
+    with open_engine(tmp_path, embedder) as engine:
         engine.ingest([docs])
         assert engine.status().lacking == 0
-    assert found[0] == (30, 0, 30)
-    assert {words for words, _, _ in found} == {30}
-    assert [near + lacking for _, near, lacking in found] == [30] * len(found)
+    assert states[0] == (30, 0, 30)
+    assert {words for words, _, _ in states} == {30}
+    assert [near + lacking for _, near, lacking in states] == [30] * len(states)
 
 
-def test_who_waits_for_vectors_finds_documents_with_theirs_only(tmp_path: Path) -> None:
-    docs, found = corpus(tmp_path, 30), list[int]()
+def test_waiting_for_vectors_finds_only_documents_that_have_them(tmp_path: Path) -> None:
+    docs, states = write_corpus(tmp_path, 30), list[int]()
 
-    def look(made: int) -> None:
+    def look(count: int) -> None:
         with open_reader(tmp_path / "index") as reader:
-            found.append(reader.count_missing_vectors() + len(reader.keyword_search("berth", k=99)))
+            states.append(
+                reader.count_missing_vectors() + len(reader.keyword_search("berth", k=99))
+            )
 
-    with engine_over(tmp_path, Watched(look), ingest={"wait_vectors": True}) as engine:
+    with open_engine(tmp_path, ObservedEmbedder(look), ingest={"wait_vectors": True}) as engine:
         assert engine.ingest([docs]).filled == 0
         waited = engine.status().content
-    assert set(found) == {0}
-    with engine_over(tmp_path / "other", Watched()) as engine:
+    assert set(states) == {0}
+    with open_engine(tmp_path / "other", ObservedEmbedder()) as engine:
         engine.ingest([docs])
         assert engine.status().content == waited
 
 
-def test_broken_off_while_vectors_are_made_the_next_ingest_makes_the_rest(tmp_path: Path) -> None:
-    docs = corpus(tmp_path, 30)
+def test_an_interrupted_embedding_is_continued_by_the_next_ingest(tmp_path: Path) -> None:
+    docs = write_corpus(tmp_path, 30)
     (docs / "fees.md").write_text(f"# Fees\n\n{FEES}\n")
 
-    def stop(made: int) -> None:
-        if made > 6:
+    def stop(count: int) -> None:
+        if count > 6:
             raise KeyboardInterrupt
 
-    with engine_over(tmp_path, Watched(stop)) as engine:
+    with open_engine(tmp_path, ObservedEmbedder(stop)) as engine:
         with pytest.raises(KeyboardInterrupt):
             engine.ingest([docs])
         lacking = engine.status().lacking
         assert 0 < lacking < 31
         assert engine.verify() == []
         assert len(engine.search("berth word7", retriever="keyword")) == 10
-    with engine_over(tmp_path, Watched()) as engine:
+    with open_engine(tmp_path, ObservedEmbedder()) as engine:
         assert engine.search("berth word7")  # words and what there is of vectors
         answer = engine.ask(QUESTION)
         assert "40 crowns" in (answer.answer or "")
@@ -138,25 +142,25 @@ def test_broken_off_while_vectors_are_made_the_next_ingest_makes_the_rest(tmp_pa
         assert (report.unchanged, report.new, report.filled) == (31, 0, lacking)
         assert engine.ask(QUESTION).warnings == ()
         content = engine.status().content
-    with engine_over(tmp_path / "other", Watched()) as engine:
+    with open_engine(tmp_path / "other", ObservedEmbedder()) as engine:
         engine.ingest([docs])
         assert engine.status().content == content
 
 
 def test_equal_texts_are_embedded_once_in_a_step(tmp_path: Path) -> None:
-    docs = corpus(tmp_path, 1)
+    docs = write_corpus(tmp_path, 1)
     rows = [f'{{"_id": "{n}", "text": "The same words."}}' for n in range(40)]
     (docs / "corpus.jsonl").write_text("\n".join(rows))
-    embedder = Watched()
-    with engine_over(tmp_path, embedder) as engine:
+    embedder = ObservedEmbedder()
+    with open_engine(tmp_path, embedder) as engine:
         engine.ingest([docs])
         assert engine.status().chunks == 40
         assert len(engine.search("same words", retriever="vector", k=40)) == 40
     assert embedder.made < 15
 
 
-class Refusing(Watched):
-    """Breaks off at texts that hold one of some words."""
+class RefusingEmbedder(ObservedEmbedder):
+    """Fails at texts that contain one of some words."""
 
     words: tuple[str, ...] = ("word7 ", "word21 ")
 
@@ -170,14 +174,14 @@ class Refusing(Watched):
 def test_texts_that_cannot_be_embedded_are_named_and_the_others_get_their_vectors(
     tmp_path: Path, wait: bool
 ) -> None:
-    docs, embedder = corpus(tmp_path, 40), Refusing()
+    docs, embedder = write_corpus(tmp_path, 40), RefusingEmbedder()
     section = {"wait_vectors": wait}
-    with engine_over(tmp_path, embedder, ingest=section) as engine:
+    with open_engine(tmp_path, embedder, ingest=section) as engine:
         report = engine.ingest([docs])
         assert (report.new, report.failed, report.unembedded) == (40, 0, 2)
         assert engine.status().lacking == 2
         named = [file for file in report.files if file.outcome == "no_vectors"]
-        assert [Path(one.path).name for one in named] == ["0007.md", "0021.md"]
+        assert [Path(document.path).name for document in named] == ["0007.md", "0021.md"]
         assert named[0].reason.startswith("chunk 1 ('")
         assert "Berth word7 is free" in named[0].reason
         assert "broke off: ValueError" in named[0].reason
@@ -188,7 +192,7 @@ def test_texts_that_cannot_be_embedded_are_named_and_the_others_get_their_vector
         assert (engine.ingest().filled, engine.status().lacking) == (2, 0)
         content = engine.status().content
         assert engine.verify() == []
-    with engine_over(tmp_path / "plain", Watched()) as engine:
+    with open_engine(tmp_path / "plain", ObservedEmbedder()) as engine:
         engine.ingest([docs])
         assert engine.status().content == content
 
@@ -197,23 +201,23 @@ def test_texts_that_cannot_be_embedded_are_named_and_the_others_get_their_vector
 def test_an_embedder_that_fails_at_every_text_is_an_error_at_once(
     tmp_path: Path, wait: bool
 ) -> None:
-    embedder = Refusing()
+    embedder = RefusingEmbedder()
     embedder.words = ("",)
-    docs = corpus(tmp_path, 40)
+    docs = write_corpus(tmp_path, 40)
     with (
-        engine_over(tmp_path, embedder, ingest={"wait_vectors": wait}) as engine,
+        open_engine(tmp_path, embedder, ingest={"wait_vectors": wait}) as engine,
         pytest.raises(ModelError, match="broke off: ValueError"),
     ):
         engine.ingest([docs])
     assert embedder.made == 0
 
 
-def test_chunks_without_a_vector_leave_the_graph_to_the_others_until_they_have_one(
+def test_chunks_join_the_graph_once_they_have_a_vector(
     tmp_path: Path,
 ) -> None:
-    docs, embedder = corpus(tmp_path, 40), Refusing()
+    docs, embedder = write_corpus(tmp_path, 40), RefusingEmbedder()
     section = {"directory": tmp_path / "index", "ann_from_chunks": 10}
-    with engine_over(tmp_path, embedder, index=section) as engine:
+    with open_engine(tmp_path, embedder, index=section) as engine:
         engine.ingest([docs])
         assert list((tmp_path / "index").glob("vectors-*"))
         embedder.words = ()

@@ -1,4 +1,4 @@
-"""Data that is there stays: what an ingestion keeps, marks, moves and removes."""
+"""Data that exists is kept: what an ingestion keeps, marks, moves and removes."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -15,8 +15,8 @@ from fathom.index.embedded.writer import EmbeddedWriter
 from fathom.ingest.report import IngestReport
 from fathom.serving.cli.output import format_ingest_report
 
-Write = Callable[[str, str], Path]
-Ask = Callable[..., object]
+FileWriter = Callable[[str, str], Path]
+IndexMethod = Callable[..., object]
 
 
 @pytest.fixture
@@ -27,35 +27,37 @@ def tmp_path() -> Iterator[Path]:
 
 @pytest.fixture
 def engine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Engine]:
-    """An engine that parses files in this process: what is tried here is not the sandbox."""
+    """Yield an engine that parses files in this process, since the sandbox is not under test."""
     disable_sandbox(monkeypatch)
-    with engine_at(tmp_path) as made:
-        yield made
+    with engine_at(tmp_path) as opened:
+        yield opened
 
 
 @pytest.fixture
-def write(tmp_path: Path) -> Write:
-    def writer(name: str, text: str) -> Path:
+def write(tmp_path: Path) -> FileWriter:
+    def write_file(name: str, text: str) -> Path:
         file = tmp_path / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
         return file
 
-    return writer
+    return write_file
 
 
-def paths(engine: Engine, folder: Path) -> list[str]:
-    return [Path(one.path).relative_to(folder).as_posix() for one in engine.documents.list()]
+def list_paths(engine: Engine, folder: Path) -> list[str]:
+    return [
+        Path(document.path).relative_to(folder).as_posix() for document in engine.documents.list()
+    ]
 
 
-def source(engine: Engine, file: Path) -> SourceRecord:
-    found = engine.reader(checked=False).get_source(str(file))
-    assert found is not None
-    return found
+def get_source(engine: Engine, file: Path) -> SourceRecord:
+    record = engine.reader(checked=False).get_source(str(file))
+    assert record is not None
+    return record
 
 
-def test_prune_keeps_what_only_begins_like_the_folder(
-    engine: Engine, write: Write, tmp_path: Path
+def test_prune_keeps_paths_that_only_begin_like_the_folder(
+    engine: Engine, write: FileWriter, tmp_path: Path
 ) -> None:
     for name in ("px/a.md", "px2/b.md", "px-old/c.md", "px#d.md"):
         write(name, f"Text of {name}.")
@@ -65,11 +67,11 @@ def test_prune_keeps_what_only_begins_like_the_folder(
     (tmp_path / "px#d.md").unlink()
     write("px/e.md", "Text of e.")
     assert engine.ingest([tmp_path / "px"], prune=True).removed == 1
-    assert paths(engine, tmp_path) == ["px#d.md", "px-old/c.md", "px/e.md", "px2/b.md"]
+    assert list_paths(engine, tmp_path) == ["px#d.md", "px-old/c.md", "px/e.md", "px2/b.md"]
 
 
-def test_prune_keeps_links_and_hidden_files_that_are_there(
-    engine: Engine, write: Write, tmp_path: Path
+def test_prune_keeps_existing_links_and_hidden_files(
+    engine: Engine, write: FileWriter, tmp_path: Path
 ) -> None:
     write("elsewhere/real.md", "Somewhere else.")
     write("another/other.md", "In another folder.")
@@ -79,16 +81,16 @@ def test_prune_keeps_links_and_hidden_files_that_are_there(
     (tmp_path / "px" / "folder").symlink_to(tmp_path / "another")
     named = [tmp_path / "px" / name for name in (".hidden.md", "link.md", "folder", "a.md")]
     engine.ingest(named)
-    before = {one.path for one in engine.reader().list_sources()}
+    before = {entry.path for entry in engine.reader().list_sources()}
     assert len(before) == 4
     assert engine.ingest([tmp_path / "px"], prune=True).removed == 0
-    assert {one.path for one in engine.reader().list_sources()} == before
+    assert {entry.path for entry in engine.reader().list_sources()} == before
     (tmp_path / "elsewhere" / "real.md").unlink()
     assert engine.ingest([tmp_path / "px"], prune=True).removed == 1
 
 
 def test_an_unreadable_folder_keeps_its_documents_and_is_named(
-    engine: Engine, write: Write, tmp_path: Path
+    engine: Engine, write: FileWriter, tmp_path: Path
 ) -> None:
     file = write("px/closed/a.md", "Some text.")
     write("px/b.md", "Other text.")
@@ -97,19 +99,19 @@ def test_an_unreadable_folder_keeps_its_documents_and_is_named(
         file.parent.chmod(0)
         report = engine.ingest([tmp_path / "px"], prune=True)
         assert (report.removed, report.stale, report.failed) == (0, 1, 2)
-        assert {(one.path, one.outcome, one.reason) for one in report.files} == {
+        assert {(entry.path, entry.outcome, entry.reason) for entry in report.files} == {
             (str(file.parent), "failed", "cannot be read: Permission denied"),
             (str(file), "stale", "cannot be read: Permission denied"),
             (str(tmp_path / "px" / "b.md"), "ok", "unchanged"),
         }
-        assert paths(engine, tmp_path) == ["px/b.md", "px/closed/a.md"]
+        assert list_paths(engine, tmp_path) == ["px/b.md", "px/closed/a.md"]
         file.parent.chmod(0o700)
         assert engine.ingest([tmp_path / "px"]).unchanged == 2
-    assert source(engine, file).outcome == "ok"
+    assert get_source(engine, file).outcome == "ok"
 
 
 def test_an_unreadable_file_keeps_its_document(
-    engine: Engine, write: Write, tmp_path: Path
+    engine: Engine, write: FileWriter, tmp_path: Path
 ) -> None:
     file = write("px/a.md", "Some text.")
     with drop_privileges(tmp_path):
@@ -117,7 +119,7 @@ def test_an_unreadable_file_keeps_its_document(
         file.chmod(0)
         report = engine.ingest([tmp_path / "px"])
         assert (report.failed, report.stale) == (1, 1)
-        marked = source(engine, file)
+        marked = get_source(engine, file)
         assert (marked.outcome, marked.reason) == ("stale", "cannot be read: Permission denied")
         assert engine.documents.get(str(file)).text == "Some text."
         assert engine.status().stale == 1
@@ -125,7 +127,7 @@ def test_an_unreadable_file_keeps_its_document(
 
 @pytest.mark.parametrize("broken", [b"PK\x03\x04 half a DOCX", b"", b"%PDF-1.7 half", b"  \n"])
 def test_a_broken_file_keeps_the_good_version(
-    engine: Engine, write: Write, tmp_path: Path, broken: bytes
+    engine: Engine, write: FileWriter, tmp_path: Path, broken: bytes
 ) -> None:
     file = write("px/a.md", "The good version.")
     engine.ingest([file])
@@ -134,28 +136,28 @@ def test_a_broken_file_keeps_the_good_version(
         report = engine.ingest([tmp_path / "px"])
         assert (report.failed, report.stale, report.changed) == (1, 1, 0)
         assert engine.documents.get(str(file)).text == "The good version."
-    marked = source(engine, file)
+    marked = get_source(engine, file)
     assert (marked.outcome, bool(marked.reason)) == ("stale", True)
     file.write_text("The new version.")
     assert engine.ingest([tmp_path / "px"]).changed == 1
-    assert [engine.documents.get(one.id).text for one in engine.documents.list()] == [
+    assert [engine.documents.get(document.id).text for document in engine.documents.list()] == [
         "The new version."
     ]
     assert engine.status().stale == 0
 
 
-def test_a_good_version_that_comes_back_is_no_longer_stale(engine: Engine, write: Write) -> None:
+def test_a_good_version_that_returns_is_no_longer_stale(engine: Engine, write: FileWriter) -> None:
     file = write("px/a.md", "The good version.")
     engine.ingest([file])
     file.write_bytes(b"PK\x03\x04 half a DOCX")
     engine.ingest([file])
     file.write_text("The good version.")
     assert engine.ingest([file]).unchanged == 1
-    assert source(engine, file).outcome == "ok"
+    assert get_source(engine, file).outcome == "ok"
 
 
-def test_what_is_gone_is_stale_until_it_is_pruned(
-    engine: Engine, write: Write, tmp_path: Path
+def test_a_deleted_file_is_stale_until_it_is_pruned(
+    engine: Engine, write: FileWriter, tmp_path: Path
 ) -> None:
     file = write("px/a.md", "Some text.")
     write("px/b.md", "Other text.")
@@ -163,14 +165,14 @@ def test_what_is_gone_is_stale_until_it_is_pruned(
     file.unlink()
     report = engine.ingest([tmp_path / "px"])
     assert (report.stale, report.removed, report.failed) == (1, 0, 0)
-    assert "--prune" in source(engine, file).reason
+    assert "--prune" in get_source(engine, file).reason
     assert engine.ingest([tmp_path / "px"], prune=True).removed == 1
-    assert paths(engine, tmp_path) == ["px/b.md"]
+    assert list_paths(engine, tmp_path) == ["px/b.md"]
 
 
 @pytest.mark.parametrize("how", ["gone", "empty", "a file"])
-def test_a_folder_that_is_gone_or_empty_can_be_pruned(
-    engine: Engine, write: Write, tmp_path: Path, how: str
+def test_a_deleted_or_empty_folder_can_be_pruned(
+    engine: Engine, write: FileWriter, tmp_path: Path, how: str
 ) -> None:
     file = write("px/in/a.md", "Some text.")
     write("other/b.md", "Other text.")
@@ -183,12 +185,12 @@ def test_a_folder_that_is_gone_or_empty_can_be_pruned(
         (tmp_path / "px").write_text("Now a file.")
     assert engine.ingest([tmp_path / "px"], prune=True).removed == 1
     expected = ["other/b.md", "px"] if how == "a file" else ["other/b.md"]
-    assert paths(engine, tmp_path) == expected
+    assert list_paths(engine, tmp_path) == expected
 
 
 @pytest.mark.parametrize("prune", [False, True])
 def test_a_renamed_file_has_its_new_path(
-    engine: Engine, write: Write, tmp_path: Path, prune: bool
+    engine: Engine, write: FileWriter, tmp_path: Path, prune: bool
 ) -> None:
     file = write("px/old.md", "Some text without a title.")
     engine.ingest([tmp_path / "px"])
@@ -196,15 +198,15 @@ def test_a_renamed_file_has_its_new_path(
     report = engine.ingest([tmp_path / "px"], prune=prune)
     assert (report.removed, report.stale) == (0, 0)
     assert report.files[0].reason == f"moved from {file}"
-    (found,) = engine.documents.list()
-    assert (Path(found.path).name, found.title) == ("new.md", "new")
+    (document,) = engine.documents.list()
+    assert (Path(document.path).name, document.title) == ("new.md", "new")
     assert engine.reader().get_source(str(file)) is None
     assert engine.search("text")[0].chunk.title == "new"
     assert engine.verify() == []
 
 
 def test_a_file_moved_out_of_the_folder_has_its_new_path(
-    engine: Engine, write: Write, tmp_path: Path
+    engine: Engine, write: FileWriter, tmp_path: Path
 ) -> None:
     file = write("px/a.md", "Some text.")
     write("px/b.md", "Other text.")
@@ -212,99 +214,101 @@ def test_a_file_moved_out_of_the_folder_has_its_new_path(
     (tmp_path / "py").mkdir()
     file.rename(tmp_path / "py" / "a.md")
     engine.ingest([tmp_path / "py"])
-    assert paths(engine, tmp_path) == ["px/b.md", "py/a.md"]
-    assert [Path(one.path).name for one in engine.reader().list_sources()] == ["b.md", "a.md"]
+    assert list_paths(engine, tmp_path) == ["px/b.md", "py/a.md"]
+    assert [Path(entry.path).name for entry in engine.reader().list_sources()] == ["b.md", "a.md"]
 
 
 @pytest.mark.parametrize("how", ["removed", "changed"])
 def test_a_copy_takes_over_the_document(
-    engine: Engine, write: Write, tmp_path: Path, how: str
+    engine: Engine, write: FileWriter, tmp_path: Path, how: str
 ) -> None:
     file = write("px/a.md", "Some text.")
     write("px/b.md", "Some text.")
     engine.ingest([tmp_path / "px"])
-    assert paths(engine, tmp_path) == ["px/a.md"]
+    assert list_paths(engine, tmp_path) == ["px/a.md"]
     if how == "removed":
         file.unlink()
     else:
         file.write_text("Changed text.")
     engine.ingest([tmp_path / "px"])
-    found = {Path(one.path).name: one.title for one in engine.documents.list()}
-    assert found == ({"b.md": "b"} if how == "removed" else {"a.md": "a", "b.md": "b"})
+    titles = {Path(document.path).name: document.title for document in engine.documents.list()}
+    assert titles == ({"b.md": "b"} if how == "removed" else {"a.md": "a", "b.md": "b"})
 
 
-def test_a_known_file_behind_a_link_of_the_same_folder_is_brought_up_to_date(
-    engine: Engine, write: Write, tmp_path: Path
+def test_a_recorded_file_behind_a_link_is_updated(
+    engine: Engine, write: FileWriter, tmp_path: Path
 ) -> None:
     file = write("px/b.md", "Some text.")
     engine.ingest([tmp_path / "px"])
     (tmp_path / "px" / "a.md").symlink_to("b.md")
     file.write_text("Changed text.")
     engine.ingest([tmp_path / "px"])
-    assert [engine.documents.get(one.id).text for one in engine.documents.list()] == [
+    assert [engine.documents.get(document.id).text for document in engine.documents.list()] == [
         "Changed text."
     ]
 
 
-def records(*numbers: int) -> str:
+def make_records(*numbers: int) -> str:
     rows = [{"_id": f"d{n}", "text": f"Ferry {n} sails at noon."} for n in numbers]
     return "".join(f"{json.dumps(row)}\n" for row in rows)
 
 
-def outcomes(engine: Engine) -> dict[str, str]:
-    return {Path(one.path).name: one.outcome for one in engine.reader().list_sources()}
+def list_outcomes(engine: Engine) -> dict[str, str]:
+    return {Path(entry.path).name: entry.outcome for entry in engine.reader().list_sources()}
 
 
-def test_records_of_a_corpus_that_cannot_be_read_are_stale(engine: Engine, write: Write) -> None:
-    file = write("set/corpus.jsonl", records(0, 1))
+def test_records_of_an_unreadable_corpus_are_stale(engine: Engine, write: FileWriter) -> None:
+    file = write("set/corpus.jsonl", make_records(0, 1))
     engine.ingest([file.parent])
     file.write_bytes(b"\xff\xfe\x00")
     report = engine.ingest([file.parent], prune=True)
     assert (report.failed, report.stale, report.removed) == (1, 2, 0)
-    assert set(outcomes(engine).values()) == {"stale"}
-    file.write_text(records(0, 1))
+    assert set(list_outcomes(engine).values()) == {"stale"}
+    file.write_text(make_records(0, 1))
     assert engine.ingest([file.parent]).unchanged == 2
-    assert set(outcomes(engine).values()) == {"ok"}
+    assert set(list_outcomes(engine).values()) == {"ok"}
 
 
-def test_a_record_that_is_gone_from_its_file_is_stale(engine: Engine, write: Write) -> None:
-    file = write("set/corpus.jsonl", records(0, 1))
+def test_a_record_deleted_from_its_file_is_stale(engine: Engine, write: FileWriter) -> None:
+    file = write("set/corpus.jsonl", make_records(0, 1))
     engine.ingest([file.parent])
-    file.write_text(records(1))
+    file.write_text(make_records(1))
     assert engine.ingest([file.parent]).stale == 1
-    assert outcomes(engine) == {
+    assert list_outcomes(engine) == {
         "corpus.jsonl": "ok", "corpus.jsonl#d0": "stale", "corpus.jsonl#d1": "ok",
     }  # fmt: skip
     assert engine.ingest([file.parent], prune=True).removed == 1
 
 
-def test_a_corpus_that_is_gone(engine: Engine, write: Write, tmp_path: Path) -> None:
-    file = write("set/corpus.jsonl", records(0, 1))
+def test_a_deleted_corpus_is_pruned_or_moved(
+    engine: Engine, write: FileWriter, tmp_path: Path
+) -> None:
+    file = write("set/corpus.jsonl", make_records(0, 1))
     engine.ingest([file.parent])
     file.unlink()
     assert engine.ingest([file.parent]).stale == 2
-    write("moved/corpus.jsonl", records(0, 1))
+    write("moved/corpus.jsonl", make_records(0, 1))
     assert engine.ingest([tmp_path / "moved"]).failed == 0
-    assert outcomes(engine).keys() == {"corpus.jsonl", "corpus.jsonl#d0", "corpus.jsonl#d1"}
-    assert {Path(one.path).parent.name for one in engine.reader().list_sources()} == {"moved"}
+    assert list_outcomes(engine).keys() == {"corpus.jsonl", "corpus.jsonl#d0", "corpus.jsonl#d1"}
+    assert {Path(entry.path).parent.name for entry in engine.reader().list_sources()} == {"moved"}
 
 
 @pytest.mark.parametrize("between", [0, 5])
 def test_of_records_with_one_id_the_first_counts(
-    engine: Engine, write: Write, between: int
+    engine: Engine, write: FileWriter, between: int
 ) -> None:
     # The first document of an ingestion is stored at once, the others together.
-    first, second = records(*range(between + 1)), records(between).replace("noon", "dawn")
+    first, second = make_records(*range(between + 1)), make_records(between).replace("noon", "dawn")
     file = write("set/corpus.jsonl", first + second)
     for rows in (first + second, second + first + "no record\n", first + second + first):
         file.write_text(rows)
         report = engine.ingest([file.parent])
-        told = {one.path: one.reason for one in report.files if one.is_bad}
-        assert told[f"{file}#d{between}"] == (
+        reasons = {entry.path: entry.reason for entry in report.files if entry.is_bad}
+        assert reasons[f"{file}#d{between}"] == (
             "its _id occurs before in the file; the first one counts"
         )
         assert ("dawn" in engine.documents.get(f"d{between}").text) == rows.startswith(second)
-        assert outcomes(engine)[f"corpus.jsonl#d{between}"] == "ok"
+        assert list_outcomes(engine)[f"corpus.jsonl#d{between}"] == "ok"
         assert engine.verify() == []
         again = engine.ingest([file.parent])
         assert (again.failed, again.unchanged) == (report.failed, between + 1)
@@ -312,87 +316,87 @@ def test_of_records_with_one_id_the_first_counts(
 
 
 @pytest.mark.parametrize("line", [1, 3])
-def test_a_broken_line_takes_no_place_of_a_record_whose_id_is_its_number(
-    engine: Engine, write: Write, line: int
+def test_a_bad_line_does_not_replace_a_record_whose_id_is_its_number(
+    engine: Engine, write: FileWriter, line: int
 ) -> None:
-    rows = records(0, 1, 2).replace('"d2"', f'"{line}"').splitlines()
+    rows = make_records(0, 1, 2).replace('"d2"', f'"{line}"').splitlines()
     file = write("set/corpus.jsonl", "")
     for rest in (rows[2:], [*rows[1:], *rows[:1]], rows):
         file.write_text("\n".join([*rest[: line - 1], "no record", *rest[line - 1 :]]))
         assert engine.ingest([file.parent]).failed == 1
-        assert outcomes(engine)[f"corpus.jsonl#{line}"] == "ok"
+        assert list_outcomes(engine)[f"corpus.jsonl#{line}"] == "ok"
         assert "2" in engine.documents.get(str(line)).text
 
 
-def test_the_id_of_a_record_belongs_to_who_had_it_first(
-    engine: Engine, write: Write, tmp_path: Path
+def test_the_id_of_a_record_belongs_to_its_first_owner(
+    engine: Engine, write: FileWriter, tmp_path: Path
 ) -> None:
-    first, second = write("one/corpus.jsonl", records(0, 1)), tmp_path / "two" / "corpus.jsonl"
+    first, second = write("one/corpus.jsonl", make_records(0, 1)), tmp_path / "two" / "corpus.jsonl"
     engine.ingest([first])
-    write("two/corpus.jsonl", records(1, 2).replace("noon", "dawn"))
+    write("two/corpus.jsonl", make_records(1, 2).replace("noon", "dawn"))
     for _ in range(2):  # what is stored, and what was refused already
         report = engine.ingest([second.parent])
         assert report.failed == 1
         assert report.new + report.unchanged == 1
-    told = engine.reader().get_source(f"{second}#d1")
-    assert told is not None
-    assert told.reason == f"the id 'd1' belongs to {first}#d1 already; use another --index"
+    entry = engine.reader().get_source(f"{second}#d1")
+    assert entry is not None
+    assert entry.reason == f"the id 'd1' belongs to {first}#d1 already; use another --index"
     assert "noon" in engine.documents.get("d1").text
     # Both in one batch.
     engine.ingest([first.parent, second.parent], rebuild=True)
-    assert engine.reader().get_source(f"{second}#d1") == told
-    assert [each.id for each in engine.documents.list()] == ["d0", "d1", "d2"]
+    assert engine.reader().get_source(f"{second}#d1") == entry
+    assert [document.id for document in engine.documents.list()] == ["d0", "d1", "d2"]
 
 
 def test_a_record_that_is_carried_over_takes_no_id_of_another(
-    engine: Engine, write: Write, tmp_path: Path
+    engine: Engine, write: FileWriter, tmp_path: Path
 ) -> None:
-    second = write("two/corpus.jsonl", records(1))
+    second = write("two/corpus.jsonl", make_records(1))
     engine.ingest([second])
     second.write_text(json.dumps({"_id": "d1", "text": ""}))
-    first = write("one/corpus.jsonl", records(1).replace("noon", "dawn"))
+    first = write("one/corpus.jsonl", make_records(1).replace("noon", "dawn"))
     engine.ingest([first.parent, second.parent], rebuild=True)
     assert "dawn" in engine.documents.get("d1").text
-    told = engine.reader().get_source(f"{second}#d1")
-    assert told is not None
-    assert (told.outcome, told.document_id) == ("empty", None)
+    entry = engine.reader().get_source(f"{second}#d1")
+    assert entry is not None
+    assert (entry.outcome, entry.document_id) == ("empty", None)
 
 
-def test_what_is_known_of_documents_is_asked_once_a_batch(
-    engine: Engine, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+def test_stored_documents_are_looked_up_once_per_batch(
+    engine: Engine, write: FileWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked: list[str] = []
+    calls: list[str] = []
     for name in ("get_paths", "get_document", "get_source"):
         real = getattr(EmbeddedReader, name)
 
-        def counted(
-            index: EmbeddedReader, *given: object, name: str = name, real: Ask = real
+        def count_calls(
+            index: EmbeddedReader, *arguments: object, name: str = name, real: IndexMethod = real
         ) -> object:
-            asked.append(name)
-            return real(index, *given)
+            calls.append(name)
+            return real(index, *arguments)
 
-        monkeypatch.setattr(EmbeddedReader, name, counted)
-    write("set/corpus.jsonl", records(*range(200)))
+        monkeypatch.setattr(EmbeddedReader, name, count_calls)
+    write("set/corpus.jsonl", make_records(*range(200)))
     for number in range(100):
         write(f"texts/{number}.md", f"Ferry {number} sails at night.")
     assert engine.ingest([tmp_path / "set", tmp_path / "texts"]).new == 300
-    assert len(asked) < 30
+    assert len(calls) < 30
 
 
 @pytest.mark.parametrize("prune", [False, True])
-def test_what_is_gone_is_let_go_of_a_page_at_a_time(
-    engine: Engine, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prune: bool
+def test_deleted_files_are_forgotten_page_by_page(
+    engine: Engine, write: FileWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prune: bool
 ) -> None:
     monkeypatch.setattr("fathom.ingest.places.BATCH_SIZE", 3)
     forgotten: list[Sequence[str]] = []
     forget = EmbeddedWriter.forget
 
-    def counted(writer: EmbeddedWriter, places: Sequence[str], *, purge: bool) -> int:
+    def count_forgotten(writer: EmbeddedWriter, places: Sequence[str], *, purge: bool) -> int:
         forgotten.append(places)
         return forget(writer, places, purge=purge)
 
-    monkeypatch.setattr(EmbeddedWriter, "forget", counted)
-    corpus = write("px/corpus.jsonl", records(*range(8)))
+    monkeypatch.setattr(EmbeddedWriter, "forget", count_forgotten)
+    corpus = write("px/corpus.jsonl", make_records(*range(8)))
     for number in range(7):
         write(f"files/{number}.md", f"Ferry {number} sails at night.")
         write(f"kept/k{number}.md", f"Ferry {number} sails at night." if number < 4 else "Other.")
@@ -401,7 +405,7 @@ def test_what_is_gone_is_let_go_of_a_page_at_a_time(
     for file in (tmp_path / "files").iterdir():
         file.unlink()
     report = engine.ingest([corpus, tmp_path / "files"], prune=prune)
-    stale = [name for name, outcome in outcomes(engine).items() if outcome == "stale"]
+    stale = [name for name, outcome in list_outcomes(engine).items() if outcome == "stale"]
     if prune:
         assert (report.removed, report.stale, stale) == (11, 0, [])
     else:  # of four files there is another one
@@ -410,14 +414,14 @@ def test_what_is_gone_is_let_go_of_a_page_at_a_time(
         assert sorted(stale) == ["4.md", "5.md", "6.md", "corpus.jsonl", *rows]
     assert max(map(len, forgotten)) <= 3
     assert sum(map(len, forgotten)) == (16 if prune else 4)
-    left = [place for places in forgotten for place in places]
-    assert not prune or left.index(str(corpus)) == 8 + left.index(f"{corpus}#d0")
+    places_left = [place for places in forgotten for place in places]
+    assert not prune or places_left.index(str(corpus)) == 8 + places_left.index(f"{corpus}#d0")
     assert engine.verify() == []
 
 
 @pytest.mark.parametrize("prune", [False, True])
-def test_words_of_what_is_gone_are_purged_once_however_many_pages_there_are(
-    engine: Engine, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prune: bool
+def test_words_of_deleted_files_are_purged_once_for_all_pages(
+    engine: Engine, write: FileWriter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, prune: bool
 ) -> None:
     monkeypatch.setattr("fathom.ingest.places.BATCH_SIZE", 3)
     for number in range(10):
@@ -426,11 +430,11 @@ def test_words_of_what_is_gone_are_purged_once_however_many_pages_there_are(
     filled: list[str] = []
     refill = KeywordIndex.refill
 
-    def noted(leg: KeywordIndex, entered: Iterable[KeywordEntry], marker: str) -> None:
+    def record_entered(leg: KeywordIndex, entered: Iterable[KeywordEntry], marker: str) -> None:
         filled.append(marker)
         refill(leg, entered, marker)
 
-    monkeypatch.setattr(KeywordIndex, "refill", noted)
+    monkeypatch.setattr(KeywordIndex, "refill", record_entered)
     for number in range(8):
         (tmp_path / "px" / f"{number}.md").unlink()
     assert engine.ingest([tmp_path / "px"], prune=prune).removed == (8 if prune else 0)
@@ -441,10 +445,10 @@ def test_words_of_what_is_gone_are_purged_once_however_many_pages_there_are(
     assert engine.verify() == []
 
 
-def test_records_that_are_there_again_are_noted_a_page_at_a_time(
-    engine: Engine, write: Write, monkeypatch: pytest.MonkeyPatch
+def test_returning_records_are_stored_page_by_page(
+    engine: Engine, write: FileWriter, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    file = write("set/corpus.jsonl", records(*range(10)))
+    file = write("set/corpus.jsonl", make_records(*range(10)))
     engine.ingest([file])
     file.write_bytes(b"\xff\xfe\x00")
     assert engine.ingest([file]).stale == 10
@@ -452,20 +456,20 @@ def test_records_that_are_there_again_are_noted_a_page_at_a_time(
     noted: list[int] = []
     put = EmbeddedWriter.put
 
-    def counted(
+    def count_put(
         writer: EmbeddedWriter, entries: Sequence[Entry], sources: Sequence[SourceRecord]
     ) -> None:
         noted.append(len(sources))
         put(writer, entries, sources)
 
-    monkeypatch.setattr(EmbeddedWriter, "put", counted)
-    file.write_text(records(*range(10)))
+    monkeypatch.setattr(EmbeddedWriter, "put", count_put)
+    file.write_text(make_records(*range(10)))
     assert engine.ingest([file]).unchanged == 10
     assert noted == [4, 4, 2, 1]  # the last is the file
-    assert set(outcomes(engine).values()) == {"ok"}
+    assert set(list_outcomes(engine).values()) == {"ok"}
 
 
-def test_more_files_than_are_told_of_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_files_beyond_the_reported_ones_are_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fathom.ingest.report.MAX_LISTED", 3)
     report = IngestReport()
     for number in range(5):
@@ -479,7 +483,7 @@ def test_more_files_than_are_told_of_are_counted(monkeypatch: pytest.MonkeyPatch
 
 
 def test_a_name_with_a_number_sign_is_no_record(
-    engine: Engine, write: Write, tmp_path: Path
+    engine: Engine, write: FileWriter, tmp_path: Path
 ) -> None:
     write("px/C", "The language before.")
     file = write("px/C#.md", "A language.")
@@ -487,11 +491,11 @@ def test_a_name_with_a_number_sign_is_no_record(
     assert engine.ingest([tmp_path / "px"], prune=True).removed == 0
     file.unlink()
     assert engine.ingest([tmp_path / "px"], prune=True).removed == 1
-    assert paths(engine, tmp_path) == ["px/C"]
+    assert list_paths(engine, tmp_path) == ["px/C"]
 
 
 def test_an_index_that_lost_all_its_documents_is_sound(
-    engine: Engine, write: Write, tmp_path: Path
+    engine: Engine, write: FileWriter, tmp_path: Path
 ) -> None:
     file = write("px/a.md", "Some text.")
     write("px/b.docx", "PK\x03\x04 half a DOCX")

@@ -1,4 +1,4 @@
-"""Whether files are still what was read of them."""
+"""The check whether files are unchanged since they were read."""
 
 import json
 import os
@@ -35,14 +35,14 @@ def engine(tmp_path: Path, docs: Path) -> Iterator[Engine]:
         yield engine
 
 
-def told(engine: Engine, digests: FileDigests | None = None) -> dict[str, str]:
+def list_stale(engine: Engine, digests: FileDigests | None = None) -> dict[str, str]:
     index = engine.reader(checked=False)
     files = find_outdated_files(index, index.list_sources(), digests)
     return {Path(file.path).name: file.reason for file in files}
 
 
-def unread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """From here on no file can be read."""
+def forbid_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every reading of a file fail from now on."""
 
     def refuse(file: Path) -> str:
         raise OSError(5, "was read", str(file))
@@ -50,54 +50,52 @@ def unread(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("fathom.ingest.outdated.digest_content", refuse)
 
 
-def later(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
-    """The clock of the process is ahead of that of the files."""
+def advance_clock(monkeypatch: pytest.MonkeyPatch, seconds: float) -> None:
+    """Set the clock of the process ahead of that of the files."""
     now = time.time_ns
     monkeypatch.setattr("time.time_ns", lambda: now() + int(seconds * 1e9))
 
 
-def test_what_is_as_it_was_is_not_told(engine: Engine, docs: Path) -> None:
+def test_an_unchanged_file_is_not_listed(engine: Engine, docs: Path) -> None:
     (docs / "a.md").touch()
-    assert told(engine) == {}
+    assert list_stale(engine) == {}
 
 
-def test_what_changed_or_vanished_is(engine: Engine, docs: Path) -> None:
+def test_changed_and_deleted_files_are_listed(engine: Engine, docs: Path) -> None:
     (docs / "a.md").write_text("Other text.")
     (docs / "b.md").unlink()
-    assert told(engine) == {"a.md": CHANGED, "b.md": VANISHED}
+    assert list_stale(engine) == {"a.md": CHANGED, "b.md": VANISHED}
 
 
-def test_a_change_is_seen_whatever_the_date_says(engine: Engine, docs: Path) -> None:
+def test_a_change_is_detected_whatever_the_date_says(engine: Engine, docs: Path) -> None:
     before = (docs / "a.md").stat()
     (docs / "a.md").write_text("Text of x.md.")
     os.utime(docs / "a.md", ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert told(engine) == {"a.md": CHANGED}
+    assert list_stale(engine) == {"a.md": CHANGED}
 
 
-def test_a_file_that_did_not_change_is_read_once(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    later(monkeypatch, 60)
+def test_an_unchanged_file_is_read_once(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    advance_clock(monkeypatch, 60)
     digests = FileDigests()
-    assert told(engine, digests) == {}
-    unread(monkeypatch)
-    assert told(engine, digests) == {}
-    assert told(engine) == dict.fromkeys(
+    assert list_stale(engine, digests) == {}
+    forbid_reading(monkeypatch)
+    assert list_stale(engine, digests) == {}
+    assert list_stale(engine) == dict.fromkeys(
         ("a.md", "b.md", "c.md"), "cannot be read any more: was read"
     )
 
 
-def test_a_change_is_seen_in_a_file_that_is_remembered(
+def test_a_change_is_detected_in_a_remembered_file(
     engine: Engine, docs: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     digests = FileDigests()
     with monkeypatch.context() as ahead:
-        later(ahead, 60)
-        assert told(engine, digests) == {}
+        advance_clock(ahead, 60)
+        assert list_stale(engine, digests) == {}
     before = (docs / "a.md").stat()
     (docs / "a.md").write_text("Text of x.md.")
     os.utime(docs / "a.md", ns=(before.st_atime_ns, before.st_mtime_ns))
-    assert told(engine, digests) == {"a.md": CHANGED}
+    assert list_stale(engine, digests) == {"a.md": CHANGED}
 
 
 def test_a_file_that_changed_just_now_is_not_remembered(
@@ -105,37 +103,39 @@ def test_a_file_that_changed_just_now_is_not_remembered(
 ) -> None:
     digests = FileDigests()
     (docs / "a.md").touch()
-    assert told(engine, digests) == {}
-    unread(monkeypatch)
-    assert "a.md" in told(engine, digests)
+    assert list_stale(engine, digests) == {}
+    forbid_reading(monkeypatch)
+    assert "a.md" in list_stale(engine, digests)
 
 
-def test_what_cannot_be_read_any_more_is(engine: Engine, docs: Path) -> None:
+def test_a_file_that_became_unreadable_is_listed(engine: Engine, docs: Path) -> None:
     (docs / "a.md").chmod(0)
     with drop_privileges(docs.parent):
-        assert told(engine) == {"a.md": "cannot be read any more: Permission denied"}
+        assert list_stale(engine) == {"a.md": "cannot be read any more: Permission denied"}
 
 
-def test_what_the_last_ingestion_could_not_read_is(engine: Engine, docs: Path) -> None:
+def test_a_file_that_the_last_ingestion_could_not_read_is_listed(
+    engine: Engine, docs: Path
+) -> None:
     (docs / "a.md").unlink()
     engine.ingest([docs])
-    (reason,) = told(engine).values()
+    (reason,) = list_stale(engine).values()
     assert reason.startswith("the file is gone")
 
 
-def test_a_corpus_file_is_told_once(tmp_path: Path) -> None:
+def test_a_corpus_file_is_listed_once(tmp_path: Path) -> None:
     corpus = tmp_path / "data" / "corpus.jsonl"
     corpus.parent.mkdir()
     rows = [json.dumps({"_id": f"r{n}", "text": f"Record {n}."}) for n in range(3)]
     corpus.write_text("\n".join(rows))
     with engine_at(tmp_path) as engine:
         engine.ingest([corpus.parent])
-        assert told(engine) == {}
+        assert list_stale(engine) == {}
         corpus.write_text("\n".join(rows[:2]))
-        assert told(engine) == {"corpus.jsonl": CHANGED}
-        assert [each.path for each in _of(engine, "r1")] == [str(corpus)]
+        assert list_stale(engine) == {"corpus.jsonl": CHANGED}
+        assert [stale.path for stale in _check_document(engine, "r1")] == [str(corpus)]
 
 
-def _of(engine: Engine, document: str) -> list[OutdatedFile]:
+def _check_document(engine: Engine, document: str) -> list[OutdatedFile]:
     index = engine.reader(checked=False)
     return list(find_outdated_files(index, index.list_places(document)))

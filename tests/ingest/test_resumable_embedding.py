@@ -1,4 +1,4 @@
-"""Whoever breaks an ingestion off loses five seconds of work at most."""
+"""Interrupting an ingestion loses at most five seconds of work."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -23,8 +23,8 @@ PARSING, EMBEDDING = 0.25, 0.4
 
 
 @dataclass
-class Work:
-    """A clock that only work moves on; breaks off at an instant."""
+class SimulatedWork:
+    """A clock that only work advances, and that interrupts at an instant."""
 
     until: float
     now: float = 0.0
@@ -53,7 +53,7 @@ class Work:
 
 @pytest.fixture
 def corpus(tmp_path: Path) -> Path:
-    """Some short files, one of 60 chunks, some short ones."""
+    """Write some short files, one of 60 chunks, and some short ones."""
     folder = tmp_path / "corpus"
     folder.mkdir()
     for number in range(12):
@@ -63,14 +63,14 @@ def corpus(tmp_path: Path) -> Path:
     return folder
 
 
-Ingest = Callable[[str, float], float]
+IngestFunction = Callable[[str, float], float]
 
 
 @pytest.fixture
-def ingest(tmp_path: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> Ingest:
+def ingest(tmp_path: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> IngestFunction:
     def run(index: str, until: float) -> float:
-        """Ingest the corpus for so long; the seconds that it worked."""
-        work = Work(until)
+        """Ingest the corpus for so long, and return the seconds of work."""
+        work = SimulatedWork(until)
 
         def read(path: Path, *_: object) -> object:
             work.work(PARSING)
@@ -96,7 +96,7 @@ def ingest(tmp_path: Path, corpus: Path, monkeypatch: pytest.MonkeyPatch) -> Ing
     return run
 
 
-def test_five_seconds_are_lost_at_most(ingest: Ingest) -> None:
+def test_at_most_five_seconds_are_lost(ingest: IngestFunction) -> None:
     whole = ingest("undisturbed", 1e9)
     assert whole > 30 * EMBEDDING + 12 * PARSING
     lost = [ingest(str(n), n) + ingest(str(n), 1e9) - whole for n in range(1, int(whole), 2)]
@@ -104,7 +104,7 @@ def test_five_seconds_are_lost_at_most(ingest: Ingest) -> None:
     assert len(lost) > 5
 
 
-def test_broken_off_again_and_again_it_comes_to_its_end(ingest: Ingest) -> None:
+def test_repeated_interruptions_still_reach_the_end(ingest: IngestFunction) -> None:
     runs = 0
     while ingest("index", 6.0) == 6.0:
         runs += 1
@@ -114,7 +114,7 @@ def test_broken_off_again_and_again_it_comes_to_its_end(ingest: Ingest) -> None:
 
 def test_vectors_are_those_of_the_embedder(tmp_path: Path) -> None:
     texts = ["one", "two", "one", "three"]
-    work = Work(1e9)
+    work = SimulatedWork(1e9)
     with open_writer(tmp_path, {"a": "1"}) as writer:
         patient = ResumableEmbedder(work, writer, clock=lambda: work.now)
         np.testing.assert_array_equal(patient.embed(texts), work.embedder.embed(texts))

@@ -1,4 +1,4 @@
-"""What is found and what is known is merged in order, and never held as a whole."""
+"""Files and recorded places are merged in order, and never held all at once."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,32 +18,34 @@ from fathom.ingest.survey import Survey, merge_places
 NAMES = st.sets(st.text("ab/.#$-0é", min_size=1, max_size=6).map(lambda name: f"/r/{name}"))
 
 
-def record(place: str) -> SourceRecord:
+def make_record(place: str) -> SourceRecord:
     return SourceRecord(path=place, digest=place, outcome="ok", document_id=place)
 
 
 @given(NAMES, NAMES)
-def test_each_place_comes_once_with_its_file_and_what_is_known(
-    there: set[str], known: set[str]
+def test_each_place_comes_once_with_its_file_and_its_record(
+    there: set[str], recorded: set[str]
 ) -> None:
-    files = [Path(each) for each in sorted({str(Path(name)) for name in there})]
-    rows = [(place, record(place)) for place in sorted(known)]
-    found = list(merge_places(files, rows))
-    assert [place for place, _, _ in found] == sorted({*map(str, files), *known})
-    assert [file for _, file, _ in found if file] == files
-    assert [one.path for _, _, one in found if one] == sorted(known)
+    files = [Path(name) for name in sorted({str(Path(name)) for name in there})]
+    rows = [(place, make_record(place)) for place in sorted(recorded)]
+    merged = list(merge_places(files, rows))
+    assert [place for place, _, _ in merged] == sorted({*map(str, files), *recorded})
+    assert [file for _, file, _ in merged if file] == files
+    assert [source.path for _, _, source in merged if source] == sorted(recorded)
 
 
 def test_of_ten_million_places_one_is_held() -> None:
     taken = {"found": 0, "known": 0}
 
-    def counted(kind: str) -> Iterator[int]:
+    def iterate_places(kind: str) -> Iterator[int]:
         for number in range(10_000_000):
             taken[kind] += 1
             yield number
 
-    files = (Path(f"/r/{number:08}") for number in counted("found"))
-    rows = ((f"/r/{number:08}", record(f"/r/{number:08}")) for number in counted("known"))
+    files = (Path(f"/r/{number:08}") for number in iterate_places("found"))
+    rows = (
+        (f"/r/{number:08}", make_record(f"/r/{number:08}")) for number in iterate_places("known")
+    )
     for number, (place, _, _) in enumerate(merge_places(files, rows)):
         assert place == f"/r/{number:08}"
         assert max(taken.values()) <= number + 2
@@ -51,8 +53,8 @@ def test_of_ten_million_places_one_is_held() -> None:
             return
 
 
-class Counting:
-    """An index that counts how many of its places are asked for at a time."""
+class CountingIndex:
+    """An index that counts how many of its places are requested at a time."""
 
     def __init__(self, places: list[str]) -> None:
         self.places = places
@@ -61,15 +63,15 @@ class Counting:
     def list_sources(self, below: str, *, after: str, most: int) -> Iterator[SourceRecord]:
         page = [place for place in self.places if place > after][:most]
         self.most = max(self.most, len(page))
-        return map(record, page)
+        return map(make_record, page)
 
     def get_source(self, _place: str) -> None:
         return None
 
 
-def test_known_places_are_asked_for_in_pages(tmp_path: Path) -> None:
+def test_recorded_places_are_requested_in_pages(tmp_path: Path) -> None:
     places = [f"{tmp_path}/gone{number:06}" for number in range(3 * BATCH_SIZE)]
-    index = Counting(places)
+    index = CountingIndex(places)
     files = CorpusFiles(index)  # type: ignore[arg-type]
     survey = Survey([tmp_path], FileFilter(), index, None, files)  # type: ignore[arg-type]
     assert [place.place for place in survey.iterate_places() if place.file is None] == places
@@ -77,16 +79,16 @@ def test_known_places_are_asked_for_in_pages(tmp_path: Path) -> None:
     assert [place.place for place in survey.iterate_places()] == places  # it can be asked again
 
 
-def test_what_is_remembered_of_files_does_not_grow(tmp_path: Path) -> None:
-    files = CorpusFiles(Counting([]))  # type: ignore[arg-type]
+def test_the_memory_for_files_does_not_grow(tmp_path: Path) -> None:
+    files = CorpusFiles(CountingIndex([]))  # type: ignore[arg-type]
     for number in range(MAX_CACHED_FILES + 10):
         files.is_gone(f"/nowhere/{number}#")
     assert len(files._gone) <= MAX_CACHED_FILES
     assert len(files._corpora) <= MAX_CACHED_FILES
 
 
-class Stop:
-    """Breaks an ingestion off after so many files."""
+class StopAfter:
+    """Interrupts an ingestion after a number of files."""
 
     def __init__(self, files: int) -> None:
         self.files, self.seen = files, set[str]()
@@ -97,7 +99,7 @@ class Stop:
             raise KeyboardInterrupt
 
 
-def test_broken_off_at_any_file_the_next_run_ends_with_what_is_there(
+def test_after_an_interruption_at_any_file_the_next_run_stores_the_existing_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     disable_sandbox(monkeypatch)
@@ -113,10 +115,10 @@ def test_broken_off_at_any_file_the_next_run_ends_with_what_is_there(
         (docs / "d0" / "00.md").write_text("Another text.")
         for stop in range(1, 8):
             with pytest.raises(KeyboardInterrupt):
-                engine.ingest([docs], prune=True, on_progress=Stop(stop))
+                engine.ingest([docs], prune=True, on_progress=StopAfter(stop))
         engine.ingest([docs], prune=True)
         there = sorted(str(path) for path in docs.rglob("*.md"))
-        assert [one.path for one in engine.documents.list()] == there
+        assert [document.path for document in engine.documents.list()] == there
         assert [source.path for source in engine.reader().list_sources(str(docs))] == there
         assert engine.verify() == []
         assert engine.ingest([docs], prune=True).unchanged == 9
@@ -133,6 +135,6 @@ def test_the_pages_of_an_index_are_one_list(tmp_path: Path) -> None:
                 pages, after = list[str](), ""
                 while page := list(writer.list_sources(below, after=after, most=most)):
                     assert len(page) <= most
-                    pages += [one.path for one in page]
+                    pages += [document.path for document in page]
                     after = page[-1].path
                 assert pages == whole == sorted(whole)

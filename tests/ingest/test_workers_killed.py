@@ -1,4 +1,4 @@
-"""Whoever is killed, the process that writes or one of its workers: nothing lost, nothing twice.
+"""The writing process or one of its workers is killed: nothing is lost, nothing stored twice.
 
 `KILLS` and, of a cluster of Ray, `RAY_KILLS` set how many are killed, half of them workers.
 """
@@ -20,7 +20,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from tests.ingest.test_workers import engine_at
+from tests.ingest.test_workers import open_engine
 
 pytestmark = pytest.mark.slow
 
@@ -50,7 +50,7 @@ def docs(tmp_path: Path) -> Path:
     return folder
 
 
-def start(place: Path, workers: str, docs: Path) -> subprocess.Popen[bytes]:
+def start_ingestion(place: Path, workers: str, docs: Path) -> subprocess.Popen[bytes]:
     with place.with_suffix(".log").open("wb") as log:
         return subprocess.Popen(
             [sys.executable, "-c", CHILD, str(place), workers, str(docs)],
@@ -59,67 +59,71 @@ def start(place: Path, workers: str, docs: Path) -> subprocess.Popen[bytes]:
         )
 
 
-def workers_of(pid: int) -> set[int]:
-    """Processes of workers that a process started."""
-    found = set()
+def list_workers(pid: int) -> set[int]:
+    """Return the process ids of the workers of a process."""
+    pids = set()
     with suppress(OSError):  # it has ended
         for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
             if b"workers.local" in Path(f"/proc/{child}/cmdline").read_bytes():
-                found.add(int(child))
-    return found
+                pids.add(int(child))
+    return pids
 
 
-def held(place: Path) -> tuple[str, list[str]]:
-    """The content of an index, and the paths of its documents, once it is seen to be sound."""
-    with engine_at(place) as engine:
+def describe_index(place: Path) -> tuple[str, list[str]]:
+    """Return the content of an index and the paths of its documents, after checking that it is
+    sound.
+    """
+    with open_engine(place) as engine:
         assert engine.verify() == []
-        return engine.status().content, [one.path for one in engine.documents.list()]
+        return engine.status().content, [document.path for document in engine.documents.list()]
 
 
 WorkersOf = Callable[[int], set[int]]
 
 
-def ingested(
+def start_with_workers(
     place: Path, workers: str, docs: Path, workers_of: WorkersOf
 ) -> tuple[subprocess.Popen[bytes], set[int]]:
-    """An ingestion that has begun, once its workers are up; those are told too."""
+    """Start an ingestion and wait for its workers; return both."""
     others = workers_of(os.getpid())  # of one that was killed
-    process = start(place, workers, docs)
+    process = start_ingestion(place, workers, docs)
     deadline = time.monotonic() + LIMIT_S
     while process.poll() is None and time.monotonic() < deadline:
-        if own := workers_of(process.pid) - others:
-            return process, own
+        if workers_found := workers_of(process.pid) - others:
+            return process, workers_found
         time.sleep(0.02)
     return process, set()
 
 
-def killed_at_random(
+def kill_at_random(
     docs: Path, folder: Path, workers: str, kills: int, workers_of: WorkersOf
 ) -> None:
-    """Kill workers and the process that writes in turn; the index is that of one process."""
-    assert start(folder / "clean", "1", docs).wait(LIMIT_S) == 0
-    expected = held(folder / "clean")
+    """Kill workers and the writing process in turn; check that the index is that of one process."""
+    assert start_ingestion(folder / "clean", "1", docs).wait(LIMIT_S) == 0
+    expected = describe_index(folder / "clean")
     assert len(expected[1]) == DOCUMENTS + RECORDS
-    process, _ = ingested(folder / "first", workers, docs, workers_of)
+    process, _ = start_with_workers(folder / "first", workers, docs, workers_of)
     begun = time.monotonic()
     assert process.wait(LIMIT_S) == 0
     whole = time.monotonic() - begun
-    assert held(folder / "first") == expected
+    assert describe_index(folder / "first") == expected
     draw, killed, run, done = random.Random(17), {"worker": 0, "writer": 0}, 0, True
     while sum(killed.values()) < kills or not done:
         run += done
         place = folder / f"run{run}"
-        process, own = ingested(place, workers, docs, workers_of)
+        process, own_workers = start_with_workers(place, workers, docs, workers_of)
         time.sleep(whole * draw.random())
-        whom = min(killed, key=lambda one: (killed[one], one))
-        victims = sorted(own & workers_of(process.pid)) if whom == "worker" else [process.pid]
+        whom = min(killed, key=lambda pid: (killed[pid], pid))
+        victims = (
+            sorted(own_workers & workers_of(process.pid)) if whom == "worker" else [process.pid]
+        )
         if victims and process.poll() is None:
             os.kill(draw.choice(victims), signal.SIGKILL)
             killed[whom] += 1
         done = process.wait(LIMIT_S) == 0
         assert done or process.returncode == -signal.SIGKILL, place.with_suffix(".log").read_text()
         if (place / "index" / "fathom.db").exists():
-            content, paths = held(place)
+            content, paths = describe_index(place)
             assert len(paths) == len(set(paths))
             assert (content, paths) == expected or not done
     print(f"{workers}: {killed} killed in {run} ingestions: 0 lost, 0 double")  # noqa: T201
@@ -129,16 +133,16 @@ HAS_PROC = Path("/proc/self/task").exists()
 
 
 @pytest.mark.skipif(not HAS_PROC, reason="looks up children in /proc")
-def test_killed_at_random_nothing_is_lost_or_double(docs: Path, tmp_path: Path) -> None:
-    killed_at_random(docs, tmp_path, "2", KILLS, workers_of)
+def test_random_kills_lose_and_double_nothing(docs: Path, tmp_path: Path) -> None:
+    kill_at_random(docs, tmp_path, "2", KILLS, list_workers)
 
 
 @pytest.mark.skipif(find_spec("ray") is None, reason="needs the extra ray")
-def test_actors_of_ray_make_the_same_index_and_go_on_after_a_kill(
+def test_ray_actors_make_the_same_index_and_continue_after_a_kill(
     docs: Path, tmp_path: Path
 ) -> None:
-    assert start(tmp_path / "clean", "1", docs).wait(LIMIT_S) == 0
-    process = start(tmp_path / "ray", "ray?workers=2", docs)
+    assert start_ingestion(tmp_path / "clean", "1", docs).wait(LIMIT_S) == 0
+    process = start_ingestion(tmp_path / "ray", "ray?workers=2", docs)
     try:
         index = tmp_path / "ray" / "index" / "fathom.db"
         deadline = time.monotonic() + LIMIT_S
@@ -147,23 +151,23 @@ def test_actors_of_ray_make_the_same_index_and_go_on_after_a_kill(
         time.sleep(0.2)
         process.kill()
         process.wait()
-        process = start(tmp_path / "ray", "ray?workers=2", docs)
+        process = start_ingestion(tmp_path / "ray", "ray?workers=2", docs)
         assert process.wait(LIMIT_S) == 0
     finally:
         process.kill()
         process.wait()
-    assert held(tmp_path / "ray") == held(tmp_path / "clean")
+    assert describe_index(tmp_path / "ray") == describe_index(tmp_path / "clean")
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
-    """Two nodes of Ray with a core each, which only those who have the token may use."""
+class RayCluster:
+    """Two Ray nodes with a core each, which only holders of the token may use."""
 
     address: str
     token: str
 
-    def actors(self, _driver: int) -> set[int]:
-        """The processes of its actors."""
+    def list_actors(self, _driver: int) -> set[int]:
+        """Return the process ids of its actors."""
         running = [int(file.name) for file in Path("/proc").iterdir() if file.name.isdigit()]
         return {pid for pid in running if self._has_table(pid)}
 
@@ -178,11 +182,11 @@ class Cluster:
 
 
 @pytest.fixture
-def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
-    """A cluster that was started here, by itself."""
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[RayCluster]:
+    """Yield a cluster that was started by this test."""
     token = secrets.token_hex(32)
-    gcs, client = free_port(), free_port()
-    found = Cluster(f"ray://{own_address()}:{client}", token)
+    gcs, client = find_free_port(), find_free_port()
+    started = RayCluster(f"ray://{find_own_address()}:{client}", token)
     for name, value in {
         "RAY_AUTH_MODE": "token",
         "RAY_AUTH_TOKEN": token,
@@ -192,18 +196,18 @@ def cluster(monkeypatch: pytest.MonkeyPatch) -> Iterator[Cluster]:
         monkeypatch.setenv(name, value)
     head = [f"--port={gcs}", f"--ray-client-server-port={client}", "--include-dashboard=false"]
     with TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder:
-        nodes = [ray_node("--head", *head, f"--temp-dir={folder}")]
+        nodes = [start_ray_node("--head", *head, f"--temp-dir={folder}")]
         try:
             wait_for_port(client, nodes[0])
-            nodes.append(ray_node(f"--address={own_address()}:{gcs}"))
-            yield found
+            nodes.append(start_ray_node(f"--address={find_own_address()}:{gcs}"))
+            yield started
         finally:
             for node in reversed(nodes):
                 node.terminate()  # it ends what it started
                 node.wait(LIMIT_S)
 
 
-def ray_node(*options: str) -> subprocess.Popen[bytes]:
+def start_ray_node(*options: str) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "ray.scripts.scripts", "start", "--block", "--num-cpus=1"]
     return subprocess.Popen(
         [*command, "--disable-usage-stats", *options],
@@ -212,14 +216,16 @@ def ray_node(*options: str) -> subprocess.Popen[bytes]:
     )
 
 
-def free_port() -> int:
+def find_free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
-def own_address() -> str:
-    """Where Ray's server of clients listens: it takes no other address of the machine."""
+def find_own_address() -> str:
+    """Return the address where Ray's client server listens: it accepts no other one of the
+    machine.
+    """
     return str(import_module("ray._private.services").get_node_ip_address())
 
 
@@ -227,7 +233,7 @@ def wait_for_port(port: int, process: subprocess.Popen[bytes]) -> None:
     deadline = time.monotonic() + LIMIT_S
     while time.monotonic() < deadline and process.poll() is None:
         with socket.socket() as probe:
-            if probe.connect_ex((own_address(), port)) == 0:
+            if probe.connect_ex((find_own_address(), port)) == 0:
                 return
         time.sleep(0.2)
     pytest.fail("the cluster did not start")
@@ -235,11 +241,11 @@ def wait_for_port(port: int, process: subprocess.Popen[bytes]) -> None:
 
 @pytest.mark.skipif(find_spec("ray") is None, reason="needs the extra ray")
 @pytest.mark.skipif(not HAS_PROC, reason="looks up actors in /proc")
-def test_a_cluster_of_ray_makes_the_same_index_whoever_is_killed(
-    docs: Path, tmp_path: Path, cluster: Cluster
+def test_a_ray_cluster_makes_the_same_index_whichever_process_is_killed(
+    docs: Path, tmp_path: Path, cluster: RayCluster
 ) -> None:
     name = f"{cluster.address}?workers=2"
-    killed_at_random(docs, tmp_path, name, RAY_KILLS, cluster.actors)
-    process = start(tmp_path / "first", name, docs)
+    kill_at_random(docs, tmp_path, name, RAY_KILLS, cluster.list_actors)
+    process = start_ingestion(tmp_path / "first", name, docs)
     assert process.wait(LIMIT_S) == 0  # again, and nothing is done
-    assert held(tmp_path / "first") == held(tmp_path / "clean")
+    assert describe_index(tmp_path / "first") == describe_index(tmp_path / "clean")

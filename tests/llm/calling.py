@@ -1,10 +1,10 @@
-"""One call of the real client to a scripted server, and what was seen of it."""
+"""One call of the real client to a scripted server, and everything observed of it."""
 
 import asyncio
 import time
 from dataclasses import dataclass
 
-from tests.llm.making import HELLO, Run, chat_at, soon
+from tests.llm.making import HELLO, Run, make_chat, make_deadline
 from tests.scripted_server import (
     Act,
     ScriptedServer,
@@ -18,8 +18,8 @@ LIMITS = ReplyLimits(first_s=2.0, silence_s=2.0)
 
 
 @dataclass
-class Seen:
-    """What came of one call: the outcome, what was shown, what the server noticed."""
+class CallRecord:
+    """The record of one call: its outcome, the streamed text, and what the server observed."""
 
     outcome: object
     shown: str
@@ -27,19 +27,22 @@ class Seen:
     seconds: float
 
 
-def call(
+def call_server(
     run: Run, *acts: Act, within_s: float = 5.0, limits: ReplyLimits = LIMITS, max_tokens: int = 50
-) -> Seen:
-    async def go() -> Seen:
-        shown: list[str] = []
+) -> CallRecord:
+    async def run_call() -> CallRecord:
+        streamed: list[str] = []
         async with ScriptedServer(*acts) as server:
-            chat = chat_at(server.base_url, limits=limits)
+            chat = make_chat(server.base_url, limits=limits)
             begun = time.monotonic()
             outcome: object
             try:
                 outcome = await chat.complete(
                     Call(
-                        HELLO, max_tokens=max_tokens, deadline=soon(within_s), on_text=shown.append
+                        HELLO,
+                        max_tokens=max_tokens,
+                        deadline=make_deadline(within_s),
+                        on_text=streamed.append,
                     )
                 )
             except CallFailure as failed:
@@ -48,7 +51,7 @@ def call(
             await asyncio.wait_for(
                 server.wait_until_idle(), 2
             )  # the server sees every connection closed
-            return Seen(outcome, "".join(shown), server, took)
+            return CallRecord(outcome, "".join(streamed), server, took)
 
-    seen: Seen = run(go())
-    return seen
+    record: CallRecord = run(run_call())
+    return record

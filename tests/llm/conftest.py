@@ -1,4 +1,4 @@
-"""Runs coroutines, and sees to it that nothing is left behind."""
+"""Fixtures that run coroutines and check that nothing is left behind."""
 
 import asyncio
 import threading
@@ -15,13 +15,13 @@ Run = Callable[[Coroutine[Any, Any, T]], T]
 
 
 @pytest.fixture(autouse=True, scope="session")
-def _provider_is_imported() -> None:
-    """The slow import happens outside of every deadline."""
+def _import_provider() -> None:
+    """Do the slow import outside of every deadline."""
     pytest.importorskip(PROVIDERS["openai"].package)
 
 
 @pytest.fixture(autouse=True)
-def _leaves_nothing_behind() -> Iterator[None]:
+def _check_nothing_is_left() -> Iterator[None]:
     threads, sockets = set(threading.enumerate()), list_open_sockets()
     yield
     assert set(threading.enumerate()) <= threads
@@ -30,13 +30,13 @@ def _leaves_nothing_behind() -> Iterator[None]:
 
 @pytest.fixture
 def run() -> Run[Any]:
-    """Runs a coroutine to its end and fails if it leaves a task behind."""
+    """Return a function that runs a coroutine and fails if it leaves a task behind."""
 
-    async def whole(work: Coroutine[Any, Any, T]) -> T:
+    async def run_whole(work: Coroutine[Any, Any, T]) -> T:
         try:
             return await work
         finally:
-            left = asyncio.all_tasks() - {asyncio.current_task()}
-            assert not left, f"tasks left behind: {left}"
+            leftover = asyncio.all_tasks() - {asyncio.current_task()}
+            assert not leftover, f"tasks left behind: {leftover}"
 
-    return lambda work: asyncio.run(whole(work))
+    return lambda work: asyncio.run(run_whole(work))

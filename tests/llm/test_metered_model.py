@@ -6,7 +6,7 @@ from math import inf
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.llm.making import HELLO, Run, chat_at, soon
+from tests.llm.making import HELLO, Run, make_chat, make_deadline
 from tests.llm.test_structured_reply import GOOD, Verdict
 from tests.scripted_server import (
     Act,
@@ -37,15 +37,17 @@ LIKELY = count_prompt_tokens(HELLO)
 PRICE = Price(prompt=1_000_000.0, completion=2_000_000.0)  # one and two USD for a token
 
 
-def spend(run: Run, act: Act, *, price: Price | None = PRICE, within_s: float = 5.0) -> Usage:
-    """What one call books; its failure is not the matter here."""
+def spend_call(run: Run, act: Act, *, price: Price | None = PRICE, within_s: float = 5.0) -> Usage:
+    """Return the bookings of one call; its failure does not matter."""
 
     async def go() -> Usage:
         ledger = Ledger(Budget(tokens=1000))
         async with ScriptedServer(act) as server:
-            model = MeteredModel(chat_at(server.base_url), ledger, price)
+            model = MeteredModel(make_chat(server.base_url), ledger, price)
             try:
-                done = await model.complete(Call(HELLO, max_tokens=20, deadline=soon(within_s)))
+                done = await model.complete(
+                    Call(HELLO, max_tokens=20, deadline=make_deadline(within_s))
+                )
                 usage = done.usage
             except CallFailure as failed:
                 usage = failed.usage
@@ -61,7 +63,7 @@ def spend(run: Run, act: Act, *, price: Price | None = PRICE, within_s: float = 
 
 def test_an_honest_server_is_believed_where_it_counts_more(run: Run) -> None:
     honest = {"prompt_tokens": LIKELY + 2, "completion_tokens": 9}
-    usage = spend(run, says("Paris", usage=honest))
+    usage = spend_call(run, says("Paris", usage=honest))
 
     assert (usage.llm_calls, usage.prompt_tokens, usage.completion_tokens) == (1, LIKELY + 2, 9)
     assert usage.cost_usd == LIKELY + 2 + 2 * 9
@@ -79,15 +81,15 @@ def test_an_honest_server_is_believed_where_it_counts_more(run: Run) -> None:
         {"prompt_tokens": "12", "completion_tokens": None},
     ],
 )
-def test_our_own_count_wins_over_a_lie(run: Run, lie: dict[str, object] | None) -> None:
-    usage = spend(run, says("Paris", usage=lie))
+def test_the_clients_own_count_overrides_a_lie(run: Run, lie: dict[str, object] | None) -> None:
+    usage = spend_call(run, says("Paris", usage=lie))
 
     assert (usage.prompt_tokens, usage.completion_tokens) == (LIKELY, 2)
 
 
 def test_an_unknown_price_makes_the_cost_unknown(run: Run) -> None:
-    assert spend(run, says("Paris"), price=None).cost_usd is None
-    assert spend(run, says("Paris"), price=FREE).cost_usd == 0.0
+    assert spend_call(run, says("Paris"), price=None).cost_usd is None
+    assert spend_call(run, says("Paris"), price=FREE).cost_usd == 0.0
 
 
 @pytest.mark.parametrize(
@@ -105,23 +107,23 @@ def test_an_unknown_price_makes_the_cost_unknown(run: Run) -> None:
 def test_a_failed_call_costs_what_was_sent_and_received(
     run: Run, act: Act, prompt: int, completion: int
 ) -> None:
-    usage = spend(run, act)
+    usage = spend_call(run, act)
 
     assert usage.llm_calls == 1
     assert (usage.prompt_tokens, usage.completion_tokens) == (prompt, completion)
 
 
 def test_a_call_that_stalls_costs_what_was_sent_and_received(run: Run) -> None:
-    usage = spend(run, stalls("Paris"), within_s=0.5)
+    usage = spend_call(run, stalls("Paris"), within_s=0.5)
 
     assert usage.llm_calls == 1
     assert (usage.prompt_tokens, usage.completion_tokens) == (LIKELY, 2)
 
 
-def test_what_does_not_fit_is_not_sent(run: Run) -> None:
+def test_a_call_that_does_not_fit_is_not_sent(run: Run) -> None:
     async def go() -> None:
         async with ScriptedServer(says("Paris")) as server:
-            chat = chat_at(server.base_url)
+            chat = make_chat(server.base_url)
             for budget, limit in (
                 (Budget(tokens=MOST + 19), "tokens"),
                 (Budget(calls=0), "calls"),
@@ -130,15 +132,15 @@ def test_what_does_not_fit_is_not_sent(run: Run) -> None:
             ):
                 model = MeteredModel(chat, Ledger(budget), PRICE)
                 with pytest.raises(BudgetRefused) as caught:
-                    await model.complete(Call(HELLO, max_tokens=20, deadline=soon()))
+                    await model.complete(Call(HELLO, max_tokens=20, deadline=make_deadline()))
                 assert caught.value.limit == limit
             model = MeteredModel(chat, Ledger(Budget(cost_usd=1.0)), None)
             with pytest.raises(BudgetRefused, match="cost is unknown"):
-                await model.complete(Call(HELLO, max_tokens=20, deadline=soon()))
+                await model.complete(Call(HELLO, max_tokens=20, deadline=make_deadline()))
             assert server.calls == 0
             exact = MeteredModel(chat, Ledger(Budget(tokens=MOST + 20, calls=1)), PRICE)
             assert (
-                await exact.complete(Call(HELLO, max_tokens=20, deadline=soon()))
+                await exact.complete(Call(HELLO, max_tokens=20, deadline=make_deadline()))
             ).text == "Paris"
 
     run(go())
@@ -149,20 +151,20 @@ def test_each_retry_and_the_repair_are_reserved(run: Run) -> None:
         acts = (status(503), says("no JSON"), status(503), says(GOOD))
         async with ScriptedServer(*acts) as server:
             ledger = Ledger(Budget(calls=4))
-            metered = MeteredModel(chat_at(server.base_url), ledger, FREE)
+            metered = MeteredModel(make_chat(server.base_url), ledger, FREE)
             model = RetryingModel(metered, policy=RetryPolicy(first_wait_s=0.01))
             reply = await request_object(
-                Verdict, model, ModelRequest(HELLO), max_tokens=50, deadline=soon()
+                Verdict, model, ModelRequest(HELLO), max_tokens=50, deadline=make_deadline()
             )
             assert reply.usage.llm_calls == ledger.usage.llm_calls == server.calls == 4
             assert reply.usage.tokens == ledger.usage.tokens
 
         async with ScriptedServer(*acts) as server:
-            metered = MeteredModel(chat_at(server.base_url), Ledger(Budget(calls=3)), FREE)
+            metered = MeteredModel(make_chat(server.base_url), Ledger(Budget(calls=3)), FREE)
             model = RetryingModel(metered, policy=RetryPolicy(first_wait_s=0.01))
             with pytest.raises(ModelUnavailable):
                 await request_object(
-                    Verdict, model, ModelRequest(HELLO), max_tokens=50, deadline=soon()
+                    Verdict, model, ModelRequest(HELLO), max_tokens=50, deadline=make_deadline()
                 )
             assert server.calls == 3
 
@@ -174,10 +176,15 @@ def test_a_cancelled_call_is_booked_in_full(run: Run) -> None:
         ledger = Ledger(Budget(tokens=1000))
         async with ScriptedServer(stalls("Par")) as server:
             heard = asyncio.Event()
-            model = MeteredModel(chat_at(server.base_url), ledger, PRICE)
+            model = MeteredModel(make_chat(server.base_url), ledger, PRICE)
             call = asyncio.create_task(
                 model.complete(
-                    Call(HELLO, max_tokens=20, deadline=soon(), on_text=lambda _: heard.set())
+                    Call(
+                        HELLO,
+                        max_tokens=20,
+                        deadline=make_deadline(),
+                        on_text=lambda _: heard.set(),
+                    )
                 )
             )
             await asyncio.wait_for(heard.wait(), 5)
@@ -189,10 +196,10 @@ def test_a_cancelled_call_is_booked_in_full(run: Run) -> None:
     run(go())
 
 
-def test_the_budgets_time_is_the_calls_deadline(run: Run) -> None:
+def test_the_time_of_the_budget_is_the_deadline_of_the_call(run: Run) -> None:
     async def go() -> None:
         async with ScriptedServer(stalls("Par")) as server:
-            chat = chat_at(server.base_url)
+            chat = make_chat(server.base_url)
             model = MeteredModel(chat, Ledger(Budget(seconds=0.2)), FREE)
             begun = time.monotonic()
             with pytest.raises(ModelUnavailable, match="deadline"):
@@ -202,12 +209,12 @@ def test_the_budgets_time_is_the_calls_deadline(run: Run) -> None:
     run(go())
 
 
-def test_nobody_listens_costs_a_call_and_no_token(run: Run) -> None:
+def test_an_absent_server_costs_a_call_and_no_token(run: Run) -> None:
     async def go() -> None:
         ledger = Ledger(Budget(cost_usd=1e6))
-        model = MeteredModel(chat_at(find_closed_url()), ledger, PRICE)
+        model = MeteredModel(make_chat(find_closed_url()), ledger, PRICE)
         with pytest.raises(ModelUnavailable):
-            await model.complete(Call(HELLO, max_tokens=20, deadline=soon()))
+            await model.complete(Call(HELLO, max_tokens=20, deadline=make_deadline()))
         assert (ledger.usage.llm_calls, ledger.usage.tokens) == (1, 0)
         assert ledger.usage.cost_usd == 0.0
 
@@ -248,11 +255,11 @@ def test_no_fault_and_no_lie_overruns_the_budget(
         async def branch(acts: list[Act]) -> None:
             nonlocal requests
             async with ScriptedServer(*acts) as server:
-                metered = MeteredModel(chat_at(server.base_url), ledger, PRICE)
+                metered = MeteredModel(make_chat(server.base_url), ledger, PRICE)
                 model = RetryingModel(metered, policy=RetryPolicy(tries=3, first_wait_s=0.001))
                 for _ in acts:
                     with suppress(CallFailure, BudgetRefused):
-                        await model.complete(Call(HELLO, max_tokens=30, deadline=soon()))
+                        await model.complete(Call(HELLO, max_tokens=30, deadline=make_deadline()))
                     balance = ledger.read_balance()
                     assert balance.spent.tokens + balance.reserved.tokens <= tokens
                 requests += server.calls
@@ -265,10 +272,10 @@ def test_no_fault_and_no_lie_overruns_the_budget(
     run(go())
 
 
-def test_the_reported_time_is_the_calls_own(run: Run) -> None:
+def test_the_reported_time_is_that_of_the_call(run: Run) -> None:
     done = run(
         MeteredModel(ScriptedChat(completion("x")), Ledger(Budget()), FREE).complete(
-            Call(HELLO, max_tokens=5, deadline=soon())
+            Call(HELLO, max_tokens=5, deadline=make_deadline())
         )
     )
 

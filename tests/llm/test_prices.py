@@ -30,7 +30,7 @@ def test_a_dated_model_costs_what_the_undated_one_does(name: str, undated: str) 
     assert prices.get_price(undated) is not None
 
 
-def test_models_on_ones_own_machine_are_free() -> None:
+def test_models_on_the_users_machine_are_free() -> None:
     assert load_prices().get_price("ollama:whatever") == FREE
 
 
@@ -39,11 +39,11 @@ def test_an_unknown_model_has_no_price(name: str) -> None:
     assert load_prices().get_price(name) is None
 
 
-def test_ones_own_file_wins_line_by_line(tmp_path: Path) -> None:
-    own = tmp_path / "prices.toml"
-    own.write_text('[openai]\n"gpt-4o" = [1, 2]\n[local-server]\n"*" = [0, 0]\n')
+def test_the_users_file_overrides_line_by_line(tmp_path: Path) -> None:
+    price_file = tmp_path / "prices.toml"
+    price_file.write_text('[openai]\n"gpt-4o" = [1, 2]\n[local-server]\n"*" = [0, 0]\n')
 
-    prices = load_prices(own)
+    prices = load_prices(price_file)
 
     assert prices.get_price("openai:gpt-4o") == Price(prompt=1, completion=2)
     assert prices.get_price("openai:gpt-4o-mini") == Price(prompt=0.15, completion=0.60)
@@ -63,14 +63,14 @@ def test_ones_own_file_wins_line_by_line(tmp_path: Path) -> None:
     ],
 )
 def test_a_bad_price_file_is_refused_in_one_line(tmp_path: Path, text: str, complaint: str) -> None:
-    own = tmp_path / "prices.toml"
-    own.write_text(text)
+    price_file = tmp_path / "prices.toml"
+    price_file.write_text(text)
 
     with pytest.raises(SettingsError) as caught:
-        load_prices(own)
+        load_prices(price_file)
 
     assert complaint in str(caught.value)
-    assert str(own) in str(caught.value)
+    assert str(price_file) in str(caught.value)
     assert "\n" not in str(caught.value)
 
 

@@ -16,12 +16,14 @@ PROMPT = Prompt.compose(
 )
 
 
-def test_a_prompt_is_told_before_what_is_asked() -> None:
+def test_instructions_precede_the_question() -> None:
     request = PROMPT.build_request("Question: Where?", rule="Be kind.", values={"most": 4})
-    told, question = request.messages
-    assert told.role == "system"
-    assert told.text.startswith("You guide 4 visitors.\nSpeak their language.\nIf you do not")
-    assert told.text.endswith('of Sandholm."}\nBe kind.')
+    instructions, question = request.messages
+    assert instructions.role == "system"
+    assert instructions.text.startswith(
+        "You guide 4 visitors.\nSpeak their language.\nIf you do not"
+    )
+    assert instructions.text.endswith('of Sandholm."}\nBe kind.')
     assert question == Message("user", "Question: Where?")
     assert (request.prompt, request.agent) == (f"guide {PROMPT.version}", "guide")
 
@@ -51,7 +53,7 @@ def test_another_text_is_another_version(tmp_path: Path) -> None:
         (None, "cannot be read: No such file or directory"),
     ],
 )
-def test_a_file_that_is_no_such_prompt_is_named(
+def test_an_invalid_prompt_file_is_named(
     tmp_path: Path, text: bytes | None, complaint: str
 ) -> None:
     file = tmp_path / "mine.txt"
@@ -63,7 +65,7 @@ def test_a_file_that_is_no_such_prompt_is_named(
     assert "\n" not in str(caught.value)
 
 
-def test_words_of_the_example_are_copied_unless_they_are_asked_about(tmp_path: Path) -> None:
+def test_words_copied_from_the_example_are_detected_unless_asked_about(tmp_path: Path) -> None:
     request = PROMPT.build_request("Question: Where?", values={"most": 4})
     leaked = {"answer": [{"text": "They say it stands on  the Northern rock, or so."}]}
     assert request.find_copied_phrase(leaked) == "it stands on the"

@@ -8,7 +8,7 @@ import time
 from dataclasses import dataclass
 
 import pytest
-from tests.llm.making import CANARY, HELLO, Run, soon
+from tests.llm.making import CANARY, HELLO, Run, make_deadline
 from tests.llm.wires import DIALECTS, Dialect
 from tests.scripted_server import Act, ScriptedServer, find_closed_url, floods, resets
 
@@ -24,25 +24,25 @@ LIMITS = ReplyLimits(first_s=3.0, silence_s=3.0)
 
 @pytest.fixture(params=DIALECTS, ids=lambda dialect: dialect.provider)
 def dialect(request: pytest.FixtureRequest) -> Dialect:
-    found: Dialect = request.param
-    package = PROVIDERS[found.provider].package
-    pytest.importorskip(package, reason=f"the extra {found.provider} is not installed")
-    return found
+    parameter: Dialect = request.param
+    package = PROVIDERS[parameter.provider].package
+    pytest.importorskip(package, reason=f"the extra {parameter.provider} is not installed")
+    return parameter
 
 
 @dataclass
-class Seen:
+class ProviderCall:
     outcome: object
     server: ScriptedServer
     seconds: float
 
     @property
-    def set_outcome(self) -> Completion:
+    def failure(self) -> Completion:
         assert isinstance(self.outcome, Completion), self.outcome
         return self.outcome
 
 
-async def asked_at(
+async def make_call(
     dialect: Dialect, url: str, within_s: float, *, schema: bool = False, max_tokens: int = 50
 ) -> tuple[object, float]:
     name, keys = f"{dialect.provider}:m", {"CANARY": CANARY}
@@ -50,65 +50,71 @@ async def asked_at(
     chat = LangChainChat(endpoint, LIMITS)
     chat.prepare()
     begun = time.monotonic()
-    wanted = SCHEMA if schema else None
+    schema_class = SCHEMA if schema else None
     outcome: object
     try:
         outcome = await chat.complete(
-            Call(HELLO, schema=wanted, max_tokens=max_tokens, deadline=soon(within_s))
+            Call(
+                HELLO, schema=schema_class, max_tokens=max_tokens, deadline=make_deadline(within_s)
+            )
         )
     except CallFailure as failed:
         outcome = failed
     return outcome, time.monotonic() - begun
 
 
-def call(run: Run, dialect: Dialect, act: Act, *, within_s: float = 20.0, **more: int) -> Seen:
-    async def go() -> Seen:
+def call_provider(
+    run: Run, dialect: Dialect, act: Act, *, within_s: float = 20.0, **more: int
+) -> ProviderCall:
+    async def run_call() -> ProviderCall:
         async with ScriptedServer(act) as server:
             root = server.base_url.removesuffix("/v1")
-            outcome, took = await asked_at(dialect, root, within_s, **more)  # type: ignore[arg-type]
+            outcome, took = await make_call(dialect, root, within_s, **more)  # type: ignore[arg-type]
             await asyncio.wait_for(
                 server.wait_until_idle(), 5
             )  # the server sees every connection closed
-            return Seen(outcome, server, took)
+            return ProviderCall(outcome, server, took)
 
-    seen: Seen = run(go())
-    return seen
+    record: ProviderCall = run(run_call())
+    return record
 
 
 def test_a_streamed_answer_comes_back(run: Run, dialect: Dialect) -> None:
-    seen = call(run, dialect, dialect.outweighs("Par", "is"))
-    assert (seen.set_outcome.text, seen.set_outcome.finish) == ("Paris", "stop")
-    assert seen.set_outcome.model == f"{dialect.provider}:m"
-    assert (seen.set_outcome.usage.llm_calls, seen.set_outcome.usage.completion_tokens) == (1, 2)
+    record = call_provider(run, dialect, dialect.stream_reply("Par", "is"))
+    assert (record.failure.text, record.failure.finish) == ("Paris", "stop")
+    assert record.failure.model == f"{dialect.provider}:m"
+    assert (record.failure.usage.llm_calls, record.failure.usage.completion_tokens) == (1, 2)
     reported = ReportedUsage(prompt=12, completion=3) if dialect.reports else ReportedUsage()
-    assert seen.set_outcome.reported == reported
+    assert record.failure.reported == reported
 
 
-def test_the_request_is_as_we_promise(run: Run, dialect: Dialect) -> None:
-    (asked,) = call(run, dialect, dialect.outweighs("x"), schema=True).server.requests
-    assert asked.path == dialect.path
-    assert asked.headers["authorization"] == f"Bearer {CANARY}"
-    assert asked.headers["accept-encoding"] == "identity"
-    options = asked.body.get("options", asked.body)
+def test_the_request_has_the_promised_fields(run: Run, dialect: Dialect) -> None:
+    (request,) = call_provider(run, dialect, dialect.stream_reply("x"), schema=True).server.requests
+    assert request.path == dialect.path
+    assert request.headers["authorization"] == f"Bearer {CANARY}"
+    assert request.headers["accept-encoding"] == "identity"
+    options = request.body.get("options", request.body)
     assert options["temperature"] < 1e-6  # langchain-groq makes 1e-8 of 0
     assert options.get("max_tokens", options.get("num_predict")) == 50
     assert ("seed" in options) == dialect.seeded
-    said = [turn["content"] for turn in asked.messages if turn["role"] == "user"]
-    assert said == [HELLO[1].text]
+    texts = [turn["content"] for turn in request.messages if turn["role"] == "user"]
+    assert texts == [HELLO[1].text]
 
 
 def test_a_reply_that_is_too_long_is_cut(run: Run, dialect: Dialect) -> None:
-    seen = call(run, dialect, dialect.outweighs(*["and "] * 500, silent=True), max_tokens=9)
-    assert (seen.set_outcome.finish, seen.set_outcome.usage.completion_tokens) == ("length", 9)
-    by_server = call(run, dialect, dialect.outweighs("Par", finish="length"))
-    assert by_server.set_outcome.finish == "length"
+    record = call_provider(
+        run, dialect, dialect.stream_reply(*["and "] * 500, silent=True), max_tokens=9
+    )
+    assert (record.failure.finish, record.failure.usage.completion_tokens) == ("length", 9)
+    by_server = call_provider(run, dialect, dialect.stream_reply("Par", finish="length"))
+    assert by_server.failure.finish == "length"
 
 
 def test_silence_is_cut_at_the_deadline(run: Run, dialect: Dialect) -> None:
-    seen = call(run, dialect, dialect.outweighs("Par", silent=True), within_s=0.5)
-    assert isinstance(seen.outcome, ModelFault)
-    assert "did not finish before the deadline" in str(seen.outcome)
-    assert seen.seconds < 2.5  # however busy the machine
+    record = call_provider(run, dialect, dialect.stream_reply("Par", silent=True), within_s=0.5)
+    assert isinstance(record.outcome, ModelFault)
+    assert "did not finish before the deadline" in str(record.outcome)
+    assert record.seconds < 2.5  # however busy the machine
 
 
 @pytest.mark.parametrize(
@@ -125,23 +131,23 @@ def test_a_refusal_is_typed_and_quotes_no_key(
     run: Run, dialect: Dialect, code: int, kind: type[CallFailure], part: str
 ) -> None:
     headers = {"Retry-After": "7"} if code == 429 else {}
-    seen = call(run, dialect, dialect.declines(code, f"no {CANARY}", headers))
-    assert isinstance(seen.outcome, kind), seen.outcome
-    assert part in str(seen.outcome)
-    assert CANARY not in str(seen.outcome)
-    assert "\n" not in str(seen.outcome)
-    assert seen.server.calls == 1  # the packages do not try again on their own
-    if code == 429 and isinstance(seen.outcome, ModelFault) and dialect.provider != "ollama":
-        assert seen.outcome.retry_after_s == 7.0
+    record = call_provider(run, dialect, dialect.decline(code, f"no {CANARY}", headers))
+    assert isinstance(record.outcome, kind), record.outcome
+    assert part in str(record.outcome)
+    assert CANARY not in str(record.outcome)
+    assert "\n" not in str(record.outcome)
+    assert record.server.calls == 1  # the packages do not try again on their own
+    if code == 429 and isinstance(record.outcome, ModelFault) and dialect.provider != "ollama":
+        assert record.outcome.retry_after_s == 7.0
 
 
 @pytest.mark.parametrize("how", ["reset", "flood", "nobody"])
-def test_a_way_that_breaks_is_typed(run: Run, dialect: Dialect, how: str) -> None:
+def test_a_broken_connection_is_typed(run: Run, dialect: Dialect, how: str) -> None:
     if how == "nobody":
         url = find_closed_url().removesuffix("/v1")
-        outcome, _ = run(asked_at(dialect, url, 5.0))
+        outcome, _ = run(make_call(dialect, url, 5.0))
     else:
-        outcome = call(run, dialect, resets() if how == "reset" else floods()).outcome
+        outcome = call_provider(run, dialect, resets() if how == "reset" else floods()).outcome
     assert isinstance(outcome, CallFailure), outcome
     assert outcome.exit_code == 5
     assert "\n" not in str(outcome)

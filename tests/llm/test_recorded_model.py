@@ -26,14 +26,14 @@ WHOLE = completion(
 CALL = Call(HELLO, max_tokens=5, deadline=inf)
 
 
-def outcome(model: ChatModel, context: RunContext, call: Call = CALL) -> object:
+def call_model(model: ChatModel, context: RunContext, call: Call = CALL) -> object:
     try:
         return asyncio.run(RecordedModel(model, context).complete(call))
     except (CallFailure, BudgetRefused) as failed:
         return type(failed), str(failed), getattr(failed, "usage", None)
 
 
-def trace_of(context: RunContext) -> Trace:
+def make_trace(context: RunContext) -> Trace:
     assert isinstance(context.scope, Recorder)
     return context.scope.seal(None)
 
@@ -48,14 +48,14 @@ def trace_of(context: RunContext) -> Trace:
         BudgetRefused("tokens", needed=100, left=3),
     ],
 )
-def test_a_replay_gives_what_was_recorded(live: Completion | Exception) -> None:
+def test_a_replay_returns_the_recording(live: Completion | Exception) -> None:
     with run_context() as context:
-        then = outcome(ScriptedChat(live), context)
-        trace = trace_of(context)
+        then = call_model(ScriptedChat(live), context)
+        trace = make_trace(context)
     with run_context(events=RecordedEvents(trace)) as again:
-        assert outcome(AbsentModel("openai:m"), again) == then
+        assert call_model(AbsentModel("openai:m"), again) == then
         assert again.refusals == context.refusals
-        assert [e.value for e in trace_of(again).events] == [e.value for e in trace.events]
+        assert [e.value for e in make_trace(again).events] == [e.value for e in trace.events]
     if isinstance(live, Completion):
         assert then == live
 
@@ -64,12 +64,16 @@ def test_the_same_request_again_is_another_event() -> None:
     other = replace(CALL, messages=HELLO[1:])
     with run_context() as context:
         model = ScriptedChat(completion("one"), completion("two"), completion("three"))
-        live = [outcome(model, context), outcome(model, context), outcome(model, context, other)]
-        trace = trace_of(context)
+        live = [
+            call_model(model, context),
+            call_model(model, context),
+            call_model(model, context, other),
+        ]
+        trace = make_trace(context)
     with run_context(events=RecordedEvents(trace)) as again:
         absent = AbsentModel("openai:m")
-        assert outcome(absent, again, other) == live[2]
-        assert [outcome(absent, again), outcome(absent, again)] == live[:2]
+        assert call_model(absent, again, other) == live[2]
+        assert [call_model(absent, again), call_model(absent, again)] == live[:2]
 
 
 @pytest.mark.parametrize(
@@ -81,12 +85,12 @@ def test_the_same_request_again_is_another_event() -> None:
         ("openai:m", {"max_tokens": 6}),
     ],
 )
-def test_another_request_finds_nothing(name: str, changed: dict[str, Any]) -> None:
+def test_another_request_is_missing_from_the_recording(name: str, changed: dict[str, Any]) -> None:
     with run_context() as context:
-        outcome(ScriptedChat(completion("Paris")), context)
-        trace = trace_of(context)
+        call_model(ScriptedChat(completion("Paris")), context)
+        trace = make_trace(context)
     with run_context(events=RecordedEvents(trace)) as again, pytest.raises(MissingEventError):
-        outcome(AbsentModel(name), again, replace(CALL, **changed))
+        call_model(AbsentModel(name), again, replace(CALL, **changed))
 
 
 def test_refusals_of_older_traces_are_understood() -> None:
@@ -94,8 +98,8 @@ def test_refusals_of_older_traces_are_understood() -> None:
     older = {"refused": {"limit": "tokens", "needed": 100, "left": 3}, "late": False}
     with run_context() as context:
         context.scope.observe("llm", request, lambda: older)
-        trace = trace_of(context)
+        trace = make_trace(context)
     refused = BudgetRefused("tokens", needed=100, left=3)
     with run_context(events=RecordedEvents(trace)) as again:
-        assert outcome(AbsentModel("openai:m"), again) == (BudgetRefused, str(refused), None)
+        assert call_model(AbsentModel("openai:m"), again) == (BudgetRefused, str(refused), None)
         assert again.refusals == [str(refused)]

@@ -1,10 +1,10 @@
-"""A key shows up in no error, no repr, no log and no event, whatever the server does with it."""
+"""A key occurs in no error, repr, log or event, whatever the server does with it."""
 
 import logging
 import traceback
 
 import pytest
-from tests.llm.making import CANARY, HELLO, Run, chat_at, soon
+from tests.llm.making import CANARY, HELLO, Run, make_chat, make_deadline
 from tests.scripted_server import (
     Act,
     ScriptedServer,
@@ -46,24 +46,24 @@ from fathom.usage import FREE
         None,
     ],
 )
-def test_the_canary_is_seen_nowhere(
+def test_the_canary_occurs_nowhere(
     run: Run, act: Act | None, caplog: pytest.LogCaptureFixture, capfd: pytest.CaptureFixture[str]
 ) -> None:
     caplog.set_level(logging.DEBUG)
-    seen: list[str] = []
+    texts: list[str] = []
 
     async def ask(base_url: str) -> None:
-        chat = chat_at(base_url)
+        chat = make_chat(base_url)
         role = RoleModel(chat=chat, price=FREE, retry=RetryPolicy(tries=2, first_wait_s=0.001))
-        seen.extend([repr(chat), repr(chat.endpoint), str(vars(chat))])
-        call = Call(HELLO, max_tokens=50, deadline=soon(0.3))
+        texts.extend([repr(chat), repr(chat.endpoint), str(vars(chat))])
+        call = Call(HELLO, max_tokens=50, deadline=make_deadline(0.3))
         with run_context() as context:
             try:
-                seen.append(repr(await role.bind_to_run(context).complete(call)))
+                texts.append(repr(await role.bind_to_run(context).complete(call)))
             except CallFailure as failed:
-                seen.extend([str(failed), repr(failed), *traceback.format_exception(failed)])
+                texts.extend([str(failed), repr(failed), *traceback.format_exception(failed)])
             assert isinstance(context.scope, Recorder)
-            seen.extend(repr(event) for event in context.scope.seal(None).events)
+            texts.extend(repr(event) for event in context.scope.seal(None).events)
 
     async def go() -> None:
         async with ScriptedServer(*([act] * 2 if act else [])) as server:
@@ -74,5 +74,5 @@ def test_the_canary_is_seen_nowhere(
     run(go())
     records = [logging.Formatter().format(record) for record in caplog.records]
     printed = capfd.readouterr()
-    assert len(seen) >= 4
-    assert CANARY not in "\n".join([*seen, *records, printed.out, printed.err])
+    assert len(texts) >= 4
+    assert CANARY not in "\n".join([*texts, *records, printed.out, printed.err])

@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from fathom.llm.streamed_reply import AnswerText
 
 
-def read(*parts: str) -> tuple[str, str]:
+def read_parts(*parts: str) -> tuple[str, str]:
     text = AnswerText()
-    shown = "".join(text.add(part) for part in parts) + text.end()
-    return shown, text.answer
+    streamed = "".join(text.add(part) for part in parts) + text.end()
+    return streamed, text.answer
 
 
 @pytest.mark.parametrize(
@@ -27,21 +27,23 @@ def read(*parts: str) -> tuple[str, str]:
         ([], ""),
     ],
 )
-def test_answer_without_reasoning(parts: list[str], answer: str) -> None:
-    shown, whole = read(*parts)
+def test_reasoning_is_removed_from_the_answer(parts: list[str], answer: str) -> None:
+    streamed, whole = read_parts(*parts)
 
     assert whole == answer
-    assert shown.strip() == answer
+    assert streamed.strip() == answer
 
 
-def test_a_lonely_closing_tag_ends_reasoning_too() -> None:
-    assert read("France, so", "</think>Paris")[1] == "Paris"
+def test_a_single_closing_tag_ends_reasoning_too() -> None:
+    assert read_parts("France, so", "</think>Paris")[1] == "Paris"
 
 
 @given(st.text(alphabet="ab <"), st.text(alphabet="cd \n"), st.lists(st.integers(0, 60)))
-def test_where_the_parts_are_cut_changes_nothing(thought: str, said: str, cuts: list[int]) -> None:
-    whole = f"<think>{thought}</think>{said}"
+def test_the_division_into_parts_changes_nothing(
+    thought: str, answer: str, cuts: list[int]
+) -> None:
+    whole = f"<think>{thought}</think>{answer}"
     edges = sorted({0, len(whole), *(min(c, len(whole)) for c in cuts)})
     parts = [whole[a:b] for a, b in pairwise(edges)]
 
-    assert read(*parts)[1] == said.strip()
+    assert read_parts(*parts)[1] == answer.strip()

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict
-from tests.llm.making import HELLO, Run, chat_at, soon
+from tests.llm.making import HELLO, Run, make_chat, make_deadline
 from tests.scripted_server import ScriptedServer, says, status
 
 from fathom.agents.debate.aggregator import AggregatorReply
@@ -62,7 +62,7 @@ PARIS = Verdict(answer="Paris", support=0.9, citations=[1])
         f"[{GOOD}]",
     ],
 )
-def test_the_first_object_that_fits(text: str) -> None:
+def test_the_first_object_that_fits_is_the_reply(text: str) -> None:
     assert parse_reply(Verdict, text) == PARIS
 
 
@@ -84,13 +84,13 @@ def test_the_first_object_that_fits(text: str) -> None:
         ("{" * 100_000, "no JSON object"),
     ],
 )
-def test_what_does_not_fit(text: str, complaint: str) -> None:
+def test_objects_that_do_not_fit_are_refused(text: str, complaint: str) -> None:
     with pytest.raises(ValueError, match=complaint):
         parse_reply(Verdict, text)
 
 
 @given(st.text(), st.floats(allow_nan=False, allow_infinity=False), st.text(alphabet='ab {}"\n'))
-def test_any_sound_object_is_read_from_its_json(answer: str, support: float, prose: str) -> None:
+def test_any_valid_object_is_read_from_its_json(answer: str, support: float, prose: str) -> None:
     prose = prose.replace("{", "(")
     text = f"{prose}{json.dumps({'answer': answer, 'support': support})}{prose}"
 
@@ -103,20 +103,20 @@ def test_nonsense_is_a_value_error_and_nothing_else(text: str) -> None:
         parse_reply(Verdict, text)
 
 
-def test_one_repair_says_what_was_wrong(run: Run) -> None:
+def test_one_repair_states_the_mistake(run: Run) -> None:
     async def go() -> None:
         async with ScriptedServer(says('{"answer": 7}'), says(GOOD)) as server:
             reply = await request_object(
                 Verdict,
-                chat_at(server.base_url),
+                make_chat(server.base_url),
                 ModelRequest(HELLO),
                 max_tokens=50,
-                deadline=soon(),
+                deadline=make_deadline(),
             )
             assert (reply.value, reply.repaired, reply.usage.llm_calls) == (PARIS, True, 2)
-            told, asked = server.requests[0].messages
-            assert '"support"' in told["content"]
-            assert asked["content"] == HELLO[1].text
+            first_prompt, request = server.requests[0].messages
+            assert '"support"' in first_prompt["content"]
+            assert request["content"] == HELLO[1].text
             first, complaint = server.requests[1].messages[-2:]
             assert first == {"role": "assistant", "content": '{"answer": 7}'}
             assert "support: Field required" in complaint["content"]
@@ -125,16 +125,16 @@ def test_one_repair_says_what_was_wrong(run: Run) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "I would rather not.", '{"answer": "Pa'])
-def test_no_second_repair(run: Run, text: str) -> None:
+def test_there_is_no_second_repair(run: Run, text: str) -> None:
     async def go() -> None:
         async with ScriptedServer(says(text), says(text), says(GOOD)) as server:
             with pytest.raises(MalformedReply, match="no usable Verdict") as caught:
                 await request_object(
                     Verdict,
-                    chat_at(server.base_url),
+                    make_chat(server.base_url),
                     ModelRequest(HELLO),
                     max_tokens=50,
-                    deadline=soon(),
+                    deadline=make_deadline(),
                 )
             assert server.calls == 2
             assert caught.value.usage.llm_calls == 2  # type: ignore[attr-defined]
@@ -151,21 +151,25 @@ def test_a_server_without_json_mode_still_answers(run: Run) -> None:
 
     async def go() -> None:
         async with ScriptedServer(*acts) as server:
-            model = RetryingModel(chat_at(server.base_url), policy=RetryPolicy(first_wait_s=30))
+            model = RetryingModel(make_chat(server.base_url), policy=RetryPolicy(first_wait_s=30))
             reply = await request_object(
-                Verdict, model, ModelRequest(HELLO), max_tokens=50, deadline=soon()
+                Verdict, model, ModelRequest(HELLO), max_tokens=50, deadline=make_deadline()
             )
             assert (reply.value, reply.repaired) == (PARIS, False)
 
     run(go())
 
 
-def test_no_budget_for_the_repair(run: Run) -> None:
+def test_without_budget_there_is_no_repair(run: Run) -> None:
     usage = Usage(llm_calls=1)
     model = ScriptedChat(completion("?", usage=usage), BudgetRefused("calls", needed=1, left=0))
 
     with pytest.raises(MalformedReply) as caught:
-        run(request_object(Verdict, model, ModelRequest(HELLO), max_tokens=50, deadline=soon()))
+        run(
+            request_object(
+                Verdict, model, ModelRequest(HELLO), max_tokens=50, deadline=make_deadline()
+            )
+        )
     assert caught.value.usage == usage  # type: ignore[attr-defined]
 
 
@@ -174,46 +178,54 @@ def test_a_repair_that_fails_carries_the_cost_of_both(run: Run) -> None:
     model = ScriptedChat(completion("?", usage=usage), ModelFault("gone", usage))
 
     with pytest.raises(ModelUnavailable) as caught:
-        run(request_object(Verdict, model, ModelRequest(HELLO), max_tokens=50, deadline=soon()))
+        run(
+            request_object(
+                Verdict, model, ModelRequest(HELLO), max_tokens=50, deadline=make_deadline()
+            )
+        )
     assert caught.value.usage.llm_calls == 2  # type: ignore[attr-defined]
 
 
-def test_the_example_of_the_prompt_is_no_reply_and_is_left_out_then(run: Run) -> None:
+def test_the_example_of_the_prompt_is_no_reply_and_is_then_left_out(run: Run) -> None:
     leaked = '{"answer": "on the northern rock of Sandholm", "support": 1}'
-    shown = f"For example: {leaked}"
-    request = ModelRequest([Message("system", f"Be brief. {shown}"), HELLO[1]], example=shown)
+    example = f"For example: {leaked}"
+    request = ModelRequest([Message("system", f"Be brief. {example}"), HELLO[1]], example=example)
     again = ScriptedChat(leaked, GOOD)
-    reply = run(request_object(Verdict, again, request, max_tokens=50, deadline=soon()))
+    reply = run(request_object(Verdict, again, request, max_tokens=50, deadline=make_deadline()))
     assert (reply.value, reply.repaired) == (PARIS, True)
     first, second = (call.messages for call in again.calls)
-    assert shown in first[0].text
+    assert example in first[0].text
     assert "Sandholm" not in "".join(message.text for message in second)
     assert second[1:] == first[1:]
 
 
-def test_where_all_of_a_prompt_may_be_an_example_nothing_of_it_is_a_reply(run: Run) -> None:
+def test_if_all_of_a_prompt_may_be_an_example_nothing_of_it_is_a_reply(run: Run) -> None:
     leaked = '{"answer": "on the northern rock of Sandholm", "support": 1}'
     request = ModelRequest([Message("system", leaked), HELLO[1]], example=leaked)
     chat = ScriptedChat(leaked, leaked)
     with pytest.raises(MalformedReply):
-        run(request_object(Verdict, chat, request, max_tokens=50, deadline=soon()))
+        run(request_object(Verdict, chat, request, max_tokens=50, deadline=make_deadline()))
     assert "copied from the example" in chat.calls[1].messages[-1].text
 
 
-def test_a_reply_that_never_ended_is_not_sent_back_whole(run: Run) -> None:
+def test_an_endless_reply_is_not_sent_back_whole(run: Run) -> None:
     chat = ScriptedChat('{"answer": "' + "and so on " * 1_000, GOOD)
-    run(request_object(Verdict, chat, ModelRequest(HELLO), max_tokens=50, deadline=soon()))
+    run(request_object(Verdict, chat, ModelRequest(HELLO), max_tokens=50, deadline=make_deadline()))
     assert sum(len(message.text) for message in chat.calls[1].messages) < 3_000
 
 
-class Listed(BaseModel):
+class NamesReply(BaseModel):
     names: Annotated[list[Annotated[str, AtMost(50)]], AtMost(9)]
 
 
-def test_a_reply_that_was_cut_off_is_asked_for_as_short_as_surely_ends(run: Run) -> None:
+def test_a_truncated_reply_is_requested_again_in_a_shorter_form(run: Run) -> None:
     cut = replace(completion('{"names": ["a", "b'), finish="length")
     chat = ScriptedChat(cut, '{"names": ["a"]}')
-    reply = run(request_object(Listed, chat, ModelRequest(HELLO), max_tokens=120, deadline=soon()))
+    reply = run(
+        request_object(
+            NamesReply, chat, ModelRequest(HELLO), max_tokens=120, deadline=make_deadline()
+        )
+    )
     assert (reply.value.names, reply.repaired) == (["a"], True)
     first, second = chat.calls
     assert first.schema is not None
@@ -227,11 +239,11 @@ def test_a_reply_that_was_cut_off_is_asked_for_as_short_as_surely_ends(run: Run)
 
 
 @pytest.mark.parametrize("kind", REPLIES)
-def test_the_usual_bound_leaves_every_role_its_room(run: Run, kind: type[BaseModel]) -> None:
+def test_the_usual_limit_leaves_every_role_its_room(run: Run, kind: type[BaseModel]) -> None:
     schema = build_schema(kind, defaultdict(lambda: number_items(20)))
     usual = RoleModel(chat=ScriptedChat()).max_tokens
     chat = ScriptedChat("", "")
     request = ModelRequest(HELLO, choices=defaultdict(lambda: number_items(20)))
     with pytest.raises(MalformedReply):
-        run(request_object(kind, chat, request, max_tokens=usual, deadline=soon()))
+        run(request_object(kind, chat, request, max_tokens=usual, deadline=make_deadline()))
     assert chat.calls[0].schema == schema

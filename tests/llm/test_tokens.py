@@ -19,7 +19,7 @@ from fathom.llm.tokens import count_prompt_tokens as likely_prompt_tokens
         ("東京", 2),  # 2 * 0.8 = 1.6
     ],
 )
-def test_count_by_hand(text: str, tokens: int) -> None:
+def test_tokens_are_counted_as_by_hand(text: str, tokens: int) -> None:
     assert count_tokens(text) == tokens
 
 
@@ -39,7 +39,7 @@ def test_the_bound_holds_where_the_estimate_is_poor(text: str, true: int) -> Non
 
 
 @given(st.text())
-def test_likely_is_at_most_the_bound_is_at_most_the_bytes(text: str) -> None:
+def test_the_estimate_is_at_most_the_bound_and_the_bound_at_most_the_bytes(text: str) -> None:
     assert count_tokens(text) <= limit_tokens(text) <= len(text.encode("utf-8", "replace"))
 
 
@@ -55,15 +55,15 @@ def test_parts_count_like_the_whole(parts: list[str]) -> None:
 
 
 @given(st.text(), st.integers(0, 50))
-def test_cut_keeps_a_start_within_the_tokens(text: str, tokens: int) -> None:
-    kept = cut_text(text, tokens)
+def test_cutting_keeps_a_start_within_the_tokens(text: str, tokens: int) -> None:
+    cut = cut_text(text, tokens)
 
-    assert text.startswith(kept)
-    assert count_tokens(kept) <= tokens
-    assert kept == text or count_tokens(text) > tokens
+    assert text.startswith(cut)
+    assert count_tokens(cut) <= tokens
+    assert cut == text or count_tokens(text) > tokens
 
 
-def test_a_conversation_has_a_frame() -> None:
+def test_a_conversation_has_a_fixed_overhead() -> None:
     messages = (Message("system", "the pump"), Message("user", "1927"))
 
     assert likely_prompt_tokens(messages) == 3 + 2 * 4 + 2 + 4

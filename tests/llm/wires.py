@@ -10,7 +10,7 @@ from tests.scripted_acts import Act, ReceivedRequest, Wire, encode_head, says, s
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """How a provider asks and is answered.
+    """The wire format of a provider.
 
     Attributes:
         path: Where its requests arrive.
@@ -23,28 +23,34 @@ class Dialect:
     reports: bool = True
     seeded: bool = True
 
-    def outweighs(self, *parts: str, finish: str = "stop", silent: bool = False) -> Act:
-        """A streamed reply of these parts; `silent` keeps the connection open instead of ending."""
+    def stream_reply(self, *parts: str, finish: str = "stop", silent: bool = False) -> Act:
+        """Stream a reply of these parts; `silent` keeps the connection open instead of ending
+        it.
+        """
         if self.provider == "groq":
             whole: Act = says(*parts, finish=None if silent else finish, done=not silent)
-            return _held_open(whole) if silent else whole
-        lines = _ollama(parts, finish) if self.provider == "ollama" else _anthropic(parts, finish)
-        kept = lines[: len(lines) - self._end] if silent else lines
+            return _hold_open(whole) if silent else whole
+        lines = (
+            _encode_ollama(parts, finish)
+            if self.provider == "ollama"
+            else _encode_anthropic(parts, finish)
+        )
+        sent = lines[: len(lines) - self._end] if silent else lines
         kind = "application/x-ndjson" if self.provider == "ollama" else "text/event-stream"
-        return _held_open(_sends(kept, kind)) if silent else _sends(kept, kind)
+        return _hold_open(_send_lines(sent, kind)) if silent else _send_lines(sent, kind)
 
     @property
     def _end(self) -> int:
-        """Lines that belong to the end of a reply."""
+        """The number of lines that end a reply."""
         return 1 if self.provider == "ollama" else 3
 
-    def declines(self, code: int, message: str, headers: Mapping[str, str] = {}) -> Act:
-        """An error in the provider's form."""
+    def decline(self, code: int, message: str, headers: Mapping[str, str] = {}) -> Act:
+        """Send an error in the provider's form."""
         if self.provider == "ollama":
-            return _fails(code, {"error": message}, headers)
+            return _fail(code, {"error": message}, headers)
         if self.provider == "anthropic":
             error = {"type": "api_error", "message": message}
-            return _fails(code, {"type": "error", "error": error}, headers)
+            return _fail(code, {"type": "error", "error": error}, headers)
         return status(code, message, headers=headers)
 
 
@@ -55,7 +61,7 @@ DIALECTS = (
 )
 
 
-def _ollama(parts: Sequence[str], finish: str) -> list[str]:
+def _encode_ollama(parts: Sequence[str], finish: str) -> list[str]:
     frame = {"model": "m", "created_at": "2026-01-01T00:00:00Z"}
     lines = [
         frame | {"message": {"role": "assistant", "content": part}, "done": False} for part in parts
@@ -65,7 +71,7 @@ def _ollama(parts: Sequence[str], finish: str) -> list[str]:
     return [f"{json.dumps(line)}\n" for line in [*lines, frame | end | counts]]
 
 
-def _anthropic(parts: Sequence[str], finish: str) -> list[str]:
+def _encode_anthropic(parts: Sequence[str], finish: str) -> list[str]:
     reason = {"stop": "end_turn", "length": "max_tokens"}.get(finish, finish)
     message: dict[str, object] = {
         "id": "1", "type": "message", "role": "assistant", "model": "m", "content": [],
@@ -95,24 +101,24 @@ def _anthropic(parts: Sequence[str], finish: str) -> list[str]:
     return [f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events]
 
 
-def _sends(lines: Sequence[str], kind: str) -> Act:
-    async def act(asked: ReceivedRequest, wire: Wire) -> None:
+def _send_lines(lines: Sequence[str], kind: str) -> Act:
+    async def act(request: ReceivedRequest, wire: Wire) -> None:
         await wire.send(encode_head(200, {"Content-Type": kind}))
         await wire.send("".join(lines).encode())
 
     return act
 
 
-def _held_open(act: Act) -> Act:
-    async def holding(asked: ReceivedRequest, wire: Wire) -> None:
-        await act(asked, wire)
+def _hold_open(act: Act) -> Act:
+    async def holding(request: ReceivedRequest, wire: Wire) -> None:
+        await act(request, wire)
         await asyncio.Event().wait()
 
     return holding
 
 
-def _fails(code: int, body: Mapping[str, object], headers: Mapping[str, str]) -> Act:
-    async def act(asked: ReceivedRequest, wire: Wire) -> None:
+def _fail(code: int, body: Mapping[str, object], headers: Mapping[str, str]) -> Act:
+    async def act(request: ReceivedRequest, wire: Wire) -> None:
         data = json.dumps(body).encode()
         about = {"Content-Type": "application/json", "Content-Length": str(len(data)), **headers}
         await wire.send(encode_head(code, about) + data)

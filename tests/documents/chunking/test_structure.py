@@ -9,38 +9,40 @@ from fathom.documents.chunking.structure import StructureChunker
 from fathom.types import Block, Chunk, Document, Span
 
 
-def words(text: str) -> int:
+def count_words(text: str) -> int:
     return len(text.split())
 
 
-def document(builder: Builder, title: str = "T") -> Document:
+def make_document(builder: Builder, title: str = "T") -> Document:
     parsed = builder.build(title)
     return Document(id="d", text=parsed.text, path="f", title=title, blocks=parsed.blocks)
 
 
-def plain(text: str) -> Document:
+def make_plain(text: str) -> Document:
     return Document(id="d", text=text, path="f", title="")
 
 
-def texts(chunks: tuple[Chunk, ...]) -> list[str]:
+def list_texts(chunks: tuple[Chunk, ...]) -> list[str]:
     return [chunk.text for chunk in chunks]
 
 
-def test_short_document_is_one_chunk() -> None:
+def test_a_short_document_is_one_chunk() -> None:
     builder = Builder()
     builder.add_paragraph("One two three.")
     builder.add_paragraph("Four five.")
-    (chunk,) = StructureChunker(words).split(document(builder))
+    (chunk,) = StructureChunker(count_words).split(make_document(builder))
     assert (chunk.id, chunk.ordinal, chunk.title) == ("d#0", 0, "T")
     assert chunk.text == "One two three.\n\nFour five."
 
 
-def test_sections_of_some_length_are_chunks_and_headings_stay_with_what_follows() -> None:
+def test_long_sections_are_chunks_and_headings_stay_with_the_following_text() -> None:
     builder = Builder()
     for name in ("Leave", "Pay"):
         builder.add_heading(name, 1)
         builder.add_paragraph("word " * 6)
-    chunks = StructureChunker(words, max_tokens=20, min_tokens=4).split(document(builder))
+    chunks = StructureChunker(count_words, max_tokens=20, min_tokens=4).split(
+        make_document(builder)
+    )
     assert [chunk.text.partition("\n")[0] for chunk in chunks] == ["Leave", "Pay"]
     assert [chunk.headings for chunk in chunks] == [("Leave",), ("Pay",)]
 
@@ -50,42 +52,42 @@ def test_tiny_sections_share_a_chunk() -> None:
     for name in ("A", "B", "C"):
         builder.add_heading(name, 2)
         builder.add_paragraph("few words")
-    assert len(StructureChunker(words, 50, 10).split(document(builder))) == 1
+    assert len(StructureChunker(count_words, 50, 10).split(make_document(builder))) == 1
 
 
-def test_heading_moves_along_when_the_chunk_before_it_is_full() -> None:
+def test_a_heading_moves_on_when_the_chunk_before_it_is_full() -> None:
     builder = Builder()
     builder.add_paragraph("a " * 8)
     builder.add_heading("Next", 1)
     builder.add_paragraph("b " * 8)
-    chunks = StructureChunker(words, 10, 10).split(document(builder))
-    assert texts(chunks) == [("a " * 8).strip(), "Next\n\n" + ("b " * 8).strip()]
+    chunks = StructureChunker(count_words, 10, 10).split(make_document(builder))
+    assert list_texts(chunks) == [("a " * 8).strip(), "Next\n\n" + ("b " * 8).strip()]
 
 
-def test_heading_stays_with_the_start_of_a_paragraph_that_must_be_cut() -> None:
+def test_a_heading_stays_with_the_start_of_a_paragraph_that_must_be_cut() -> None:
     builder = Builder()
     builder.add_heading("Rules", 1)
     builder.add_paragraph("One two three four. Five six seven eight. Nine ten.")
-    chunks = StructureChunker(words, 8, 2).split(document(builder))
-    assert texts(chunks) == ["Rules\n\nOne two three four.", "Five six seven eight. Nine ten."]
+    chunks = StructureChunker(count_words, 8, 2).split(make_document(builder))
+    assert list_texts(chunks) == ["Rules\n\nOne two three four.", "Five six seven eight. Nine ten."]
     assert chunks[1].headings == ("Rules",)
 
 
-def test_list_that_fits_is_not_torn() -> None:
+def test_a_list_that_fits_is_not_split() -> None:
     builder = Builder()
     builder.add_paragraph("intro " * 6)
     for number in range(1, 5):
         builder.add_item("do it", f"{number}.")
-    chunks = StructureChunker(words, 14, 2).split(document(builder))
-    assert texts(chunks)[1] == "1. do it\n2. do it\n3. do it\n4. do it"
+    chunks = StructureChunker(count_words, 14, 2).split(make_document(builder))
+    assert list_texts(chunks)[1] == "1. do it\n2. do it\n3. do it\n4. do it"
 
 
 def test_later_rows_of_a_table_carry_its_header() -> None:
     builder = Builder()
     for cells in (["Name", "Age"], ["Ann", "30"], ["Bob", "31"], ["Cy", "32"]):
         builder.add_row(cells)
-    chunks = StructureChunker(words, 6, 1).split(document(builder))
-    assert texts(chunks) == ["Name | Age\nAnn | 30", "Bob | 31\nCy | 32"]
+    chunks = StructureChunker(count_words, 6, 1).split(make_document(builder))
+    assert list_texts(chunks) == ["Name | Age\nAnn | 30", "Bob | 31\nCy | 32"]
     assert [chunk.headings for chunk in chunks] == [(), ("Name | Age",)]
 
 
@@ -93,24 +95,25 @@ def test_rows_that_name_their_columns_carry_no_header() -> None:
     builder = Builder()
     for cells in (["Name", "Age"], ["Name: Ann", "Age: 30"], ["Name: Bob", "Age: 31"]):
         builder.add_row(cells)
-    chunks = StructureChunker(words, 6, 1).split(document(builder))
+    chunks = StructureChunker(count_words, 6, 1).split(make_document(builder))
     assert all(chunk.headings == () for chunk in chunks)
 
 
-def test_page_is_that_of_the_start() -> None:
+def test_the_page_is_that_of_the_start() -> None:
     builder = Builder()
     for number in (1, 2):
         builder.set_page(number)
         builder.add_paragraph("w " * 9)
-    chunks = StructureChunker(words, 10, 5).split(document(builder))
+    chunks = StructureChunker(count_words, 10, 5).split(make_document(builder))
     assert [chunk.page for chunk in chunks] == [1, 2]
 
 
 @pytest.mark.parametrize(
-    "chunker", [StructureChunker(words, 50), TokenChunker(words, 50), CharacterChunker(500, 50)]
+    "chunker",
+    [StructureChunker(count_words, 50), TokenChunker(count_words, 50), CharacterChunker(500, 50)],
 )
-def test_one_endless_word_gives_bounded_chunks(chunker: Chunker) -> None:
-    chunks = chunker.split(plain("x" * 100_000))
+def test_an_endless_word_gives_bounded_chunks(chunker: Chunker) -> None:
+    chunks = chunker.split(make_plain("x" * 100_000))
     assert max(len(chunk.text) for chunk in chunks) <= 500
     assert chunks[-1].span.end == 100_000
 
@@ -118,28 +121,28 @@ def test_one_endless_word_gives_bounded_chunks(chunker: Chunker) -> None:
 def test_code_is_cut_at_line_ends() -> None:
     builder = Builder()
     builder.add_code("a b c\nd e f\ng h i")
-    assert texts(StructureChunker(words, 6, 1).split(document(builder))) == [
+    assert list_texts(StructureChunker(count_words, 6, 1).split(make_document(builder))) == [
         "a b c\nd e f",
         "g h i",
     ]
 
 
-def test_fixed_characters_overlap() -> None:
-    chunks = CharacterChunker(4, 2).split(plain("abcdefgh"))
-    assert texts(chunks) == ["abcd", "cdef", "efgh"]
+def test_chunks_of_fixed_characters_overlap() -> None:
+    chunks = CharacterChunker(4, 2).split(make_plain("abcdefgh"))
+    assert list_texts(chunks) == ["abcd", "cdef", "efgh"]
 
 
-def test_fixed_tokens_overlap() -> None:
-    chunks = TokenChunker(words, 3, 1).split(plain("a b c d e"))
-    assert texts(chunks) == ["a b c", "c d e"]
+def test_chunks_of_fixed_tokens_overlap() -> None:
+    chunks = TokenChunker(count_words, 3, 1).split(make_plain("a b c d e"))
+    assert list_texts(chunks) == ["a b c", "c d e"]
 
 
-def test_identities_differ() -> None:
+def test_identities_differ_by_settings() -> None:
     chunkers: list[Chunker] = [
-        StructureChunker(words),
-        StructureChunker(words, 100),
+        StructureChunker(count_words),
+        StructureChunker(count_words, 100),
         CharacterChunker(),
-        TokenChunker(words),
+        TokenChunker(count_words),
     ]
     assert len({tuple(sorted(c.identity.items())) for c in chunkers}) == 4
 
@@ -149,9 +152,9 @@ def test_impossible_sizes_are_refused(size: int, overlap: int) -> None:
     with pytest.raises(ValueError, match="overlap"):
         CharacterChunker(size, overlap)
     with pytest.raises(ValueError, match="overlap"):
-        TokenChunker(words, size, overlap)
+        TokenChunker(count_words, size, overlap)
     with pytest.raises(ValueError, match="min_tokens"):
-        StructureChunker(words, 10, 11)
+        StructureChunker(count_words, 10, 11)
 
 
 PIECES = st.tuples(
@@ -161,8 +164,8 @@ PIECES = st.tuples(
 
 
 @st.composite
-def documents(draw: st.DrawFn) -> Document:
-    """Blocks as a parser makes them, and now and then text that no block covers."""
+def draw_documents(draw: st.DrawFn) -> Document:
+    """Draw blocks as a parser makes them, and sometimes text that no block covers."""
     blocks: list[Block] = []
     text = ""
     for kind, raw in draw(st.lists(PIECES, max_size=12)):
@@ -179,12 +182,12 @@ def documents(draw: st.DrawFn) -> Document:
     return Document(id="x", text=text, path="p", title="t", blocks=tuple(blocks))
 
 
-@given(documents(), st.integers(3, 30), st.sampled_from(["structure", "characters", "tokens"]))
+@given(draw_documents(), st.integers(3, 30), st.sampled_from(["structure", "characters", "tokens"]))
 def test_chunks_are_exact_bounded_and_complete(doc: Document, size: int, kind: str) -> None:
     chunkers: dict[str, Chunker] = {
-        "structure": StructureChunker(words, size, 1),
+        "structure": StructureChunker(count_words, size, 1),
         "characters": CharacterChunker(size, size // 3),
-        "tokens": TokenChunker(words, size, size // 3),
+        "tokens": TokenChunker(count_words, size, size // 3),
     }
     chunks = chunkers[kind].split(doc)
     covered: set[int] = set()
@@ -196,5 +199,5 @@ def test_chunks_are_exact_bounded_and_complete(doc: Document, size: int, kind: s
         if kind == "characters":
             assert len(chunk.text) <= size
         else:
-            assert words(chunk.text) <= size
+            assert count_words(chunk.text) <= size
     assert all(i in covered or c.isspace() for i, c in enumerate(doc.text))

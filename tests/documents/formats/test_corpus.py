@@ -14,13 +14,13 @@ ROWS = [
 ]
 
 
-def lines(*rows: object) -> bytes:
+def make_lines(*rows: object) -> bytes:
     return b"".join(json.dumps(row).encode() + b"\n" for row in rows)
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_one_document_per_line(packed: bool) -> None:
-    data = gzip.compress(lines(*ROWS)) if packed else lines(*ROWS)
+def test_each_line_is_a_document(packed: bool) -> None:
+    data = gzip.compress(make_lines(*ROWS)) if packed else make_lines(*ROWS)
     assert is_corpus(io.BytesIO(data))
     values = list(read_records(io.BytesIO(data), ParseLimits()))
     assert [(v.record, v.text, v.title) for v in values if isinstance(v, ParsedDocument)] == [
@@ -33,8 +33,10 @@ def test_one_document_per_line(packed: bool) -> None:
 
 
 def test_bad_lines_fail_alone() -> None:
-    data = lines(ROWS[0]) + b"{broken\n\n" + lines({"_id": "x", "text": 3}, {"text": "y"}, 5)
-    data += lines({"_id": "z", "text": " "}, ROWS[1])
+    data = (
+        make_lines(ROWS[0]) + b"{broken\n\n" + make_lines({"_id": "x", "text": 3}, {"text": "y"}, 5)
+    )
+    data += make_lines({"_id": "z", "text": " "}, ROWS[1])
     values = list(read_records(io.BytesIO(data), ParseLimits()))
     failures = [(v.line, v.record, v.outcome) for v in values if isinstance(v, RecordFailure)]
     assert failures == [
@@ -54,8 +56,8 @@ def test_other_files_are_no_corpus(data: bytes) -> None:
     assert file.tell() == 0
 
 
-def test_packed_file_that_breaks_off_gives_what_came_before() -> None:
-    data = gzip.compress(lines(*ROWS * 5_000), mtime=0)[:-200]
+def test_a_truncated_packed_file_gives_the_records_before() -> None:
+    data = gzip.compress(make_lines(*ROWS * 5_000), mtime=0)[:-200]
     values = read_records(io.BytesIO(data), ParseLimits())
     assert isinstance(next(values), ParsedDocument)
     with pytest.raises(ParseRefusal, match="breaks off"):
@@ -64,13 +66,15 @@ def test_packed_file_that_breaks_off_gives_what_came_before() -> None:
 
 def test_unpacked_size_and_record_size_are_capped() -> None:
     with pytest.raises(ParseRefusal, match="unpacks to more"):
-        list(read_records(io.BytesIO(lines(*ROWS)), ParseLimits(corpus_bytes=100)))
-    values = list(read_records(io.BytesIO(lines(*ROWS)), ParseLimits(text_chars=11)))
+        list(read_records(io.BytesIO(make_lines(*ROWS)), ParseLimits(corpus_bytes=100)))
+    values = list(read_records(io.BytesIO(make_lines(*ROWS)), ParseLimits(text_chars=11)))
     assert [type(value) for value in values] == [ParsedDocument, RecordFailure, ParsedDocument]
 
 
-def test_a_record_whose_id_cannot_be_taken_fails_alone_and_is_named_by_its_line() -> None:
-    data = lines({"_id": "x/../../keys.db", "text": "One."}, ROWS[0], {"_id": "a\0", "text": ""})
+def test_a_record_with_an_unusable_id_fails_alone_and_is_named_by_its_line() -> None:
+    data = make_lines(
+        {"_id": "x/../../keys.db", "text": "One."}, ROWS[0], {"_id": "a\0", "text": ""}
+    )
     values = list(read_records(io.BytesIO(data), ParseLimits()))
     assert [v.record for v in values if isinstance(v, ParsedDocument)] == ["a"]
     failures = [v for v in values if isinstance(v, RecordFailure)]
@@ -81,7 +85,7 @@ def test_a_record_whose_id_cannot_be_taken_fails_alone_and_is_named_by_its_line(
     assert failures[0].reason.startswith('line 1: its "_id" holds ".."')
 
 
-def test_a_record_with_the_id_of_a_file_gets_another_one_as_does_a_line_without_text() -> None:
-    data = lines({"_id": "0" * 16, "text": "One."}, {"_id": "a" * 16, "text": ""})
+def test_a_record_with_the_id_of_a_file_gets_another_id() -> None:
+    data = make_lines({"_id": "0" * 16, "text": "One."}, {"_id": "a" * 16, "text": ""})
     values = list(read_records(io.BytesIO(data), ParseLimits()))
     assert [value.record for value in values] == ["_" + "0" * 16, "_" + "a" * 16]

@@ -11,15 +11,15 @@ def test_rows_name_their_columns_whatever_the_delimiter(mark: str) -> None:
     )
 
 
-def test_ragged_and_quoted_rows() -> None:
+def test_ragged_and_quoted_rows_are_read() -> None:
     data = b'Name,Note\r\nAnn,"a, b\nc",extra\r\nBob\r\n'
     assert parse(data).text == "Name | Note\nName: Ann | Note: a, b c | extra\nName: Bob"
 
 
-def test_table_without_column_names() -> None:
+def test_a_table_without_column_names_is_read() -> None:
     assert parse(b"1,2\na,b\n").text == "1 | 2\na | b"
 
 
-def test_recognise() -> None:
+def test_csv_is_recognised() -> None:
     assert is_csv("a,b,c\n1,2,3\n4,5,6")
     assert not is_csv("One, two.\nThree, four, five.\nSix")

@@ -6,7 +6,7 @@ from fathom.documents.base import ParseRefusal
 from fathom.documents.formats.eml import parse
 
 
-def message(subject: str, text: str | None = "Hello.\n\nSecond\nline.") -> EmailMessage:
+def make_message(subject: str, text: str | None = "Hello.\n\nSecond\nline.") -> EmailMessage:
     mail = EmailMessage()
     mail["Subject"] = subject
     mail["From"] = "Ada <ada@merrow.example>"
@@ -20,8 +20,8 @@ def message(subject: str, text: str | None = "Hello.\n\nSecond\nline.") -> Email
 HEAD = "From: Ada <ada@merrow.example>\nTo: works@merrow.example\nDate: 2024-05-02T10:06:11+02:00"
 
 
-def test_headers_and_paragraphs() -> None:
-    parsed = parse(message("Skip permit").as_bytes())
+def test_headers_and_paragraphs_are_read() -> None:
+    parsed = parse(make_message("Skip permit").as_bytes())
     assert parsed.text == f"Skip permit\n\n{HEAD}\n\nHello.\n\nSecond\nline."
     assert parsed.title == "Skip permit"
     assert parsed.metadata == {
@@ -32,13 +32,13 @@ def test_headers_and_paragraphs() -> None:
 
 
 def test_plain_text_is_preferred_to_html() -> None:
-    mail = message("Both", "plain")
+    mail = make_message("Both", "plain")
     mail.add_alternative("<p>rich</p>", subtype="html")
     assert parse(mail.as_bytes()).text.endswith("\n\nplain")
 
 
 def test_html_alone_is_read_as_html() -> None:
-    mail = message("Rich", None)
+    mail = make_message("Rich", None)
     mail.set_content("<h1>Notice</h1><p>Road <b>closed</b>.</p>", subtype="html")
     parsed = parse(mail.as_bytes())
     assert parsed.text.endswith("Notice\n\nRoad closed.")
@@ -46,7 +46,7 @@ def test_html_alone_is_read_as_html() -> None:
 
 
 def test_readable_attachments_are_read_and_others_named() -> None:
-    mail = message("Files", "See below.")
+    mail = make_message("Files", "See below.")
     mail.add_attachment("Bring gloves.\n", filename="note.txt")
     mail.add_attachment(b"\x89PNG\r\n\x1a\n\0\0", maintype="image", subtype="png", filename="p.png")
     text = parse(mail.as_bytes()).text
@@ -55,10 +55,10 @@ def test_readable_attachments_are_read_and_others_named() -> None:
 
 
 def test_attached_messages_are_read_to_depth_two() -> None:
-    deep = message("Third", "depth three")
-    middle = message("Second", "depth two")
+    deep = make_message("Third", "depth three")
+    middle = make_message("Second", "depth two")
     middle.add_attachment(deep)
-    mail = message("First", "depth one")
+    mail = make_message("First", "depth one")
     mail.add_attachment(middle)
     text = parse(mail.as_bytes()).text
     assert "depth two" in text
@@ -67,7 +67,7 @@ def test_attached_messages_are_read_to_depth_two() -> None:
 
 
 def test_too_many_attachments_are_refused() -> None:
-    mail = message("Many")
+    mail = make_message("Many")
     for _ in range(101):
         mail.add_attachment("x", filename="x.txt")
     with pytest.raises(ParseRefusal, match="more than 100 attachments"):
@@ -84,7 +84,7 @@ def test_malformed_headers_do_not_lose_the_text() -> None:
     assert parse(raw).text.endswith("body")
 
 
-def test_text_of_an_unknown_kind_is_plain() -> None:
-    mail = message("How-to", "First.\n\nSecond.")
+def test_text_of_an_unknown_type_is_plain() -> None:
+    mail = make_message("How-to", "First.\n\nSecond.")
     mail.replace_header("Content-Type", 'text/asciidoc; charset="utf-8"')
     assert parse(mail.as_bytes()).text.endswith("\n\nFirst.\n\nSecond.")

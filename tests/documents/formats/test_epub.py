@@ -17,18 +17,18 @@ PACKAGE = (
 )
 
 
-def page(inner: str) -> str:
+def make_page(inner: str) -> str:
     return f'<html xmlns="http://www.w3.org/1999/xhtml"><body>{inner}</body></html>'
 
 
-def book(more: dict[str, str] | None = None) -> bytes:
+def make_book(more: dict[str, str] | None = None) -> bytes:
     parts = {
         "META-INF/container.xml": CONTAINER,
         "OPS/book.opf": PACKAGE,
-        "OPS/a b.xhtml": page("<h1>Last</h1><p>End.</p>"),
-        "OPS/sub/c.xhtml": page("<h1>First</h1><h2>Arches</h2><p>Stone.</p>"),
-        "OPS/nav.xhtml": page("<p>Contents</p>"),
-        "OPS/cover.xhtml": page('<img src="x.png"/>'),
+        "OPS/a b.xhtml": make_page("<h1>Last</h1><p>End.</p>"),
+        "OPS/sub/c.xhtml": make_page("<h1>First</h1><h2>Arches</h2><p>Stone.</p>"),
+        "OPS/nav.xhtml": make_page("<p>Contents</p>"),
+        "OPS/cover.xhtml": make_page('<img src="x.png"/>'),
     }
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
@@ -38,7 +38,7 @@ def book(more: dict[str, str] | None = None) -> bytes:
 
 
 def test_chapters_come_in_the_order_of_the_spine() -> None:
-    parsed = parse(book())
+    parsed = parse(make_book())
     assert parsed.text == "First\n\nArches\n\nStone.\n\nLast\n\nEnd."
     assert [block.headings for block in parsed.blocks][2] == ("First", "Arches")
     assert parsed.blocks[-1].headings == ("Last",)
@@ -46,13 +46,13 @@ def test_chapters_come_in_the_order_of_the_spine() -> None:
 
 
 def test_protected_chapters_are_refused_but_scrambled_fonts_are_not() -> None:
-    def rules(name: str) -> dict[str, str]:
+    def make_rules(name: str) -> dict[str, str]:
         link = f'<e xmlns="urn:e"><CipherReference URI="{name}"/></e>'
         return {"META-INF/encryption.xml": link}
 
-    assert parse(book(rules("OPS/font.otf"))).title == "Bridges"
+    assert parse(make_book(make_rules("OPS/font.otf"))).title == "Bridges"
     with pytest.raises(ParseRefusal) as refused:
-        parse(book(rules("OPS/sub/c.xhtml")))
+        parse(make_book(make_rules("OPS/sub/c.xhtml")))
     assert refused.value.outcome == "encrypted"
 
 

@@ -4,22 +4,22 @@ from fathom.documents.base import ParsedDocument, ParseRefusal
 from fathom.documents.formats.html import parse
 
 
-def shapes(html: str) -> list[tuple[str, str]]:
-    return of(parse(html.encode()))
+def describe_blocks(html: str) -> list[tuple[str, str]]:
+    return list_blocks(parse(html.encode()))
 
 
-def of(parsed: ParsedDocument) -> list[tuple[str, str]]:
+def list_blocks(parsed: ParsedDocument) -> list[tuple[str, str]]:
     return [(block.kind, block.span.cut(parsed.text)) for block in parsed.blocks]
 
 
-def test_headings_paragraphs_and_title() -> None:
+def test_headings_paragraphs_and_title_are_read() -> None:
     parsed = parse(
         b"<html><head><title>The  page</title><meta name=author content='A. B.'></head><body>"
         b"<h1>Top</h1><p>One <b>bold</b>\n word.</p><h2>Sub</h2>Two<br>lines</body></html>"
     )
     assert parsed.title == "The page"
     assert parsed.metadata == {"author": "A. B."}
-    assert of(parsed) == [
+    assert list_blocks(parsed) == [
         ("heading", "Top"),
         ("paragraph", "One bold word."),
         ("heading", "Sub"),
@@ -28,22 +28,25 @@ def test_headings_paragraphs_and_title() -> None:
     assert parsed.blocks[3].headings == ("Top", "Sub")
 
 
-def test_numbered_and_nested_lists() -> None:
+def test_numbered_and_nested_lists_are_read() -> None:
     html = "<ol start=3><li>Three<ul><li>inner</li></ul></li><li><p>Four</p></li></ol>"
-    assert shapes(html) == [
+    assert describe_blocks(html) == [
         ("list_item", "3. Three"),
         ("list_item", "- inner"),
         ("list_item", "4. Four"),
     ]
 
 
-def test_lettered_list() -> None:
-    assert shapes("<ol type=a><li>x<li>y</ol>") == [("list_item", "a. x"), ("list_item", "b. y")]
+def test_lettered_lists_are_read() -> None:
+    assert describe_blocks("<ol type=a><li>x<li>y</ol>") == [
+        ("list_item", "a. x"),
+        ("list_item", "b. y"),
+    ]
 
 
-def test_table_row_by_row_and_code() -> None:
+def test_tables_are_read_row_by_row_and_code_as_code() -> None:
     html = "<table><tr><th>A</th><th>B</th></tr><tr><td>1</td><td>2<br>3</td></tr></table>"
-    assert shapes(html + "<pre>if x:\n    y</pre>") == [
+    assert describe_blocks(html + "<pre>if x:\n    y</pre>") == [
         ("table_head", "A | B"),
         ("table_row", "1 | 2 3"),
         ("code", "if x:\n    y"),
@@ -71,16 +74,16 @@ def test_table_row_by_row_and_code() -> None:
         "<p style='font-size:0.9em'></p>",
     ],
 )
-def test_what_no_reader_sees_is_dropped(hidden: str) -> None:
+def test_invisible_text_is_dropped(hidden: str) -> None:
     assert parse(f"<p>seen</p>{hidden}<p>too</p>".encode()).text == "seen\n\ntoo"
 
 
-def test_small_print_is_seen() -> None:
+def test_small_print_is_read() -> None:
     assert parse(b"<p style='font-size:0.9em'>small</p>").text == "small"
 
 
 @pytest.mark.parametrize("page", ["<b>" * 3_000 + "x", "<i></i>" * 250_000, "<option>" * 500_000])
-def test_pages_built_to_exhaust_are_refused(page: str) -> None:
+def test_pages_built_to_exhaust_the_parser_are_refused(page: str) -> None:
     with pytest.raises(ParseRefusal, match="tags") as refusal:
         parse(page.encode())
     assert refusal.value.outcome == "failed"
@@ -97,9 +100,9 @@ def test_page_without_text_is_empty(page: str) -> None:
     assert refusal.value.outcome == "empty"
 
 
-def test_terms_stand_with_what_explains_them() -> None:
+def test_terms_are_read_with_their_definitions() -> None:
     terms = "<dt>void<dd>Nothing.<dt>int</dt><dt>long</dt><dd><p>A number.</p><dt>odd"
-    assert shapes(f"<p>Types:</p><dl>{terms}</dl>x") == [
+    assert describe_blocks(f"<p>Types:</p><dl>{terms}</dl>x") == [
         ("paragraph", "Types:"),
         ("list_item", "void: Nothing."),
         ("list_item", "int, long: A number."),

@@ -6,7 +6,7 @@ from fathom.documents.base import ParseRefusal
 from fathom.documents.formats.json import is_json, parse
 
 
-def test_object_gives_rows_and_headings() -> None:
+def test_an_object_gives_rows_and_headings() -> None:
     data = {
         "name": "Ann",
         "tags": ["a", "b"],
@@ -18,12 +18,12 @@ def test_object_gives_rows_and_headings() -> None:
     assert parsed.blocks[-1].headings == ("home", "geo")
 
 
-def test_list_of_flat_objects_gives_one_row_each() -> None:
+def test_a_list_of_flat_objects_gives_one_row_each() -> None:
     parsed = parse(b'[{"a": 1, "b": true}, {"a": 2}]')
     assert parsed.text == "a: 1 | b: true\na: 2"
 
 
-def test_json_lines() -> None:
+def test_json_lines_are_read() -> None:
     assert parse(b'{"a": 1}\n\n{"a": 2}\n').text == "a: 1\na: 2"
 
 
@@ -44,5 +44,5 @@ def test_damaged_json_is_refused(data: bytes) -> None:
         ("{a}", False),
     ],
 )
-def test_recognise(text: str, expected: bool) -> None:
+def test_json_is_recognised(text: str, expected: bool) -> None:
     assert is_json(text) is expected

@@ -1,4 +1,4 @@
-"""Sections of manual pages are headings, printed or not."""
+"""Sections of manual pages are headings, in printed pages and in their source."""
 
 import pytest
 
@@ -50,25 +50,25 @@ Only count.
 """
 
 
-def parsed_of(text: str, name: str) -> ParsedDocument:
+def parse_text_file(text: str, name: str) -> ParsedDocument:
     (parsed,) = parse_bytes(text.encode(), name)
     assert isinstance(parsed, ParsedDocument)
     return parsed
 
 
-def headings(parsed: ParsedDocument) -> list[tuple[str, ...]]:
+def list_headings(parsed: ParsedDocument) -> list[tuple[str, ...]]:
     return [block.headings for block in parsed.blocks if block.kind == "heading"]
 
 
-def under(parsed: ParsedDocument, words: str) -> tuple[str, ...]:
+def get_text_under(parsed: ParsedDocument, words: str) -> tuple[str, ...]:
     at = parsed.text.index(words)
     return next(b.headings for b in parsed.blocks if b.span.start <= at < b.span.end)
 
 
 @pytest.mark.parametrize("name", ["foo.txt", "foo.1", "foo"])
-def test_printed(name: str) -> None:
-    parsed = parsed_of(PRINTED, name)
-    assert headings(parsed) == [
+def test_printed_pages_are_read(name: str) -> None:
+    parsed = parse_text_file(PRINTED, name)
+    assert list_headings(parsed) == [
         ("NAME",),
         ("SYNOPSIS",),
         ("EXIT STATUS",),
@@ -76,23 +76,23 @@ def test_printed(name: str) -> None:
         ("EXIT STATUS", "Else"),
         ("SEE ALSO",),
     ]
-    assert under(parsed, "otherwise") == ("EXIT STATUS", "When all is paid")
-    assert under(parsed, "--dry-run") == ("EXIT STATUS", "Else")
+    assert get_text_under(parsed, "otherwise") == ("EXIT STATUS", "When all is paid")
+    assert get_text_under(parsed, "--dry-run") == ("EXIT STATUS", "Else")
     assert parsed.title == "foo - count the"
 
 
-def test_letters_struck_twice_are_one() -> None:
+def test_overstruck_letters_are_read_once() -> None:
     struck = PRINTED.replace("EXIT STATUS", "".join(f"{c}\x08{c}" for c in "EXIT STATUS"))
-    parsed = parsed_of(struck, "foo.txt")
-    assert ("EXIT STATUS", "Else") in headings(parsed)
+    parsed = parse_text_file(struck, "foo.txt")
+    assert ("EXIT STATUS", "Else") in list_headings(parsed)
     assert parsed.lines[0] == (0, 3)
     assert [line for _, line in parsed.lines][-1] == len(PRINTED.splitlines())
 
 
 @pytest.mark.parametrize("name", ["foo.1", "foo"])
-def test_source(name: str) -> None:
-    parsed = parsed_of(SOURCE, name)
-    assert headings(parsed) == [
+def test_source_pages_are_read(name: str) -> None:
+    parsed = parse_text_file(SOURCE, name)
+    assert list_headings(parsed) == [
         ("NAME",),
         ("EXIT STATUS",),
         ("EXIT STATUS", "When all is paid"),
@@ -100,16 +100,16 @@ def test_source(name: str) -> None:
     ]
     assert parsed.title == "foo - count the fees"
     assert "0\nif it went well." in parsed.text
-    assert under(parsed, "-n") == ("EXIT STATUS", "When all is paid")
+    assert get_text_under(parsed, "-n") == ("EXIT STATUS", "When all is paid")
     assert "comment" not in parsed.text
     lines = {parsed.text[at:].split()[0]: line for at, line in parsed.lines}
     assert (lines["if"], lines["Only"]) == (11, 14)
 
 
-def test_other_texts_are_none() -> None:
-    parsed = parsed_of("NAME\n\nWrite your name here.\n", "form.txt")
-    assert headings(parsed) == []
-    assert headings(parsed_of(".TH is a macro, .SH too.\n", "a.txt")) == []
+def test_other_texts_are_no_manual_pages() -> None:
+    parsed = parse_text_file("NAME\n\nWrite your name here.\n", "form.txt")
+    assert list_headings(parsed) == []
+    assert list_headings(parse_text_file(".TH is a macro, .SH too.\n", "a.txt")) == []
 
 
 def test_escapes_of_the_source_are_letters_and_no_macros() -> None:
@@ -125,7 +125,7 @@ The user\*(Aqs days are 0,
 .IP one 4
 The first.
 """
-    found = parsed_of(text, "foo.1").text
-    assert "The user's days are 0," in found
-    assert "6; the value 7 is each day." in found
-    assert "4" not in found
+    text_ = parse_text_file(text, "foo.1").text
+    assert "The user's days are 0," in text_
+    assert "6; the value 7 is each day." in text_
+    assert "4" not in text_

@@ -2,11 +2,11 @@ from fathom.documents.base import ParsedDocument
 from fathom.documents.formats.markdown import parse
 
 
-def shapes(parsed: ParsedDocument) -> list[tuple[str, str]]:
+def describe_blocks(parsed: ParsedDocument) -> list[tuple[str, str]]:
     return [(block.kind, block.span.cut(parsed.text)) for block in parsed.blocks]
 
 
-def test_all_blocks() -> None:
+def test_all_kinds_of_blocks_are_read() -> None:
     parsed = parse(
         b"---\ntitle: The guide\ndate: 2020-01-02\ntags:\n  - x\n---\n"
         b"# Setup\n\nRead *this*\nfirst, see [docs](http://x).\n\n"
@@ -15,7 +15,7 @@ def test_all_blocks() -> None:
     )
     assert parsed.title == "The guide"
     assert parsed.metadata == {"date": "2020-01-02"}
-    assert shapes(parsed) == [
+    assert describe_blocks(parsed) == [
         ("heading", "Setup"),
         ("paragraph", "Read this first, see docs."),
         ("list_item", "3. Open a.txt"),
@@ -29,7 +29,7 @@ def test_all_blocks() -> None:
     ]
 
 
-def test_html_inside_is_read_as_html() -> None:
+def test_embedded_html_is_read_as_html() -> None:
     parsed = parse(b"Text\n\n<!-- secret -->\n\n<div hidden>secret</div>\n\n<p>shown</p>\n")
     assert parsed.text == "Text\n\nshown"
 
@@ -42,7 +42,7 @@ def test_a_rule_at_the_top_is_no_front_matter() -> None:
     assert parse(b"---\n\nText here\n").text == "Text here"
 
 
-def test_values_of_the_front_matter_are_what_they_look_like() -> None:
+def test_values_of_the_front_matter_are_typed() -> None:
     head = (
         "---\ntitle: 2021.10\nyear: 2021  # of the report\nweight: 0.5\ndraft: false\n"
         "date: 2021/5/1\ncode: '007'\nauthor: C# users\nnothing: null\nlast-read: 1 May 2021\n---\n"
@@ -61,7 +61,7 @@ def test_values_of_the_front_matter_are_what_they_look_like() -> None:
     assert isinstance(parsed.metadata["draft"], bool)
 
 
-def test_nothing_of_one_file_is_known_in_the_next() -> None:
+def test_nothing_of_one_file_affects_the_next() -> None:
     assert (
         "https://one.example"
         not in parse(b"# A\n\nSee [that][1].\n\n[1]: https://one.example\n").text

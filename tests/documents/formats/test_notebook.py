@@ -23,7 +23,7 @@ CELLS = [
     "notebook",
     [{"nbformat": 4, "cells": CELLS}, {"nbformat": 3, "worksheets": [{"cells": CELLS}]}],
 )
-def test_cells_in_order(notebook: dict[str, object]) -> None:
+def test_cells_are_read_in_order(notebook: dict[str, object]) -> None:
     parsed = parse(json.dumps(notebook).encode())
     assert parsed.text == "Study\n\nSome words\n\nprint(1)\n\n1\n\n2\n\nraw"
     assert [block.kind for block in parsed.blocks] == [

@@ -4,17 +4,17 @@ from fathom.documents.base import ParsedDocument
 from fathom.documents.formats.rst import parse
 
 
-def shapes(parsed: ParsedDocument) -> list[tuple[str, str]]:
+def describe_blocks(parsed: ParsedDocument) -> list[tuple[str, str]]:
     return [(block.kind, block.span.cut(parsed.text)) for block in parsed.blocks]
 
 
-def test_all_blocks() -> None:
+def test_all_kinds_of_blocks_are_read() -> None:
     parsed = parse(
         b"Guide\n=====\n\nFirst\nparagraph with *words* [1]_.\n\nSteps\n-----\n\n"
         b"#. one\n#. two\n\n- dot\n\n::\n\n    code  here\n\n"
         b"===  ===\nA    B\n===  ===\n1    2\n===  ===\n\n.. [1] A note.\n\n.. a comment\n"
     )
-    assert shapes(parsed) == [
+    assert describe_blocks(parsed) == [
         ("heading", "Guide"),
         ("paragraph", "First paragraph with words 1."),
         ("heading", "Steps"),
@@ -29,7 +29,7 @@ def test_all_blocks() -> None:
     assert parsed.blocks[3].headings == ("Guide", "Steps")
 
 
-def test_no_file_is_read_and_nothing_raw_passes(tmp_path: Path) -> None:
+def test_no_file_is_included_and_nothing_raw_passes(tmp_path: Path) -> None:
     secret = tmp_path / "secret.txt"
     secret.write_text("secret")
     insertions = (f"include:: {secret}", f"raw:: html\n   :file: {secret}", "raw:: html\n\n   evil")
@@ -41,7 +41,7 @@ def test_unknown_directives_do_no_harm() -> None:
     assert "Text" in parse(b"Text :py:func:`x`\n\n.. toctree::\n\n   a\n").text
 
 
-def test_complaints_of_the_reader_are_not_text() -> None:
+def test_warnings_of_the_reader_are_not_text() -> None:
     text = ":Place: Run :program:`cat`.\n\n-n, --nodaemon  Run :program:`cat` here.\n"
     parsed = parse(text.encode())
     assert "No role entry" not in parsed.text

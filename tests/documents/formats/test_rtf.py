@@ -20,7 +20,7 @@ from fathom.documents.formats.rtf import parse
         (rb"{\rtf1 {\pict 00ff00ff}seen", "seen"),
     ],
 )
-def test_text(source: bytes, text: str) -> None:
+def test_text_is_read(source: bytes, text: str) -> None:
     assert parse(source).text == text
 
 

@@ -8,7 +8,7 @@ from fathom.documents.base import ParseRefusal
 from fathom.documents.formats.sniff import detect_format
 
 
-def zipped(*names: str, mimetype: bytes = b"") -> bytes:
+def make_zip(*names: str, mimetype: bytes = b"") -> bytes:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
         if mimetype:
@@ -27,12 +27,12 @@ MAIL = b"From: a@b.c\r\nTo: d@e.f\r\nSubject: hi\r\n\r\nText"
         (b"%PDF-1.4 ...", "x.docx", "pdf"),
         (b"\n junk \n%PDF-1.4\n1 0 obj", "x", "pdf"),
         (b"A note on the %PDF- mark", "x.txt", "text"),
-        (zipped("word/document.xml"), "x.pdf", "docx"),
-        (zipped("ppt/presentation.xml"), "x", "pptx"),
-        (zipped("xl/workbook.xml"), "x", "xlsx"),
-        (zipped(mimetype=b"application/vnd.oasis.opendocument.text"), "x", "odt"),
-        (zipped(mimetype=b"application/epub+zip"), "x", "epub"),
-        (zipped("META-INF/container.xml"), "x", "epub"),
+        (make_zip("word/document.xml"), "x.pdf", "docx"),
+        (make_zip("ppt/presentation.xml"), "x", "pptx"),
+        (make_zip("xl/workbook.xml"), "x", "xlsx"),
+        (make_zip(mimetype=b"application/vnd.oasis.opendocument.text"), "x", "odt"),
+        (make_zip(mimetype=b"application/epub+zip"), "x", "epub"),
+        (make_zip("META-INF/container.xml"), "x", "epub"),
         (b"{\\rtf1 hello}", "x.doc", "rtf"),
         (b"<!DOCTYPE html><p>x", "x.txt", "html"),
         (b"<h1>A heading</h1>", "x", "html"),
@@ -55,7 +55,7 @@ MAIL = b"From: a@b.c\r\nTo: d@e.f\r\nSubject: hi\r\n\r\nText"
         (b"plain words", "x", "text"),
     ],
 )
-def test_tells_the_format_from_the_content(data: bytes, name: str, expected: str) -> None:
+def test_the_content_determines_the_format(data: bytes, name: str, expected: str) -> None:
     assert detect_format(data, name).name == expected
 
 
@@ -70,24 +70,28 @@ OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
         (OLE + "WordDocument".encode("utf-16-le"), "unsupported", "save it as .docx"),
         (OLE + "Workbook".encode("utf-16-le"), "unsupported", "save it as .xlsx"),
         (OLE, "unsupported", "old Office format"),
-        (zipped("a.txt"), "unsupported", "zip archive"),
-        (zipped(mimetype=b"application/vnd.oasis.opendocument.graphics"), "unsupported", "no text"),
+        (make_zip("a.txt"), "unsupported", "zip archive"),
+        (
+            make_zip(mimetype=b"application/vnd.oasis.opendocument.graphics"),
+            "unsupported",
+            "no text",
+        ),
         (b"PK\x03\x04broken", "failed", "damaged zip"),
         (b"GIF89a", "unsupported", "save it as PNG"),
         (b"\x1f\x8b\x08\x00", "unsupported", "packed"),
         (bytes(range(256)) * 4, "unsupported", "binary"),
     ],
 )
-def test_refuses_with_a_reason(data: bytes, outcome: str, reason: str) -> None:
+def test_unreadable_files_are_refused_with_a_reason(data: bytes, outcome: str, reason: str) -> None:
     with pytest.raises(ParseRefusal, match=reason) as refusal:
         detect_format(data, "x.docx")
     assert refusal.value.outcome == outcome
 
 
 @pytest.mark.parametrize(
-    "data", [b"GIF89a", b"\x1f\x8b\x08\x00", bytes(range(256)) * 4, zipped("a.txt")]
+    "data", [b"GIF89a", b"\x1f\x8b\x08\x00", bytes(range(256)) * 4, make_zip("a.txt")]
 )
-def test_what_is_no_document_by_name_either_is_told_apart(data: bytes) -> None:
+def test_files_that_are_no_documents_by_name_are_distinguished(data: bytes) -> None:
     with pytest.raises(ParseRefusal) as refusal:
         detect_format(data, "x.bin")
     assert refusal.value.outcome == "no_document"

@@ -4,16 +4,16 @@ from fathom.documents.base import ParsedDocument, ParseRefusal
 from fathom.documents.formats.text import find_heading_level, parse
 
 
-def shapes(parsed: ParsedDocument) -> list[tuple[str, str]]:
+def describe_blocks(parsed: ParsedDocument) -> list[tuple[str, str]]:
     return [(block.kind, block.span.cut(parsed.text)) for block in parsed.blocks]
 
 
-def test_paragraphs_items_and_headings() -> None:
+def test_paragraphs_items_and_headings_are_read() -> None:
     parsed = parse(
         b"BAB I KETENTUAN UMUM\r\n\r\nPasal 1\r\n\r\nDalam peraturan ini.\r\n\r\n"
         b"1. Buka tutup.\r\n2. Tekan tombol\r\n   dua kali.\r\n"
     )
-    assert shapes(parsed) == [
+    assert describe_blocks(parsed) == [
         ("heading", "BAB I KETENTUAN UMUM"),
         ("heading", "Pasal 1"),
         ("paragraph", "Dalam peraturan ini."),
@@ -48,16 +48,16 @@ def test_paragraphs_items_and_headings() -> None:
         ("Just a line", None),
     ],
 )
-def test_certain_headings(line: str, level: int | None) -> None:
+def test_certain_headings_are_recognised(line: str, level: int | None) -> None:
     assert find_heading_level(line) == level
 
 
-def test_a_deep_number_may_stand_right_above_its_text() -> None:
+def test_a_deep_number_may_be_right_above_its_text() -> None:
     parsed = parse(
         b"1.2 Scope\nThis part is about fees.\n\n"
         b"3.5 Million people were there when the\nflood came."
     )
-    assert shapes(parsed) == [
+    assert describe_blocks(parsed) == [
         ("heading", "1.2 Scope"),
         ("paragraph", "This part is about fees."),
         ("paragraph", "3.5 Million people were there when the\nflood came."),
@@ -72,15 +72,15 @@ def test_white_space_is_empty() -> None:
 
 def test_bullets_and_roman_numbers_are_labels() -> None:
     parsed = parse("Bring:\n  o  a pen\n\u25aa a book\n  (ii) a lamp\n\u00b7 a cup".encode())
-    assert [text for _, text in shapes(parsed)] == [
+    assert [text for _, text in describe_blocks(parsed)] == [
         "Bring:", "o a pen", "\u25aa a book", "(ii) a lamp", "\u00b7 a cup"
     ]  # fmt: skip
-    assert len(shapes(parse(b"one of o\no and the rest"))) == 1
+    assert len(describe_blocks(parse(b"one of o\no and the rest"))) == 1
 
 
-def test_what_is_typed_after_a_prompt_is_code() -> None:
+def test_text_typed_after_a_prompt_is_code() -> None:
     parsed = parse(b"Then do:\n\n    $ make\n      all\n\n$40 is due.")
-    assert shapes(parsed) == [
+    assert describe_blocks(parsed) == [
         ("paragraph", "Then do:"),
         ("code", "$ make\n      all"),
         ("paragraph", "$40 is due."),

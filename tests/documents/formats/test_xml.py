@@ -4,7 +4,7 @@ from fathom.documents.base import ParseRefusal
 from fathom.documents.formats.xml import parse
 
 
-def test_feed() -> None:
+def test_a_feed_is_read() -> None:
     parsed = parse(
         b"<rss><channel><title>News</title><item><title>One</title>"
         b"<description>&lt;p&gt;Hi &lt;b&gt;all&lt;/b&gt;&lt;/p&gt;</description></item>"
@@ -29,7 +29,7 @@ def test_mixed_content_stays_together() -> None:
         b'<!DOCTYPE a SYSTEM "http://localhost/evil.dtd"><a>ok</a>',
     ],
 )
-def test_entities_stay_unread(source: bytes) -> None:
+def test_entities_are_not_resolved(source: bytes) -> None:
     text = parse(source).text
     assert "ok" in text
     assert "root:" not in text

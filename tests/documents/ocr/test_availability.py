@@ -4,7 +4,7 @@ from fathom.documents.base import NEEDS_OCR
 from fathom.documents.ocr import availability as extra
 
 
-def test_what_only_lacks_the_extra_is_mended_once_it_is_there(
+def test_a_file_that_lacked_the_extra_is_read_once_it_is_installed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     reason = f"is a picture; {NEEDS_OCR}"
@@ -23,7 +23,7 @@ def test_without_the_package_the_command_is_named(monkeypatch: pytest.MonkeyPatc
     extra.find_models.cache_clear()
 
 
-def test_the_models_lie_in_the_package() -> None:
+def test_the_models_are_part_of_the_package() -> None:
     pytest.importorskip("rapidocr", reason="the extra `ocr` is not installed")
     files = extra.find_models()
     assert files is not None

@@ -9,7 +9,7 @@ from fathom.documents.base import Builder, ParsedDocument, ParseRefusal, RecordF
 from fathom.documents.sandbox.frames import LENGTHS, Frame, decode_frame, encode_frame
 
 
-def crossed(frame: Frame) -> Frame:
+def send_frame(frame: Frame) -> Frame:
     data = encode_frame(frame)
     head, text = LENGTHS.unpack(data[: LENGTHS.size])
     body = data[LENGTHS.size :]
@@ -17,7 +17,7 @@ def crossed(frame: Frame) -> Frame:
     return decode_frame(body[:head], body[head:])
 
 
-def test_values_come_out_as_they_went_in() -> None:
+def test_values_are_received_as_they_were_sent() -> None:
     builder = Builder()
     builder.set_page(3)
     builder.add_heading("Überschrift", 1)
@@ -27,31 +27,31 @@ def test_values_come_out_as_they_went_in() -> None:
     parsed = builder.build("Titel", {"year": 2020, "open": True, "rate": 0.5, "by": "A"})
     failure = RecordFailure(line=7, outcome="empty", reason="nothing", record="r")
     parsed = replace(parsed, unread="page 3 of 4 without text")
-    frame = crossed(Frame(values=(parsed, failure), page=2, pages=7))
+    frame = send_frame(Frame(values=(parsed, failure), page=2, pages=7))
     assert frame.values == (parsed, failure)
     assert parsed.blocks[-1].recognised == 0.875
     assert (frame.page, frame.pages) == (2, 7)
     assert not frame.done
 
 
-def test_refusal_comes_out() -> None:
-    frame = crossed(Frame(done=True, refused=ParseRefusal("encrypted", "locked"), peak_bytes=5))
+def test_a_refusal_is_received() -> None:
+    frame = send_frame(Frame(done=True, refused=ParseRefusal("encrypted", "locked"), peak_bytes=5))
     assert frame.refused is not None
     assert (frame.refused.outcome, frame.refused.reason) == ("encrypted", "locked")
     assert (frame.done, frame.peak_bytes) == (True, 5)
 
 
 @given(st.lists(st.text()))
-def test_any_texts_cross(texts: list[str]) -> None:
+def test_any_texts_can_be_sent(texts: list[str]) -> None:
     values = tuple(ParsedDocument(text=text) for text in texts)
-    shown = [text.encode("utf-8", "replace").decode() for text in texts]
+    expected = [text.encode("utf-8", "replace").decode() for text in texts]
     assert [
-        v.text for v in crossed(Frame(values=values)).values if isinstance(v, ParsedDocument)
-    ] == shown
+        v.text for v in send_frame(Frame(values=values)).values if isinstance(v, ParsedDocument)
+    ] == expected
 
 
 def test_lone_surrogate_becomes_a_question_mark() -> None:
-    (value,) = crossed(Frame(values=(ParsedDocument(text="a\ud800b", title="\udfff"),))).values
+    (value,) = send_frame(Frame(values=(ParsedDocument(text="a\ud800b", title="\udfff"),))).values
     assert isinstance(value, ParsedDocument)
     assert (value.text, value.title) == ("a?b", "?")
 
@@ -83,26 +83,26 @@ GOOD = {
         {"record": 1},
     ],
 )
-def test_damaged_frame_is_noticed(change: dict[str, object]) -> None:
+def test_a_damaged_frame_is_detected(change: dict[str, object]) -> None:
     head = {"values": [GOOD | change], "done": False, "peak": 0}
     with pytest.raises(ValueError, match=r"frame|unpack"):
         decode_frame(json.dumps(head).encode(), b"abc")
 
 
 @pytest.mark.parametrize("head", [b"", b"[]", b"{}", b"nonsense", b"[" * 100_000, b'{"values": 1}'])
-def test_nonsense_is_noticed(head: bytes) -> None:
+def test_nonsense_is_detected(head: bytes) -> None:
     with pytest.raises(ValueError):
         decode_frame(head, b"")
 
 
-def test_made_up_outcome_is_noticed() -> None:
+def test_an_invented_outcome_is_detected() -> None:
     head = {"values": [], "done": True, "peak": 0, "refused": ["ok", "fine"]}
     with pytest.raises(ValueError, match="outcome"):
         decode_frame(json.dumps(head).encode(), b"")
 
 
 @pytest.mark.parametrize("more", [{}, {"line": 1, "refused": ["empty", "nothing"]}])
-def test_an_id_that_no_corpus_file_gives_is_noticed(more: dict[str, object]) -> None:
+def test_an_id_that_no_corpus_file_gives_is_detected(more: dict[str, object]) -> None:
     for record, why in (("x/../y", "part of a path"), ("0" * 16, "id of a file")):
         head = {"values": [GOOD | {"record": record} | more], "done": False, "peak": 0}
         with pytest.raises(ValueError, match=why):

@@ -1,4 +1,4 @@
-"""The jail is tried in a process of its own: there is no way back out of it."""
+"""The jail, entered in a child process, since there is no way back out of it."""
 
 import subprocess
 import sys
@@ -15,25 +15,25 @@ gate.allow_file(os.fsencode(sys.argv[1]))
 """
 
 
-def attempt(code: str, given: Path) -> str:
-    """What `code` prints, or the last line of its error."""
+def run_jailed(code: str, allowed_file: Path) -> str:
+    """Return the output of `code`, or the last line of its error."""
     done = subprocess.run(
-        [sys.executable, "-I", "-c", SETUP + code, str(given)],
-        capture_output=True, text=True, check=False, cwd=given.parent,
+        [sys.executable, "-I", "-c", SETUP + code, str(allowed_file)],
+        capture_output=True, text=True, check=False, cwd=allowed_file.parent,
     )  # fmt: skip
     return done.stdout.strip() or done.stderr.strip().rpartition("\n")[2]
 
 
 @pytest.fixture
-def given(tmp_path: Path) -> Path:
+def allowed_file(tmp_path: Path) -> Path:
     path = tmp_path / "given.txt"
     path.write_text("given")
     (tmp_path / "other.txt").write_text("other")
     return path
 
 
-def test_the_given_file_can_be_read(given: Path) -> None:
-    assert attempt("print(open(sys.argv[1]).read())", given) == "given"
+def test_the_allowed_file_can_be_read(allowed_file: Path) -> None:
+    assert run_jailed("print(open(sys.argv[1]).read())", allowed_file) == "given"
 
 
 @pytest.mark.parametrize(
@@ -57,11 +57,11 @@ def test_the_given_file_can_be_read(given: Path) -> None:
         "print(os.rename(sys.argv[1], 'x'))",
     ],
 )
-def test_everything_else_is_forbidden(code: str, given: Path) -> None:
-    assert attempt(code, given).startswith("PermissionError: a document may not cause")
-    assert sorted(path.name for path in given.parent.iterdir()) == ["given.txt", "other.txt"]
-    assert given.read_text() == "given"
+def test_everything_else_is_forbidden(code: str, allowed_file: Path) -> None:
+    assert run_jailed(code, allowed_file).startswith("PermissionError: a document may not cause")
+    assert sorted(path.name for path in allowed_file.parent.iterdir()) == ["given.txt", "other.txt"]
+    assert allowed_file.read_text() == "given"
 
 
-def test_libraries_can_still_be_imported(given: Path) -> None:
-    assert attempt("import csv, lxml.html, pypdfium2; print('fine')", given) == "fine"
+def test_libraries_can_still_be_imported(allowed_file: Path) -> None:
+    assert run_jailed("import csv, lxml.html, pypdfium2; print('fine')", allowed_file) == "fine"

@@ -1,4 +1,4 @@
-"""Covers fathom.documents.sandbox.child."""
+"""The sandbox of parsers; covers fathom.documents.sandbox.child."""
 
 import gzip
 import json
@@ -16,20 +16,20 @@ from fathom.documents.base import ParsedDocument, ParseLimits, ParseRefusal, Rec
 from fathom.documents.sandbox.parent import Sandbox, begin_file, read_file
 
 
-def text_of(path: Path, sandbox: Sandbox) -> str:
+def read_text(path: Path, sandbox: Sandbox) -> str:
     (parsed,) = read_file(path, sandbox)
     assert isinstance(parsed, ParsedDocument)
     return parsed.text
 
 
-def written(folder: Path, name: str, content: str | bytes) -> Path:
+def write_file(folder: Path, name: str, content: str | bytes) -> Path:
     path = folder / name
     path.write_bytes(content.encode() if isinstance(content, str) else content)
     return path
 
 
 def wait_for_end(pid: int) -> bool:
-    """Whether the process ends; bounded by the test's own patience, not by a timing claim."""
+    """Return whether the process ends within a generous time, which is no claim about speed."""
     for _ in range(500):
         try:
             state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
@@ -42,14 +42,14 @@ def wait_for_end(pid: int) -> bool:
     return False
 
 
-def test_reads_one_file_after_the_other_in_one_process(tmp_path: Path) -> None:
+def test_files_are_read_one_after_the_other_in_one_process(tmp_path: Path) -> None:
     with Sandbox() as sandbox:
         for number in range(3):
-            path = written(tmp_path, f"{number}.txt", f"number {number}")
-            assert text_of(path, sandbox) == f"number {number}"
+            path = write_file(tmp_path, f"{number}.txt", f"number {number}")
+            assert read_text(path, sandbox) == f"number {number}"
 
 
-def test_who_takes_only_the_document_of_each_file_has_one_process_for_all(tmp_path: Path) -> None:
+def test_reading_only_the_document_of_each_file_takes_one_process(tmp_path: Path) -> None:
     pids = set()
     with Sandbox() as sandbox:
         for number in range(3):
@@ -61,15 +61,15 @@ def test_who_takes_only_the_document_of_each_file_has_one_process_for_all(tmp_pa
     assert len(pids) == 1
 
 
-def test_encodings_are_told_in_the_sandbox_too(tmp_path: Path) -> None:
+def test_encodings_are_detected_in_the_sandbox_too(tmp_path: Path) -> None:
     prose = "これは手数料の表です。ごみの収集は毎週月曜日です。料金は一日あたり四十円です。"
     path = tmp_path / "a.txt"
     path.write_bytes(prose.encode("shift_jis"))
     with Sandbox() as sandbox:
-        assert text_of(path, sandbox) == prose
+        assert read_text(path, sandbox) == prose
 
 
-def test_time_limit_names_itself_and_the_next_file_is_read(tmp_path: Path) -> None:
+def test_a_time_limit_is_named_and_the_next_file_is_read(tmp_path: Path) -> None:
     endless = tmp_path / "big.jsonl.gz"
     first = json.dumps({"_id": "1", "text": "one"}).encode()
     with gzip.open(endless, "wb") as file:
@@ -80,10 +80,10 @@ def test_time_limit_names_itself_and_the_next_file_is_read(tmp_path: Path) -> No
         with pytest.raises(ParseRefusal, match=r"took longer than 2 s") as refusal:
             list(read_file(endless, sandbox))
         assert refusal.value.outcome == "failed"
-        assert text_of(written(tmp_path, "ok.txt", "fine"), sandbox) == "fine"
+        assert read_text(write_file(tmp_path, "ok.txt", "fine"), sandbox) == "fine"
 
 
-def test_processor_limit_names_itself(tmp_path: Path) -> None:
+def test_a_processor_limit_is_named(tmp_path: Path) -> None:
     endless = tmp_path / "big.jsonl.gz"
     with gzip.open(endless, "wb", compresslevel=1) as file:
         file.write(b'{"_id": "1", "text": "one"}\n')
@@ -96,30 +96,30 @@ def test_processor_limit_names_itself(tmp_path: Path) -> None:
         list(read_file(endless, sandbox))
 
 
-def test_memory_limit_names_itself_and_the_next_file_is_read(tmp_path: Path) -> None:
-    big = written(tmp_path, "big.txt", "word " * 30_000_000)
+def test_a_memory_limit_is_named_and_the_next_file_is_read(tmp_path: Path) -> None:
+    big = write_file(tmp_path, "big.txt", "word " * 30_000_000)
     with Sandbox(ParseLimits(memory_bytes=256 << 20)) as sandbox:
         with pytest.raises(ParseRefusal, match="needs more than 256 MiB of memory"):
-            text_of(big, sandbox)
-        assert text_of(written(tmp_path, "ok.txt", "fine"), sandbox) == "fine"
+            read_text(big, sandbox)
+        assert read_text(write_file(tmp_path, "ok.txt", "fine"), sandbox) == "fine"
 
 
 def test_file_and_text_sizes_are_capped(tmp_path: Path) -> None:
-    path = written(tmp_path, "a.txt", "x" * 5_000)
+    path = write_file(tmp_path, "a.txt", "x" * 5_000)
     with (
         Sandbox(ParseLimits(file_bytes=4_000)) as sandbox,
         pytest.raises(ParseRefusal, match="larger than"),
     ):
-        text_of(path, sandbox)
+        read_text(path, sandbox)
     with (
         Sandbox(ParseLimits(text_chars=4_000)) as sandbox,
         pytest.raises(ParseRefusal, match="holds more than"),
     ):
-        text_of(path, sandbox)
+        read_text(path, sandbox)
 
 
-def test_crash_of_the_process_is_told_and_survived(tmp_path: Path) -> None:
-    path = written(tmp_path, "rows.jsonl", '{"_id": 1, "text": "row"}\n' * 50_000)
+def test_a_crash_of_the_process_is_reported_and_survived(tmp_path: Path) -> None:
+    path = write_file(tmp_path, "rows.jsonl", '{"_id": 1, "text": "row"}\n' * 50_000)
     with Sandbox() as sandbox:
         rows = read_file(path, sandbox)
         next(rows)
@@ -127,25 +127,25 @@ def test_crash_of_the_process_is_told_and_survived(tmp_path: Path) -> None:
         os.kill(sandbox._child.pid, signal.SIGSEGV)
         with pytest.raises(ParseRefusal, match=r"the parser crashed \(signal 11\)"):
             list(rows)
-        assert text_of(written(tmp_path, "ok.txt", "fine"), sandbox) == "fine"
+        assert read_text(write_file(tmp_path, "ok.txt", "fine"), sandbox) == "fine"
 
 
-def test_process_that_died_between_files_is_replaced(tmp_path: Path) -> None:
-    path = written(tmp_path, "ok.txt", "fine")
+def test_a_process_that_died_between_files_is_replaced(tmp_path: Path) -> None:
+    path = write_file(tmp_path, "ok.txt", "fine")
     with Sandbox() as sandbox:
         assert sandbox._child is not None
         os.kill(sandbox._child.pid, signal.SIGKILL)
         assert wait_for_end(sandbox._child.pid)
-        assert text_of(path, sandbox) == "fine"
+        assert read_text(path, sandbox) == "fine"
 
 
-def test_file_left_half_read_does_not_mix_into_the_next(tmp_path: Path) -> None:
-    rows = written(tmp_path, "rows.jsonl", '{"_id": 1, "text": "row"}\n' * 5_000)
+def test_a_half_read_file_does_not_mix_into_the_next(tmp_path: Path) -> None:
+    rows = write_file(tmp_path, "rows.jsonl", '{"_id": 1, "text": "row"}\n' * 5_000)
     with Sandbox() as sandbox:
         half = read_file(rows, sandbox)
         next(half)
         half.close()  # type: ignore[attr-defined]
-        assert text_of(written(tmp_path, "ok.txt", "fine"), sandbox) == "fine"
+        assert read_text(write_file(tmp_path, "ok.txt", "fine"), sandbox) == "fine"
 
 
 def test_nothing_is_left_after_the_sandbox(tmp_path: Path) -> None:
@@ -160,7 +160,7 @@ def test_nothing_is_left_after_the_sandbox(tmp_path: Path) -> None:
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="needs /proc")
-def test_child_dies_with_a_killed_parent() -> None:
+def test_the_child_dies_with_a_killed_parent() -> None:
     code = (
         "import sys, time\n"
         "from fathom.documents.sandbox.parent import Sandbox\n"
@@ -180,16 +180,16 @@ def test_child_dies_with_a_killed_parent() -> None:
 @pytest.mark.parametrize(
     ("name", "reason"), [("missing.txt", "No such file"), (".", "not a regular file")]
 )
-def test_what_is_no_file_is_refused(tmp_path: Path, name: str, reason: str) -> None:
+def test_a_path_that_is_no_file_is_refused(tmp_path: Path, name: str, reason: str) -> None:
     with Sandbox() as sandbox, pytest.raises(ParseRefusal, match=reason):
         list(read_file(tmp_path / name, sandbox))
 
 
-def test_name_that_is_no_utf8_is_read(tmp_path: Path) -> None:
+def test_a_name_that_is_no_utf8_is_read(tmp_path: Path) -> None:
     path = Path(os.fsdecode(os.fsencode(tmp_path) + b"/caf\xe9.txt"))
     path.write_text("fine")
     with Sandbox() as sandbox:
-        assert text_of(path, sandbox) == "fine"
+        assert read_text(path, sandbox) == "fine"
 
 
 def test_hundred_thousand_records_stream_with_bad_lines_between(tmp_path: Path) -> None:
@@ -209,53 +209,53 @@ def test_hundred_thousand_records_stream_with_bad_lines_between(tmp_path: Path) 
     assert (records[-1].record, records[-1].title, records[-1].text) == ("r99999", "T", "row 99999")
 
 
-def test_files_that_were_begun_are_read_while_nobody_asks_yet(tmp_path: Path) -> None:
-    files = [written(tmp_path, f"{number}.txt", f"number {number}") for number in range(40)]
+def test_started_files_are_read_before_they_are_requested(tmp_path: Path) -> None:
+    files = [write_file(tmp_path, f"{number}.txt", f"number {number}") for number in range(40)]
     with Sandbox() as sandbox:
         for file in files:
             begin_file(file, sandbox)
         assert sandbox._child is not None
         assert select.select([sandbox._child._replies], [], [], 30)[0]
         files[0].write_text("too late")
-        found = [text_of(file, sandbox) for file in files]
-    assert found == [f"number {number}" for number in range(40)]
+        texts = [read_text(file, sandbox) for file in files]
+    assert texts == [f"number {number}" for number in range(40)]
 
 
-def test_one_of_the_begun_files_that_breaks_a_limit_is_blamed_alone(tmp_path: Path) -> None:
-    fine = [written(tmp_path, f"{number}.txt", f"number {number}") for number in range(6)]
-    slow = written(tmp_path, "slow.md", "a")
+def test_only_the_started_file_that_breaks_a_limit_is_blamed(tmp_path: Path) -> None:
+    fine = [write_file(tmp_path, f"{number}.txt", f"number {number}") for number in range(6)]
+    slow = write_file(tmp_path, "slow.md", "a")
     order = [*fine[:3], slow, *fine[3:]]
     with Sandbox(ParseLimits(wall_s=2)) as sandbox:
         slow.unlink()
         os.mkfifo(slow)  # opening it takes for ever
         for file in order:
             sandbox.begin(file)
-        found = []
+        outcomes = []
         for file in order:
             try:
-                found += [
+                outcomes += [
                     part.text for part in sandbox.parse(file) if isinstance(part, ParsedDocument)
                 ]
             except ParseRefusal as refused:
-                found.append(refused.reason)
+                outcomes.append(refused.reason)
     texts = [f"number {number}" for number in range(6)]
-    assert found == [*texts[:3], "took longer than 2 s", *texts[3:]]
+    assert outcomes == [*texts[:3], "took longer than 2 s", *texts[3:]]
 
 
-def test_begun_files_may_be_passed_over_and_others_come_between(tmp_path: Path) -> None:
-    begun = [written(tmp_path, f"{number}.txt", f"number {number}") for number in range(4)]
-    other = written(tmp_path, "other.txt", "another one")
-    rows = written(tmp_path, "rows.jsonl", '{"_id": 1, "text": "row"}\n' * 5_000)
+def test_started_files_may_be_skipped_and_others_come_between(tmp_path: Path) -> None:
+    begun = [write_file(tmp_path, f"{number}.txt", f"number {number}") for number in range(4)]
+    other = write_file(tmp_path, "other.txt", "another one")
+    rows = write_file(tmp_path, "rows.jsonl", '{"_id": 1, "text": "row"}\n' * 5_000)
     with Sandbox() as sandbox:
         for file in begun:
             begin_file(file, sandbox)
-        assert text_of(other, sandbox) == "another one"
-        assert text_of(begun[0], sandbox) == "number 0"
-        assert text_of(begun[2], sandbox) == "number 2"
-        assert text_of(begun[3], sandbox) == "number 3"
+        assert read_text(other, sandbox) == "another one"
+        assert read_text(begun[0], sandbox) == "number 0"
+        assert read_text(begun[2], sandbox) == "number 2"
+        assert read_text(begun[3], sandbox) == "number 3"
         half = read_file(rows, sandbox)
         next(half)
-        assert text_of(other, sandbox) == "another one"
+        assert read_text(other, sandbox) == "another one"
         assert len(list(half)) == 4_999
 
 
@@ -264,13 +264,13 @@ def test_commands_never_fill_the_pipe(tmp_path: Path) -> None:
     for _ in range(14):
         deep /= "d" * 240
     deep.mkdir(parents=True)
-    files = [written(deep, f"{number}.txt", f"number {number}") for number in range(64)]
+    files = [write_file(deep, f"{number}.txt", f"number {number}") for number in range(64)]
     with Sandbox() as sandbox:
         assert sandbox._child is not None
         os.kill(sandbox._child.pid, signal.SIGSTOP)
         for file in files:  # half a megabyte of commands, and nobody reads them
             begin_file(file, sandbox)
         os.kill(sandbox._child.pid, signal.SIGCONT)
-        assert [text_of(file, sandbox) for file in files] == [
+        assert [read_text(file, sandbox) for file in files] == [
             f"number {number}" for number in range(64)
         ]

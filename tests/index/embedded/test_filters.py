@@ -1,4 +1,4 @@
-"""Filters against a plain reading of their meaning."""
+"""Filters compared with a plain reading of their meaning."""
 
 import operator
 from collections.abc import Callable, Iterator
@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
-from tests.index.conftest import vectors_of
+from tests.index.conftest import get_vectors
 
 from fathom.errors import UsageError
 from fathom.index.base import Entry, SourceRecord
@@ -20,8 +20,8 @@ from fathom.index.embedded.reader import EmbeddedReader
 from fathom.index.filters import compile_filters
 from fathom.types import Filter, Scalar
 
-Make = Callable[..., tuple[Entry, SourceRecord]]
-Stored = tuple[EmbeddedReader, dict[str, dict[str, Scalar]], NDArray[np.float32]]
+EntryFactory = Callable[..., tuple[Entry, SourceRecord]]
+StoredIndex = tuple[EmbeddedReader, dict[str, dict[str, Scalar]], NDArray[np.float32]]
 SAME = {
     "=": operator.eq,
     "!=": operator.ne,
@@ -44,27 +44,27 @@ filters = st.one_of(
 )
 
 
-def kind(value: Scalar) -> int:
+def get_kind(value: Scalar) -> int:
     return 0 if isinstance(value, bool) else 2 if isinstance(value, str) else 1
 
 
-def holds(one: Filter, stored: dict[str, Scalar]) -> bool:
-    if one.key not in stored:
+def matches_filter(condition: Filter, stored: dict[str, Scalar]) -> bool:
+    if condition.key not in stored:
         return False
-    value = stored[one.key]
-    if one.op == "in":
-        assert isinstance(one.value, tuple)
-        return any(kind(value) == kind(each) and value == each for each in one.value)
-    assert not isinstance(one.value, tuple)
-    if kind(value) != kind(one.value):
+    value = stored[condition.key]
+    if condition.op == "in":
+        assert isinstance(condition.value, tuple)
+        return any(get_kind(value) == get_kind(item) and value == item for item in condition.value)
+    assert not isinstance(condition.value, tuple)
+    if get_kind(value) != get_kind(condition.value):
         return False
-    if one.op == "prefix":
-        return isinstance(value, str) and value.startswith(str(one.value))
-    return bool(SAME[one.op](value, one.value))
+    if condition.op == "prefix":
+        return isinstance(value, str) and value.startswith(str(condition.value))
+    return bool(SAME[condition.op](value, condition.value))
 
 
 @pytest.fixture(scope="module")
-def stored(tmp_path_factory: pytest.TempPathFactory, make: Make) -> Iterator[Stored]:
+def stored(tmp_path_factory: pytest.TempPathFactory, make: EntryFactory) -> Iterator[StoredIndex]:
     values: list[Scalar] = [True, False, -2, 0, 1, 2, 0.5, 2.0, "", "a", "ab", "B", "é", "1", "%"]
     rng = np.random.default_rng(5)
     all_metadata: dict[str, dict[str, Scalar]] = {}
@@ -74,22 +74,24 @@ def stored(tmp_path_factory: pytest.TempPathFactory, make: Make) -> Iterator[Sto
     place: Path = tmp_path_factory.mktemp("filters")
     with open_writer(place, {"a": "1"}) as writer:
         made_all = [
-            make(name, "common words", "common others", metadata=one)
-            for name, one in all_metadata.items()
+            make(name, "common words", "common others", metadata=fields)
+            for name, fields in all_metadata.items()
         ]
         writer.put([entry for entry, _ in made_all], [source for _, source in made_all])
     with open_reader(place) as reader:
-        yield reader, all_metadata, vectors_of(make("x", "any")[0])[0]
+        yield reader, all_metadata, get_vectors(make("x", "any")[0])[0]
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(chosen=st.lists(filters, min_size=1, max_size=2))
-def test_both_legs_give_what_a_plain_reading_gives(stored: Stored, chosen: list[Filter]) -> None:
+def test_both_searches_agree_with_a_plain_reading(
+    stored: StoredIndex, chosen: list[Filter]
+) -> None:
     reader, all_metadata, vector = stored
     expected = {
         f"{name}#{part}"
-        for name, one in all_metadata.items()
-        if all(holds(each, one) for each in chosen)
+        for name, fields in all_metadata.items()
+        if all(matches_filter(condition, fields) for condition in chosen)
         for part in (0, 1)
     }
     near = reader.vector_search(vector, k=500, filters=chosen)
@@ -98,7 +100,7 @@ def test_both_legs_give_what_a_plain_reading_gives(stored: Stored, chosen: list[
     assert {match.chunk_id for match in worded} == expected
 
 
-def test_the_best_of_the_allowed_come_first(stored: Stored) -> None:
+def test_the_best_of_the_allowed_come_first(stored: StoredIndex) -> None:
     reader, _, vector = stored
     chosen = [Filter("year", ">=", 1)]
     every = reader.vector_search(vector, k=500, filters=chosen)
@@ -107,7 +109,7 @@ def test_the_best_of_the_allowed_come_first(stored: Stored) -> None:
     assert reader.keyword_search("common others", k=3, filters=chosen) == words[:3]
 
 
-def test_values_are_bound_never_written_into_the_statement() -> None:
+def test_values_are_bound_and_never_written_into_the_statement() -> None:
     condition, values = compile_filters(
         [Filter("title", "=", "'; DROP TABLE documents; --")], SqliteDialect()
     )
@@ -120,7 +122,7 @@ def test_operators_are_a_closed_set() -> None:
         compile_filters([Filter("year", "LIKE", "x")], SqliteDialect())  # type: ignore[arg-type]
 
 
-def test_numbers_beyond_64_bits() -> None:
+def test_numbers_beyond_64_bits_are_compared() -> None:
     _, values = compile_filters([Filter("year", "=", 10**30)], SqliteDialect())
     assert values[-1] == 1e30
 
@@ -143,11 +145,11 @@ DATED = {"day": "2021-05-01", "time": "2021-12-31T23:00Z", "number": 2021, "word
         ("=", "2021", set()),
     ],
 )
-def test_a_date_compares_as_exactly_as_it_is_given(
-    tmp_path: Path, make: Make, op: Any, value: Scalar, expected: set[str]
+def test_a_date_is_compared_with_its_own_precision(
+    tmp_path: Path, make: EntryFactory, op: Any, value: Scalar, expected: set[str]
 ) -> None:
     with open_writer(tmp_path, {"a": "1"}) as writer:
-        made = [make(name, "words", metadata={"at-last": each}) for name, each in DATED.items()]
-        writer.put([entry for entry, _ in made], [source for _, source in made])
+        entries = [make(name, "words", metadata={"at-last": date}) for name, date in DATED.items()]
+        writer.put([entry for entry, _ in entries], [source for _, source in entries])
         hits = writer.keyword_search("words", k=9, filters=[Filter("at-last", op, value)])
     assert {match.chunk_id.partition("#")[0] for match in hits} == expected

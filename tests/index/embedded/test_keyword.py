@@ -1,4 +1,4 @@
-"""BM25 against an independent implementation."""
+"""BM25 compared with an independent implementation."""
 
 import shutil
 import time
@@ -16,7 +16,7 @@ from fathom.testing.index_entries import CATS, IDENTITY, SHIPS, entry, put
 WORDS = [f"w{number}" for number in range(60)]
 
 
-def corpus(count: int, seed: int) -> list[list[str]]:
+def make_corpus(count: int, seed: int) -> list[list[str]]:
     # Up to 40 words: tantivy keeps lengths in one byte, which is exact that far.
     rng = np.random.default_rng(seed)
     weights = 1 / np.arange(1, len(WORDS) + 1)
@@ -24,34 +24,34 @@ def corpus(count: int, seed: int) -> list[list[str]]:
     return [rng.choice(WORDS, size=rng.integers(3, 40), p=weights).tolist() for _ in range(count)]
 
 
-def leg(texts: list[list[str]]) -> KeywordIndex:
+def build_keyword_index(texts: list[list[str]]) -> KeywordIndex:
     index = KeywordIndex(None, create=True)
     index.apply((KeywordEntry(n, n // 2, terms) for n, terms in enumerate(texts)), [], "x.1")
     return index
 
 
 def test_scores_equal_those_of_bm25s() -> None:
-    texts = corpus(400, 1)
+    texts = make_corpus(400, 1)
     reference = bm25s.BM25(method="lucene", k1=1.2, b=0.75)
     reference.index(texts, show_progress=False)
-    ours = leg(texts)
+    ours = build_keyword_index(texts)
     for query in (["w1", "w7", "w40"], ["w55"], ["w0", "w0", "w3"]):
         counts = {term: query.count(term) for term in query}
-        found = dict(ours.search(counts, k=400, allowed=None))
+        matches = dict(ours.search(counts, k=400, allowed=None))
         expected = reference.get_scores(query)
-        assert set(found) == set(np.flatnonzero(expected > 0).tolist())
+        assert set(matches) == set(np.flatnonzero(expected > 0).tolist())
         # This variant leaves out the constant factor k1 + 1.
-        for number, score in found.items():
+        for number, score in matches.items():
             assert score == pytest.approx(2.2 * expected[number], rel=1e-4)
-        best = sorted(found, key=lambda number: -found[number])[:10]
+        best = sorted(matches, key=lambda number: -matches[number])[:10]
         threshold = np.sort(expected)[-10]
         assert all(expected[number] >= threshold * 0.9999 for number in best)
 
 
-def test_scores_do_not_depend_on_the_commits_by_which_chunks_came() -> None:
-    texts = corpus(300, 3)
+def test_scores_do_not_depend_on_how_chunks_were_committed() -> None:
+    texts = make_corpus(300, 3)
     chunks = [KeywordEntry(n, n // 2, terms) for n, terms in enumerate(texts)]
-    at_once, by_and_by = leg(texts), KeywordIndex(None, create=True)
+    at_once, by_and_by = build_keyword_index(texts), KeywordIndex(None, create=True)
     by_and_by.apply([], [], "x.0")  # a marker alone, which goes with the next commit
     for number, start in enumerate(range(0, 300, 7), start=1):
         by_and_by.apply(chunks[start : start + 7], [], f"x.{number}")
@@ -60,19 +60,22 @@ def test_scores_do_not_depend_on_the_commits_by_which_chunks_came() -> None:
             f"x.{number}",
         )
     for query in ({"w1": 1, "w7": 1, "w40": 1}, {"w55": 1}, {"w0": 2, "w3": 1}):
-        found, expected = (each.search(query, k=300, allowed=None) for each in (by_and_by, at_once))
-        assert sorted(found) == sorted(expected)
+        gradual, expected = (
+            keyword_index.search(query, k=300, allowed=None)
+            for keyword_index in (by_and_by, at_once)
+        )
+        assert sorted(gradual) == sorted(expected)
 
 
-def test_ties_at_the_cut_are_all_given() -> None:
-    ours = leg([["same"]] * 200 + [["same", "other"]])
+def test_all_ties_at_the_cut_are_returned() -> None:
+    ours = build_keyword_index([["same"]] * 200 + [["same", "other"]])
     hits = ours.search({"same": 1}, k=5, allowed=None)
     assert len(hits) >= 200
 
 
 def test_few_and_many_allowed_documents_agree() -> None:
-    texts = corpus(3000, 2)
-    ours = leg(texts)
+    texts = make_corpus(3000, 2)
+    ours = build_keyword_index(texts)
     for documents in (np.arange(0, 100), np.arange(0, 1400)):
         chunks = np.arange(0, 2 * len(documents))
         allowed = SearchScope(chunks, documents)
@@ -85,13 +88,13 @@ def test_few_and_many_allowed_documents_agree() -> None:
 
 
 def test_terms_are_never_parsed() -> None:
-    ours = leg([["a:b", "*"], ["plain"]])
+    ours = build_keyword_index([["a:b", "*"], ["plain"]])
     assert [number for number, _ in ours.search({"a:b": 1}, k=5, allowed=None)] == [0]
     assert [number for number, _ in ours.search({"*": 1}, k=5, allowed=None)] == [0]
 
 
-def test_applying_and_refilling() -> None:
-    ours = leg([["one"], ["two"]])
+def test_changes_can_be_applied_and_refilled() -> None:
+    ours = build_keyword_index([["one"], ["two"]])
     ours.apply([KeywordEntry(7, 3, ["seven"])], [0], "x.2")
     assert (ours.count_chunks(), ours.get_marker()) == (2, "x.2")
     assert ours.search({"one": 1}, k=1, allowed=None) == []
@@ -100,7 +103,7 @@ def test_applying_and_refilling() -> None:
     assert [number for number, _ in ours.search({"nine": 1}, k=1, allowed=None)] == [9]
 
 
-def test_the_state_that_is_told_is_the_one_that_is_searched(tmp_path: Path) -> None:
+def test_the_reported_state_is_the_searched_one(tmp_path: Path) -> None:
     writer = KeywordIndex(tmp_path / "words", create=True)
     writer.apply([KeywordEntry(1, 1, ["old"])], [], "x.1")
     reader = KeywordIndex(tmp_path / "words", create=False)
@@ -113,7 +116,7 @@ def test_the_state_that_is_told_is_the_one_that_is_searched(tmp_path: Path) -> N
     assert not reader.search({"old": 1}, k=5, allowed=None)
 
 
-def test_what_a_killed_commit_left_behind_is_no_obstacle(tmp_path: Path) -> None:
+def test_leftovers_of_a_killed_commit_are_no_obstacle(tmp_path: Path) -> None:
     texts = [KeywordEntry(number, number, [f"w{number}"]) for number in range(10)]
     ours = KeywordIndex(tmp_path, create=True)
     ours.apply(texts, [], "x.1")
@@ -129,7 +132,7 @@ def test_what_a_killed_commit_left_behind_is_no_obstacle(tmp_path: Path) -> None
     assert again.search({"w3": 1}, k=1, allowed=None) == []
 
 
-def test_a_reader_locks_nothing_by_itself(tmp_path: Path) -> None:
+def test_a_reader_takes_no_lock(tmp_path: Path) -> None:
     leg = KeywordIndex(tmp_path, create=True)
     leg.apply([KeywordEntry(1, 1, ["red"])], [], "first")
     lock = tmp_path / ".tantivy-meta.lock"
@@ -141,13 +144,13 @@ def test_a_reader_locks_nothing_by_itself(tmp_path: Path) -> None:
     leg.close()
 
 
-def words_left(directory: Path) -> list[int]:
-    """In how many chunks the leg has each of the words, those of removed chunks too."""
+def count_words(directory: Path) -> list[int]:
+    """Return the number of chunks with each of the words, including removed chunks."""
     leg = KeywordIndex(directory / "tantivy", create=False)
     return [leg._searcher.doc_freq("body", word) for word in ("cat", "bark", "sail")]
 
 
-def test_a_kill_between_a_forget_and_its_purge_leaves_that_to_the_next_forget(
+def test_after_a_kill_before_the_purge_the_next_forget_purges(
     tmp_path: Path,
 ) -> None:
     killed = tmp_path / "killed"
@@ -155,14 +158,14 @@ def test_a_kill_between_a_forget_and_its_purge_leaves_that_to_the_next_forget(
         put(writer, CATS, SHIPS, entry("dogs", ["A dog."], [[1]]))
         writer.forget(["/c/cats"], purge=False)
         shutil.copytree(tmp_path / "index", killed)
-    assert words_left(killed) == [2, 1, 1]
+    assert count_words(killed) == [2, 1, 1]
     with open_writer(killed, IDENTITY) as writer:
         assert writer.forget(["/c/dogs"]) == 1
-    assert words_left(killed) == [0, 0, 1]
+    assert count_words(killed) == [0, 0, 1]
     assert verify(killed) == []
 
 
-def test_a_kill_between_a_forget_and_its_purge_leaves_many_words_to_optimize(
+def test_after_a_kill_before_the_purge_many_words_are_left_to_optimize(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("fathom.index.embedded.writer.FEW_DEAD", 0)
@@ -171,20 +174,18 @@ def test_a_kill_between_a_forget_and_its_purge_leaves_many_words_to_optimize(
         writer.forget(["/c/cats"], purge=False)
     with open_writer(tmp_path, IDENTITY) as writer:
         writer.optimize()
-    assert words_left(tmp_path) == [0, 0, 1]
+    assert count_words(tmp_path) == [0, 0, 1]
 
 
 @pytest.mark.parametrize("step", ["stored", "applied", "published"])
-def test_a_purge_that_is_broken_off_is_finished_and_seen_by_whoever_reads(
-    tmp_path: Path, step: str
-) -> None:
+def test_an_interrupted_purge_is_finished_and_seen_by_readers(tmp_path: Path, step: str) -> None:
     broken: list[str] = []
 
-    def breaking(name: str) -> None:
+    def break_at(name: str) -> None:
         if name in broken:
             raise InterruptedError(name)
 
-    with open_writer(tmp_path, IDENTITY, on_step=breaking) as writer:
+    with open_writer(tmp_path, IDENTITY, on_step=break_at) as writer:
         put(writer, CATS, SHIPS, entry("dogs", ["A dog sails."], [[1]]))
         writer.forget(["/c/cats"], purge=False)
         reader = open_reader(tmp_path)
@@ -195,15 +196,15 @@ def test_a_purge_that_is_broken_off_is_finished_and_seen_by_whoever_reads(
         if step != "published":
             assert (reader.get_revision(), reader.keyword_search("ships sail", k=9)) == before
     with reader, open_writer(tmp_path, IDENTITY) as writer, open_reader(tmp_path) as fresh:
-        found = fresh.get_revision(), fresh.keyword_search("ships sail", k=9)
+        revision = fresh.get_revision(), fresh.keyword_search("ships sail", k=9)
         for side in (reader, writer):
-            assert (side.get_revision(), side.keyword_search("ships sail", k=9)) == found
-        assert found[1] != before[1]
-    assert words_left(tmp_path) == [0, 0, 2]
+            assert (side.get_revision(), side.keyword_search("ships sail", k=9)) == revision
+        assert revision[1] != before[1]
+    assert count_words(tmp_path) == [0, 0, 2]
     assert verify(tmp_path) == []
 
 
-def test_a_leg_that_is_made_anew_is_seen_by_whoever_reads(tmp_path: Path) -> None:
+def test_a_rebuilt_keyword_index_is_seen_by_readers(tmp_path: Path) -> None:
     with open_writer(tmp_path, IDENTITY) as writer:
         put(writer, CATS, SHIPS)
         writer.forget(["/c/cats"], purge=False)

@@ -1,4 +1,4 @@
-"""A rebuilt index takes the place of the old one in one step, whenever it is killed."""
+"""A rebuilt index replaces the old one in one step, even if the process is killed."""
 
 import os
 import shutil
@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from tests.index.conftest import vectors_of
+from tests.index.conftest import get_vectors
 
 from fathom.errors import IndexLocked
 from fathom.index.base import Entry, SourceRecord
@@ -18,7 +18,7 @@ from fathom.index.embedded.opening import REBUILD, open_reader, open_writer, ver
 from fathom.index.embedded.rebuild import rebuild_index
 from fathom.index.embedded.writer import EmbeddedWriter
 
-Make = Callable[..., tuple[Entry, SourceRecord]]
+EntryFactory = Callable[..., tuple[Entry, SourceRecord]]
 
 CHILD = """
 import os, signal, sys
@@ -51,7 +51,7 @@ def open_new(place: Path) -> EmbeddedWriter:
 
 
 @pytest.fixture
-def old(tmp_path: Path, make: Make) -> Path:
+def old_index(tmp_path: Path, make: EntryFactory) -> Path:
     with open_writer(tmp_path / "index", {"a": "1"}, ann_from_chunks=1) as writer:
         for name in ("one", "old"):
             entry, source = make(name, f"old words of {name}", f"more of {name}")
@@ -60,21 +60,21 @@ def old(tmp_path: Path, make: Make) -> Path:
     return tmp_path / "index"
 
 
-def texts(index: Path) -> dict[str, str]:
+def read_texts(index: Path) -> dict[str, str]:
     with open_reader(index) as reader:
-        found = {
+        documents = {
             document.id: reader.get_document(document.id) for document in reader.list_documents()
         }
         words = {match.chunk_id for match in reader.keyword_search("words", k=9)}
-    assert words == of(*found)
-    return {name: document.text for name, document in found.items() if document}
+    assert words == expect_texts(*documents)
+    return {name: document.text for name, document in documents.items() if document}
 
 
 OLD = {name: f"old words of {name}\nmore of {name}" for name in ("one", "old")}
 NEW = {name: f"new words of {name}\nmore of {name}" for name in ("one", "two")}
 
 
-def of(*names: str) -> set[str]:
+def expect_texts(*names: str) -> set[str]:
     return {f"{name}#0" for name in names}
 
 
@@ -87,60 +87,66 @@ def rebuild(index: Path, step: str = "") -> int:
 
 
 @pytest.mark.parametrize("step", ["made", "moved", "replaced"])
-def test_killed_at_a_step(old: Path, step: str) -> None:
-    assert rebuild(old, step) == -signal.SIGKILL
-    assert verify(old) == []
-    assert texts(old) == (NEW if step == "replaced" else OLD)
-    assert verify(old) == []
-    assert rebuild(old) == 0
-    assert verify(old) == []
-    assert texts(old) == NEW
-    left = {path.name.split("-")[0] for path in old.iterdir()}
-    assert left == {"fathom.db", "lock", "tantivy", "vectors"}
-    assert len(list(old.glob("tantivy*"))) == len(list(old.glob("vectors*"))) == 1
+def test_a_kill_at_any_step_leaves_a_whole_index(old_index: Path, step: str) -> None:
+    assert rebuild(old_index, step) == -signal.SIGKILL
+    assert verify(old_index) == []
+    assert read_texts(old_index) == (NEW if step == "replaced" else OLD)
+    assert verify(old_index) == []
+    assert rebuild(old_index) == 0
+    assert verify(old_index) == []
+    assert read_texts(old_index) == NEW
+    leftovers = {path.name.split("-")[0] for path in old_index.iterdir()}
+    assert leftovers == {"fathom.db", "lock", "tantivy", "vectors"}
+    assert len(list(old_index.glob("tantivy*"))) == len(list(old_index.glob("vectors*"))) == 1
 
 
-def test_readers_go_over_to_the_new_index(old: Path, make: Make) -> None:
-    vector = vectors_of(make("two", "new words of two", "more of two")[0])[0]
-    with open_reader(old) as reader:
+def test_readers_switch_to_the_new_index(old_index: Path, make: EntryFactory) -> None:
+    vector = get_vectors(make("two", "new words of two", "more of two")[0])[0]
+    with open_reader(old_index) as reader:
         reader.vector_search(vector, k=1)
-        assert {match.chunk_id for match in reader.keyword_search("words", k=9)} == of("one", "old")
-        assert rebuild(old) == 0
-        assert {match.chunk_id for match in reader.keyword_search("words", k=9)} == of("one", "two")
+        assert {match.chunk_id for match in reader.keyword_search("words", k=9)} == expect_texts(
+            "one", "old"
+        )
+        assert rebuild(old_index) == 0
+        assert {match.chunk_id for match in reader.keyword_search("words", k=9)} == expect_texts(
+            "one", "two"
+        )
         assert reader.vector_search(vector, k=1)[0].chunk_id == "two#0"
 
 
-def broken_off(index: Path, stored: tuple[Entry, SourceRecord]) -> None:
-    with suppress(KeyboardInterrupt), rebuild_index(index, ["/corpus"], open_new) as made:
-        made.writer.put([stored[0]], [stored[1]])
+def interrupt_rebuild(index: Path, stored: tuple[Entry, SourceRecord]) -> None:
+    with suppress(KeyboardInterrupt), rebuild_index(index, ["/corpus"], open_new) as rebuilt:
+        rebuilt.writer.put([stored[0]], [stored[1]])
         raise KeyboardInterrupt
 
 
-def test_what_was_stored_is_gone_on_with(old: Path, make: Make) -> None:
-    broken_off(old, make("one", "new words of one"))
-    assert texts(old) == OLD
-    with rebuild_index(old, ["/corpus"], open_new) as made:
-        assert [document.id for document in made.writer.list_documents()] == ["one"]
-    assert list(texts(old)) == ["one"]
+def test_an_interrupted_rebuild_is_continued(old_index: Path, make: EntryFactory) -> None:
+    interrupt_rebuild(old_index, make("one", "new words of one"))
+    assert read_texts(old_index) == OLD
+    with rebuild_index(old_index, ["/corpus"], open_new) as rebuilt:
+        assert [document.id for document in rebuilt.writer.list_documents()] == ["one"]
+    assert list(read_texts(old_index)) == ["one"]
 
 
 @pytest.mark.parametrize("how", ["other roots", "other settings", "written to since", "damaged"])
-def test_what_was_stored_otherwise_is_not_gone_on_with(old: Path, make: Make, how: str) -> None:
-    broken_off(old, make("one", "new words of one"))
+def test_an_interrupted_rebuild_with_other_settings_is_not_continued(
+    old_index: Path, make: EntryFactory, how: str
+) -> None:
+    interrupt_rebuild(old_index, make("one", "new words of one"))
     roots = ["/other"] if how == "other roots" else ["/corpus"]
     name = "3" if how == "other settings" else "2"
     if how == "written to since":
-        open_writer(old, None).close()
-        assert not (old / REBUILD).exists()
+        open_writer(old_index, None).close()
+        assert not (old_index / REBUILD).exists()
     if how == "damaged":
-        (old / REBUILD / "fathom.db").write_bytes(b"no database" * 100)
-    with rebuild_index(old, roots, lambda place: open_writer(place, {"a": name})) as made:
-        assert list(made.writer.list_documents()) == []
+        (old_index / REBUILD / "fathom.db").write_bytes(b"no database" * 100)
+    with rebuild_index(old_index, roots, lambda place: open_writer(place, {"a": name})) as rebuilt:
+        assert list(rebuilt.writer.list_documents()) == []
 
 
 @pytest.mark.parametrize("damage", ["no database", "a page", "no file", "no keyword index"])
-def test_a_damaged_index_is_replaced(old: Path, damage: str) -> None:
-    file = old / "fathom.db"
+def test_a_damaged_index_is_replaced(old_index: Path, damage: str) -> None:
+    file = old_index / "fathom.db"
     if damage == "no database":
         file.write_bytes(b"no database" * 1000)
         file.with_name("fathom.db-wal").write_bytes(b"x" * 99)
@@ -148,16 +154,20 @@ def test_a_damaged_index_is_replaced(old: Path, damage: str) -> None:
         data = file.read_bytes()
         file.write_bytes(data[:4096] + b"\xff" * 4096 + data[8192:])
     elif damage == "no file":
-        shutil.rmtree(old)
+        shutil.rmtree(old_index)
     else:
-        shutil.rmtree(old / "tantivy")
-    assert rebuild(old) == 0
-    assert verify(old) == []
-    assert texts(old) == NEW
+        shutil.rmtree(old_index / "tantivy")
+    assert rebuild(old_index) == 0
+    assert verify(old_index) == []
+    assert read_texts(old_index) == NEW
 
 
-def test_one_writer(old: Path) -> None:
-    with rebuild_index(old, [], open_new), pytest.raises(IndexLocked):
-        open_writer(old, None)
-    with open_writer(old, None), pytest.raises(IndexLocked), rebuild_index(old, [], open_new):
+def test_only_one_writer_may_rebuild(old_index: Path) -> None:
+    with rebuild_index(old_index, [], open_new), pytest.raises(IndexLocked):
+        open_writer(old_index, None)
+    with (
+        open_writer(old_index, None),
+        pytest.raises(IndexLocked),
+        rebuild_index(old_index, [], open_new),
+    ):
         pass

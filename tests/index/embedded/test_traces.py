@@ -2,7 +2,7 @@ import stat
 from pathlib import Path
 
 import pytest
-from tests.index.test_traces import A, held, nothing, trace
+from tests.index.test_traces import A, make_empty_index, make_quote, make_trace
 
 from fathom.errors import RunError
 from fathom.index.embedded.traces import EmbeddedTraces, move_traces
@@ -16,15 +16,15 @@ def path(tmp_path: Path) -> Path:
 
 def test_only_the_owner_can_read(path: Path) -> None:
     with EmbeddedTraces(path) as store:
-        store.put(trace(1))
+        store.put(make_trace(1))
         files = sorted(path.parent.iterdir())
 
         assert [file.name for file in files][:2] == ["traces.db", "traces.db-shm"]
         assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
 
 
-def test_what_is_deleted_is_gone_from_the_disk(path: Path) -> None:
-    first, second = trace(1), trace(2)
+def test_a_deleted_trace_is_removed_from_the_disk(path: Path) -> None:
+    first, second = make_trace(1), make_trace(2)
     with EmbeddedTraces(path) as store:
         store.put(first)
         store.put(second)
@@ -46,21 +46,21 @@ def test_a_file_that_is_no_database_is_named(path: Path) -> None:
         EmbeddedTraces(path)
 
 
-def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(RunError, match="nowhere"):
         EmbeddedTraces(tmp_path / "nowhere" / "traces.db")
 
 
-def test_what_is_swept_is_gone_from_the_disk(path: Path) -> None:
+def test_a_swept_trace_is_removed_from_the_disk(path: Path) -> None:
     with EmbeddedTraces(path) as store:
-        store.put(trace(1), held=[held(A, 0, 4)])
-        assert store.sweep(nothing()) == 1
+        store.put(make_trace(1), held=[make_quote(A, 0, 4)])
+        assert store.sweep(make_empty_index()) == 1
         for file in path.parent.iterdir():
             assert b"question 1" not in file.read_bytes()
 
 
-def test_traces_move_to_another_store_and_are_gone_here(path: Path, tmp_path: Path) -> None:
-    first, other = trace(1), tmp_path / "other"
+def test_traces_move_to_another_store(path: Path, tmp_path: Path) -> None:
+    first, other = make_trace(1), tmp_path / "other"
     other.mkdir()
     with EmbeddedTraces(path) as store:
         store.put(first)

@@ -1,4 +1,4 @@
-"""Neighbours with a graph, with a tail and without, against a plain product."""
+"""Nearest neighbours with a graph, with a tail and without, compared with a plain product."""
 
 import json
 import sqlite3
@@ -17,7 +17,7 @@ from fathom.types import Chunk, Document, Filter, Span
 COUNT, DIMENSION = 12_600, 24
 
 
-def units(count: int, seed: int) -> NDArray[np.float32]:
+def make_unit_vectors(count: int, seed: int) -> NDArray[np.float32]:
     rng = np.random.default_rng(seed)
     centres = np.random.default_rng(0).normal(size=(50, DIMENSION))
     vectors = centres[rng.integers(50, size=count)] + 0.5 * rng.normal(size=(count, DIMENSION))
@@ -25,8 +25,8 @@ def units(count: int, seed: int) -> NDArray[np.float32]:
     return np.asarray(vectors, dtype=np.float32)
 
 
-def entries(vectors: NDArray[np.float32], first: int) -> list[tuple[Entry, SourceRecord]]:
-    made = []
+def make_entries(vectors: NDArray[np.float32], first: int) -> list[tuple[Entry, SourceRecord]]:
+    entries_ = []
     for place in range(0, len(vectors), 100):
         name = f"d{first + place:05}"
         part = vectors[place : place + 100]
@@ -38,17 +38,17 @@ def entries(vectors: NDArray[np.float32], first: int) -> list[tuple[Entry, Sourc
             id=name, text="x", path=name, title="", metadata={"even": place // 100 % 2 == 0}
         )
         source = SourceRecord(path=name, digest="d", outcome="ok", document_id=name)
-        made.append((Entry(document=document, chunks=chunks, vectors=part, digest="d"), source))
-    return made
+        entries_.append((Entry(document=document, chunks=chunks, vectors=part, digest="d"), source))
+    return entries_
 
 
 def test_graph_and_tail_together_find_the_neighbours(tmp_path: Path) -> None:
-    vectors = units(COUNT, 1)
+    vectors = make_unit_vectors(COUNT, 1)
     with open_writer(tmp_path, {"a": "1"}, ann_from_chunks=5000) as writer:
-        bulk = entries(vectors[:12_000], 0)
+        bulk = make_entries(vectors[:12_000], 0)
         writer.put([entry for entry, _ in bulk], [source for _, source in bulk])
         writer.optimize()
-        late = entries(vectors[12_000:], 12_000)
+        late = make_entries(vectors[12_000:], 12_000)
         writer.put([entry for entry, _ in late], [source for _, source in late])
         writer.forget(["d00000", "d00100"])
         writer.optimize()
@@ -56,7 +56,7 @@ def test_graph_and_tail_together_find_the_neighbours(tmp_path: Path) -> None:
     alive = np.arange(200, COUNT)
     half = vectors.astype(np.float16).astype(np.float64)
     found_in_all = 0
-    queries = units(50, 2)
+    queries = make_unit_vectors(50, 2)
     with open_reader(tmp_path) as reader:
         for query in queries:
             exact = half @ query.astype(np.float64)
@@ -79,8 +79,8 @@ def test_graph_and_tail_together_find_the_neighbours(tmp_path: Path) -> None:
     assert found_in_all >= 0.98 * 10 * len(queries)
 
 
-def as_made_before(place: Path, vectors: NDArray[np.float32]) -> GraphRecord:
-    """Put the graph of an older version in the place of the one that is there."""
+def write_older_graph(place: Path, vectors: NDArray[np.float32]) -> GraphRecord:
+    """Replace the graph by one of an older version."""
     (file,) = place.glob("vectors-*.usearch")
     old = Index(ndim=DIMENSION, metric="ip", dtype="f16", connectivity=16, enable_key_lookups=False)
     old.add(np.arange(1, len(vectors) + 1, dtype=np.uint64), vectors.astype(np.float16))
@@ -99,33 +99,33 @@ def as_made_before(place: Path, vectors: NDArray[np.float32]) -> GraphRecord:
 
 
 def test_graphs_of_older_versions_find_the_same(tmp_path: Path) -> None:
-    vectors = units(COUNT, 1)
+    vectors = make_unit_vectors(COUNT, 1)
     with open_writer(tmp_path, {"a": "1"}, ann_from_chunks=5000) as writer:
-        bulk = entries(vectors, 0)
+        bulk = make_entries(vectors, 0)
         writer.put([entry for entry, _ in bulk], [source for _, source in bulk])
         writer.optimize()
-    queries = units(20, 2)
+    queries = make_unit_vectors(20, 2)
     with open_reader(tmp_path) as reader:
         before = [reader.vector_search(query, k=10) for query in queries]
-    record = as_made_before(tmp_path, vectors)
+    record = write_older_graph(tmp_path, vectors)
     assert (record.kind, record.vectors_at) == ("f16", 0)
     assert verify(tmp_path) == []
     with open_reader(tmp_path) as reader:
         after = [reader.vector_search(query, k=10) for query in queries]
-    same = sum(len(set(one) & set(two)) for one, two in zip(before, after, strict=True))
+    same = sum(len(set(first) & set(two)) for first, two in zip(before, after, strict=True))
     assert same >= 0.98 * 10 * len(queries)
     assert verify(tmp_path, fix=True) == []
     assert not (tmp_path / "vectors-old.usearch").exists()
 
 
-def test_flipped_bytes_among_the_vectors_behind_a_graph_are_found(tmp_path: Path) -> None:
+def test_flipped_bytes_in_the_vectors_behind_a_graph_are_detected(tmp_path: Path) -> None:
     with open_writer(tmp_path, {"a": "1"}, ann_from_chunks=100) as writer:
-        bulk = entries(units(300, 1), 0)
+        bulk = make_entries(make_unit_vectors(300, 1), 0)
         writer.put([entry for entry, _ in bulk], [source for _, source in bulk])
         writer.optimize()
     (file,) = tmp_path.glob("vectors-*.usearch")
     data = bytearray(file.read_bytes())
-    assert data.endswith(units(300, 1).astype(np.float16).tobytes())
+    assert data.endswith(make_unit_vectors(300, 1).astype(np.float16).tobytes())
     data[-1] ^= 1
     file.unlink()
     file.write_bytes(data)
@@ -133,8 +133,8 @@ def test_flipped_bytes_among_the_vectors_behind_a_graph_are_found(tmp_path: Path
     assert verify(tmp_path, fix=True) == []
 
 
-def test_an_index_that_loses_all_its_chunks_loses_its_graph(tmp_path: Path) -> None:
-    bulk = entries(units(300, 1), 0)
+def test_an_index_without_chunks_deletes_its_graph(tmp_path: Path) -> None:
+    bulk = make_entries(make_unit_vectors(300, 1), 0)
     with open_writer(tmp_path, {"a": "1"}, ann_from_chunks=100) as writer:
         writer.put([entry for entry, _ in bulk], [source for _, source in bulk])
         writer.optimize()
@@ -143,8 +143,8 @@ def test_an_index_that_loses_all_its_chunks_loses_its_graph(tmp_path: Path) -> N
         for _ in range(2):
             writer.optimize()
             assert not list(tmp_path.glob("vectors-*"))
-            assert writer.vector_search(units(1, 2)[0], k=10) == []
+            assert writer.vector_search(make_unit_vectors(1, 2)[0], k=10) == []
         writer.put([entry for entry, _ in bulk], [source for _, source in bulk])
         writer.optimize()
-        assert len(writer.vector_search(units(1, 2)[0], k=10)) == 10
+        assert len(writer.vector_search(make_unit_vectors(1, 2)[0], k=10)) == 10
     assert verify(tmp_path) == []

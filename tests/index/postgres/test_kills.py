@@ -1,4 +1,4 @@
-"""The server, and the process that writes, killed at random instants.
+"""The server and the writing process, killed at random instants.
 
 What was acknowledged is there, once; what was on its way is there wholly or not at all.
 """
@@ -10,7 +10,7 @@ import threading
 import time
 
 import pytest
-from tests.index.postgres.test_opening import workspace
+from tests.index.postgres.test_opening import open_workspace
 from tests.postgres_server import Server
 
 from fathom.errors import RunError
@@ -42,8 +42,8 @@ with open_writer(Address.from_url(sys.argv[1]), IDENTITY) as writer:
 
 
 @pytest.mark.slow
-def test_nothing_acknowledged_is_lost_or_doubled_by_a_killed_server(postgres: Server) -> None:
-    address, drawn = workspace(postgres, "kills"), random.Random(7)
+def test_a_killed_server_loses_and_doubles_nothing_acknowledged(postgres: Server) -> None:
+    address, drawn = open_workspace(postgres, "kills"), random.Random(7)
     acknowledged: list[str] = []
     for kill in range(KILLS):
         with open_writer(address, IDENTITY) as writer:
@@ -71,55 +71,59 @@ def test_nothing_acknowledged_is_lost_or_doubled_by_a_killed_server(postgres: Se
 
 
 @pytest.mark.parametrize("kills", [3, pytest.param(KILLS, marks=pytest.mark.slow)])
-def test_nothing_acknowledged_is_lost_or_doubled_by_a_killed_writer(
+def test_a_killed_writer_loses_and_doubles_nothing_acknowledged(
     postgres: Server, kills: int
 ) -> None:
-    address, drawn = workspace(postgres, f"writer-kills-{kills}"), random.Random(7)
-    told: list[int] = []
+    address, drawn = open_workspace(postgres, f"writer-kills-{kills}"), random.Random(7)
+    acknowledged: list[int] = []
     for kill in range(kills):
-        told += told_until_killed(address, kill * 1_000_000, drawn)
-        check(address, told)
-    assert told
+        acknowledged += write_until_killed(address, kill * 1_000_000, drawn)
+        check_documents(address, acknowledged)
+    assert acknowledged
 
 
-def told_until_killed(address: Address, first: int, drawn: random.Random) -> list[int]:
-    """The numbers that a process that writes has acknowledged when it is killed."""
-    given = [sys.executable, "-c", WRITES, str(address), str(first)]
-    with subprocess.Popen(given, stdout=subprocess.PIPE) as child:
+def write_until_killed(address: Address, first: int, drawn: random.Random) -> list[int]:
+    """Return the numbers that a writing process acknowledged before it was killed."""
+    command = [sys.executable, "-c", WRITES, str(address), str(first)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
         assert child.stdout.readline() == b"opened\n"
         threading.Timer(drawn.uniform(0.05, 1.0), child.kill).start()
         return [int(line) for line in child.stdout if line.endswith(b"\n")]
 
 
-def check(address: Address, told: list[int]) -> None:
-    """Each document has the parts of one number, the last that was acknowledged or a later one."""
+def check_documents(address: Address, acknowledged: list[int]) -> None:
+    """Check that each document has the parts of one number: the last acknowledged one or a later
+    one.
+    """
     with open_writer(address, None) as writer:  # the next writer goes on
         assert writer.list_findings() == []
         stored = [document.id for document in writer.list_documents()]
         assert len(stored) == len(set(stored))
         assert writer.status().chunks == 3 * len(stored)
         for number in range(CHANGED):
-            again = [each for each in told if each % 2 and each % CHANGED == number]
+            again = [
+                number_ for number_ in acknowledged if number_ % 2 and number_ % CHANGED == number
+            ]
             if again:
-                assert number_of(writer.get_document(f"again{number}")) >= again[-1]
-        once = {each for each in told if not each % 2}
-        gone = {each - 3 for each in told if each % 10 == 9}
+                assert get_number(writer.get_document(f"again{number}")) >= again[-1]
+        once = {number_ for number_ in acknowledged if not number_ % 2}
+        gone = {number_ - 3 for number_ in acknowledged if number_ % 10 == 9}
         names = set(stored)
-        assert {f"once{each}" for each in once - gone - unsure(told)} <= names
-        assert not {f"once{each}" for each in gone} & names
+        assert {f"once{number_}" for number_ in once - gone - list_unsure(acknowledged)} <= names
+        assert not {f"once{number_}" for number_ in gone} & names
         put(writer, entry("checked", ["one"], [[1]]))
         assert writer.keyword_search("checked", k=1)
         writer.forget(["/c/checked"])
 
 
-def unsure(told: list[int]) -> set[int]:
-    """What the change that was on its way at each kill may have removed."""
-    return {each - 2 for each in told if each % 10 == 8}
+def list_unsure(acknowledged: list[int]) -> set[int]:
+    """Return the numbers that the change in progress at each kill may have removed."""
+    return {number - 2 for number in acknowledged if number % 10 == 8}
 
 
-def number_of(document: object) -> int:
-    """Of all its parts the same."""
+def get_number(document: object) -> int:
+    """Return the number that all parts of a document share."""
     text = getattr(document, "text", "")
     numbers = {line.rpartition(" ")[2] for line in text.splitlines()}
     assert len(numbers) == 1

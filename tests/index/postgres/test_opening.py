@@ -25,38 +25,38 @@ from fathom.testing.index_entries import CATS, IDENTITY, SHIPS, WORDLESS, axis, 
 QUERIES = ("cats sleep", "title sea", "dogs", "all day the sea")
 
 
-def workspace(postgres: Server, name: str) -> Address:
+def open_workspace(postgres: Server, name: str) -> Address:
     return Address.from_url(postgres.shared).switch_workspace(name)
 
 
-def test_copied_there_and_back_everything_is_the_same(postgres: Server, tmp_path: Path) -> None:
-    address = workspace(postgres, "copied")
+def test_copying_to_a_server_and_back_changes_nothing(postgres: Server, tmp_path: Path) -> None:
+    address = open_workspace(postgres, "copied")
     with write_embedded(tmp_path / "one", IDENTITY) as writer:
         put(writer, CATS, SHIPS)
         writer.set_roots(["/c"])
         writer.keep_calibration("naive", "{}")
-    with open_embedded(tmp_path / "one") as one, open_writer(address, IDENTITY) as there:
-        copied = copy_index(one, there)
+    with open_embedded(tmp_path / "one") as embedded, open_writer(address, IDENTITY) as there:
+        copied = copy_index(embedded, there)
         with write_embedded(tmp_path / "two", IDENTITY) as back:
-            assert copy_index(there, back).content == copied.content == one.status().content
+            assert copy_index(there, back).content == copied.content == embedded.status().content
             for index in (there, back):
                 assert (index.get_roots(), index.get_calibrations()) == (["/c"], {"naive": "{}"})
-                assert index.vector_search(axis(1), k=3) == one.vector_search(axis(1), k=3)
+                assert index.vector_search(axis(1), k=3) == embedded.vector_search(axis(1), k=3)
                 for query in QUERIES:
-                    found, expected = (i.keyword_search(query, k=5) for i in (index, one))
-                    assert [m.chunk_id for m in found] == [m.chunk_id for m in expected]
+                    matches, expected = (i.keyword_search(query, k=5) for i in (index, embedded))
+                    assert [m.chunk_id for m in matches] == [m.chunk_id for m in expected]
                     scores = [m.score for m in expected]
-                    assert [m.score for m in found] == pytest.approx(scores, rel=1e-5)
-        assert copy_index(one, there).content == copied.content
+                    assert [m.score for m in matches] == pytest.approx(scores, rel=1e-5)
+        assert copy_index(embedded, there).content == copied.content
         put(there, WORDLESS)
         with pytest.raises(UsageError, match="already"):
-            copy_index(one, there)
+            copy_index(embedded, there)
 
 
 def test_no_workspace_sees_another_one(postgres: Server) -> None:
     with (
-        open_writer(workspace(postgres, "ours"), IDENTITY) as ours,
-        open_writer(workspace(postgres, "theirs"), IDENTITY) as theirs,
+        open_writer(open_workspace(postgres, "ours"), IDENTITY) as ours,
+        open_writer(open_workspace(postgres, "theirs"), IDENTITY) as theirs,
     ):
         put(ours, CATS)
         put(theirs, SHIPS)
@@ -73,18 +73,18 @@ def test_no_workspace_sees_another_one(postgres: Server) -> None:
         assert nobody.execute("SELECT * FROM fathom.documents").fetchall() == []
 
 
-def test_a_superuser_too_asks_the_workspace_that_was_entered(postgres: Server) -> None:
+def test_a_superuser_also_sees_only_the_current_workspace(postgres: Server) -> None:
     url = postgres.open_database().replace("fathom@", "postgres@")
     ours, theirs = (Address.from_url(url).switch_workspace(name) for name in ("ours", "theirs"))
-    with open_writer(ours, IDENTITY) as one, open_writer(theirs, IDENTITY) as other:
-        put(one, CATS)
+    with open_writer(ours, IDENTITY) as first, open_writer(theirs, IDENTITY) as other:
+        put(first, CATS)
         put(other, SHIPS)
-        for writer, own in ((one, "cats"), (other, "ships")):
-            assert [document.id for document in writer.list_documents()] == [own]
+        for writer, word in ((first, "cats"), (other, "ships")):
+            assert [document.id for document in writer.list_documents()] == [word]
 
 
-def test_a_new_index_takes_the_place_of_the_old_in_one_step(postgres: Server) -> None:
-    address = workspace(postgres, "anew")
+def test_a_new_index_replaces_the_old_one_in_one_step(postgres: Server) -> None:
+    address = open_workspace(postgres, "anew")
     with open_writer(address, IDENTITY) as writer:
         put(writer, CATS)
     with open_reader(address) as reader:
@@ -99,10 +99,10 @@ def test_a_new_index_takes_the_place_of_the_old_in_one_step(postgres: Server) ->
         assert reader.status().identity == other
 
 
-def test_an_open_question_reads_the_index_that_was_replaced(
+def test_an_open_question_reads_the_replaced_index(
     postgres: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    address = workspace(postgres, "replaced")
+    address = open_workspace(postgres, "replaced")
     with open_writer(address, IDENTITY) as writer:
         put(writer, CATS)
     with open_reader(address) as reader:
@@ -112,15 +112,15 @@ def test_an_open_question_reads_the_index_that_was_replaced(
             assert [m.chunk_id for m in reader.vector_search(axis(1), k=9)] == ["cats#0", "cats#1"]
             monkeypatch.setattr(spaces, "RETENTION_S", 0)
             open_writer(address, None).close()  # does not wait for who reads
-            assert tables_of(postgres, address) == 2
+            assert count_vector_tables(postgres, address) == 2
             assert reader.vector_search(axis(1), k=9)
         assert [m.chunk_id for m in reader.vector_search(axis(1), k=9)] == ["ships#0"]
     open_writer(address, None).close()
-    assert tables_of(postgres, address) == 1
+    assert count_vector_tables(postgres, address) == 1
 
 
-def test_an_index_that_nobody_ends_to_make_goes_with_the_next_writer(postgres: Server) -> None:
-    address = workspace(postgres, "unfinished")
+def test_an_abandoned_rebuild_is_removed_by_the_next_writer(postgres: Server) -> None:
+    address = open_workspace(postgres, "unfinished")
     with open_writer(address, IDENTITY) as writer:
         put(writer, CATS)
     maker = (
@@ -130,34 +130,34 @@ def test_an_index_that_nobody_ends_to_make_goes_with_the_next_writer(postgres: S
         "with rebuild(Address.from_url(sys.argv[1]), IDENTITY, []) as (new, _):\n"
         "    put(new, SHIPS); print('put', flush=True); time.sleep(60)"
     )
-    given = [sys.executable, "-c", maker, str(address)]
-    with subprocess.Popen(given, stdout=subprocess.PIPE) as child:
+    command = [sys.executable, "-c", maker, str(address)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as child:
         assert child.stdout is not None
         assert child.stdout.readline() == b"put\n"
         open_writer(address, None).close()
-        assert indexes_of(postgres, address) == 2  # somebody makes it
+        assert list_indexes(postgres, address) == 2  # somebody makes it
         child.kill()
     deadline = time.monotonic() + 30  # the server notices that its client is gone
-    while indexes_of(postgres, address) > 1:
+    while list_indexes(postgres, address) > 1:
         assert time.monotonic() < deadline
         open_writer(address, None).close()
     with open_reader(address) as reader, rebuild(address, IDENTITY, []) as (new, before):
         put(new, SHIPS)
         assert before is not None
         assert [document.id for document in reader.list_documents()] == ["cats"]
-    assert indexes_of(postgres, address) == 1
+    assert list_indexes(postgres, address) == 1
 
 
-def indexes_of(postgres: Server, address: Address) -> int:
-    return counted(postgres, "indexes", address)
+def list_indexes(postgres: Server, address: Address) -> int:
+    return count_rows(postgres, "indexes", address)
 
 
-def tables_of(postgres: Server, address: Address) -> int:
-    """How many tables of vectors are there, of the spaces that are and of those that went."""
-    return counted(postgres, "spaces", address) + counted(postgres, "dropped", address)
+def count_vector_tables(postgres: Server, address: Address) -> int:
+    """Return the number of vector tables, of current and of dropped spaces."""
+    return count_rows(postgres, "spaces", address) + count_rows(postgres, "dropped", address)
 
 
-def counted(postgres: Server, table: str, address: Address) -> int:
+def count_rows(postgres: Server, table: str, address: Address) -> int:
     query = (
         f"SELECT count(*) FROM fathom.{table} WHERE workspace_no = "
         "(SELECT no FROM fathom.workspaces WHERE name = %s)"
@@ -167,10 +167,10 @@ def counted(postgres: Server, table: str, address: Address) -> int:
     return int(row[0]) if row else 0
 
 
-def test_what_was_acknowledged_while_it_was_made_anew_stays(postgres: Server) -> None:
-    address = workspace(postgres, "raced")
+def test_changes_acknowledged_during_a_rebuild_are_kept(postgres: Server) -> None:
+    address = open_workspace(postgres, "raced")
 
-    def raced() -> None:
+    def race_rebuild() -> None:
         with rebuild(address, IDENTITY, ["/c"]) as (new, _):
             put(new, CATS)
             put(writer, SHIPS)
@@ -178,7 +178,7 @@ def test_what_was_acknowledged_while_it_was_made_anew_stays(postgres: Server) ->
     with open_writer(address, IDENTITY) as writer:
         put(writer, CATS)
         with pytest.raises(RunError, match="was changed while it was made anew; run it again"):
-            raced()
+            race_rebuild()
         assert [document.id for document in writer.list_documents()] == ["cats", "ships"]
         with rebuild(address, IDENTITY, ["/c"]) as (new, _):
             put(new, CATS)
@@ -190,8 +190,8 @@ def test_what_was_acknowledged_while_it_was_made_anew_stays(postgres: Server) ->
         assert reader.get_calibrations() == {"naive": "kept meanwhile"}
 
 
-def test_what_was_acknowledged_outlives_a_killed_server(postgres: Server) -> None:
-    address = workspace(postgres, "killed")
+def test_acknowledged_changes_survive_a_killed_server(postgres: Server) -> None:
+    address = open_workspace(postgres, "killed")
     with open_writer(address, IDENTITY) as writer:
         put(writer, CATS)
         postgres.kill()
@@ -204,7 +204,7 @@ def test_what_was_acknowledged_outlives_a_killed_server(postgres: Server) -> Non
         assert writer.status().chunks == 3
 
 
-def failing(url: str) -> FathomError:
+def open_failing(url: str) -> FathomError:
     with pytest.raises(FathomError) as caught:
         open_writer(Address.from_url(url), IDENTITY)
     assert "secret" not in str(caught.value)
@@ -212,12 +212,12 @@ def failing(url: str) -> FathomError:
     return caught.value
 
 
-def test_what_is_wrong_is_told_in_one_line_without_the_password(postgres: Server) -> None:
-    away = failing("postgresql://ada:secret@127.0.0.1:9/notes")
+def test_errors_are_one_line_without_the_password(postgres: Server) -> None:
+    away = open_failing("postgresql://ada:secret@127.0.0.1:9/notes")
     assert (away.exit_code, "cannot be reached" in str(away)) == (5, True)
-    unknown = failing(f"postgresql://ada:secret@/nowhere?host={postgres.folder}")
+    unknown = open_failing(f"postgresql://ada:secret@/nowhere?host={postgres.folder}")
     assert (unknown.exit_code, "refuses" in str(unknown)) == (2, True)
-    bare = failing(postgres.open_database(vector=False))
+    bare = open_failing(postgres.open_database(vector=False))
     assert (bare.exit_code, "CREATE EXTENSION vector" in str(bare)) == (5, True)
 
 
@@ -230,7 +230,9 @@ def test_tables_of_a_newer_fathom_are_refused(postgres: Server) -> None:
         open_reader(Address.from_url(url))
 
 
-def test_what_tells_an_index_from_the_one_before(postgres: Server, tmp_path: Path) -> None:
+def test_a_rebuilt_index_is_distinguished_from_the_one_before(
+    postgres: Server, tmp_path: Path
+) -> None:
     url, shared = postgres.open_database(), create_shared_connections()
     index = locate_index(f"{url}&workspace=stamped", tmp_path, get_shared=lambda: shared)
     assert index.get_stamp() is None  # there are no tables
@@ -246,7 +248,7 @@ def test_what_tells_an_index_from_the_one_before(postgres: Server, tmp_path: Pat
     shared.close()
 
 
-def test_where_nothing_is_that_is_said(postgres: Server) -> None:
+def test_a_missing_index_is_reported(postgres: Server) -> None:
     with pytest.raises(IndexMissing, match="fathom ingest"):
         open_reader(Address.from_url(postgres.open_database()))
 
@@ -263,7 +265,7 @@ def test_a_url_is_shown_without_its_password(tmp_path: Path) -> None:
         assert "secret" not in str(caught.value)
 
 
-def test_offline_no_other_machine_is_asked() -> None:
+def test_offline_mode_contacts_no_other_machine() -> None:
     with pytest.raises(UsageError, match="offline"):
         locate_index("postgresql://db.example/notes", Path("x"), offline=True)
 
@@ -274,26 +276,26 @@ def test_an_engine_answers_from_a_server(postgres: Server, tmp_path: Path) -> No
     side = {"index.directory": str(tmp_path / "side")}
     with Engine.open(tmp_path / "own") as own, Engine.open(url, side) as engine:
         answers = []
-        for each in (own, engine):
-            assert each.ingest(tmp_path / "a.md").new == 1
-            answers.append(each.ask("How long is the notice period?"))
+        for opened in (own, engine):
+            assert opened.ingest(tmp_path / "a.md").new == 1
+            answers.append(opened.ask("How long is the notice period?"))
         assert answers[0].answer == answers[1].answer
         assert "three months" in answers[1].answer
         assert engine.trace(answers[1].trace_id or "").answer
         assert engine.open_workspace("tenant").settings.index.url.endswith("workspace=tenant")
 
 
-def test_a_state_that_the_server_let_go_is_taken_again_or_the_question_given_up(
+def test_a_lost_snapshot_is_reacquired_or_the_question_fails(
     postgres: Server,
 ) -> None:
-    address = workspace(postgres, "idle")
+    address = open_workspace(postgres, "idle")
     with open_writer(address, IDENTITY) as writer, open_reader(address) as reader:
         put(writer, CATS)
         with reader.snapshot():
             assert reader.keyword_search("cats", k=9)
-            end_others(postgres)
+            terminate_connections(postgres)
             assert reader.keyword_search("cats", k=9)  # nothing has changed since
-            end_others(postgres)
+            terminate_connections(postgres)
             put(writer, SHIPS)
             for _ in range(2):
                 with pytest.raises(RunError, match=r"changed while a question waited.*again"):
@@ -301,7 +303,7 @@ def test_a_state_that_the_server_let_go_is_taken_again_or_the_question_given_up(
         assert reader.keyword_search("ships", k=9)
 
 
-class Meddler(Listener):
+class ChangingListener(Listener):
     """Changes the index as soon as a question's first step has begun, and counts its steps."""
 
     def __init__(self, meddle: Callable[[], object]) -> None:
@@ -316,7 +318,7 @@ class Meddler(Listener):
 
 @pytest.mark.parametrize("engine", ["embedded", "postgresql"])
 @pytest.mark.parametrize("strategy", ["naive", "hybrid"])
-def test_whoever_writes_while_a_question_is_answered_changes_nothing_in_it(
+def test_writing_during_a_question_changes_nothing_in_its_answer(
     postgres: Server, tmp_path: Path, engine: str, strategy: str
 ) -> None:
     file, side = tmp_path / "a.md", {"index.directory": str(tmp_path / "side")}
@@ -324,15 +326,15 @@ def test_whoever_writes_while_a_question_is_answered_changes_nothing_in_it(
     where: str | Path = url if engine == "postgresql" else tmp_path / "own"
     question = "How long is the notice period?"
 
-    def say(months: str) -> None:
+    def write_document(months: str) -> None:
         file.write_text(f"# Leave\n\nThe notice period is {months} months.\n")
         with Engine.open(where, side) as writer:
             writer.ingest(file)
 
-    say("three")
+    write_document("three")
     with Engine.open(where, side) as asked:
         before = asked.reader().get_revision()
-        meddler = Meddler(lambda: say("nine"))
+        meddler = ChangingListener(lambda: write_document("nine"))
         answer = asked.ask(question, strategy=strategy, listener=meddler)
         assert meddler.steps > 1
         assert "three months" in answer.answer
@@ -340,8 +342,8 @@ def test_whoever_writes_while_a_question_is_answered_changes_nothing_in_it(
         assert "nine months" in asked.ask(question, strategy=strategy).answer
 
 
-def end_others(postgres: Server) -> None:
-    """As the server does where a transaction is idle for too long."""
+def terminate_connections(postgres: Server) -> None:
+    """Terminate the other connections, as the server does with idle transactions."""
     with postgres.connect("d1", "postgres") as connection:
         connection.execute(
             "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity "

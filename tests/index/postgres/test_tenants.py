@@ -1,4 +1,4 @@
-"""Twenty workspaces of one server, and probes of every call for what is of another one.
+"""Twenty workspaces of one server, and probes of every call for data of another one.
 
 Each has a document with a word and an id that stand nowhere else. A word, an id or a path of
 another workspace in what a probe gives is a leak.
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 
 import pytest
-from tests.index.postgres.test_opening import workspace
+from tests.index.postgres.test_opening import open_workspace
 from tests.postgres_server import USER, Server
 
 from fathom.index.postgres.opening import open_reader, open_writer
@@ -24,11 +24,11 @@ TABLES = (
     *("postings", "removed", "dropped"),
 )
 
-Probe = Callable[[PostgresReader, "Tenant", random.Random], object]
+Probe = Callable[[PostgresReader, "TenantDocuments", random.Random], object]
 
 
-class Tenant:
-    """A workspace with what stands there alone."""
+class TenantDocuments:
+    """A workspace and the words that only it contains."""
 
     def __init__(self, number: int) -> None:
         self.name, self.word = f"tenant{number}", f"canary{number:04}x"
@@ -36,7 +36,7 @@ class Tenant:
         self.strategy, self.root = f"{self.word}-strategy", f"/{self.word}-root"
 
 
-def filters(other: Tenant, drawn: random.Random) -> tuple[Filter, ...]:
+def draw_filters(other: TenantDocuments, drawn: random.Random) -> tuple[Filter, ...]:
     some = (
         Filter("document", "=", other.document),
         Filter("path", "prefix", "/c/canary"),
@@ -49,13 +49,13 @@ def filters(other: Tenant, drawn: random.Random) -> tuple[Filter, ...]:
 
 PROBES: tuple[Probe, ...] = (
     lambda reader, other, drawn: reader.keyword_search(
-        f"{COMMON} {other.word} title", k=100, filters=filters(other, drawn)
+        f"{COMMON} {other.word} title", k=100, filters=draw_filters(other, drawn)
     ),
     lambda reader, other, drawn: reader.vector_search(
-        axis(1), k=100, filters=filters(other, drawn)
+        axis(1), k=100, filters=draw_filters(other, drawn)
     ),
     lambda reader, other, _: reader.count_chunks_per_word([other.word]) == [0] or other.word,
-    lambda reader, other, _: reader.chunks([f"{other.document}#{each}" for each in range(3)]),
+    lambda reader, other, _: reader.chunks([f"{other.document}#{number}" for number in range(3)]),
     lambda reader, other, _: reader.get_document(other.document),
     lambda reader, other, _: reader.get_entry(other.document),
     lambda reader, *_: list(reader.list_documents()),
@@ -70,13 +70,13 @@ PROBES: tuple[Probe, ...] = (
 
 
 @pytest.fixture(scope="module")
-def tenants(postgres: Server) -> Iterator[dict[Tenant, PostgresReader]]:
-    """All workspaces, each open for reading."""
+def tenants(postgres: Server) -> Iterator[dict[TenantDocuments, PostgresReader]]:
+    """Return all workspaces, each open for reading."""
     with ExitStack() as stack:
-        opened: dict[Tenant, PostgresReader] = {}
+        opened: dict[TenantDocuments, PostgresReader] = {}
         for number in range(TENANTS):
-            tenant = Tenant(number)
-            address = workspace(postgres, tenant.name)
+            tenant = TenantDocuments(number)
+            address = open_workspace(postgres, tenant.name)
             texts = [f"{COMMON} {tenant.word}", f"more {COMMON}", "the rest"]
             with open_writer(address, IDENTITY) as writer:
                 vectors = [[1.0], [0.0, 1.0], [0.0, 0.0, 1.0]]
@@ -87,33 +87,35 @@ def tenants(postgres: Server) -> Iterator[dict[Tenant, PostgresReader]]:
         yield opened
 
 
-def leaked(found: object, own: Tenant) -> bool:
-    return "canary" in repr(found).replace(own.word, "")
+def is_leaked(output: object, tenant: TenantDocuments) -> bool:
+    return "canary" in repr(output).replace(tenant.word, "")
 
 
 @pytest.mark.parametrize("probes", [500, pytest.param(10_000, marks=pytest.mark.slow)])
-def test_no_probe_finds_what_is_of_another_workspace(
-    tenants: dict[Tenant, PostgresReader], probes: int
+def test_no_probe_finds_data_of_another_workspace(
+    tenants: dict[TenantDocuments, PostgresReader], probes: int
 ) -> None:
     drawn, everyone = random.Random(11), list(tenants)
     for number in range(probes):
-        own, other = drawn.sample(everyone, 2)
-        found = PROBES[number % len(PROBES)](tenants[own], other, drawn)
-        assert not leaked(found, own), (number, own.name, other.name)
+        tenant, other = drawn.sample(everyone, 2)
+        output = PROBES[number % len(PROBES)](tenants[tenant], other, drawn)
+        assert not is_leaked(output, tenant), (number, tenant.name, other.name)
 
 
-def test_a_probe_can_find_what_is_there(tenants: dict[Tenant, PostgresReader]) -> None:
-    for own, reader in list(tenants.items())[:3]:
+def test_a_probe_finds_data_of_its_own_workspace(
+    tenants: dict[TenantDocuments, PostgresReader],
+) -> None:
+    for tenant, reader in list(tenants.items())[:3]:
         silent = random.Random()
-        seen = [probe(reader, own, silent) for probe in PROBES if probe is not PROBES[2]]
-        assert sum(own.word in repr(each) for each in seen) >= len(PROBES) - 4
-        assert leaked(reader.get_document(own.document), Tenant(999))
-        assert reader.count_chunks_per_word([own.word]) == [3]  # as it is in the title too
+        outputs = [probe(reader, tenant, silent) for probe in PROBES if probe is not PROBES[2]]
+        assert sum(tenant.word in repr(output) for output in outputs) >= len(PROBES) - 4
+        assert is_leaked(reader.get_document(tenant.document), TenantDocuments(999))
+        assert reader.count_chunks_per_word([tenant.word]) == [3]  # as it is in the title too
 
 
 @pytest.mark.parametrize("probes", [200, pytest.param(2_000, marks=pytest.mark.slow)])
 def test_no_query_of_the_user_finds_a_row_of_another_workspace(
-    tenants: dict[Tenant, PostgresReader], postgres: Server, probes: int
+    tenants: dict[TenantDocuments, PostgresReader], postgres: Server, probes: int
 ) -> None:
     drawn = random.Random(12)
     with postgres.connect("d1", USER) as connection:
@@ -128,8 +130,8 @@ def test_no_query_of_the_user_finds_a_row_of_another_workspace(
             )
         ]
         for _ in range(probes):
-            own = drawn.choice(list(tenants))
-            entered = str(numbers[own.name])
+            tenant = drawn.choice(list(tenants))
+            entered = str(numbers[tenant.name])
             connection.execute("SELECT set_config('fathom.workspace', %s, false)", (entered,))
             table = drawn.choice([*TABLES, *vectors])
             rows = connection.execute(

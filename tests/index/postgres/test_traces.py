@@ -1,4 +1,4 @@
-"""Traces and feedback on a server: seen from every machine, by their own workspace alone."""
+"""Traces and feedback on a server: visible from every machine, but only in their workspace."""
 
 import os
 import signal
@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.index.test_traces import new_workspace, opened, said, trace
+from tests.index.test_traces import create_workspace, make_feedback, make_trace, open_traces
 from tests.postgres_server import Server
 from typer.testing import CliRunner
 
@@ -35,46 +35,47 @@ from fathom.serving.cli import app
 QUESTION = "How long is the notice period?"
 
 
-def engine_of(url: str, disk: Path) -> Engine:
-    """One on a machine whose disk is this folder."""
+def open_engine(url: str, disk: Path) -> Engine:
+    """Open an engine on a machine whose disk is this folder."""
     return Engine.open(url, {"index.directory": str(disk), "offline": True})
 
 
 @pytest.fixture
 def url(postgres: Server, tmp_path: Path) -> str:
-    """Of a workspace with a document about leave."""
+    """Return the URL of a workspace with a document about leave."""
     (tmp_path / "leave.md").write_text("# Leave\n\nThe notice period is three months.\n")
-    made = switch_workspace(postgres.shared, f"t{os.urandom(6).hex()}")
-    with engine_of(made, tmp_path / "first") as engine:
+    workspace_url = switch_workspace(postgres.shared, f"t{os.urandom(6).hex()}")
+    with open_engine(workspace_url, tmp_path / "first") as engine:
         engine.ingest(tmp_path / "leave.md")
-    return made
+    return workspace_url
 
 
-def test_what_one_machine_asked_another_one_lists_shows_and_replays(
-    url: str, tmp_path: Path
-) -> None:
-    with engine_of(url, tmp_path / "first") as one, engine_of(url, tmp_path / "second") as other:
-        answer = one.ask(QUESTION)
+def test_another_machine_lists_shows_and_replays_a_trace(url: str, tmp_path: Path) -> None:
+    with (
+        open_engine(url, tmp_path / "first") as first,
+        open_engine(url, tmp_path / "second") as other,
+    ):
+        answer = first.ask(QUESTION)
         name = answer.trace_id or ""
-        assert [each.id for each in other.traces.list()] == [name]
-        assert other.trace(name[:8]).data == one.trace(name).data
+        assert [trace.id for trace in other.traces.list()] == [name]
+        assert other.trace(name[:8]).data == first.trace(name).data
         assert other.traces.answer(name).answer == answer.answer
         assert other.replay(name).same
         assert not (tmp_path / "second").exists()
 
 
-def test_the_trace_of_the_same_run_is_the_same_bytes_on_every_engine(
-    url: str, tmp_path: Path
-) -> None:
-    with engine_of(url, tmp_path / "first") as one, Engine.open(tmp_path / "copied") as own:
-        one.ask(QUESTION)
-        one.calibration.add_feedback(one.traces.list()[0].id, right=True)
-        one.copy_to(own)
-        assert [each.id for each in own.traces.list()] == [each.id for each in one.traces.list()]
-        name = own.traces.list()[0].id
-        assert own.trace(name).data == one.trace(name).data
-        assert own.traces.store.list_feedback() == one.traces.store.list_feedback()
-        assert own.replay(name).same
+def test_the_trace_of_a_run_is_the_same_bytes_on_every_engine(url: str, tmp_path: Path) -> None:
+    with open_engine(url, tmp_path / "first") as first, Engine.open(tmp_path / "copied") as copied:
+        first.ask(QUESTION)
+        first.calibration.add_feedback(first.traces.list()[0].id, right=True)
+        first.copy_to(copied)
+        assert [trace.id for trace in copied.traces.list()] == [
+            trace.id for trace in first.traces.list()
+        ]
+        name = copied.traces.list()[0].id
+        assert copied.trace(name).data == first.trace(name).data
+        assert copied.traces.store.list_feedback() == first.traces.store.list_feedback()
+        assert copied.replay(name).same
 
 
 def test_an_index_is_copied_to_a_server_with_traces_and_feedback(
@@ -82,50 +83,53 @@ def test_an_index_is_copied_to_a_server_with_traces_and_feedback(
 ) -> None:
     (tmp_path / "leave.md").write_text("# Leave\n\nThe notice period is three months.\n")
     there = switch_workspace(postgres.shared, f"c{os.urandom(6).hex()}")
-    with Engine.open(tmp_path / "own") as own, engine_of(there, tmp_path / "side") as other:
-        own.ingest(tmp_path / "leave.md")
-        name = own.ask(QUESTION).trace_id or ""
-        own.calibration.add_feedback(name, right=True)
-        own.copy_to(other)
-        assert other.trace(name).data == own.trace(name).data
-        assert other.traces.store.list_feedback() == own.traces.store.list_feedback()
+    with Engine.open(tmp_path / "own") as embedded, open_engine(there, tmp_path / "side") as other:
+        embedded.ingest(tmp_path / "leave.md")
+        name = embedded.ask(QUESTION).trace_id or ""
+        embedded.calibration.add_feedback(name, right=True)
+        embedded.copy_to(other)
+        assert other.trace(name).data == embedded.trace(name).data
+        assert other.traces.store.list_feedback() == embedded.traces.store.list_feedback()
         assert other.documents.remove(str(tmp_path / "leave.md")) == 1
         assert (other.traces.list(), other.traces.store.list_feedback()) == ((), ())
 
 
-def test_a_verified_answer_is_given_again_on_another_machine_while_its_document_stands(
+def test_a_verified_answer_is_reused_on_another_machine_while_its_document_stands(
     url: str, tmp_path: Path
 ) -> None:
-    with engine_of(url, tmp_path / "first") as one, engine_of(url, tmp_path / "second") as other:
-        one.calibration.add_feedback(one.ask(QUESTION).trace_id or "", right=True)
+    with (
+        open_engine(url, tmp_path / "first") as first,
+        open_engine(url, tmp_path / "second") as other,
+    ):
+        first.calibration.add_feedback(first.ask(QUESTION).trace_id or "", right=True)
         again = other.ask(QUESTION.upper())
         assert (again.phase, again.calibration) == ("verified", "a person")
-        one.documents.remove(str(tmp_path / "leave.md"))
+        first.documents.remove(str(tmp_path / "leave.md"))
         assert (other.traces.list(), other.traces.store.list_feedback()) == ((), ())
 
 
 def test_no_workspace_sees_traces_or_feedback_of_another_one(postgres: Server) -> None:
-    stored = trace(1)
+    stored = make_trace(1)
     with (
-        opened(new_workspace(postgres)) as ours,
-        opened(new_workspace(postgres)) as theirs,
+        open_traces(create_workspace(postgres)) as ours,
+        open_traces(create_workspace(postgres)) as theirs,
     ):
         ours.put(stored)
-        ours.put_feedback(said(1, stored.id))
+        ours.put_feedback(make_feedback(1, stored.id))
         assert (theirs.list(), theirs.list_feedback()) == ((), ())
         with pytest.raises(MissingTraceError):
             theirs.delete(stored.id)
         theirs.put(stored)  # the same run may be known to two
         theirs.delete(stored.id)
-        assert [each.id for each in ours.list()] == [stored.id]
+        assert [trace.id for trace in ours.list()] == [stored.id]
         # Also whoever forgets to ask for his own gets no others.
         with theirs._tables.begin() as connection:
             for table in ("traces", "held", "feedback", "feedback_held"):
                 assert connection.execute(f"SELECT * FROM fathom.{table}").fetchall() == []
 
 
-def test_every_table_but_that_of_names_is_guarded(postgres: Server) -> None:
-    new_workspace(postgres)
+def test_every_table_except_that_of_names_is_guarded(postgres: Server) -> None:
+    create_workspace(postgres)
     with postgres.connect("d1") as connection:
         open_ones = connection.execute(
             "SELECT relname FROM pg_class WHERE relnamespace = 'fathom'::regnamespace "
@@ -134,8 +138,8 @@ def test_every_table_but_that_of_names_is_guarded(postgres: Server) -> None:
     assert {row[0] for row in open_ones} == {"workspaces", "layout"}
 
 
-def as_before(url: str, version: int) -> None:
-    """Lay the tables of an older Fathom out."""
+def create_older_tables(url: str, version: int) -> None:
+    """Create the tables of an older Fathom."""
     with connect(Address.from_url(url)) as connection:
         connection.execute("CREATE SCHEMA fathom")
         connection.execute("CREATE TABLE fathom.layout(version int PRIMARY KEY)")
@@ -145,29 +149,29 @@ def as_before(url: str, version: int) -> None:
             connection.execute("INSERT INTO fathom.layout VALUES (%s)", (number,))
 
 
-def test_tables_from_before_traces_get_them_with_the_next_ingest(
+def test_older_databases_get_trace_tables_with_the_next_ingest(
     postgres: Server, tmp_path: Path
 ) -> None:
     url = postgres.open_database()
-    as_before(url, 1)
+    create_older_tables(url, 1)
     connections = Connections(Address.from_url(url))
     assert not has_traces(connections)
     with pytest.raises(RunError, match=r"layout 1, this needs 2; `fathom ingest` brings it"):
         open_tables(connections, connections.address, min_layout=2)
     connections.close()
     (tmp_path / "leave.md").write_text("# Leave\n\nThe notice period is three months.\n")
-    with engine_of(url, tmp_path / "disk") as engine:
+    with open_engine(url, tmp_path / "disk") as engine:
         engine.ingest(tmp_path / "leave.md")
         assert engine.trace(engine.ask(QUESTION).trace_id or "").answer
     open_reader(Address.from_url(url)).close()
 
 
-def test_an_index_of_before_answers_and_says_what_keeps_its_traces(
+def test_an_older_index_answers_and_reports_why_traces_are_not_stored(
     postgres: Server, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     url = postgres.open_database()
     (tmp_path / "leave.md").write_text("# Leave\n\nThe notice period is three months.\n")
-    with engine_of(url, tmp_path / "disk") as engine:
+    with open_engine(url, tmp_path / "disk") as engine:
         engine.ingest(tmp_path / "leave.md")
     served = (*OWNERS_GUARDED, *DOORS_GUARDED, *GONE_GUARDED, *RATES_GUARDED, *SERVED_GUARDED)
     tables = ("traces", "held", "swept", "feedback", "feedback_held")
@@ -175,7 +179,7 @@ def test_an_index_of_before_answers_and_says_what_keeps_its_traces(
         connection.execute("DELETE FROM fathom.layout WHERE version > 1")
         for table in (*tables, *served, *BACKENDS_GUARDED, "dropped"):
             connection.execute(f"DROP TABLE fathom.{table} CASCADE")
-    with engine_of(url, tmp_path / "disk") as engine:
+    with open_engine(url, tmp_path / "disk") as engine:
         answer = engine.ask(QUESTION)
         assert "three months" in answer.answer
         assert answer.trace_id is None
@@ -184,8 +188,8 @@ def test_an_index_of_before_answers_and_says_what_keeps_its_traces(
         assert engine.ask(QUESTION).trace_id
 
 
-def test_the_commands_of_another_machine_list_show_and_replay(url: str, tmp_path: Path) -> None:
-    with engine_of(url, tmp_path / "first") as engine:
+def test_commands_on_another_machine_list_show_and_replay(url: str, tmp_path: Path) -> None:
+    with open_engine(url, tmp_path / "first") as engine:
         name = engine.ask(QUESTION).trace_id or ""
     place = ["--index", url, "--set", f"index.directory={tmp_path / 'second'}"]
     runner = CliRunner()
@@ -199,18 +203,20 @@ def test_the_commands_of_another_machine_list_show_and_replay(url: str, tmp_path
     assert not (tmp_path / "second").exists()
 
 
-def test_traces_that_were_kept_on_the_machine_move_to_the_server(url: str, tmp_path: Path) -> None:
-    stored, disk = trace(1), tmp_path / "third"
+def test_traces_on_the_machine_move_to_the_server(url: str, tmp_path: Path) -> None:
+    stored, disk = make_trace(1), tmp_path / "third"
     side = locate_side_directory(url, disk)
     side.mkdir(parents=True)
     with EmbeddedTraces(side / FILE) as store:
         store.put(stored)
-        store.put_feedback(said(1, stored.id))
-    with engine_of(url, disk) as engine:
+        store.put_feedback(make_feedback(1, stored.id))
+    with open_engine(url, disk) as engine:
         assert engine.trace(stored.id).data == stored.data
-        assert [each.trace_id for each in engine.traces.store.list_feedback()] == [stored.id]
+        assert [feedback.trace_id for feedback in engine.traces.store.list_feedback()] == [
+            stored.id
+        ]
     assert list(side.iterdir()) == []
-    with engine_of(url, tmp_path / "fourth") as engine:
+    with open_engine(url, tmp_path / "fourth") as engine:
         assert engine.trace(stored.id).data == stored.data
 
 
@@ -223,7 +229,7 @@ with Engine.open(sys.argv[1], {"index.directory": sys.argv[2], "offline": True})
 """
 
 
-def test_an_answer_that_was_given_has_its_trace_whoever_is_killed(
+def test_a_returned_answer_has_its_trace_even_after_a_kill(
     postgres: Server, url: str, tmp_path: Path
 ) -> None:
     child = subprocess.Popen(
@@ -233,18 +239,18 @@ def test_an_answer_that_was_given_has_its_trace_whoever_is_killed(
     )
     assert child.stdout is not None
     try:
-        given = [child.stdout.readline().strip() for _ in range(5)]
+        answered = [child.stdout.readline().strip() for _ in range(5)]
     finally:
         child.send_signal(signal.SIGKILL)
-        given += child.stdout.read().split()
+        answered += child.stdout.read().split()
         child.stdout.close()
         child.wait(30)
     postgres.kill()
     postgres.start()
-    with engine_of(url, tmp_path / "second") as engine:
-        ids = [each.id for each in engine.traces.list(1_000)]
-        assert len(given) >= 5
-        assert set(given) <= set(ids)
-        assert len(ids) <= len(given) + 1  # one may have been on its way
+    with open_engine(url, tmp_path / "second") as engine:
+        ids = [trace.id for trace in engine.traces.list(1_000)]
+        assert len(answered) >= 5
+        assert set(answered) <= set(ids)
+        assert len(ids) <= len(answered) + 1  # one may have been on its way
         for name in ids:
             assert engine.trace(name).answer

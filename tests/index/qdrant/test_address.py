@@ -4,7 +4,7 @@ from fathom.errors import UsageError
 from fathom.index.qdrant.address import QdrantAddress, parse_qdrant_address
 
 
-def test_what_an_address_says() -> None:
+def test_addresses_are_parsed() -> None:
     assert parse_qdrant_address("https://host:6333") == QdrantAddress(url="https://host:6333")
     address = parse_qdrant_address("http://10.0.0.1:6333/notes?shards=6&replicas=2")
     assert (address.url, address.collection) == ("http://10.0.0.1:6333", "notes")
@@ -25,7 +25,7 @@ def test_what_an_address_says() -> None:
         ("https://host?prefer=x", "has no 'prefer'"),
     ],
 )
-def test_malformed_addresses(url: str, message: str) -> None:
+def test_malformed_addresses_are_refused(url: str, message: str) -> None:
     with pytest.raises(UsageError) as raised:
         parse_qdrant_address(url)
     assert message in str(raised.value)
@@ -33,7 +33,7 @@ def test_malformed_addresses(url: str, message: str) -> None:
     assert "\n" not in str(raised.value)
 
 
-def test_offline_refuses_also_this_machine() -> None:
+def test_offline_mode_refuses_this_machine_too() -> None:
     with pytest.raises(UsageError, match="--offline allows none"):
         parse_qdrant_address("http://127.0.0.1:6333", offline=True)
 

@@ -1,4 +1,4 @@
-"""The client against servers that decline or are others, and `testing.qdrant_server`."""
+"""The client against servers that refuse or are not Qdrant, and `testing.qdrant_server`."""
 
 import threading
 from collections.abc import Callable
@@ -13,11 +13,13 @@ from fathom.errors import RunError, UsageError
 from fathom.index.qdrant.address import parse_qdrant_address
 from fathom.index.qdrant.client import QdrantClient
 
-Start = Callable[..., EdgeServer]
+ServerStarter = Callable[..., EdgeServer]
 
 
-def answering(status: int, body: bytes, headers: dict[str, str] | None = None) -> HTTPServer:
-    class Answers(BaseHTTPRequestHandler):
+def run_answering_server(
+    status: int, body: bytes, headers: dict[str, str] | None = None
+) -> HTTPServer:
+    class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
             self.rfile.read(int(self.headers.get("Content-Length", 0)))
             self.server.asked += 1  # type: ignore[attr-defined]
@@ -32,7 +34,7 @@ def answering(status: int, body: bytes, headers: dict[str, str] | None = None) -
 
         def log_message(self, *_: object) -> None: ...
 
-    server = HTTPServer(("127.0.0.1", 0), Answers)
+    server = HTTPServer(("127.0.0.1", 0), Handler)
     server.asked = 0  # type: ignore[attr-defined]
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server
@@ -49,10 +51,10 @@ def answering(status: int, body: bytes, headers: dict[str, str] | None = None) -
         (200, b'{"result": {"status": "acknowledged"}}', "'acknowledged', not with", 1),
     ],
 )
-def test_what_is_no_success_is_told_in_a_line(
+def test_a_failed_request_is_reported_in_one_line(
     status: int, body: bytes, message: str, tries: int
 ) -> None:
-    server = answering(status, body, {"Location": "http://127.0.0.1:1/"})
+    server = run_answering_server(status, body, {"Location": "http://127.0.0.1:1/"})
     address = parse_qdrant_address(f"http://127.0.0.1:{server.server_address[1]}")
     client = QdrantClient(address, policy=QUICK, sleep=lambda _: None)
     with client, pytest.raises(RunError) as raised:
@@ -64,7 +66,7 @@ def test_what_is_no_success_is_told_in_a_line(
     server.server_close()
 
 
-def test_nobody_is_there() -> None:
+def test_an_absent_server_is_reported() -> None:
     with (
         QdrantClient(
             parse_qdrant_address("http://127.0.0.1:9"), policy=QUICK, sleep=lambda _: None
@@ -75,8 +77,8 @@ def test_nobody_is_there() -> None:
     assert raised.value.exit_code == 5
 
 
-def test_a_key_that_is_refused(edge_server: Start) -> None:
-    address = parse_qdrant_address(edge_server(key="right").url)
+def test_a_refused_key_is_reported(start_edge_server: ServerStarter) -> None:
+    address = parse_qdrant_address(start_edge_server(key="right").url)
     for key in (None, SecretStr("wrong")):
         client = QdrantClient(replace(address, key=key), policy=QUICK)
         with client, pytest.raises(UsageError, match=r"refuses the API key"):
@@ -85,8 +87,8 @@ def test_a_key_that_is_refused(edge_server: Start) -> None:
         assert client.request("GET", "/collections/x") is None
 
 
-def test_the_server_of_tests_refuses_what_is_not_asked(edge_server: Start) -> None:
-    with QdrantClient(parse_qdrant_address(edge_server().url), policy=QUICK) as client:
+def test_the_test_server_refuses_unexpected_requests(start_edge_server: ServerStarter) -> None:
+    with QdrantClient(parse_qdrant_address(start_edge_server().url), policy=QUICK) as client:
         layout = {"on_disk_payload": True, "sparse_vectors": {"words": {}}}
         idf = {"sparse_vectors": {"words": {"modifier": "idf"}}}
         with pytest.raises(RunError, match="unknown field `modifier`"):

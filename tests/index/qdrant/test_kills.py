@@ -1,4 +1,4 @@
-"""Qdrant, and the process that writes, killed at random instants under a whole index.
+"""Qdrant and the writing process, killed at random instants under a whole index.
 
 What was acknowledged is there once, with its words and its vector, and so is what was on its way
 wholly or not at all.
@@ -25,7 +25,7 @@ from fathom.index.base import IndexReader, IndexWriter
 from fathom.index.engines import Index, locate_index, switch_workspace
 from fathom.testing.index_entries import IDENTITY, axis, entry, put
 
-Start = Callable[..., EdgeServer]
+ServerStarter = Callable[..., EdgeServer]
 MANY = 30
 WRITES = """
 import sys
@@ -41,15 +41,15 @@ with locate_index(sys.argv[1], Path()).open_writer(IDENTITY) as writer:
 """
 
 
-def place(postgres: Server, edge_server: Start) -> tuple[str, Index]:
+def make_index(postgres: Server, edge_server: ServerStarter) -> tuple[str, Index]:
     server = edge_server(shards=2)
     workspace = switch_workspace(postgres.shared, f"kills-{uuid.uuid4().hex[:8]}")
     url = f"{workspace}+qdrant:{server.url}"
     return url, locate_index(url, Path())
 
 
-def check(reader: IndexReader, acknowledged: set[str], most: int) -> None:
-    """All that was acknowledged is found, once, by words and by vectors."""
+def check_acknowledged(reader: IndexReader, acknowledged: set[str], most: int) -> None:
+    """Check that every acknowledged document is found once, by words and by vectors."""
     stored = [document.id for document in reader.list_documents()]
     assert len(stored) == len(set(stored))
     assert acknowledged <= set(stored)
@@ -62,25 +62,25 @@ def check(reader: IndexReader, acknowledged: set[str], most: int) -> None:
     assert (sorted(worded), sorted(near)) == (sorted(expected), sorted(expected))
 
 
-def writers_killed(url: str, index: Index, kills: int) -> int:
+def kill_writers(url: str, index: Index, kills: int) -> int:
     drawn = random.Random(11)
     acknowledged: set[str] = set()
     with index.open_writer(IDENTITY):
         pass
     for kill in range(kills):
-        acknowledged |= written_until_killed(url, f"k{kill}", drawn.uniform(0.0, 0.6))
+        acknowledged |= write_until_killed(url, f"k{kill}", drawn.uniform(0.0, 0.6))
         with index.open_reader() as reader:
-            check(reader, acknowledged, len(acknowledged) + kill + 1)
+            check_acknowledged(reader, acknowledged, len(acknowledged) + kill + 1)
         with index.open_writer(None) as writer:  # who writes next, writes on
             name = f"after{kill}"
             put(writer, entry(name, [f"all words of {name}", name], [[1], [0, 1]]))
             acknowledged.add(name)
-            check(writer, acknowledged, len(acknowledged) + kill + 1)
+            check_acknowledged(writer, acknowledged, len(acknowledged) + kill + 1)
     return len(acknowledged)
 
 
-def written_until_killed(url: str, names: str, seconds: float) -> set[str]:
-    """What a process acknowledged that was killed so long after the first time it did."""
+def write_until_killed(url: str, names: str, seconds: float) -> set[str]:
+    """Return the names acknowledged by a process that was killed so long after the first one."""
     command = [sys.executable, "-c", WRITES, url, names]
     child = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert child.stdout is not None
@@ -104,7 +104,7 @@ def write_until_it_fails(writer: IndexWriter, names: str, acknowledged: set[str]
         acknowledged.add(name)
 
 
-def qdrant_killed(postgres: Server, edge_server: Start, kills: int) -> int:
+def kill_qdrant(postgres: Server, edge_server: ServerStarter, kills: int) -> int:
     server, drawn = edge_server(shards=2), random.Random(5)
     workspace = switch_workspace(postgres.shared, f"kills-{uuid.uuid4().hex[:8]}")
     index = locate_index(f"{workspace}+qdrant:{server.url}", Path())
@@ -122,39 +122,43 @@ def qdrant_killed(postgres: Server, edge_server: Start, kills: int) -> int:
             thread.join(60)
             assert not thread.is_alive()
             server.start()
-            check(writer, acknowledged, len(acknowledged) + kill + 1)
+            check_acknowledged(writer, acknowledged, len(acknowledged) + kill + 1)
     return len(acknowledged)
 
 
 @pytest.fixture(autouse=True)
 def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A server that is gone is not waited for."""
+    """Do not wait for a server that is gone."""
     monkeypatch.setattr("fathom.index.qdrant.client.RetryPolicy", lambda: QUICK)
 
 
-def test_the_writer_killed(postgres: Server, edge_server: Start) -> None:
-    url, index = place(postgres, edge_server)
-    assert writers_killed(url, index, 1) > 0
+def test_a_killed_writer_loses_nothing_acknowledged(
+    postgres: Server, start_edge_server: ServerStarter
+) -> None:
+    url, index = make_index(postgres, start_edge_server)
+    assert kill_writers(url, index, 1) > 0
 
 
-def test_qdrant_killed(postgres: Server, edge_server: Start) -> None:
-    assert qdrant_killed(postgres, edge_server, 1) > 0
+def test_a_killed_qdrant_loses_nothing_acknowledged(
+    postgres: Server, start_edge_server: ServerStarter
+) -> None:
+    assert kill_qdrant(postgres, start_edge_server, 1) > 0
 
 
 @pytest.mark.slow
-def test_the_writer_killed_at_30_random_instants(
-    postgres: Server, edge_server: Start, capsys: pytest.CaptureFixture[str]
+def test_a_writer_killed_at_30_random_instants_loses_nothing_acknowledged(
+    postgres: Server, start_edge_server: ServerStarter, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    url, index = place(postgres, edge_server)
-    written = writers_killed(url, index, MANY)
+    url, index = make_index(postgres, start_edge_server)
+    written = kill_writers(url, index, MANY)
     with capsys.disabled():
         print(f"\n{MANY} kills of the writer: {written} documents, 0 lost, 0 double")  # noqa: T201
 
 
 @pytest.mark.slow
-def test_qdrant_killed_at_30_random_instants(
-    postgres: Server, edge_server: Start, capsys: pytest.CaptureFixture[str]
+def test_qdrant_killed_at_30_random_instants_loses_nothing_acknowledged(
+    postgres: Server, start_edge_server: ServerStarter, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    written = qdrant_killed(postgres, edge_server, MANY)
+    written = kill_qdrant(postgres, start_edge_server, MANY)
     with capsys.disabled():
         print(f"\n{MANY} kills of Qdrant: {written} documents, 0 lost, 0 double")  # noqa: T201

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
-from tests.index.conftest import made
+from tests.index.conftest import make_entry
 from tests.serving.http.conftest import ADDRESS
 from tests.serving.http.test_document_routes import sent
 
@@ -42,7 +42,7 @@ def entered(settings: Settings, victim: Path) -> Iterator[TestClient]:
     folder = (settings.index.directory / UPLOADS).absolute()
     (folder / "c.jsonl#x").mkdir(parents=True)
     (folder / "c.jsonl").write_bytes(records(UP))
-    entry, source = made(UP, "Of it.", path=f"{folder}/c.jsonl#{UP}")
+    entry, source = make_entry(UP, "Of it.", path=f"{folder}/c.jsonl#{UP}")
     corpus = SourceRecord(path=f"{folder}/c.jsonl", digest="", outcome="ok")
     with EmbeddedIndex(settings.index.directory).open_writer(None) as writer:
         writer.put([replace(entry, vectors=None)], [corpus, source])

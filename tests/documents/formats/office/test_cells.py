@@ -5,15 +5,15 @@ from fathom.documents.base import Builder
 from fathom.documents.formats.office.cells import SheetCell, add_rows, format_value
 
 
-def word(text: str) -> SheetCell:
+def make_word(text: str) -> SheetCell:
     return SheetCell(text)
 
 
-def value(text: str) -> SheetCell:
+def make_value(text: str) -> SheetCell:
     return SheetCell(text, is_text=False)
 
 
-def added(*rows: list[SheetCell]) -> list[str]:
+def build_rows(*rows: list[SheetCell]) -> list[str]:
     builder = Builder()
     add_rows(builder, rows)
     return builder.build().text.split("\n")
@@ -27,15 +27,15 @@ def test_floats_keep_fifteen_digits_and_need_no_exponent(number: float) -> None:
 
 
 def test_three_full_columns_of_words_have_a_header() -> None:
-    rows = [[word(text) for text in line.split()] for line in ("A B C", "d e f", "g h i")]
-    assert added(*rows) == ["A | B | C", "A: d | B: e | C: f", "A: g | B: h | C: i"]
+    rows = [[make_word(text) for text in line.split()] for line in ("A B C", "d e f", "g h i")]
+    assert build_rows(*rows) == ["A | B | C", "A: d | B: e | C: f", "A: g | B: h | C: i"]
 
 
-def test_repeated_names_make_no_header() -> None:
-    rows = [[word("A"), word("A")], [value("1"), value("2")]]
-    assert added(*rows) == ["A | A", "1 | 2"]
+def test_repeated_names_are_no_header() -> None:
+    rows = [[make_word("A"), make_word("A")], [make_value("1"), make_value("2")]]
+    assert build_rows(*rows) == ["A | A", "1 | 2"]
 
 
-def test_a_value_beyond_the_header_stays() -> None:
-    rows = [[word("A"), word("B")], [value("1"), value("2"), value("3")]]
-    assert added(*rows) == ["A | B", "A: 1 | B: 2 | 3"]
+def test_a_value_beyond_the_header_is_kept() -> None:
+    rows = [[make_word("A"), make_word("B")], [make_value("1"), make_value("2"), make_value("3")]]
+    assert build_rows(*rows) == ["A | B", "A: 1 | B: 2 | 3"]

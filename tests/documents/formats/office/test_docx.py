@@ -14,7 +14,7 @@ RELS = "http://schemas.openxmlformats.org/package/2006/relationships"
 KIND = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
 
 
-def rels(*links: tuple[str, str]) -> str:
+def make_relations(*links: tuple[str, str]) -> str:
     items = "".join(
         f'<Relationship Id="r{at}" Type="{KIND}/{kind}" Target="{target}"/>'
         for at, (kind, target) in enumerate(links)
@@ -22,25 +22,27 @@ def rels(*links: tuple[str, str]) -> str:
     return f'<Relationships xmlns="{RELS}">{items}</Relationships>'
 
 
-def root(name: str, inner: str, namespace: str = W) -> str:
+def make_root(name: str, inner: str, namespace: str = W) -> str:
     return f'<w:{name} xmlns:w="{namespace}" xmlns:m="{M}" xmlns:mc="{MC}">{inner}</w:{name}>'
 
 
-def packed(body: str, namespace: str = W, **parts: str) -> bytes:
-    """A DOCX with this body; `parts` are the inner XML of styles, numbering, footnotes ..."""
+def make_package(body: str, namespace: str = W, **parts: str) -> bytes:
+    """Return a DOCX with this body; `parts` are the inner XML of styles, numbering, footnotes
+    ...
+    """
     buffer = io.BytesIO()
     names = {"header": "hdr", "footer": "ftr"}
     with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr("_rels/.rels", rels(("officeDocument", "word/document.xml")))
+        archive.writestr("_rels/.rels", make_relations(("officeDocument", "word/document.xml")))
         inner = f"<w:body>{body}</w:body>"
-        archive.writestr("word/document.xml", root("document", inner, namespace))
+        archive.writestr("word/document.xml", make_root("document", inner, namespace))
         links = [(kind, f"{kind}.xml") for kind in parts if kind != "media"]
-        archive.writestr("word/_rels/document.xml.rels", rels(*links))
+        archive.writestr("word/_rels/document.xml.rels", make_relations(*links))
         for kind, xml in parts.items():
             if kind == "media":
                 archive.writestr("word/media/image1.png", b"\x89PNG" + bytes(9_000))
             else:
-                archive.writestr(f"word/{kind}.xml", root(names.get(kind, kind), xml))
+                archive.writestr(f"word/{kind}.xml", make_root(names.get(kind, kind), xml))
     return buffer.getvalue()
 
 
@@ -52,24 +54,24 @@ def r(text: str) -> str:
     return f'<w:r><w:t xml:space="preserve">{text}</w:t></w:r>'
 
 
-def listed(text: str, num: int, level: int = 0) -> str:
+def make_list_item(text: str, num: int, level: int = 0) -> str:
     place = f'<w:ilvl w:val="{level}"/><w:numId w:val="{num}"/>'
     return p(r(text), f"<w:numPr>{place}</w:numPr>")
 
 
-def cell(text: str, properties: str = "") -> str:
+def make_cell(text: str, properties: str = "") -> str:
     return f"<w:tc><w:tcPr>{properties}</w:tcPr>{p(r(text))}</w:tc>"
 
 
-def row(*cells: str, properties: str = "") -> str:
+def make_row(*cells: str, properties: str = "") -> str:
     return f"<w:tr><w:trPr>{properties}</w:trPr>{''.join(cells)}</w:tr>"
 
 
-def table(*rows: str) -> str:
+def make_table(*rows: str) -> str:
     return f"<w:tbl>{''.join(rows)}</w:tbl>"
 
 
-def shown(parsed: ParsedDocument) -> list[tuple[str, str]]:
+def describe_blocks(parsed: ParsedDocument) -> list[tuple[str, str]]:
     return [(block.kind, block.span.cut(parsed.text)) for block in parsed.blocks]
 
 
@@ -82,14 +84,14 @@ HEADINGS = (
 )
 
 
-def styled(text: str, style: str) -> str:
+def make_styled(text: str, style: str) -> str:
     return p(r(text), f'<w:pStyle w:val="{style}"/>')
 
 
 def test_headings_come_from_style_names_and_inherited_outline_levels() -> None:
-    body = styled("Fees", "H1") + styled("Roads", "Mine") + p(r("Ten a day."))
-    parsed = parse(packed(body, styles=HEADINGS))
-    assert shown(parsed) == [
+    body = make_styled("Fees", "H1") + make_styled("Roads", "Mine") + p(r("Ten a day."))
+    parsed = parse(make_package(body, styles=HEADINGS))
+    assert describe_blocks(parsed) == [
         ("heading", "Fees"),
         ("heading", "Roads"),
         ("paragraph", "Ten a day."),
@@ -100,22 +102,22 @@ def test_headings_come_from_style_names_and_inherited_outline_levels() -> None:
 
 def test_runs_are_joined_without_separator_and_signs_are_kept() -> None:
     tail = "<w:r><w:tab/><w:t>a</w:t><w:br/><w:t>b</w:t><w:noBreakHyphen/><w:t>c</w:t></w:r>"
-    assert parse(packed(p(r("Fat") + r("hom") + tail))).text == "Fathom\ta\nb-c"
+    assert parse(make_package(p(r("Fat") + r("hom") + tail))).text == "Fathom\ta\nb-c"
 
 
-def test_insertions_stay_and_deletions_go() -> None:
+def test_insertions_are_kept_and_deletions_dropped() -> None:
     gone = '<w:del w:id="1"><w:r><w:delText>25</w:delText></w:r></w:del>'
     body = p(r("It costs ") + gone + f'<w:ins w:id="2">{r("30")}</w:ins>' + r(" crowns."))
-    assert parse(packed(body)).text == "It costs 30 crowns."
+    assert parse(make_package(body)).text == "It costs 30 crowns."
 
 
-def test_hidden_text_and_field_codes_are_left_out_and_results_kept() -> None:
+def test_hidden_text_and_field_codes_are_dropped_and_field_values_kept() -> None:
     hidden = "<w:r><w:rPr><w:vanish/></w:rPr><w:t>secret</w:t></w:r>"
     field = (
         '<w:r><w:fldChar w:fldCharType="begin"/></w:r><w:r><w:instrText>DATE</w:instrText></w:r>'
         f'<w:r><w:fldChar w:fldCharType="separate"/></w:r>{r("3 May")}'
     )
-    assert parse(packed(p(r("On ") + field + hidden))).text == "On 3 May"
+    assert parse(make_package(p(r("On ") + field + hidden))).text == "On 3 May"
 
 
 def test_a_text_box_is_read_once_although_it_is_stored_twice() -> None:
@@ -124,7 +126,7 @@ def test_a_text_box_is_read_once_although_it_is_stored_twice() -> None:
         f"<mc:AlternateContent><mc:Choice>{box}</mc:Choice>"
         f"<mc:Fallback>{box}</mc:Fallback></mc:AlternateContent>"
     )
-    parsed = parse(packed(p(r("Before") + f"<w:r>{both}</w:r>") + p(r("After"))))
+    parsed = parse(make_package(p(r("Before") + f"<w:r>{both}</w:r>") + p(r("After"))))
     assert parsed.text == "Before\n\nIn the box\n\nAfter"
 
 
@@ -142,20 +144,20 @@ NUMBERS = (
 
 def test_list_labels_are_rebuilt() -> None:
     items = [("Dig", 1, 0), ("Wide", 1, 1), ("Deep", 1, 1), ("Fill", 1, 0), ("Rest", 2, 0)]
-    body = "".join(listed(*item) for item in items)
-    parsed = parse(packed(body, numbering=NUMBERS))
+    body = "".join(make_list_item(*item) for item in items)
+    parsed = parse(make_package(body, numbering=NUMBERS))
     assert parsed.text == "1. Dig\n1.a) Wide\n1.b) Deep\n2. Fill\n- Rest"
     assert {block.kind for block in parsed.blocks} == {"list_item"}
 
 
 def test_tables_read_row_by_row_and_merged_cells_once() -> None:
-    body = table(
-        row(cell("Item"), cell("Fee"), cell("Days")),
-        row(cell("Skip", '<w:vMerge w:val="restart"/>'), cell("40"), cell("2")),
-        row(cell("Skip", "<w:vMerge/>"), cell("55", '<w:gridSpan w:val="2"/>')),
-        row(cell("Old"), cell("1"), properties="<w:del/>"),
+    body = make_table(
+        make_row(make_cell("Item"), make_cell("Fee"), make_cell("Days")),
+        make_row(make_cell("Skip", '<w:vMerge w:val="restart"/>'), make_cell("40"), make_cell("2")),
+        make_row(make_cell("Skip", "<w:vMerge/>"), make_cell("55", '<w:gridSpan w:val="2"/>')),
+        make_row(make_cell("Old"), make_cell("1"), properties="<w:del/>"),
     )
-    assert shown(parse(packed(body))) == [
+    assert describe_blocks(parse(make_package(body))) == [
         ("table_head", "Item | Fee | Days"),
         ("table_row", "Skip | 40 | 2"),
         ("table_row", "| 55"),
@@ -163,10 +165,10 @@ def test_tables_read_row_by_row_and_merged_cells_once() -> None:
 
 
 def test_a_nested_table_follows_its_row_and_a_frame_is_no_table() -> None:
-    inner = table(row(cell("a"), cell("b")))
-    outer = table(row(cell("Left"), f"<w:tc>{p(r('Right'))}{inner}</w:tc>"))
-    frame = table(row(f"<w:tc>{p(r('One'))}{p(r('Two'))}</w:tc>"))
-    assert shown(parse(packed(outer + frame))) == [
+    inner = make_table(make_row(make_cell("a"), make_cell("b")))
+    outer = make_table(make_row(make_cell("Left"), f"<w:tc>{p(r('Right'))}{inner}</w:tc>"))
+    frame = make_table(make_row(f"<w:tc>{p(r('One'))}{p(r('Two'))}</w:tc>"))
+    assert describe_blocks(parse(make_package(outer + frame))) == [
         ("table_row", "Left | Right"),
         ("table_row", "a | b"),
         ("paragraph", "One"),
@@ -174,66 +176,66 @@ def test_a_nested_table_follows_its_row_and_a_frame_is_no_table() -> None:
     ]
 
 
-def test_notes_stand_after_the_paragraph_that_refers_to_them() -> None:
+def test_notes_follow_the_paragraph_that_refers_to_them() -> None:
     notes = (
         f'<w:footnote w:id="0" w:type="separator">{p(r("-"))}</w:footnote>'
         f'<w:footnote w:id="5">{p(r("Since 2019."))}</w:footnote>'
     )
     body = p(r("Free") + '<w:r><w:footnoteReference w:id="5"/></w:r>') + p(r("Next"))
-    assert shown(parse(packed(body, footnotes=notes))) == [
+    assert describe_blocks(parse(make_package(body, footnotes=notes))) == [
         ("paragraph", "Free[1]"),
         ("footnote", "[1] Since 2019."),
         ("paragraph", "Next"),
     ]
 
 
-def test_headers_and_footers_come_once_and_page_numbers_not_at_all() -> None:
+def test_headers_and_footers_come_once_and_page_numbers_never() -> None:
     line = p(r("Town of Merrow"))
-    parsed = parse(packed(p(r("Text")), header=line, footer=line + p(r("3"))))
+    parsed = parse(make_package(p(r("Text")), header=line, footer=line + p(r("3"))))
     assert parsed.text == "Town of Merrow\n\nText"
 
 
-def test_code_lines_form_one_listing() -> None:
-    body = styled("for x in y:", "Code") + styled("    stop", "Code")
-    parsed = parse(packed(body, styles=HEADINGS))
-    assert shown(parsed) == [("code", "for x in y:\n    stop")]
+def test_lines_of_code_form_one_listing() -> None:
+    body = make_styled("for x in y:", "Code") + make_styled("    stop", "Code")
+    parsed = parse(make_package(body, styles=HEADINGS))
+    assert describe_blocks(parsed) == [("code", "for x in y:\n    stop")]
 
 
-def letters(text: str) -> str:
+def make_letters(text: str) -> str:
     return f"<m:r><m:t>{text}</m:t></m:r>"
 
 
 def test_equations_are_read_in_one_line() -> None:
-    one = f"<m:f><m:num>{letters('a+b')}</m:num><m:den>{letters('2')}</m:den></m:f>"
-    two = f"<m:sSup><m:e>{letters('x')}</m:e><m:sup>{letters('2')}</m:sup></m:sSup>"
-    assert parse(packed(p(f"<m:oMath>{one}{two}</m:oMath>"))).text == "(a+b)/2x^2"
+    fraction = f"<m:f><m:num>{make_letters('a+b')}</m:num><m:den>{make_letters('2')}</m:den></m:f>"
+    two = f"<m:sSup><m:e>{make_letters('x')}</m:e><m:sup>{make_letters('2')}</m:sup></m:sSup>"
+    assert parse(make_package(p(f"<m:oMath>{fraction}{two}</m:oMath>"))).text == "(a+b)/2x^2"
 
 
-def test_the_strict_variant_reads_the_same() -> None:
-    assert parse(packed(p(r("Strict")), namespace=STRICT)).text == "Strict"
+def test_the_strict_variant_is_read_alike() -> None:
+    assert parse(make_package(p(r("Strict")), namespace=STRICT)).text == "Strict"
 
 
-def test_mild_damage_is_mended() -> None:
-    assert parse(packed(p(r("Fish &unknown; chips")))).text.startswith("Fish")
+def test_slight_damage_is_repaired() -> None:
+    assert parse(make_package(p(r("Fish &unknown; chips")))).text.startswith("Fish")
 
 
 def test_pictures_without_text_need_ocr() -> None:
     with pytest.raises(ParseRefusal) as refused:
-        parse(packed(p(""), media="yes"))
+        parse(make_package(p(""), media="yes"))
     assert refused.value.outcome == "no_text_layer"
     assert refused.value.reason == "holds pictures of which none can be recognised, and no text"
 
 
 def test_a_picture_with_a_caption_needs_ocr() -> None:
     with pytest.raises(ParseRefusal) as refused:
-        parse(packed(p(r("The form, as signed:")), media="yes"))
+        parse(make_package(p(r("The form, as signed:")), media="yes"))
     assert refused.value.outcome == "no_text_layer"
-    assert parse(packed(p(r("The form, as signed. " * 4)), media="yes")).text
+    assert parse(make_package(p(r("The form, as signed. " * 4)), media="yes")).text
 
 
-def test_nothing_at_all_is_empty() -> None:
+def test_an_empty_file_is_empty() -> None:
     with pytest.raises(ParseRefusal) as refused:
-        parse(packed(p("")))
+        parse(make_package(p("")))
     assert refused.value.outcome == "empty"
 
 
@@ -241,14 +243,14 @@ def test_an_entity_bomb_is_refused() -> None:
     buffer = io.BytesIO()
     bomb = '<!DOCTYPE d [<!ENTITY a "ha"><!ENTITY b "&a;&a;">]>'
     with zipfile.ZipFile(buffer, "w") as archive:
-        archive.writestr("word/document.xml", bomb + root("document", p(r("&b; text"))))
+        archive.writestr("word/document.xml", bomb + make_root("document", p(r("&b; text"))))
     with pytest.raises(ParseRefusal, match="entity bomb") as refused:
         parse(buffer.getvalue())
     assert refused.value.outcome == "failed"
 
 
 @pytest.mark.parametrize("data", [b"", b"no zip", b"PK\x03\x04broken"])
-def test_what_is_no_package_is_refused(data: bytes) -> None:
+def test_a_file_that_is_no_package_is_refused(data: bytes) -> None:
     with pytest.raises(ParseRefusal) as refused:
         parse(data)
     assert refused.value.outcome == "failed"

@@ -4,7 +4,7 @@ from lxml import etree
 from fathom.documents.formats.office.docx import DocxInline, read_inline
 
 
-def read(inner: str) -> DocxInline:
+def read_paragraph(inner: str) -> DocxInline:
     return read_inline(etree.fromstring(f"<p>{inner}</p>"), lambda _: ("7", etree.Element("x")))
 
 
@@ -24,8 +24,8 @@ def read(inner: str) -> DocxInline:
         ('<r><rPr><vanish val="0"/></rPr><t>seen</t></r>', "seen"),
     ],
 )
-def test_text(inner: str, text: str) -> None:
-    assert read(inner).text == text
+def test_text_is_read(inner: str, text: str) -> None:
+    assert read_paragraph(inner).text == text
 
 
 @pytest.mark.parametrize(
@@ -40,12 +40,12 @@ def test_text(inner: str, text: str) -> None:
         ("<nary><sub/><sup/><e><t>k</t></e></nary>", "∫k"),
     ],
 )
-def test_equations(inner: str, text: str) -> None:
-    assert read(f"<oMath>{inner}</oMath>").text == text
+def test_equations_are_read(inner: str, text: str) -> None:
+    assert read_paragraph(f"<oMath>{inner}</oMath>").text == text
 
 
-def test_notes_and_boxes_are_handed_out() -> None:
-    inline = read("<r><t>Free</t><footnoteReference/></r><pict><txbxContent/></pict>")
+def test_notes_and_boxes_are_returned_separately() -> None:
+    inline = read_paragraph("<r><t>Free</t><footnoteReference/></r><pict><txbxContent/></pict>")
     assert inline.text == "Free[7]"
     assert [mark for mark, _ in inline.notes] == ["7"]
     assert [box.tag for box in inline.boxes] == ["txbxContent"]

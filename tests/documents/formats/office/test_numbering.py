@@ -8,20 +8,20 @@ from fathom.documents.formats.office.numbering import Numbering, format_number
 W = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
 
 
-def numbering(xml: str) -> Numbering:
+def parse_numbering(xml: str) -> Numbering:
     return Numbering(etree.fromstring(f'<w:numbering xmlns:w="{W}">{xml}</w:numbering>'))
 
 
-def level(at: int, style: str, text: str, extra: str = "") -> str:
+def make_level(at: int, style: str, text: str, extra: str = "") -> str:
     inner = f'<w:numFmt w:val="{style}"/><w:lvlText w:val="{text}"/>{extra}'
     return f'<w:lvl w:ilvl="{at}">{inner}</w:lvl>'
 
 
-def abstract(name: int, *levels: str) -> str:
+def make_abstract(name: int, *levels: str) -> str:
     return f'<w:abstractNum w:abstractNumId="{name}">{"".join(levels)}</w:abstractNum>'
 
 
-def num(name: int, of: int, override: str = "") -> str:
+def make_num(name: int, of: int, override: str = "") -> str:
     return f'<w:num w:numId="{name}"><w:abstractNumId w:val="{of}"/>{override}</w:num>'
 
 
@@ -44,13 +44,16 @@ def test_numbers_are_spelled_as_printed(value: int, style: str, printed: str) ->
 
 
 @given(st.integers(1, 3999), st.integers(1, 3999))
-def test_roman_numbers_are_distinct(one: int, two: int) -> None:
-    assert (format_number(one, "lowerRoman") == format_number(two, "lowerRoman")) == (one == two)
+def test_roman_numbers_are_distinct(number: int, two: int) -> None:
+    assert (format_number(number, "lowerRoman") == format_number(two, "lowerRoman")) == (
+        number == two
+    )
 
 
-def test_a_deeper_level_starts_anew_below_the_next_item() -> None:
-    lists = numbering(
-        abstract(0, level(0, "decimal", "%1."), level(1, "decimal", "%1.%2.")) + num(1, 0)
+def test_a_deeper_level_restarts_below_the_next_item() -> None:
+    lists = parse_numbering(
+        make_abstract(0, make_level(0, "decimal", "%1."), make_level(1, "decimal", "%1.%2."))
+        + make_num(1, 0)
     )
     labels = [lists.next_label("1", at) for at in (0, 1, 1, 0, 1)]
     assert labels == ["1.", "1.1.", "1.2.", "2.", "2.1."]
@@ -58,31 +61,36 @@ def test_a_deeper_level_starts_anew_below_the_next_item() -> None:
 
 def test_instances_share_a_count_unless_they_restart() -> None:
     restart = '<w:lvlOverride w:ilvl="0"><w:startOverride w:val="1"/></w:lvlOverride>'
-    lists = numbering(
-        abstract(0, level(0, "decimal", "%1)")) + num(1, 0) + num(2, 0) + num(3, 0, restart)
+    lists = parse_numbering(
+        make_abstract(0, make_level(0, "decimal", "%1)"))
+        + make_num(1, 0)
+        + make_num(2, 0)
+        + make_num(3, 0, restart)
     )
     labels = [lists.next_label(name, 0) for name in "1123313"]
     assert labels == ["1)", "2)", "3)", "1)", "2)", "3)", "4)"]
 
 
 def test_legal_numbering_prints_all_levels_in_digits() -> None:
-    lists = numbering(
-        abstract(0, level(0, "upperRoman", "%1"), level(1, "decimal", "%1.%2", "<w:isLgl/>"))
-        + num(1, 0)
+    lists = parse_numbering(
+        make_abstract(
+            0, make_level(0, "upperRoman", "%1"), make_level(1, "decimal", "%1.%2", "<w:isLgl/>")
+        )
+        + make_num(1, 0)
     )
     assert [lists.next_label("1", at) for at in (0, 1)] == ["I", "1.1"]
 
 
-def test_an_unknown_list_is_bulleted() -> None:
-    assert numbering("").next_label("9", 0) == "-"
+def test_an_unknown_list_has_bullets() -> None:
+    assert parse_numbering("").next_label("9", 0) == "-"
 
 
 def test_a_list_style_link_is_followed() -> None:
-    lists = numbering(
+    lists = parse_numbering(
         '<w:abstractNum w:abstractNumId="0"><w:styleLink w:val="S"/>'
-        + level(0, "upperLetter", "%1.")
+        + make_level(0, "upperLetter", "%1.")
         + '</w:abstractNum><w:abstractNum w:abstractNumId="1"><w:numStyleLink w:val="S"/>'
         + "</w:abstractNum>"
-        + num(1, 1)
+        + make_num(1, 1)
     )
     assert lists.next_label("1", 0) == "A."

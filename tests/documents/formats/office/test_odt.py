@@ -10,7 +10,7 @@ NAMES = "office text table draw style xlink meta dc presentation fo"
 SPACES = " ".join(f'xmlns:{name}="urn:{name}"' for name in NAMES.split())
 
 
-def packed(body: str, styles: str = "", kind: str = "text", **parts: str) -> bytes:
+def make_package(body: str, styles: str = "", kind: str = "text", **parts: str) -> bytes:
     buffer = io.BytesIO()
     content = (
         f"<office:document-content {SPACES}><office:automatic-styles>{styles}"
@@ -24,7 +24,7 @@ def packed(body: str, styles: str = "", kind: str = "text", **parts: str) -> byt
     return buffer.getvalue()
 
 
-def shown(parsed: ParsedDocument) -> list[tuple[str, str]]:
+def describe_blocks(parsed: ParsedDocument) -> list[tuple[str, str]]:
     return [(block.kind, block.span.cut(parsed.text)) for block in parsed.blocks]
 
 
@@ -32,12 +32,12 @@ def p(inner: str) -> str:
     return f"<text:p>{inner}</text:p>"
 
 
-def test_headings_paragraphs_and_white_space() -> None:
+def test_headings_paragraphs_and_white_space_are_read() -> None:
     body = (
         '<text:h text:outline-level="2">Opening  hours</text:h>'
         + p('Mon<text:s text:c="2"/>8<text:tab/>to\n <text:span>12</text:span><text:line-break/>x')
     )  # fmt: skip
-    assert shown(parse(packed(body))) == [
+    assert describe_blocks(parse(make_package(body))) == [
         ("heading", "Opening hours"),
         ("paragraph", "Mon  8\tto 12\nx"),
     ]
@@ -46,8 +46,8 @@ def test_headings_paragraphs_and_white_space() -> None:
 def test_the_title_style_is_a_heading() -> None:
     kind = 'style:family="paragraph" style:parent-style-name="Title"'
     style = f'<style:style style:name="P1" {kind}/>'
-    parsed = parse(packed('<text:p text:style-name="P1">Fees</text:p>', style))
-    assert shown(parsed) == [("heading", "Fees")]
+    parsed = parse(make_package('<text:p text:style-name="P1">Fees</text:p>', style))
+    assert describe_blocks(parsed) == [("heading", "Fees")]
 
 
 LIST = (
@@ -57,35 +57,37 @@ LIST = (
 )
 
 
-def item(inner: str) -> str:
+def make_item(inner: str) -> str:
     return f"<text:list-item>{inner}</text:list-item>"
 
 
-def listed(*items: str, attributes: str = 'text:style-name="L"') -> str:
+def make_list(*items: str, attributes: str = 'text:style-name="L"') -> str:
     return f"<text:list {attributes}>{''.join(items)}</text:list>"
 
 
 def test_list_labels_nest_and_continue() -> None:
-    inner = listed(item(p("wide")), item(p("deep")), attributes="")
-    body = listed(item(p("Dig") + inner), item(p("Fill") + p("and press"))) + listed(
-        item(p("Rest")), attributes='text:style-name="L" text:continue-numbering="true"'
+    inner = make_list(make_item(p("wide")), make_item(p("deep")), attributes="")
+    body = make_list(
+        make_item(p("Dig") + inner), make_item(p("Fill") + p("and press"))
+    ) + make_list(
+        make_item(p("Rest")), attributes='text:style-name="L" text:continue-numbering="true"'
     )
-    assert parse(packed(body, LIST)).text == (
+    assert parse(make_package(body, LIST)).text == (
         "1. Dig\n1.a) wide\n1.b) deep\n2. Fill\n\nand press\n\n3. Rest"
     )
 
 
-def test_an_item_that_only_holds_a_list_is_not_counted() -> None:
-    inner = listed(item(p("wide")), attributes="")
-    body = listed(item(p("Dig")), item(inner), item(p("Fill")))
-    assert parse(packed(body, LIST)).text == "1. Dig\n1.a) wide\n2. Fill"
+def test_an_item_that_only_contains_a_list_is_not_counted() -> None:
+    inner = make_list(make_item(p("wide")), attributes="")
+    body = make_list(make_item(p("Dig")), make_item(inner), make_item(p("Fill")))
+    assert parse(make_package(body, LIST)).text == "1. Dig\n1.a) wide\n2. Fill"
 
 
 def test_a_list_without_style_has_bullets() -> None:
-    assert parse(packed(listed(item(p("One")), attributes=""))).text == "- One"
+    assert parse(make_package(make_list(make_item(p("One")), attributes=""))).text == "- One"
 
 
-def test_tables_notes_boxes_and_deletions() -> None:
+def test_tables_notes_boxes_and_deletions_are_read() -> None:
     cells = "".join(f"<table:table-cell>{p(text)}</table:table-cell>" for text in ("Skip", "40"))
     note = (
         "<text:note><text:note-citation>1</text:note-citation>"
@@ -97,7 +99,7 @@ def test_tables_notes_boxes_and_deletions() -> None:
         f"<table:table><table:table-row>{cells}</table:table-row></table:table>"
         f"{p('Free' + note + box)}"
     )
-    assert shown(parse(packed(body))) == [
+    assert describe_blocks(parse(make_package(body))) == [
         ("table_row", "Skip | 40"),
         ("paragraph", "Free[1]"),
         ("footnote", "[1] Since 2019."),
@@ -105,54 +107,54 @@ def test_tables_notes_boxes_and_deletions() -> None:
     ]
 
 
-def test_sheets_are_pages_and_rows_say_their_headers() -> None:
-    def cell(text: str, kind: str = "string", more: str = "") -> str:
+def test_sheets_are_pages_and_rows_name_their_headers() -> None:
+    def make_cell(text: str, kind: str = "string", more: str = "") -> str:
         return f'<table:table-cell office:value-type="{kind}" {more}>{p(text)}</table:table-cell>'
 
     rows = (
-        f"<table:table-row>{cell('Day')}{cell('Fee')}</table:table-row>"
+        f"<table:table-row>{make_cell('Day')}{make_cell('Fee')}</table:table-row>"
         "<table:table-row>"
-        + cell("1.5.24", "date", 'office:date-value="2024-05-01"')
-        + cell("40", "float")
+        + make_cell("1.5.24", "date", 'office:date-value="2024-05-01"')
+        + make_cell("40", "float")
         + '</table:table-row><table:table-row table:number-rows-repeated="1048000">'
         '<table:table-cell table:number-columns-repeated="16000"/></table:table-row>'
     )
     sheet = f'<table:table table:name="Fees">{rows}</table:table>'
-    parsed = parse(packed(sheet, kind="spreadsheet"))
+    parsed = parse(make_package(sheet, kind="spreadsheet"))
     assert parsed.text == "Fees\n\nDay | Fee\nDay: 2024-05-01 | Fee: 40"
     assert parsed.blocks[-1].page == 1
 
 
 def test_slides_are_pages() -> None:
-    def frame(text: str, role: str) -> str:
+    def make_frame(text: str, role: str) -> str:
         inner = f"<draw:text-box>{p(text)}</draw:text-box>"
         return f'<draw:frame presentation:class="{role}">{inner}</draw:frame>'
 
-    page = f"<draw:page>{frame('Body', 'outline')}{frame('Head', 'title')}</draw:page>"
-    parsed = parse(packed(page, kind="presentation"))
-    assert shown(parsed) == [("heading", "Head"), ("paragraph", "Body")]
+    page = f"<draw:page>{make_frame('Body', 'outline')}{make_frame('Head', 'title')}</draw:page>"
+    parsed = parse(make_package(page, kind="presentation"))
+    assert describe_blocks(parsed) == [("heading", "Head"), ("paragraph", "Body")]
     assert parsed.blocks[0].page == 1
 
 
-def test_metadata() -> None:
+def test_metadata_is_read() -> None:
     meta = (
         f"<office:document-meta {SPACES}><office:meta><dc:title>Fees</dc:title>"
         "<meta:initial-creator>Ada</meta:initial-creator></office:meta></office:document-meta>"
     )
-    parsed = parse(packed(p("x"), meta=meta))
+    parsed = parse(make_package(p("x"), meta=meta))
     assert (parsed.title, parsed.metadata) == ("Fees", {"author": "Ada"})
 
 
 def test_a_protected_file_is_refused() -> None:
     manifest = '<m:manifest xmlns:m="urn:m"><m:encryption-data/></m:manifest>'
     with pytest.raises(ParseRefusal) as refused:
-        parse(packed(p("x"), **{"META-INF_manifest": manifest}))
+        parse(make_package(p("x"), **{"META-INF_manifest": manifest}))
     assert refused.value.outcome == "encrypted"
 
 
-def test_a_sheet_that_unfolds_without_end_is_refused() -> None:
+def test_a_sheet_that_expands_without_end_is_refused() -> None:
     cell = f'<table:table-cell table:number-columns-repeated="999">{p("x")}</table:table-cell>'
     row = f'<table:table-row table:number-rows-repeated="1000">{cell}</table:table-row>'
     sheet = f"<table:table>{row}{row}</table:table>"
     with pytest.raises(ParseRefusal, match="unfolds"):
-        parse(packed(sheet, kind="spreadsheet"))
+        parse(make_package(sheet, kind="spreadsheet"))

@@ -9,7 +9,7 @@ from fathom.documents.formats.office.package import OfficePackage, Relation
 RELS = "http://schemas.openxmlformats.org/package/2006/relationships"
 
 
-def package(parts: dict[str, str | bytes]) -> OfficePackage:
+def make_package(parts: dict[str, str | bytes]) -> OfficePackage:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
         for name, text in parts.items():
@@ -17,19 +17,19 @@ def package(parts: dict[str, str | bytes]) -> OfficePackage:
     return OfficePackage(buffer.getvalue())
 
 
-def relation(mark: str, kind: str, target: str, mode: str = "") -> str:
+def make_relation(mark: str, kind: str, target: str, mode: str = "") -> str:
     return f'<Relationship Id="{mark}" Type="http://x/{kind}" Target="{target}" {mode}/>'
 
 
-def test_targets_are_names_inside_the_package_and_outer_links_are_dropped() -> None:
+def test_targets_are_names_inside_the_package_and_external_links_are_dropped() -> None:
     inner = (
-        relation("a", "slide", "slides/one.xml")
-        + relation("b", "theme", "/ppt/theme.xml")
-        + relation("c", "image", "../media/x.png")
-        + relation("d", "hyperlink", "http://example.org", 'TargetMode="External"')
+        make_relation("a", "slide", "slides/one.xml")
+        + make_relation("b", "theme", "/ppt/theme.xml")
+        + make_relation("c", "image", "../media/x.png")
+        + make_relation("d", "hyperlink", "http://example.org", 'TargetMode="External"')
     )
     xml = f'<Relationships xmlns="{RELS}">{inner}</Relationships>'
-    assert package({"ppt/_rels/p.xml.rels": xml}).list_relations("ppt/p.xml") == [
+    assert make_package({"ppt/_rels/p.xml.rels": xml}).list_relations("ppt/p.xml") == [
         Relation(id="a", kind="slide", target="ppt/slides/one.xml"),
         Relation(id="b", kind="theme", target="ppt/theme.xml"),
         Relation(id="c", kind="image", target="media/x.png"),
@@ -37,19 +37,19 @@ def test_targets_are_names_inside_the_package_and_outer_links_are_dropped() -> N
 
 
 def test_a_target_cannot_leave_the_package() -> None:
-    link = relation("a", "slide", "../../../etc/x")
+    link = make_relation("a", "slide", "../../../etc/x")
     xml = f'<Relationships xmlns="{RELS}">{link}</Relationships>'
-    assert package({"_rels/.rels": xml}).list_relations("")[0].target == "etc/x"
+    assert make_package({"_rels/.rels": xml}).list_relations("")[0].target == "etc/x"
 
 
-def test_the_usual_part_is_found_without_relationships() -> None:
-    name, root = package({"word/document.xml": "<d/>"}).find_main("word/document.xml")
+def test_the_default_part_is_found_without_relationships() -> None:
+    name, root = make_package({"word/document.xml": "<d/>"}).find_main("word/document.xml")
     assert (name, root.tag) == ("word/document.xml", "d")
 
 
 def test_a_missing_main_part_is_named() -> None:
     with pytest.raises(ParseRefusal, match=r"no part word/document\.xml"):
-        package({"other": "<d/>"}).find_main("word/document.xml")
+        make_package({"other": "<d/>"}).find_main("word/document.xml")
 
 
 def test_properties_give_title_author_and_dates() -> None:
@@ -57,7 +57,7 @@ def test_properties_give_title_author_and_dates() -> None:
         '<c:core xmlns:c="urn:c" xmlns:d="urn:d"><d:title>Fees</d:title><d:creator>Ada</d:creator>'
         "<c:created>2024-01-02T00:00:00Z</c:created><c:revision>4</c:revision></c:core>"
     )
-    title, metadata = package({"docProps/core.xml": xml}).read_properties()
+    title, metadata = make_package({"docProps/core.xml": xml}).read_properties()
     assert title == "Fees"
     assert metadata == {"author": "Ada", "created": "2024-01-02T00:00:00Z"}
 
@@ -65,4 +65,4 @@ def test_properties_give_title_author_and_dates() -> None:
 def test_a_document_type_is_forbidden_in_any_encoding() -> None:
     bomb = '<?xml version="1.0" encoding="UTF-16"?><!DOCTYPE a [<!ENTITY b "c">]><a/>'
     with pytest.raises(ParseRefusal, match="entity bomb"):
-        package({"xl/sheet.xml": bomb.encode("utf-16")}).forbid_doctypes()
+        make_package({"xl/sheet.xml": bomb.encode("utf-16")}).forbid_doctypes()

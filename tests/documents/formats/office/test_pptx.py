@@ -15,7 +15,7 @@ SPACES = f'xmlns:a="{A}" xmlns:p="{P}" xmlns:r="{R}" xmlns:c="{C}" xmlns:d="{D}"
 RELS = "http://schemas.openxmlformats.org/package/2006/relationships"
 
 
-def rels(links: dict[str, tuple[str, str]]) -> str:
+def make_relations(links: dict[str, tuple[str, str]]) -> str:
     items = "".join(
         f'<Relationship Id="{mark}" Type="{R}/{kind}" Target="{target}"/>'
         for mark, (kind, target) in links.items()
@@ -23,13 +23,13 @@ def rels(links: dict[str, tuple[str, str]]) -> str:
     return f'<Relationships xmlns="{RELS}">{items}</Relationships>'
 
 
-def packed(
+def make_package(
     slides: list[str],
     order: list[int] | None = None,
     parts: dict[str, str] | None = None,
     links: dict[str, tuple[str, str]] | None = None,
 ) -> bytes:
-    """A presentation; `links` are those of the first slide."""
+    """Return a presentation; `links` are those of the first slide."""
     order = order or list(range(len(slides)))
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w") as archive:
@@ -37,21 +37,21 @@ def packed(
         show = f"<p:presentation {SPACES}><p:sldIdLst>{ids}</p:sldIdLst></p:presentation>"
         archive.writestr("ppt/presentation.xml", show)
         targets = {f"r{at}": ("slide", f"slides/s{at}.xml") for at in range(len(slides))}
-        archive.writestr("ppt/_rels/presentation.xml.rels", rels(targets))
+        archive.writestr("ppt/_rels/presentation.xml.rels", make_relations(targets))
         for at, inner in enumerate(slides):
             tree = f"<p:cSld><p:spTree>{inner}</p:spTree></p:cSld>"
             archive.writestr(f"ppt/slides/s{at}.xml", f"<p:sld {SPACES}>{tree}</p:sld>")
-        archive.writestr("ppt/slides/_rels/s0.xml.rels", rels(links or {}))
+        archive.writestr("ppt/slides/_rels/s0.xml.rels", make_relations(links or {}))
         for name, text in (parts or {}).items():
             archive.writestr(name, text)
     return buffer.getvalue()
 
 
-def line(text: str, properties: str = "") -> str:
+def make_line(text: str, properties: str = "") -> str:
     return f"<a:p><a:pPr>{properties}</a:pPr><a:r><a:t>{text}</a:t></a:r></a:p>"
 
 
-def shape(*lines: str, role: str = "", at: tuple[int, int] | None = None) -> str:
+def make_shape(*lines: str, role: str = "", at: tuple[int, int] | None = None) -> str:
     holder = f'<p:ph type="{role}"/>' if role else ""
     place = f'<a:xfrm><a:off x="{at[0]}" y="{at[1]}"/></a:xfrm>' if at else ""
     return (
@@ -60,15 +60,17 @@ def shape(*lines: str, role: str = "", at: tuple[int, int] | None = None) -> str
     )
 
 
-def shown(parsed: ParsedDocument) -> list[tuple[int | None, str, str]]:
+def describe_blocks(parsed: ParsedDocument) -> list[tuple[int | None, str, str]]:
     return [(b.page, b.kind, b.span.cut(parsed.text)) for b in parsed.blocks]
 
 
-def test_slides_come_in_the_order_of_the_show_with_their_titles_first() -> None:
-    one = shape(line("Body one"), role="body") + shape(line("One"), role="title")
-    two = shape(line("Two"), role="ctrTitle") + shape(line("7"), role="sldNum")
-    parsed = parse(packed([one, two], order=[1, 0]))
-    assert shown(parsed) == [
+def test_slides_are_in_order_with_their_titles_first() -> None:
+    shapes = make_shape(make_line("Body one"), role="body") + make_shape(
+        make_line("One"), role="title"
+    )
+    two = make_shape(make_line("Two"), role="ctrTitle") + make_shape(make_line("7"), role="sldNum")
+    parsed = parse(make_package([shapes, two], order=[1, 0]))
+    assert describe_blocks(parsed) == [
         (1, "heading", "Two"),
         (2, "heading", "One"),
         (2, "paragraph", "Body one"),
@@ -78,34 +80,38 @@ def test_slides_come_in_the_order_of_the_show_with_their_titles_first() -> None:
 
 def test_free_shapes_are_read_from_top_to_bottom_and_left_to_right() -> None:
     slide = (
-        shape(line("right"), at=(9_000_000, 1_000_100))
-        + shape(line("low"), at=(0, 4_000_000))
-        + f"<p:grpSp>{shape(line('left'), at=(0, 0))}<p:grpSpPr><a:xfrm>"
+        make_shape(make_line("right"), at=(9_000_000, 1_000_100))
+        + make_shape(make_line("low"), at=(0, 4_000_000))
+        + f"<p:grpSp>{make_shape(make_line('left'), at=(0, 0))}<p:grpSpPr><a:xfrm>"
         + '<a:off x="0" y="1000000"/></a:xfrm></p:grpSpPr></p:grpSp>'
     )
-    assert parse(packed([slide])).text == "left\n\nright\n\nlow"
+    assert parse(make_package([slide])).text == "left\n\nright\n\nlow"
 
 
 def test_a_slide_without_title_does_not_belong_to_the_slide_before() -> None:
-    parsed = parse(packed([shape(line("One"), role="title"), shape(line("alone"))]))
+    parsed = parse(
+        make_package([make_shape(make_line("One"), role="title"), make_shape(make_line("alone"))])
+    )
     assert parsed.blocks[-1].headings == ("Slide 2",)
 
 
-def test_list_labels() -> None:
+def test_list_labels_are_read() -> None:
     number = '<a:buAutoNum type="alphaLcParenR"/>'
-    free = shape(line("x", number), line("y", number), line("z", '<a:buChar char="*"/>'))
-    body = shape(line("p"), line("q", "<a:buNone/>"), role="body")
-    assert parse(packed([free + body])).text == "a) x\nb) y\n- z\n- p\n\nq"
+    free = make_shape(
+        make_line("x", number), make_line("y", number), make_line("z", '<a:buChar char="*"/>')
+    )
+    body = make_shape(make_line("p"), make_line("q", "<a:buNone/>"), role="body")
+    assert parse(make_package([free + body])).text == "a) x\nb) y\n- z\n- p\n\nq"
 
 
 def test_tables_show_merged_cells_once() -> None:
-    def cell(text: str, merge: str = "") -> str:
-        return f"<a:tc {merge}><a:txBody>{line(text)}</a:txBody></a:tc>"
+    def make_cell(text: str, merge: str = "") -> str:
+        return f"<a:tc {merge}><a:txBody>{make_line(text)}</a:txBody></a:tc>"
 
-    top = cell("Both", "gridSpan='2'") + cell("Both", "hMerge='1'") + cell("c")
-    low = cell("x", "vMerge='1'") + cell("d") + cell("e")
+    top = make_cell("Both", "gridSpan='2'") + make_cell("Both", "hMerge='1'") + make_cell("c")
+    low = make_cell("x", "vMerge='1'") + make_cell("d") + make_cell("e")
     rows = f"<a:tr>{top}</a:tr><a:tr>{low}</a:tr>"
-    parsed = parse(packed([f"<p:graphicFrame><a:tbl>{rows}</a:tbl></p:graphicFrame>"]))
+    parsed = parse(make_package([f"<p:graphicFrame><a:tbl>{rows}</a:tbl></p:graphicFrame>"]))
     assert parsed.text == "Both | c\n| d | e"
 
 
@@ -116,15 +122,15 @@ def test_charts_and_diagrams_give_their_words() -> None:
         '<c:val><c:pt idx="0"><c:v>4.0</c:v></c:pt><c:pt idx="1"><c:v>5.5</c:v></c:pt></c:val>'
         "</c:ser>"
     )
-    title = f"<c:title><c:tx>{line('Library')}</c:tx></c:title>"
+    title = f"<c:title><c:tx>{make_line('Library')}</c:tx></c:title>"
     chart = f"<c:chartSpace {SPACES}><c:chart>{title}{series}</c:chart></c:chartSpace>"
-    points = "".join(f"<d:pt><d:t>{line(word)}</d:t></d:pt>" for word in ("Ask", "Borrow"))
+    points = "".join(f"<d:pt><d:t>{make_line(word)}</d:t></d:pt>" for word in ("Ask", "Borrow"))
     model = f"<d:dataModel {SPACES}>{points}</d:dataModel>"
     frames = (
         '<p:graphicFrame><c:chart r:id="c"/></p:graphicFrame>'
         '<p:graphicFrame><d:relIds r:lo="l" r:dm="d"/></p:graphicFrame>'
     )
-    data = packed(
+    data = make_package(
         [frames],
         parts={
             "ppt/chart.xml": chart,
@@ -137,9 +143,11 @@ def test_charts_and_diagrams_give_their_words() -> None:
 
 
 def test_notes_follow_the_slide() -> None:
-    notes = shape(line("Say this"), role="body") + shape(line("1"), role="sldNum")
-    data = packed(
-        [shape(line("RoundEvidence"))],
+    notes = make_shape(make_line("Say this"), role="body") + make_shape(
+        make_line("1"), role="sldNum"
+    )
+    data = make_package(
+        [make_shape(make_line("RoundEvidence"))],
         parts={"ppt/notes.xml": f"<p:notes {SPACES}>{notes}</p:notes>"},
         links={"n": ("notesSlide", "../notes.xml")},
     )
@@ -148,5 +156,5 @@ def test_notes_follow_the_slide() -> None:
 
 def test_pictures_without_text_need_ocr() -> None:
     with pytest.raises(ParseRefusal) as refused:
-        parse(packed([""], parts={"ppt/media/image1.png": "x"}))
+        parse(make_package([""], parts={"ppt/media/image1.png": "x"}))
     assert refused.value.outcome == "no_text_layer"

@@ -13,7 +13,7 @@ from fathom.documents.formats.pdf.lines import remove_doubling, split_lines
         ("", ""),
     ],
 )
-def test_doubled_characters(line: str, expected: str) -> None:
+def test_doubled_characters_are_read_once(line: str, expected: str) -> None:
     assert remove_doubling(line) == expected
 
 
@@ -27,7 +27,7 @@ def test_doubled_characters(line: str, expected: str) -> None:
         ("end\ufffe", "end-"),
     ],
 )
-def test_words_broken_at_line_ends(text: str, expected: str) -> None:
+def test_words_broken_at_line_ends_are_joined(text: str, expected: str) -> None:
     assert [line.text for line in split_lines(text)] == [expected]
 
 

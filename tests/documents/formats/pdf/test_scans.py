@@ -1,9 +1,9 @@
-"""Pages that are pictures; the recogniser here says what it was given."""
+"""Scanned pages, with a recogniser that reports its input."""
 
 from typing import Any
 
 import pytest
-from tests.documents.making import lines, make_pdf
+from tests.documents.making import make_lines, make_pdf
 
 from fathom.documents.base import NEEDS_OCR, ParseRefusal
 from fathom.documents.formats.pdf.document import parse
@@ -11,11 +11,13 @@ from fathom.documents.formats.pdf.lines import PrintedLine
 
 PICTURE = "q 500 0 0 700 40 40 cm BI /W 1 /H 1 /CS /G /BPC 8 ID \xff EI Q"
 STAMP = "q 40 0 0 40 500 20 cm BI /W 1 /H 1 /CS /G /BPC 8 ID \xff EI Q"
-TEXT = lines("This page holds a text of its own, which is long enough to be one.", "It ends here.")
+TEXT = make_lines(
+    "This page holds a text of its own, which is long enough to be one.", "It ends here."
+)
 
 
-class Told:
-    """Reads the same line off every picture."""
+class FixedRecogniser:
+    """Reads the same line from every picture."""
 
     def __init__(
         self, text: str = "What was recognised on the picture.", sure: float = 0.9
@@ -33,12 +35,12 @@ class Told:
 
 
 def test_scanned_pages_are_recognised_and_the_others_are_not() -> None:
-    recogniser = Told()
+    recogniser = FixedRecogniser()
     parsed = parse(make_pdf(TEXT, PICTURE), recogniser)
     assert recogniser.pages == [1]
     assert recogniser.shapes == [(2223, 1667, 3)]
-    found = {block.page: block.recognised for block in parsed.blocks}
-    assert found == {1: None, 2: 0.9}
+    recognised = {block.page: block.recognised for block in parsed.blocks}
+    assert recognised == {1: None, 2: 0.9}
     assert parsed.text.endswith("What was recognised on the picture.")
     assert parsed.metadata == {"recognised_pages": 1, "recognised": 0.9}
     assert parsed.unread == ""
@@ -52,18 +54,21 @@ def test_without_a_recogniser_the_pages_and_the_extra_are_named() -> None:
     assert refusal.value.outcome == "no_text_layer"
 
 
-def test_a_few_stray_signs_over_a_picture_are_no_text_and_a_stamp_is_no_scan() -> None:
-    assert parse(make_pdf(f"{PICTURE} {lines('p. 7')}"), Told()).text == Told().text
-    assert parse(make_pdf(f"{STAMP} {lines('Cover')}"), Told()).text == "Cover"
+def test_stray_characters_over_a_picture_are_no_text_and_a_stamp_is_no_scan() -> None:
+    assert (
+        parse(make_pdf(f"{PICTURE} {make_lines('p. 7')}"), FixedRecogniser()).text
+        == FixedRecogniser().text
+    )
+    assert parse(make_pdf(f"{STAMP} {make_lines('Cover')}"), FixedRecogniser()).text == "Cover"
 
 
-def test_what_holds_more_is_kept() -> None:
-    parsed = parse(make_pdf(f"{PICTURE} {lines('Annual report')}"), Told("x"))
+def test_the_longer_text_is_kept() -> None:
+    parsed = parse(make_pdf(f"{PICTURE} {make_lines('Annual report')}"), FixedRecogniser("x"))
     assert parsed.text == "Annual report"
     assert parsed.blocks[0].recognised is None
 
 
 def test_pictures_without_any_text_are_empty() -> None:
     with pytest.raises(ParseRefusal) as refusal:
-        parse(make_pdf(PICTURE), Told(""))
+        parse(make_pdf(PICTURE), FixedRecogniser(""))
     assert refusal.value.outcome == "empty"
