@@ -13,7 +13,7 @@ from pathlib import Path
 
 from fathom.agents.judge import LocalJudge
 from fathom.evaluation.calibration_metrics import auroc
-from fathom.evaluation.datasets import Dataset, Question, load, read_rows
+from fathom.evaluation.datasets import Dataset, DatasetQuestion, load, read_rows
 from fathom.evaluation.statistics import bootstrap_interval
 from fathom.models.reader_loading import load_shipped_reader
 from fathom.text.content_words import ContentTerms
@@ -26,7 +26,7 @@ DATA = Path(os.environ.get("SHARED_DATA", "../shared/data"))
 Pair = tuple[str, str, str]
 
 
-def pair_of(question: Question, text: str) -> Pair | None:
+def pair_of(question: DatasetQuestion, text: str) -> Pair | None:
     """Claim, right and wrong quote; None where one sentence holds all, or none does."""
     terms = ContentTerms()
     claim = f"{question.text} {question.answers[0]}"

@@ -23,6 +23,7 @@ from typing import Any, Self
 from fathom.agents.reader.local import LocalReader
 from fathom.engine import Engine
 from fathom.models.reading import NOTHING, Reading, ReadSpan
+from fathom.question.question import Question
 from fathom.settings import Settings
 from fathom.testing.doubles import HashingEmbedder
 from fathom.types import Chunk, Span
@@ -89,7 +90,7 @@ def measured(engine: Engine, questions: list[str]) -> dict[str, Any]:
 def by_hand(engine: Engine, question: str) -> None:
     """What `naive` does, without graph, ledger, threads, verification and trace."""
     hits = engine.search(question, k=engine.settings.ask.chunks)
-    draft = LocalReader(pairs=engine.assembly.cross_reader).draft(question, hits)
+    draft = LocalReader(pairs=engine.assembly.cross_reader).draft(Question(question), hits)
     for item in draft.evidence:
         engine.reader().get_document(item.hit.chunk.document_id)
 

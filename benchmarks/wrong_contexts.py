@@ -30,11 +30,11 @@ from experiments.lab.texts import Text, texts_of
 
 from fathom.engine import Engine
 from fathom.engine.request import AskRequest
-from fathom.evaluation.datasets import Dataset, Question, load
+from fathom.evaluation.datasets import Dataset, DatasetQuestion, load
 from fathom.jsonable import hash_text
+from fathom.question.question import Question
 from fathom.settings import Settings
 from fathom.text.answer_scores import is_right, strip_markers
-from fathom.text.answer_type import detect_answer_type
 from fathom.text.dates import YEAR
 from fathom.text.entities import find_names
 from fathom.types import Answer, Filter, Span
@@ -116,7 +116,7 @@ class Planter:
         return {each.id: each for each in texts_of(self.dataset.corpus)}
 
     @cached_property
-    def asked(self) -> tuple[Question, ...]:
+    def asked(self) -> tuple[DatasetQuestion, ...]:
         """Its questions with an answer, drawn."""
         return tuple(each for each in self.dataset.sample(judged=True) if each.answers)
 
@@ -126,7 +126,7 @@ class Planter:
         return frozenset(
             answer.casefold()
             for each in self.asked
-            if detect_answer_type(each.text) == "place"
+            if Question(each.text).answer_type == "place"
             for answer in each.answers
             if 0 < len(answer.split()) < 4 and answer[0].isupper()
         )
@@ -155,11 +155,11 @@ class Planter:
         for question in plain:
             yield self._case(question, self.document(question), "none", question.text)
 
-    def document(self, question: Question) -> Text:
+    def document(self, question: DatasetQuestion) -> Text:
         """What a question was made of."""
         return self.texts[min(self.dataset.qrels[question.id])]
 
-    def planted(self, question: Question, document: Text, kind: Kind) -> Case | None:
+    def planted(self, question: DatasetQuestion, document: Text, kind: Kind) -> Case | None:
         """The case of a question; `None` where it cannot be had."""
         if kind == "unit":
             return self._unit(question, document)
@@ -171,7 +171,7 @@ class Planter:
         found = self._case(question, document, kind, text)
         return replace(found, instead=instead) if instead else None
 
-    def _year(self, question: Question, document: Text) -> str:
+    def _year(self, question: DatasetQuestion, document: Text) -> str:
         years = _YEAR.findall(question.text)
         if len(years) != 1 or not _holds(document, years[0]):
             return ""
@@ -179,7 +179,7 @@ class Planter:
         other = str(int(years[0]) + (shift if int(years[0]) < 2010 else -shift))
         return "" if _holds(document, other) else question.text.replace(years[0], other)
 
-    def _name(self, question: Question, document: Text, kind: Kind) -> tuple[Span, str]:
+    def _name(self, question: DatasetQuestion, document: Text, kind: Kind) -> tuple[Span, str]:
         """Where a name stands in a question, and another one for it; empty where none does."""
         for span in find_names(question.text):
             name = span.cut(question.text)
@@ -208,7 +208,7 @@ class Planter:
             "",
         )
 
-    def _unit(self, question: Question, document: Text) -> Case | None:
+    def _unit(self, question: DatasetQuestion, document: Text) -> Case | None:
         if not re.search(_ASKS_UNIT[self.language], question.text, re.IGNORECASE):
             return None
         for answer in question.answers:
@@ -228,7 +228,7 @@ class Planter:
         near = document.text[max(0, at - 4) : at + len(digits) + 12] if at >= 0 else ""
         return bool(unit.search(answer) or unit.search(near)) and bool(unit.search(near))
 
-    def _case(self, question: Question, document: Text, kind: Kind, planted: str) -> Case:
+    def _case(self, question: DatasetQuestion, document: Text, kind: Kind, planted: str) -> Case:
         return Case(
             id=f"{self.dataset.name} {question.id} {kind}",
             language=self.language,

@@ -14,7 +14,7 @@ from experiments.lab.rephrase import in_other_words, with_slip
 
 from fathom.engine import Engine
 from fathom.engine.request import AskRequest
-from fathom.evaluation.datasets import Question, load
+from fathom.evaluation.datasets import DatasetQuestion, load
 from fathom.evaluation.runner import build_filters
 from fathom.evaluation.statistics import bca_interval
 from fathom.runs.concurrency import run_in_loop
@@ -26,7 +26,7 @@ VARIANTS: Mapping[str, Callable[[str], str]] = {
 SETS = ("hotpotqa-200", "musique-300", "squad-fresh", "facqa-id", "idk-mrc-retrieval", "ramdocs")
 
 
-def decided(engine: Engine, question: Question, text: str) -> tuple[str, ...]:
+def decided(engine: Engine, question: DatasetQuestion, text: str) -> tuple[str, ...]:
     """The actions of `adaptive` on a question put this way."""
     asked = engine.arun(
         AskRequest.parse(text, strategy="adaptive", filters=build_filters(question))
@@ -36,7 +36,7 @@ def decided(engine: Engine, question: Question, text: str) -> tuple[str, ...]:
 
 
 def changes(
-    engine: Engine, questions: Sequence[Question]
+    engine: Engine, questions: Sequence[DatasetQuestion]
 ) -> Iterator[tuple[str, tuple[str, ...], tuple[str, ...]]]:
     """For each variant that is another text: its name, and both decisions."""
     for question in questions:

@@ -14,7 +14,7 @@ from fathom.engine import Engine
 from fathom.evaluation.datasets import Dataset, load
 from fathom.evaluation.harness import prepare_engine
 from fathom.evaluation.ir_metrics import ndcg
-from fathom.question.definition import extract_term
+from fathom.question.question import Question
 from fathom.settings import IndexSettings, Settings
 
 DEPTH = 10
@@ -29,7 +29,7 @@ def scores(dataset: Dataset, index: Path, hits: int) -> list[float]:
     with prepare_engine(engine, dataset) as ready:
         found = []
         for question in dataset.judged_questions:
-            if extract_term(question.text):
+            if Question(question.text).term:
                 names = [hit.chunk.document_id for hit in ready.search(question.text, k=4 * DEPTH)]
                 grades = dataset.qrels[question.id]
                 found.append(ndcg(DEPTH, list(dict.fromkeys(names)), grades))

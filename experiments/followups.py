@@ -23,6 +23,7 @@ from fathom.agents.rewriter import Rewriter
 from fathom.evaluation.datasets import load
 from fathom.question.conversation import parse_dialogue
 from fathom.question.followup import complete_question
+from fathom.question.question import Question
 from fathom.runs.context import RunContext
 from fathom.runs.ledger import Ledger
 from fathom.runs.recorder import Recorder
@@ -67,9 +68,9 @@ def rewritten(rewriter: Rewriter, row: Row) -> tuple[str, str]:
         recorder = Recorder(Origin(question=row["text"], strategy="followups"))
         context = RunContext(ledger=Ledger(Budget()), scope=recorder, executor=executor)
         turns = parse_dialogue(row["history"])
-        text = asyncio.run(rewriter.make_standalone(row["text"], turns, context))
+        whole = asyncio.run(rewriter.make_standalone(Question(row["text"]), turns, context))
         steps = {step.name: step for step in recorder.seal(None).steps}
-    return text, steps["stand alone"].verdict or "rules"
+    return whole.text, steps["stand alone"].verdict or "rules"
 
 
 def finds(engine: Engine, retriever: str) -> Judge:

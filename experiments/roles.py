@@ -27,7 +27,7 @@ from fathom.config import Layers
 from fathom.engine import Engine
 from fathom.engine.request import AskRequest
 from fathom.errors import UsageError
-from fathom.evaluation.datasets import Dataset, Question, load
+from fathom.evaluation.datasets import Dataset, DatasetQuestion, load
 from fathom.evaluation.jsonl import append_line, read_whole_lines
 from fathom.evaluation.runner import build_file_name, build_filters, holds_dataset
 from fathom.models.base import Embedder
@@ -99,7 +99,7 @@ class RoleBench:
                 yield from self._send_request(row, data, dataset, left)
 
     def _send_request(
-        self, row: RoleRow, data: Data, dataset: Dataset, questions: Sequence[Question]
+        self, row: RoleRow, data: Data, dataset: Dataset, questions: Sequence[DatasetQuestion]
     ) -> Iterator[AskedTwice]:
         with (
             self._engine(dataset, row, "") as local,
@@ -111,7 +111,7 @@ class RoleBench:
                 yield self._twice(row, data.set, question, (local, model))
 
     def _twice(
-        self, row: RoleRow, name: str, question: Question, engines: tuple[Engine, Engine]
+        self, row: RoleRow, name: str, question: DatasetQuestion, engines: tuple[Engine, Engine]
     ) -> AskedTwice:
         local, model = engines
         before, after = (_outcome(engine, row.strategy, question) for engine in engines)
@@ -179,7 +179,7 @@ def overshoots(outcome: RunOutcome) -> bool:
     )
 
 
-def _outcome(engine: Engine, strategy: str, question: Question) -> RunOutcome:
+def _outcome(engine: Engine, strategy: str, question: DatasetQuestion) -> RunOutcome:
     filters = build_filters(question)
     asked = engine.arun(
         AskRequest.parse(

@@ -38,6 +38,7 @@ from fathom.engine import Engine
 from fathom.llm.base import Call, Message
 from fathom.llm.call import RoleModel
 from fathom.llm.role_models import ROLES
+from fathom.question.question import Question
 from fathom.retrieval.search import Search
 from fathom.runs.concurrency import HOSTS
 from fathom.runs.context import RunContext
@@ -45,7 +46,7 @@ from fathom.settings import Settings
 from fathom.strategies.base import STRATEGIES
 from fathom.strategies.naive import NaiveState
 from fathom.testing.doubles import OVERLAP, HashingEmbedder
-from fathom.types import Answer, Draft, Query
+from fathom.types import Answer, Draft, Filter, Query
 from fathom.usage import Budget
 
 QUESTIONS = (QUESTION, "Where is it paid, and how much is it?", "Which enzyme unwinds a helix?")
@@ -72,8 +73,8 @@ class Panel:
         search = assembly.search("keyword")
         return cls(search=search, model=model, finalizer=assembly.finalizer(cls.name))
 
-    def start(self, query: Query) -> NaiveState:
-        return NaiveState(query=query)
+    def start(self, question: Question, filters: tuple[Filter, ...]) -> NaiveState:
+        return NaiveState(question=question, filters=filters)
 
     def graph(self) -> StateGraph[NaiveState, RunContext, NaiveState, NaiveState]:
         figure = StateGraph(NaiveState, context_schema=RunContext)
@@ -99,7 +100,9 @@ class Panel:
         return replace(state, draft=Draft(short_answer=" ".join(positions)))
 
     async def finish(self, state: NaiveState, context: RunContext) -> Answer:
-        return await self.finalizer(state.query.text, state.draft, phase="debate", context=context)
+        return await self.finalizer(
+            Question(state.query.text), state.draft, phase="debate", context=context
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

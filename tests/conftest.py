@@ -1,7 +1,6 @@
 """Fixtures and options of all tests."""
 
 import gc
-import os
 import shutil
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -21,10 +20,6 @@ if TYPE_CHECKING:
 # Generated examples have no time limit: a busy machine is not a failure.
 settings.register_profile("patient", deadline=None)
 settings.load_profile("patient")
-
-# Processes that run tests side by side start with it: with a thread of NumPy for each core in every
-# process, small products take twice the processor time.
-os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

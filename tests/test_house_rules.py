@@ -41,6 +41,12 @@ EXCLUDED_WORDS = split_words(
     "passage pipeline manager helper helpers utils service mind leg cage cast"
 )
 """Words of DESIGN section 1 that name nothing in this package."""
+QUESTION_PARSERS = split_words(
+    "detect_form parse_count asks_steps asks_items extract_counted_noun detect_question_language "
+    "detect_answer_type can_answer detect_expected_value find_anchors extract_term parse_statement "
+    "parse_comparison list_options split_questions build_chain"
+)
+"""The functions of the room `question` that `Question` calls for everybody else."""
 SHARE_OF_COMMENTS = 0.015
 
 
@@ -122,6 +128,18 @@ def test_no_name_uses_a_word_that_the_design_excludes() -> None:
     ]
     guilty = [name for name in names if EXCLUDED_WORDS & set(split_name(name.rpartition(" ")[2]))]
     assert guilty == []
+
+
+def test_a_question_is_parsed_by_question_alone() -> None:
+    parsers = {
+        (file.relative_to(PACKAGE).parts[0], alias.name)
+        for file, tree in TREES.items()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+        if alias.name in QUESTION_PARSERS
+    }
+    assert parsers == {("question", name) for name in QUESTION_PARSERS}
 
 
 def test_comments_give_reasons_often_enough() -> None:

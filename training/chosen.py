@@ -13,12 +13,12 @@ from training.cross_reader.rows import number_of
 from training.manifest import CHOSEN, MANIFESTS
 
 from fathom.evaluation.contamination import Manifest, fingerprint_all, load_choices, write_manifest
-from fathom.evaluation.datasets import Dataset, Question, load
+from fathom.evaluation.datasets import Dataset, DatasetQuestion, load
 
 ROOT = Path(__file__).parents[1]
 
 
-def named(dataset: Dataset, parts: str) -> Iterator[Question]:
+def named(dataset: Dataset, parts: str) -> Iterator[DatasetQuestion]:
     """The questions of a data set that an entry names, such as "even, drawn 300".
 
     Raises:
@@ -41,7 +41,7 @@ def named(dataset: Dataset, parts: str) -> Iterator[Question]:
                 raise ValueError(f"{dataset.name}: {part!r} names no questions; see chosen.toml")
 
 
-def _half(dataset: Dataset, *, rest: int) -> list[Question]:
+def _half(dataset: Dataset, *, rest: int) -> list[DatasetQuestion]:
     return [question for question in dataset.questions if number_of(question.id) % 2 == rest]
 
 

@@ -24,9 +24,9 @@ from training.fit_span_reader import DATA, chosen, report_of
 
 from fathom.agents.reader.confidence import FACTORS, LAWS, AnswerConfidence
 from fathom.engine import Engine
-from fathom.evaluation.datasets import Question, load
+from fathom.evaluation.datasets import DatasetQuestion, load
 from fathom.models.reading import CrossReader
-from fathom.question.form import detect_form
+from fathom.question.question import Question
 from fathom.settings import IndexSettings, Settings
 from fathom.settings.tree import ModelSettings
 from fathom.text.answer_scores import holds_answer, is_right
@@ -49,7 +49,7 @@ class Said(NamedTuple):
 
 
 def said(
-    question: Question, hits: Sequence[Hit], pairs: CrossReader, dice: random.Random
+    question: DatasetQuestion, hits: Sequence[Hit], pairs: CrossReader, dice: random.Random
 ) -> Iterator[Said]:
     """What the readers make of the hits."""
     places = [(hit, unit.span) for hit in hits for unit in list_units(hit.chunk)]
@@ -100,16 +100,16 @@ class Rows(NamedTuple):
     readers: Sequence[str]
 
 
-def rows_of(engine: Engine, questions: Sequence[Question]) -> Rows:
+def rows_of(engine: Engine, questions: Sequence[DatasetQuestion]) -> Rows:
     """The rows of a data set, each reader with the same weight."""
     pairs = engine.assembly.cross_reader
     confidence = AnswerConfidence(pairs=pairs)
     dice, found = random.Random(1), []
     for question in questions:
         hits = engine.search(question.text, k=engine.settings.ask.chunks)
-        first = engine.assembly.local_reader.draft(question.text, hits)
+        first = engine.assembly.local_reader.draft(Question(question.text), hits)
         for each in said(question, hits, pairs, dice):
-            factors = confidence.compute_factors(question.text, each.draft, first)
+            factors = confidence.compute_factors(Question(question.text), each.draft, first)
             found.append((each.reader, factors, each.right))
     readers = [reader for reader, _, _ in found]
     weights = np.asarray([200 / readers.count(reader) for reader in readers])
@@ -156,7 +156,7 @@ def main() -> None:
             questions = [
                 each
                 for each in chosen(dataset, arguments.questions, fitted=True)
-                if detect_form(each.text) == "one" and (each.answers or not each.answerable)
+                if Question(each.text).form == "one" and (each.answers or not each.answerable)
             ]
             parts[name] = rows_of(engine, questions)
         print(name, len(questions), "questions", len(parts[name].right), "answers", flush=True)

@@ -24,15 +24,15 @@ from fathom.agents.debate.debate import Debate, DebateLaw, DebateOutcome
 from fathom.agents.reader.base import compute_logit
 from fathom.engine import Engine
 from fathom.evaluation.calibration_metrics import auroc, calibration_error
-from fathom.evaluation.datasets import Question, load
+from fathom.evaluation.datasets import DatasetQuestion, load
 from fathom.evaluation.runner import build_filters
+from fathom.question.question import Question
 from fathom.runs.context import RunContext
 from fathom.settings import IndexSettings, Settings
 from fathom.settings.tree import ModelSettings
 from fathom.strategies.maf import select_best_per_document
 from fathom.testing.doubles import run_context
 from fathom.text.answer_scores import is_right
-from fathom.text.language import detect_language
 from fathom.types import Hit, Query
 
 SETS = {
@@ -45,7 +45,7 @@ DATA = Path(os.environ.get("SHARED_DATA", "../shared/data"))
 class Held(NamedTuple):
     """A question, and what its agents came to."""
 
-    question: Question
+    question: DatasetQuestion
     debated: DebateOutcome
 
     @property
@@ -61,22 +61,22 @@ class Held(NamedTuple):
         return question.answerable and is_right(said, question.answers, question.wrong or ())
 
 
-def held(engine: Engine, questions: Sequence[Question]) -> Iterator[Held]:
+def held(engine: Engine, questions: Sequence[DatasetQuestion]) -> Iterator[Held]:
     """What the agents come to, where there is anything to debate."""
     own, debate = engine.settings.maf, engine.assembly.debate
     for question in questions:
-        foreign = detect_language(question.text) not in {"en", "und"}
-        retriever = engine.retriever(own.foreign_retriever if foreign else "vector")
+        asked = Question(question.text)
+        retriever = engine.retriever(own.foreign_retriever if asked.is_foreign else "vector")
         query = Query(text=question.text, filters=build_filters(question))
         hits = select_best_per_document(retriever.retrieve(query, k=own.vor_k), own.agents)
         with run_context() as context:
-            done = asyncio.run(_held(debate, question.text, hits, context))
+            done = asyncio.run(_held(debate, asked, hits, context))
         if done is not None:
             yield Held(question, done)
 
 
 async def _held(
-    debate: Debate, question: str, hits: Sequence[Hit], context: RunContext
+    debate: Debate, question: Question, hits: Sequence[Hit], context: RunContext
 ) -> DebateOutcome | None:
     if not await debate.answers_differ(question, hits, context):
         return None

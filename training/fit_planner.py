@@ -14,7 +14,7 @@ from pathlib import Path
 from training.cross_reader.rows import number_of
 
 from fathom.engine import Engine
-from fathom.evaluation.datasets import Dataset, Question, load
+from fathom.evaluation.datasets import Dataset, DatasetQuestion, load
 from fathom.evaluation.outcomes import DEPTH, OutcomeFile, record_outcomes
 from fathom.evaluation.planning import PlannerTable, cross_fit, run_systems
 from fathom.planner.environment import RecordedQuestion, Reward
@@ -34,7 +34,7 @@ REPORTED = ("squad-fresh", "covid-qa")
 """Nothing is fitted on these; the odd questions of the others are reported on too."""
 
 
-def half(dataset: Dataset, *, rest: int) -> list[Question]:
+def half(dataset: Dataset, *, rest: int) -> list[DatasetQuestion]:
     """The questions whose number leaves this rest by two, in the order of a sample."""
     return [each for each in dataset.sample() if number_of(each.id) % 2 == rest]
 

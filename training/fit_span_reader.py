@@ -25,8 +25,8 @@ from fathom.agents.reader.candidates import Candidate, group_candidates
 from fathom.agents.reader.local import LAWS, MOST_SPANS, ReaderLaw, compute_trust
 from fathom.engine import Engine
 from fathom.evaluation.calibration_metrics import auroc, calibration_error
-from fathom.evaluation.datasets import Dataset, Question, load
-from fathom.question.form import detect_form
+from fathom.evaluation.datasets import Dataset, DatasetQuestion, load
+from fathom.question.question import Question
 from fathom.settings import IndexSettings, Settings
 from fathom.settings.tree import ModelSettings
 from fathom.text.answer_scores import is_right, score_f1
@@ -45,7 +45,7 @@ _NEAR = 0.005
 _UNSEEN = (16, 12)
 
 
-def chosen(dataset: Dataset, count: int, *, fitted: bool) -> list[Question]:
+def chosen(dataset: Dataset, count: int, *, fitted: bool) -> list[DatasetQuestion]:
     """Up to `count` questions that their cross-reader was not made with, always the same.
 
     Args:
@@ -69,10 +69,10 @@ def chosen(dataset: Dataset, count: int, *, fitted: bool) -> list[Question]:
     return random.Random(1).sample(questions, min(count, len(questions)))
 
 
-Read = tuple[Question, tuple[ReadHit, ...]]
+Read = tuple[DatasetQuestion, tuple[ReadHit, ...]]
 
 
-def read_all(engine: Engine, questions: Sequence[Question]) -> list[Read]:
+def read_all(engine: Engine, questions: Sequence[DatasetQuestion]) -> list[Read]:
     """Every question with all its hits read; trust is not set yet."""
     found = []
     for question in questions:
@@ -176,7 +176,7 @@ def main() -> None:
                 questions = [
                     each
                     for each in chosen(dataset, arguments.questions, fitted=True)
-                    if detect_form(each.text) == "one" and (each.answers or not each.answerable)
+                    if Question(each.text).form == "one" and (each.answers or not each.answerable)
                 ]
                 read[name] = read_all(engine, questions)
             print(name, {fall: round(f1_at(read[name], fall), 3) for fall in FALLS}, flush=True)

@@ -29,7 +29,7 @@ from fathom.agents.reader.base import ReadHit
 from fathom.agents.reader.yes_no import SentenceStance, VerdictLaw, YesNoJudge
 from fathom.evaluation.contamination import fingerprint, locate_manifest, read_manifest
 from fathom.models.reader_loading import MULTILINGUAL, SHIPPED, load_shipped_reader
-from fathom.question.statement import parse_statement
+from fathom.question.question import Question
 from fathom.types import Chunk, Hit, Span
 
 DATA = Path(os.environ.get("SHARED_DATA", "../shared/data"))
@@ -79,7 +79,7 @@ def rows(name: str, language: str, known: frozenset[str]) -> Iterator[Asked]:
 
 def best_of(verdicts: YesNoJudge, asked: Asked) -> SentenceStance | None:
     """The sentence that decides most; `None` where the form is not known."""
-    statement = parse_statement(asked.question)
+    statement = Question(asked.question).statement
     if statement is None:
         return None
     chunk = Chunk(

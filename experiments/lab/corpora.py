@@ -19,7 +19,7 @@ from experiments.lab.texts import Text, texts_of
 
 from fathom.documents.discover import digest_content
 from fathom.errors import UsageError
-from fathom.evaluation.datasets import Dataset, Question, load
+from fathom.evaluation.datasets import Dataset, DatasetQuestion, load
 from fathom.jsonable import Json, dump_canonical, hash_text
 
 VERSION = 1
@@ -109,7 +109,7 @@ def _document(text: Text) -> Json:
     return {"_id": text.id, **fields}
 
 
-def _query(question: Question) -> Json:
+def _query(question: DatasetQuestion) -> Json:
     metadata = {
         "answerable": question.answerable,
         "type": question.kind,

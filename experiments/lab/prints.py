@@ -7,7 +7,7 @@ from typing import Any
 from experiments.lab.texts import texts_of
 
 from fathom.evaluation.contamination import Manifest, fingerprint, fingerprint_all
-from fathom.evaluation.datasets import Dataset, Question, find_file, read_rows
+from fathom.evaluation.datasets import Dataset, DatasetQuestion, find_file, read_rows
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,13 +61,13 @@ def applies(manifest: Manifest, systems: Iterable[str]) -> bool:
 
 
 def _named(dataset: Dataset) -> dict[str, Mapping[str, Any]]:
-    """What the data set says of each question beside what a `Question` holds."""
+    """What the data set says of each question beside what a `DatasetQuestion` holds."""
     queries = find_file(dataset.corpus.parent, "queries.jsonl", "questions.jsonl")
     return {row["_id"]: row.get("metadata") or {} for _, row in read_rows(queries)}
 
 
 def _about(
-    dataset: Dataset, question: Question, named: Mapping[str, Mapping[str, Any]]
+    dataset: Dataset, question: DatasetQuestion, named: Mapping[str, Mapping[str, Any]]
 ) -> frozenset[str]:
     paragraph = named[question.id].get("paragraph")
     own = {*dataset.qrels.get(question.id, ()), *question.documents}

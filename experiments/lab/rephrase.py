@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 
 from fathom.jsonable import hash_text
-from fathom.text.language import detect_question_language
+from fathom.question.question import Question
 
 _WORD = re.compile(r"[^\W\d_]{5,}")
 _LEADS = {
@@ -40,7 +40,7 @@ def with_slip(question: str) -> str:
 
 def in_other_words(question: str) -> str:
     """Politer, or as typed in haste: without capital and question mark, and shortened."""
-    leads: Sequence[str] = _LEADS["id" if detect_question_language(question) == "id" else "en"]
+    leads: Sequence[str] = _LEADS["id" if Question(question).language == "id" else "en"]
     small = question[:1].lower() + question[1:]
     if _drawn(question, "manner", 2):
         return leads[_drawn(question, "lead", len(leads))] + small

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fathom.agents.reader.citations import ReaderReply, locate_quote
-from fathom.evaluation.datasets import Question
+from fathom.evaluation.datasets import DatasetQuestion
 from fathom.jsonable import Json
 from fathom.runs.trace import Event, Step, Trace
 from fathom.text.answer_scores import is_right, strip_markers
@@ -142,7 +142,7 @@ class CallsOf:
         return len(named), sum(number in shown for number in named)
 
 
-def given(answer: Answer, question: Question, document: Callable[[str], Document]) -> Given:
+def given(answer: Answer, question: DatasetQuestion, document: Callable[[str], Document]) -> Given:
     """What is compared of an answer."""
     quotes = [citation for citation in answer.citations if citation.source == "corpus"]
     texts = [document(quote.document).text for quote in quotes]
@@ -166,7 +166,7 @@ def same(one: Answer, other: Answer) -> bool:
     )
 
 
-def _right(answer: Answer, question: Question) -> bool:
+def _right(answer: Answer, question: DatasetQuestion) -> bool:
     if answer.status != "answered":
         return answer.status == "abstained" and not question.answerable
     said = answer.short_answer or strip_markers(answer.answer)

@@ -22,6 +22,7 @@ from fathom.agents.decomposer import LocalDecomposer
 from fathom.llm.base import Call, Completion
 from fathom.llm.tokens import count_prompt_tokens, count_tokens
 from fathom.models.reading import CrossReader, Reading
+from fathom.question.question import Question
 from fathom.text.sentences import split
 from fathom.types import Chunk, Span
 from fathom.usage import Usage
@@ -171,15 +172,17 @@ class ExtractiveModel:
     def split(self, prompt: Prompt) -> object:
         """By clause rules."""
         serial = "one after the other" in prompt.system
-        parts = self.decomposer.split_by_rules(prompt.question, "serial" if serial else "parallel")
-        return {"questions": [part[:300] for part in parts]}
+        parts = self.decomposer.split_by_rules(
+            Question(prompt.question), "serial" if serial else "parallel"
+        )
+        return {"questions": [part.text[:300] for part in parts]}
 
     def plan(self, prompt: Prompt) -> object:
         """A split where clause rules can split; else one look-up."""
         if "QDS;" in prompt.system:
-            if len(self.decomposer.split_by_rules(prompt.question, "parallel")) > 1:
+            if len(self.decomposer.split_by_rules(Question(prompt.question), "parallel")) > 1:
                 return {"workflow": "QDP"}
-            if len(self.decomposer.split_by_rules(prompt.question, "serial")) > 1:
+            if len(self.decomposer.split_by_rules(Question(prompt.question), "serial")) > 1:
                 return {"workflow": "QDS"}
         return {"workflow": "R,AG"}
 

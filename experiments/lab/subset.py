@@ -4,7 +4,7 @@ from dataclasses import replace
 from itertools import chain, zip_longest
 
 from fathom.errors import UsageError
-from fathom.evaluation.datasets import Dataset, Question
+from fathom.evaluation.datasets import Dataset, DatasetQuestion
 from fathom.jsonable import hash_text
 
 QUESTIONS = 150
@@ -45,5 +45,5 @@ def cut(dataset: Dataset, count: int) -> Dataset:
     )
 
 
-def _needed(dataset: Dataset, question: Question) -> tuple[str, ...]:
+def _needed(dataset: Dataset, question: DatasetQuestion) -> tuple[str, ...]:
     return (*sorted(dataset.qrels[question.id]), *question.documents)

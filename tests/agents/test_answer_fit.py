@@ -6,6 +6,7 @@ from fathom.agents.answer_fit import AnswerFit
 from fathom.agents.judge import LocalJudge
 from fathom.documents.base import Builder
 from fathom.models.reading import Reading
+from fathom.question.question import Question
 from fathom.testing.doubles import ScriptedCrossReader, reading
 from fathom.types import Chunk, Document, Span
 
@@ -32,28 +33,32 @@ def make_fit(read_texts: list[str], answer: str, score: float, supported: float 
 
 def test_an_answer_is_read_with_its_neighbouring_sentences() -> None:
     read_texts: list[str] = []
-    assert make_fit(read_texts, "40 crowns", 0.2).answers_question(QUESTION, DOCUMENT, locate("40"))
+    assert make_fit(read_texts, "40 crowns", 0.2).answers_question(
+        Question(QUESTION), DOCUMENT, locate("40")
+    )
     assert read_texts == ["The pier is old. A permit costs 40 crowns. It is paid at the office."]
 
 
 @pytest.mark.parametrize("words", ["office", "pier", "It is paid at the office."])
 def test_words_that_the_reader_does_not_take_for_an_answer_are_refused(words: str) -> None:
-    assert not make_fit([], "40 crowns", 0.9).answers_question(QUESTION, DOCUMENT, locate(words))
+    assert not make_fit([], "40 crowns", 0.9).answers_question(
+        Question(QUESTION), DOCUMENT, locate(words)
+    )
 
 
 def test_an_almost_impossible_answer_is_refused() -> None:
     assert not make_fit([], "40 crowns", 0.04).answers_question(
-        QUESTION, DOCUMENT, locate("40 crowns")
+        Question(QUESTION), DOCUMENT, locate("40 crowns")
     )
 
 
 def test_an_answer_supported_by_its_sentence_alone_passes() -> None:
     read_texts: list[str] = []
     checker = make_fit(read_texts, "nothing", 0.0, supported=0.6)
-    assert checker.answers_question(QUESTION, DOCUMENT, locate("40 crowns"))
+    assert checker.answers_question(Question(QUESTION), DOCUMENT, locate("40 crowns"))
     assert read_texts[-1] == "A permit costs 40 crowns."
     assert not make_fit([], "nothing", 0.0, supported=0.4).answers_question(
-        QUESTION, DOCUMENT, locate("40 crowns")
+        Question(QUESTION), DOCUMENT, locate("40 crowns")
     )
 
 
@@ -75,10 +80,12 @@ def test_a_row_is_read_with_the_headings_above_it() -> None:
     pairs = ScriptedCrossReader(script)
     at = parsed.text.index("2 crowns")
     fit = AnswerFit(pairs=pairs, judge=LocalJudge(pairs=pairs))
-    assert fit.answers_question("What is the late fee for a film?", document, Span(at, at + 8))
+    assert fit.answers_question(
+        Question("What is the late fee for a film?"), document, Span(at, at + 8)
+    )
     assert crumbs == ["Fees > Late returns"]
 
 
 def test_without_a_sentence_there_is_no_answer() -> None:
     blank = Document(id="d", text=" \n ", path="fees.md", title="Fees")
-    assert not make_fit([], "40", 0.9).answers_question(QUESTION, blank, Span(0, 1))
+    assert not make_fit([], "40", 0.9).answers_question(Question(QUESTION), blank, Span(0, 1))

@@ -6,6 +6,7 @@ import pytest
 
 from fathom.agents.classifier import Classifier
 from fathom.domains.domain import Domain, QuestionClass, load_domain
+from fathom.question.question import Question
 from fathom.runs.recorder import Recorder
 from fathom.testing.doubles import run_context
 
@@ -32,7 +33,7 @@ DOMAIN = Domain(
     ],
 )
 def test_cues_decide_the_class(question: str, name: str, cue: str) -> None:
-    matched = Classifier(domain=DOMAIN).find_class(question)
+    matched = Classifier(domain=DOMAIN).find_class(Question(question))
     assert (matched.question_class.name, matched.cue) == (name, cue)
 
 
@@ -54,7 +55,9 @@ def test_cues_decide_the_class(question: str, name: str, cue: str) -> None:
 )
 def test_the_licensing_domain_classifies_its_questions(question: str, name: str) -> None:
     assert (
-        Classifier(domain=load_domain("licensing-id")).find_class(question).question_class.name
+        Classifier(domain=load_domain("licensing-id"))
+        .find_class(Question(question))
+        .question_class.name
         == name
     )
 
@@ -75,13 +78,14 @@ def test_the_licensing_domain_classifies_its_questions(question: str, name: str)
 )
 def test_the_generic_domain_has_one_class(question: str, name: str) -> None:
     assert (
-        Classifier(domain=load_domain("generic")).find_class(question).question_class.name == name
+        Classifier(domain=load_domain("generic")).find_class(Question(question)).question_class.name
+        == name
     )
 
 
 def test_classification_is_a_step_of_the_run() -> None:
     with run_context() as context:
-        matched = asyncio.run(Classifier(domain=DOMAIN).classify("a late fee", context))
+        matched = asyncio.run(Classifier(domain=DOMAIN).classify(Question("a late fee"), context))
         assert isinstance(context.scope, Recorder)
         (step,) = context.scope.seal(None).steps
     assert matched.name == "Money"

@@ -10,6 +10,7 @@ from fathom.agents.complexity import (
     count_features,
     rate_features,
 )
+from fathom.question.question import Question
 from fathom.runs.recorder import Recorder
 from fathom.testing.doubles import run_context
 
@@ -64,7 +65,7 @@ NOTHING = ComplexityFeatures(
     ],
 )
 def test_the_questions_of_the_table_are_rated(question: str, level: str) -> None:
-    rating = ANALYSER.rate(question)
+    rating = ANALYSER.rate(Question(question))
     assert rating.level == level, rating.features
 
 
@@ -80,7 +81,7 @@ def test_the_questions_of_the_table_are_rated(question: str, level: str) -> None
     ],
 )
 def test_the_examples_of_the_paper_are_rated(question: str, level: str) -> None:
-    assert ANALYSER.rate(question).level == level
+    assert ANALYSER.rate(Question(question)).level == level
 
 
 @pytest.mark.parametrize(
@@ -102,7 +103,7 @@ def test_the_examples_of_the_paper_are_rated(question: str, level: str) -> None:
     ],
 )
 def test_the_counts_are_correct(question: str, features: ComplexityFeatures) -> None:
-    assert count_features(question) == features
+    assert count_features(Question(question)) == features
 
 
 def test_higher_counts_never_rate_simpler() -> None:
@@ -128,18 +129,21 @@ def test_higher_counts_never_rate_simpler() -> None:
     ],
 )
 def test_weights_are_those_of_the_paper(question: str, weights: tuple[float, float]) -> None:
-    assert ANALYSER.rate(question).weights == weights
+    assert ANALYSER.rate(Question(question)).weights == weights
 
 
 def test_weights_can_be_replaced() -> None:
     weights = {"simple": (1.0, 0.0), "moderate": (0.5, 0.5), "complex": (0.0, 1.0)}
-    assert ComplexityAnalyser(weights=weights).rate("Who wrote Dune?").weights == (1.0, 0.0)
+    assert ComplexityAnalyser(weights=weights).rate(Question("Who wrote Dune?")).weights == (
+        1.0,
+        0.0,
+    )
 
 
 def test_the_analysis_is_a_step_of_the_run() -> None:
     with run_context() as context:
-        rating = asyncio.run(ANALYSER.analyse("Who wrote Dune?", context))
+        rating = asyncio.run(ANALYSER.analyse(Question("Who wrote Dune?"), context))
         assert isinstance(context.scope, Recorder)
         (step,) = context.scope.seal(None).steps
     assert (step.name, step.verdict) == ("complexity", "simple")
-    assert rating == ANALYSER.rate("Who wrote Dune?")
+    assert rating == ANALYSER.rate(Question("Who wrote Dune?"))

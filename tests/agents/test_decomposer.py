@@ -14,6 +14,7 @@ from fathom.agents.decomposer import (
 from fathom.llm.base import Completion
 from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
+from fathom.question.question import Question
 from fathom.testing.doubles import ScriptedChat, completion, run_context
 from fathom.types import Draft
 from fathom.usage import Budget, Usage
@@ -26,7 +27,8 @@ def split_question(
     decomposer: Decomposer, question: str, manner: Manner, budget: Budget | None = None
 ) -> tuple[str, ...]:
     with run_context(budget) as context:
-        return asyncio.run(decomposer.split(question, manner, context))
+        questions = asyncio.run(decomposer.split(Question(question), manner, context))
+    return tuple(question.text for question in questions)
 
 
 def test_rules_split_in_both_manners_or_report_nothing_to_split() -> None:
@@ -90,18 +92,19 @@ def test_without_budget_no_model_is_asked() -> None:
 
 
 def test_slots_are_filled_with_answers_or_with_the_question() -> None:
-    earlier = [("What is the company that made it?", "Acme\n Corp"), ("Who is its founder?", "")]
-    assert (
-        fill_slots("Who founded #1 and met #2?", earlier)
-        == "Who founded Acme Corp and met its founder?"
-    )
-    assert fill_slots("Who founded #3?", earlier) == "Who founded ?"
-    assert fill_slots("Who?", []) == "Who?"
+    earlier = [
+        (Question("What is the company that made it?"), "Acme\n Corp"),
+        (Question("Who is its founder?"), ""),
+    ]
+    both = fill_slots(Question("Who founded #1 and met #2?"), earlier)
+    assert both == Question("Who founded Acme Corp and met its founder?")
+    assert fill_slots(Question("Who founded #3?"), earlier) == Question("Who founded ?")
+    assert fill_slots(Question("Who?"), []) == Question("Who?")
 
 
 def test_the_bridge_is_the_answer_or_a_new_title() -> None:
     hits = [hit_of()]
-    assert find_bridge("Who made it?", Draft(short_answer="Acme"), hits) == "Acme"
-    assert find_bridge("Who made it?", Draft(), hits) == "Fees"
-    assert find_bridge("What are the fees?", Draft(), hits) == ""
-    assert find_bridge("Who is Acme?", Draft(short_answer="ACME"), []) == ""
+    assert find_bridge(Question("Who made it?"), Draft(short_answer="Acme"), hits) == "Acme"
+    assert find_bridge(Question("Who made it?"), Draft(), hits) == "Fees"
+    assert find_bridge(Question("What are the fees?"), Draft(), hits) == ""
+    assert find_bridge(Question("Who is Acme?"), Draft(short_answer="ACME"), []) == ""

@@ -9,6 +9,7 @@ from fathom.agents.judge import LocalJudge
 from fathom.agents.reader.confidence import AnswerConfidence
 from fathom.agents.reader.llm import LLMReader
 from fathom.llm.call import RoleModel
+from fathom.question.question import Question
 from fathom.question.requirements import Requirements
 from fathom.runs.context import RunContext
 from fathom.testing.doubles import OVERLAP, ScriptedChat, completion, run_context
@@ -56,7 +57,7 @@ def test_a_long_answer_is_cut() -> None:
 OLD = hit_of("In 2018 Djokovic won the US Open.", document="d1")
 NEW = hit_of("In 2017 Nadal won the US Open.", document="d2", rank=2)
 ASKED = "Siapa juara US Open 2017?"
-REQUIRED = Requirements.of(ASKED, least=0.6)
+REQUIRED = Requirements.of(Question(ASKED), least=0.6)
 
 
 def make_draft(hit: Hit, confidence: float = 0.8) -> Draft:
@@ -67,14 +68,14 @@ def make_draft(hit: Hit, confidence: float = 0.8) -> Draft:
 class FirstHitReader:
     """Quotes the first hit."""
 
-    async def read(self, question: str, hits: Sequence[Hit], context: RunContext) -> Draft:
+    async def read(self, question: Question, hits: Sequence[Hit], context: RunContext) -> Draft:
         return make_draft(hits[0], confidence=0.6)
 
 
 def mend_draft(draft: Draft, hits: Sequence[Hit]) -> Draft:
     editor = Editor(reader=FirstHitReader(), faith=0.5, bar=0.4)
     with run_context() as context:
-        return asyncio.run(editor(ASKED, draft, REQUIRED, hits, context))
+        return asyncio.run(editor(Question(ASKED), draft, REQUIRED, hits, context))
 
 
 def test_a_draft_about_another_year_is_mended_from_the_hit_that_holds_the_year() -> None:
@@ -96,7 +97,7 @@ def mend_with_model(draft: Draft, hits: Sequence[Hit]) -> tuple[Draft, str]:
     )
     editor = Editor(reader=reader, faith=0.5, bar=0.0)
     with run_context() as context:
-        new = asyncio.run(editor(ASKED, draft, REQUIRED, hits, context))
+        new = asyncio.run(editor(Question(ASKED), draft, REQUIRED, hits, context))
     (call,) = chat.calls
     return new, call.messages[1].text
 

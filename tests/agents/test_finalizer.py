@@ -8,6 +8,7 @@ from tests.making import chunk_of
 
 from fathom.agents.finalizer import Finalizer
 from fathom.documents.base import Builder
+from fathom.question.question import Question
 from fathom.retrieval.quotes import QuoteLookup
 from fathom.runs.context import CalibratedConfidence, Weigh
 from fathom.testing.doubles import run_context
@@ -55,7 +56,9 @@ def finalize(
     finalizer = Finalizer(quotes=quotes, strategy="naive", min_confidence=0.5)
     with run_context() as context:
         weighing_context = replace(context, weigh=weigh)
-        return asyncio.run(finalizer(question, of, phase="read", context=weighing_context))
+        return asyncio.run(
+            finalizer(Question(question), of, phase="read", context=weighing_context)
+        )
 
 
 def test_offsets_of_a_quote_point_into_the_document() -> None:

@@ -8,6 +8,7 @@ from fathom.agents.hyde import PROMPT, Hypothesis, LLMHypothesis, LocalHypothesi
 from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
 from fathom.llm.retry import RetryPolicy
+from fathom.question.question import Question
 from fathom.retrieval.expansion import RelevanceFeedback
 from fathom.testing.doubles import ScriptedChat, completion, run_context
 from fathom.text.content_words import ContentTerms
@@ -19,7 +20,7 @@ DOWN = ModelFault("openai:m is down", Usage(llm_calls=1), retriable=False)
 
 def write_text(agent: Hypothesis, budget: Budget | None = None) -> str:
     with run_context(budget) as context:
-        return asyncio.run(agent.write_search_text(QUESTION, [hit_of()], context))
+        return asyncio.run(agent.write_search_text(Question(QUESTION), [hit_of()], context))
 
 
 def make_agent(*outcomes: Any) -> tuple[LLMHypothesis, ScriptedChat]:

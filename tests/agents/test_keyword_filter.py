@@ -4,6 +4,7 @@ from tests.making import hit_of
 
 from fathom.agents.keyword_filter import KeywordFilter
 from fathom.domains.domain import Domain
+from fathom.question.question import Question
 from fathom.testing.doubles import run_context
 from fathom.text.analyzer import Analyzer
 from fathom.types import Hit
@@ -26,7 +27,7 @@ def make_filter(floor: float = 0.2, **domain: object) -> KeywordFilter:
 def list_kept(filter_: KeywordFilter, question: str, strictness: float = 1.0) -> list[str]:
     async def run_filter() -> tuple[Hit, ...]:
         with run_context() as context:
-            return await filter_.keep(question, HITS, context, strictness=strictness)
+            return await filter_.keep(Question(question), HITS, context, strictness=strictness)
 
     return [hit.chunk.document_id for hit in asyncio.run(run_filter())]
 
@@ -38,31 +39,36 @@ def test_a_hit_that_shares_no_word_with_the_question_is_removed() -> None:
 
 
 def test_rare_and_repeated_words_count_more() -> None:
-    best, mooring, ferry, permit = make_filter().compute_shares(QUESTION, HITS)
+    best, mooring, ferry, permit = make_filter().compute_shares(Question(QUESTION), HITS)
     assert best == 1.0
     assert best > permit > mooring > ferry == 0.0
 
 
 def test_terms_of_the_domain_count_more() -> None:
     plain, with_terms = make_filter(), make_filter(terms=("mooring",))
-    assert with_terms.compute_shares(QUESTION, HITS)[1] > plain.compute_shares(QUESTION, HITS)[1]
+    assert (
+        with_terms.compute_shares(Question(QUESTION), HITS)[1]
+        > plain.compute_shares(Question(QUESTION), HITS)[1]
+    )
 
 
 def test_a_synonym_counts_as_the_word() -> None:
     question = "How much is a berth?"
-    assert make_filter().compute_shares(question, HITS) == (
+    assert make_filter().compute_shares(Question(question), HITS) == (
         1.0,
         1.0,
         1.0,
         1.0,
     )  # nothing to compare
-    assert make_filter(synonyms={"berth": ("mooring",)}).compute_shares(question, HITS) == (
+    assert make_filter(synonyms={"berth": ("mooring",)}).compute_shares(
+        Question(question), HITS
+    ) == (
         1.0,
         1.0,
         0.0,
         0.0,
     )
-    assert make_filter(synonyms={"ber": ("mooring",)}).compute_shares(question, HITS) == (
+    assert make_filter(synonyms={"ber": ("mooring",)}).compute_shares(Question(question), HITS) == (
         1.0,
         1.0,
         1.0,
@@ -71,5 +77,5 @@ def test_a_synonym_counts_as_the_word() -> None:
 
 
 def test_empty_and_meaningless_questions_are_survived() -> None:
-    assert make_filter().compute_shares("", []) == ()
-    assert make_filter().compute_shares("🙂 ?!", HITS) == (1.0, 1.0, 1.0, 1.0)
+    assert make_filter().compute_shares(Question(""), []) == ()
+    assert make_filter().compute_shares(Question("🙂 ?!"), HITS) == (1.0, 1.0, 1.0, 1.0)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 import pytest
 
 from fathom.agents.question_cleaner import QuestionCleaner, add_question_mark, adds_no_words
+from fathom.question.question import Question
 from fathom.question.spelling import Speller
 from fathom.testing.doubles import run_context
 
@@ -15,7 +16,7 @@ def clean(question: str, vocabulary: Sequence[str] = ("harbour", "office")) -> s
         lambda _: True,
     )
     with run_context() as context:
-        return asyncio.run(QuestionCleaner(speller).clean(question, context))
+        return asyncio.run(QuestionCleaner(speller).clean(Question(question), context)).text
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,7 @@ from fathom.engine import Engine
 from fathom.llm.call import AbsentModel
 from fathom.llm.role_models import ROLES, Connect
 from fathom.planner.workflows import list_legal_workflows
+from fathom.question.question import Question
 from fathom.runs.context import RunContext
 from fathom.runs.recorder import Recorder
 from fathom.runs.replay import RecordedEvents
@@ -47,7 +48,7 @@ def make_sub_answer(number: int, answer: str) -> SubAnswer:
     position = make_position(number, answer)
     assert position.evidence is not None
     draft = Draft(evidence=(position.evidence,), short_answer=answer, confidence=0.5)
-    return SubAnswer(question=QUESTION, draft=draft)
+    return SubAnswer(question=Question(QUESTION), draft=draft)
 
 
 def make_questioner(assembly: Assembly) -> LLMQuestioner:
@@ -56,27 +57,38 @@ def make_questioner(assembly: Assembly) -> LLMQuestioner:
 
 
 ASKED: Mapping[str, Callable[[Assembly, RunContext], Awaitable[object]]] = {
-    "reader": lambda a, c: a.reader.read(QUESTION, HITS, c),
+    "reader": lambda a, c: a.reader.read(Question(QUESTION), HITS, c),
     "judge": lambda a, c: a.judge.score_support(
         [("A permit costs 40 crowns.", FEES), ("It costs 90 crowns.", FEES)], c
     ),
     "debater": lambda a, c: a.debater.speak(
-        QUESTION, HITS[0], make_position(0, "40 crowns"), [make_position(1, "90 crowns")], c
+        Question(QUESTION),
+        HITS[0],
+        make_position(0, "40 crowns"),
+        [make_position(1, "90 crowns")],
+        c,
     ),
     "aggregator": lambda a, c: a.aggregator.aggregate(
-        QUESTION, [make_position(0, "40 crowns"), make_position(1, "90 crowns")], c
+        Question(QUESTION), [make_position(0, "40 crowns"), make_position(1, "90 crowns")], c
     ),
-    "rewriter": lambda a, c: a.rewriter.rewrite(BOTH, c),
-    "decomposer": lambda a, c: a.decomposer.split(BOTH, "parallel", c),
-    "hyde": lambda a, c: a.hypothesis.write_search_text(QUESTION, HITS, c),
-    "reorderer": lambda a, c: a.reorderer(QUESTION, HITS, keep=2, context=c),
-    "selector": lambda a, c: a.selector.select(QUESTION, HITS, c),
+    "rewriter": lambda a, c: a.rewriter.rewrite(Question(BOTH), c),
+    "decomposer": lambda a, c: a.decomposer.split(Question(BOTH), "parallel", c),
+    "hyde": lambda a, c: a.hypothesis.write_search_text(Question(QUESTION), HITS, c),
+    "reorderer": lambda a, c: a.reorderer(Question(QUESTION), HITS, keep=2, context=c),
+    "selector": lambda a, c: a.selector.select(Question(QUESTION), HITS, c),
     "summarizer": lambda a, c: a.summarizer.summarize(
-        BOTH, "parallel", [make_sub_answer(0, "40 crowns"), make_sub_answer(1, "at seven")], HITS, c
+        Question(BOTH),
+        "parallel",
+        [make_sub_answer(0, "40 crowns"), make_sub_answer(1, "at seven")],
+        HITS,
+        c,
     ),
     "questioner": lambda a, c: make_questioner(a).write_questions(HITS[0].chunk, c),
     "planner": lambda a, c: a.planner.plan(
-        BOTH, a.observer(BOTH, HITS, first=True), list_legal_workflows(first=True), c
+        Question(BOTH),
+        a.observer(Question(BOTH), HITS, first=True),
+        list_legal_workflows(first=True),
+        c,
     ),
 }
 """How each role is asked; the selector has the reorderer's model."""

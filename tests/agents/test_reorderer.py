@@ -18,6 +18,7 @@ from fathom.llm.base import Completion
 from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
 from fathom.llm.retry import RetryPolicy
+from fathom.question.question import Question
 from fathom.runs.context import RunContext
 from fathom.testing.doubles import ScriptedChat, completion, run_context
 from fathom.types import Hit
@@ -29,7 +30,7 @@ DOWN = ModelFault("openai:m is down", Usage(llm_calls=1), retriable=False)
 
 class UnchangedReorderer:
     async def __call__(
-        self, question: str, hits: Sequence[Hit], *, keep: int, context: RunContext
+        self, question: Question, hits: Sequence[Hit], *, keep: int, context: RunContext
     ) -> tuple[Hit, ...]:
         return tuple(hits[:keep])
 
@@ -46,7 +47,7 @@ def make_reorderer(*outcomes: Completion | Exception) -> LLMReorderer:
 
 def reorder_hits(agent: LLMReorderer, budget: Budget | None = None, keep: int = 6) -> list[str]:
     with run_context(budget) as context:
-        hits = asyncio.run(agent(QUESTION, HITS, keep=keep, context=context))
+        hits = asyncio.run(agent(Question(QUESTION), HITS, keep=keep, context=context))
     assert [hit.rank for hit in hits] == list(range(1, len(hits) + 1))
     return [hit.chunk.document_id for hit in hits]
 

@@ -8,6 +8,7 @@ from fathom.agents.rewriter import LLMRewriter, LocalRewriter, Rewriter, simplif
 from fathom.llm.base import Completion
 from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
+from fathom.question.question import Question
 from fathom.testing.doubles import ScriptedChat, completion, run_context
 from fathom.usage import Usage
 
@@ -48,7 +49,7 @@ def test_no_question_becomes_empty(question: str) -> None:
 
 def rewrite_question(rewriter: Rewriter, question: str) -> str:
     with run_context() as context:
-        return asyncio.run(rewriter.rewrite(question, context))
+        return asyncio.run(rewriter.rewrite(Question(question), context)).text
 
 
 QUESTION = "Please tell me who wrote Dune in 1965?"

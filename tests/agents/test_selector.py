@@ -8,6 +8,7 @@ from fathom.llm.base import Completion
 from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
 from fathom.models.reading import Reading
+from fathom.question.question import Question
 from fathom.retrieval.rerank import Reranker
 from fathom.testing.doubles import (
     ScriptedChat,
@@ -34,7 +35,7 @@ LOCAL = LocalSelector(
 
 def select_hits(selector: Selector, hits: tuple[Hit, ...] = HITS) -> list[tuple[str, int]]:
     with run_context() as context:
-        selected_hits = asyncio.run(selector.select("Which?", hits, context))
+        selected_hits = asyncio.run(selector.select(Question("Which?"), hits, context))
     return [(hit.chunk.document_id, hit.rank) for hit in selected_hits]
 
 

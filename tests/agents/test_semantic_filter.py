@@ -4,6 +4,7 @@ from dataclasses import replace
 from tests.making import hit_of
 
 from fathom.agents.semantic_filter import SemanticFilter
+from fathom.question.question import Question
 from fathom.testing.doubles import run_context
 from fathom.text.content_words import ContentTerms
 from fathom.types import Hit
@@ -26,7 +27,7 @@ def list_kept(question: str, strictness: float = 1.0) -> list[str]:
     async def run_filter() -> tuple[Hit, ...]:
         filter_ = SemanticFilter(extract_terms=ContentTerms(), cosine=0.2, density=0.3)
         with run_context() as context:
-            return await filter_.keep(question, HITS, context, strictness=strictness)
+            return await filter_.keep(Question(question), HITS, context, strictness=strictness)
 
     return [hit.chunk.document_id for hit in asyncio.run(run_filter())]
 
@@ -40,20 +41,22 @@ def test_distant_and_thin_hits_are_removed() -> None:
 def test_without_a_common_topic_no_hit_is_thin() -> None:
     filter_ = SemanticFilter(extract_terms=ContentTerms(), cosine=0.0, density=0.5)
     hits = [HITS[0], HITS[3], hit_of("Bread is sold.", document="bread", rank=3)]
-    assert filter_.compute_densities("Kapan roti dijual?", hits) == (1.0, 1.0, 1.0)
+    assert filter_.compute_densities(Question("Kapan roti dijual?"), hits) == (1.0, 1.0, 1.0)
 
 
 def test_terms_shared_by_most_hits_belong_to_the_topic() -> None:
     filter_ = SemanticFilter(extract_terms=ContentTerms(), cosine=0.0, density=0.5)
     texts = ("Ferries sail. Ferries rest.", "Ferries sail at noon.", "Bread is sold.")
     hits = [hit_of(text, document=str(n), rank=n) for n, text in enumerate(texts, start=1)]
-    assert filter_.compute_densities("Kapan kapal?", hits) == (1.0, 1.0, 0.0)
+    assert filter_.compute_densities(Question("Kapan kapal?"), hits) == (1.0, 1.0, 0.0)
 
 
 def test_empty_and_meaningless_questions_are_survived() -> None:
     filter_ = SemanticFilter(extract_terms=ContentTerms(), cosine=0.0, density=0.5)
-    assert filter_.compute_densities(QUESTION, []) == ()
-    assert filter_.compute_densities("", [hit_of("…"), hit_of("", document="d2", rank=2)]) == (
+    assert filter_.compute_densities(Question(QUESTION), []) == ()
+    assert filter_.compute_densities(
+        Question(""), [hit_of("…"), hit_of("", document="d2", rank=2)]
+    ) == (
         1.0,
         1.0,
     )

@@ -2,6 +2,7 @@ import pytest
 from tests.making import hit_of
 
 from fathom.agents.short_answer import detect_aggregate, fill_short_answer
+from fathom.question.question import Question
 from fathom.types import Claim, Draft, Evidence, Span
 
 
@@ -25,7 +26,7 @@ def make_draft(text: str, short: str = "") -> Draft:
     ],
 )
 def test_requested_aggregates_are_recognised(question: str, aggregate: str | None) -> None:
-    assert detect_aggregate(question) == aggregate
+    assert detect_aggregate(Question(question)) == aggregate
 
 
 @pytest.mark.parametrize(
@@ -62,7 +63,7 @@ def test_requested_aggregates_are_recognised(question: str, aggregate: str | Non
     ],
 )
 def test_short_answers_are_extracted(question: str, text: str, before: str, after: str) -> None:
-    assert fill_short_answer(question, make_draft(text, before)).short_answer == after
+    assert fill_short_answer(Question(question), make_draft(text, before)).short_answer == after
 
 
 def test_sentences_of_a_model_precede_the_quotes() -> None:
@@ -70,15 +71,15 @@ def test_sentences_of_a_model_precede_the_quotes() -> None:
         evidence=make_draft("It cost 3.").evidence,
         claims=(Claim(text="In total 9.", evidence=(0,)),),
     )
-    assert fill_short_answer("How much was it in total?", claimed).short_answer == "9"
+    assert fill_short_answer(Question("How much was it in total?"), claimed).short_answer == "9"
 
 
 def test_no_other_field_changes() -> None:
     before = make_draft("Fees of 3 and 5; on average 4.", "3")
-    after = fill_short_answer("How high is the average fee?", before)
+    after = fill_short_answer(Question("How high is the average fee?"), before)
     assert (after.evidence, after.claims, after.confidence) == (
         before.evidence,
         before.claims,
         before.confidence,
     )
-    assert fill_short_answer("Who?", Draft()) == Draft()
+    assert fill_short_answer(Question("Who?"), Draft()) == Draft()

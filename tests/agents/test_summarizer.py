@@ -9,6 +9,7 @@ from fathom.agents.summarizer import LLMSummarizer, LocalSummarizer, SubAnswer, 
 from fathom.llm.base import Completion
 from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
+from fathom.question.question import Question
 from fathom.testing.doubles import (
     ScriptedChat,
     ScriptedCrossReader,
@@ -28,7 +29,7 @@ DULU = "Siapa yang lahir lebih dulu, Chairil Anwar atau Amir Hamzah?"
 def make_finding(answer: str, *, document: str = "d1", confidence: float = 0.9) -> SubAnswer:
     evidence = Evidence(hit=hit_of(document=document), span=Span(0, 40), support=confidence)
     draft = Draft(evidence=(evidence,), short_answer=answer, confidence=confidence)
-    return SubAnswer(question="?", draft=draft if answer else Draft())
+    return SubAnswer(question=Question("?"), draft=draft if answer else Draft())
 
 
 def summarize(
@@ -36,7 +37,9 @@ def summarize(
 ) -> Draft:
     with run_context() as context:
         return asyncio.run(
-            (by or LocalSummarizer()).summarize(question, manner, findings, [hit_of()], context)
+            (by or LocalSummarizer()).summarize(
+                Question(question), manner, findings, [hit_of()], context
+            )
         )
 
 

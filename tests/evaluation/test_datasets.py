@@ -11,7 +11,7 @@ from tests.serving.cli.test_app import Run, run
 from fathom.engine import Engine
 from fathom.errors import UsageError
 from fathom.evaluation.datasets import (
-    Question,
+    DatasetQuestion,
     find_corpus,
     find_file,
     load,
@@ -39,8 +39,8 @@ def write(folder: Path, corpus: str = CORPUS, queries: str = QUERIES, qrels: str
 def test_questions_answers_and_judgements_are_read(tmp_path: Path) -> None:
     dataset = load(write(tmp_path))
     assert dataset.questions == (
-        Question(id="q1", text="first?", answers=("one",)),
-        Question(id="q2", text="second?", answerable=False, documents=("d1",)),
+        DatasetQuestion(id="q1", text="first?", answers=("one",)),
+        DatasetQuestion(id="q2", text="second?", answerable=False, documents=("d1",)),
     )
     assert dataset.qrels == {"q1": {"d1": 2}}  # a grade of 0 is not relevant
     assert [question.id for question in dataset.judged_questions] == ["q1"]

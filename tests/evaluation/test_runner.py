@@ -12,7 +12,7 @@ import pytest
 
 from fathom.errors import ModelError, UsageError
 from fathom.evaluation import runner
-from fathom.evaluation.datasets import Dataset, Question
+from fathom.evaluation.datasets import Dataset, DatasetQuestion
 from fathom.evaluation.records import Records
 from fathom.evaluation.runner import (
     TracedAnswer,
@@ -32,7 +32,7 @@ from fathom.usage import Budget, Usage
 if TYPE_CHECKING:
     from fathom.engine import Engine
 
-QUESTIONS = tuple(Question(id=f"q{n}", text="What?", answers=("40",)) for n in range(3))
+QUESTIONS = tuple(DatasetQuestion(id=f"q{n}", text="What?", answers=("40",)) for n in range(3))
 DATASET = Dataset(name="toy", corpus=Path("toy"), questions=QUESTIONS, qrels={"q0": {"d1": 1}})
 CITATION = Citation(
     n=1, document="d1", title="", page=None, start=0, end=2, quote="40", verified=True, support=0.7
@@ -63,8 +63,8 @@ def outcome() -> TracedAnswer:
     return SimpleNamespace(answer=answer, trace=recorder.seal(answer))
 
 
-def breaking(on: str, error: BaseException) -> Callable[[Question], TracedAnswer]:
-    def ask(question: Question) -> TracedAnswer:
+def breaking(on: str, error: BaseException) -> Callable[[DatasetQuestion], TracedAnswer]:
+    def ask(question: DatasetQuestion) -> TracedAnswer:
         if question.id == on:
             raise error
         return outcome()
@@ -105,7 +105,7 @@ def test_a_run_that_was_killed_goes_on(tmp_path: Path) -> None:
         record_strategy("s", DATASET, QUESTIONS, killed, Records(file))
     asked: list[str] = []
 
-    def ask(question: Question) -> TracedAnswer:
+    def ask(question: DatasetQuestion) -> TracedAnswer:
         asked.append(question.id)
         return outcome()
 
@@ -117,7 +117,7 @@ def test_a_run_that_was_killed_goes_on(tmp_path: Path) -> None:
 
 
 def test_a_question_is_held_to_its_own_documents() -> None:
-    question = Question(id="q", text="?", documents=("a", "b"))
+    question = DatasetQuestion(id="q", text="?", documents=("a", "b"))
     assert build_filters(question) == (Filter("document", "in", ("a", "b")),)
     assert build_filters(QUESTIONS[0]) == ()
 
@@ -155,16 +155,16 @@ def chunk(chunk_id: str) -> Chunk:
 
 def test_documents_take_the_place_of_their_best_chunk() -> None:
     retriever = Fixed("a#3", "b#0", "a#1", "c#0")
-    assert rank_documents(retriever, Question(id="q", text="?"), depth=10) == ["a", "b", "c"]
+    assert rank_documents(retriever, DatasetQuestion(id="q", text="?"), depth=10) == ["a", "b", "c"]
 
 
 def test_it_asks_for_more_chunks_until_there_are_enough_documents() -> None:
     retriever = Fixed(*(f"a#{n}" for n in range(9)), "b#0", "c#0")
-    assert rank_documents(retriever, Question(id="q", text="?"), depth=2) == ["a", "b"]
+    assert rank_documents(retriever, DatasetQuestion(id="q", text="?"), depth=2) == ["a", "b"]
     assert retriever.asked == [2, 8, 32]
 
 
-OWN = Question(id="q0", text="What?", documents=("d1", "d2"))
+OWN = DatasetQuestion(id="q0", text="What?", documents=("d1", "d2"))
 """A question with documents of its own."""
 
 

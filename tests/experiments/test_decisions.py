@@ -3,11 +3,11 @@ from pathlib import Path
 from experiments.decisions import VARIANTS, changes, decided
 from tests.making import QUESTION, engine_at, index_fees
 
-from fathom.evaluation.datasets import Question
+from fathom.evaluation.datasets import DatasetQuestion
 
 
 def test_decisions_are_those_of_the_trace_and_each_variant_is_asked(tmp_path: Path) -> None:
-    question = Question(id="q", text=QUESTION, answers=("40 crowns",))
+    question = DatasetQuestion(id="q", text=QUESTION, answers=("40 crowns",))
     with engine_at(index_fees(tmp_path), adaptive={"forced": ("bridge",)}) as engine:
         assert decided(engine, question, QUESTION) == ("bridge", "stop")
         found = list(changes(engine, [question]))

@@ -8,14 +8,14 @@ from experiments.lab import subset as module
 from experiments.lab.subset import cut
 
 from fathom.errors import UsageError
-from fathom.evaluation.datasets import Dataset, Question
+from fathom.evaluation.datasets import Dataset, DatasetQuestion
 
 DOCUMENTS = frozenset(f"d{number}" for number in range(60))
-ASKED = tuple(Question(id=f"q{number}", text="?") for number in range(12))
+ASKED = tuple(DatasetQuestion(id=f"q{number}", text="?") for number in range(12))
 WHOLE = Dataset(
     name="toy",
     corpus=Path("corpus.jsonl"),
-    questions=(*ASKED, Question(id="none", text="?", answers=("a",))),
+    questions=(*ASKED, DatasetQuestion(id="none", text="?", answers=("a",))),
     qrels={f"q{n}": {f"d{n}": 2, f"d{n + 1}": 1} for n in range(12)},
     documents=DOCUMENTS,
 )
@@ -62,7 +62,7 @@ def test_half_of_a_cut_is_drawn_from_what_no_question_needs() -> None:
 
 
 def test_the_documents_of_a_question_are_needed_too() -> None:
-    question = Question(id="q0", text="?", documents=("d50", "d51"))
+    question = DatasetQuestion(id="q0", text="?", documents=("d50", "d51"))
     made = cut(
         Dataset(
             name="toy",

@@ -88,20 +88,13 @@ def test_a_long_word_costs_no_more_than_its_length(tokens: WordPiece) -> None:
     assert tokens.count("!" * 1_000_000) == 1_000_000
 
 
-# Nine in ten characters are ideographs, syllables or for private use, and handled alike.
-@pytest.mark.parametrize("step", [16, pytest.param(1, marks=pytest.mark.slow)])
-def test_every_settled_character_as_tokenizers(
-    tokens: WordPiece, oracle: Tokenizer, step: int
-) -> None:
+def test_every_settled_character_as_tokenizers(tokens: WordPiece, oracle: Tokenizer) -> None:
     # Python's own tables grow with every release; what Unicode 3.2 knew is settled everywhere.
     known = [
         char
         for char in map(chr, range(0x110000))
         if unicodedata.ucd_3_2_0.category(char) not in {"Cn", "Cs"} and char not in MOVED
     ]
-    assert len(known) > 90_000
-    ideographs = [char for char in known if unicodedata.category(char) in {"Lo", "Co"}]
-    known = sorted({*known} - {*ideographs} | {*ideographs[::step]})
     texts = [f"pre{char}fix {char}" for char in known]
     wrong = [
         char
@@ -109,6 +102,7 @@ def test_every_settled_character_as_tokenizers(
         if tokens.encode(text, 99) != right.ids
     ]
 
+    assert len(known) > 90_000
     assert wrong == []
 
 

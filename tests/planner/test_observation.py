@@ -14,6 +14,7 @@ from fathom.planner.observation import (
     restore_observation,
 )
 from fathom.planner.question_features import QuestionObserver
+from fathom.question.question import Question
 from fathom.text.content_words import ContentTerms
 from fathom.types import Alternative, Draft, Evidence, Span
 
@@ -22,7 +23,7 @@ HITS = (hit_of(), hit_of("Nothing.", document="d2", rank=2))
 
 
 def observe(**changes: object) -> Observation:
-    situation = OBSERVER("How much does a mooring permit cost?", HITS, first=True)
+    situation = OBSERVER(Question("How much does a mooring permit cost?"), HITS, first=True)
     plain = Observation(situation=situation, drafts=(DraftFeatures(confidence=0.4),))
     return replace(plain, **changes)  # type: ignore[arg-type]
 

@@ -20,6 +20,7 @@ from fathom.planner.policy import (
     RulePolicy,
     load_policy,
 )
+from fathom.question.question import Question
 
 LOCAL: tuple[Action, ...] = tuple(action for action in ACTIONS if action != "model")
 
@@ -77,7 +78,7 @@ def test_rules_debate_a_conflict_once_even_where_the_draft_is_sure() -> None:
 
 
 def test_rules_look_up_each_side_of_a_comparison_even_after_a_sure_look() -> None:
-    two = OBSERVER("Who is older, Ana Silva or Nora Berg?", (), first=True)
+    two = OBSERVER(Question("Who is older, Ana Silva or Nora Berg?"), (), first=True)
     assert choose_by_rules(observe(situation=two, drafts=make_drafts(0.9))) == "split"
     chain = replace(two, parallel=1.0, serial=2.0)
     assert choose_by_rules(observe(situation=chain, drafts=make_drafts(0.9))) == "stop"
@@ -85,7 +86,7 @@ def test_rules_look_up_each_side_of_a_comparison_even_after_a_sure_look() -> Non
 
 
 def test_rules_follow_bridges_only_over_several_uncovered_hops() -> None:
-    two = OBSERVER("Who is older, Ana Silva or Nora Berg?", (), first=True)
+    two = OBSERVER(Question("Who is older, Ana Silva or Nora Berg?"), (), first=True)
     chain = replace(two, parallel=1.0, serial=2.0, coverage=0.2, names=2.0)
     after = {"drafts": make_drafts(0.1, 0.1), "tried": ("split",)}
     assert choose_by_rules(observe(situation=chain, **after)) == "bridge"

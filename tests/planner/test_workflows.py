@@ -24,6 +24,7 @@ from fathom.planner.workflows import (
     list_legal_workflows,
     make_workflow_policy,
 )
+from fathom.question.question import Question
 from fathom.testing.doubles import ScriptedChat, completion, run_context
 from fathom.text.content_words import ContentTerms
 from fathom.usage import Usage
@@ -44,7 +45,7 @@ NESTED = "Who founded the company that distributed the film Harbour Lights?"
     ],
 )
 def test_rules_choose_by_the_question(question: str, workflow: tuple[str, ...]) -> None:
-    observer = OBSERVER(question, [hit_of()], first=True)
+    observer = OBSERVER(Question(question), [hit_of()], first=True)
     chosen = WorkflowRules(score_gap=0.0).choose(observer, FIRST_TURN).workflow
     assert chosen == workflow
     assert is_legal_workflow(chosen, first=True)
@@ -53,14 +54,16 @@ def test_rules_choose_by_the_question(question: str, workflow: tuple[str, ...]) 
 
 
 def test_documents_are_selected_where_the_look_is_unclear() -> None:
-    observer = OBSERVER("Who wrote Dune?", [hit_of(), hit_of(document="d2", rank=2)], first=True)
+    observer = OBSERVER(
+        Question("Who wrote Dune?"), [hit_of(), hit_of(document="d2", rank=2)], first=True
+    )
     assert WorkflowRules(score_gap=0.6).choose(observer, FIRST_TURN).workflow == ("R", "DS", "AG")
     assert WorkflowRules(score_gap=0.5).choose(observer, FIRST_TURN).workflow == ("R", "AG")
 
 
 def test_a_configured_workflow_is_always_chosen() -> None:
     policy = make_workflow_policy("QR,R,AG", score_gap=0.3)
-    observer = OBSERVER(NESTED, (), first=True)
+    observer = OBSERVER(Question(NESTED), (), first=True)
     assert policy.choose(observer, FIRST_TURN).workflow == ("QR", "R", "AG")
     assert policy.choose(replace(observer, first=0.0), SUB_TURN).workflow == ("R", "AG")
     assert policy.name == "QR,R,AG"
@@ -70,8 +73,8 @@ def test_a_configured_workflow_is_always_chosen() -> None:
 def plan(planner: Planner, *, first: bool = True) -> tuple[str, ...]:
     legal = FIRST_TURN if first else SUB_TURN
     with run_context() as context:
-        observer = OBSERVER(NESTED, (), first=first)
-        return asyncio.run(planner.plan(NESTED, observer, legal, context)).workflow
+        observer = OBSERVER(Question(NESTED), (), first=first)
+        return asyncio.run(planner.plan(Question(NESTED), observer, legal, context)).workflow
 
 
 @pytest.mark.parametrize(
@@ -108,8 +111,8 @@ def show_prompt(prices: WorkflowPrices, tried: Sequence[TriedWorkflow] = ()) -> 
     planner = LLMPlanner(model=RoleModel(chat=chat), local=WorkflowRules(), prices=prices)
     hits = [hit_of(), hit_of(document="d2", rank=2)]
     with run_context() as context:
-        features = replace(OBSERVER("Who?", hits, first=True), coverage=0.67)
-        asyncio.run(planner.plan("Who?", features, FIRST_TURN, context, tried))
+        features = replace(OBSERVER(Question("Who?"), hits, first=True), coverage=0.67)
+        asyncio.run(planner.plan(Question("Who?"), features, FIRST_TURN, context, tried))
     (call,) = chat.calls
     return call.messages[1].text, call.messages[0].text
 
@@ -134,9 +137,12 @@ def test_the_prompt_has_the_look_the_prices_and_alpha() -> None:
 def test_the_prompt_has_the_tried_workflows_as_data() -> None:
     tried = [
         TriedWorkflow(
-            question="Who directed Jaws?", workflow=("R", "AG"), answer="x" * 99, confidence=0.9
+            question=Question("Who directed Jaws?"),
+            workflow=("R", "AG"),
+            answer="x" * 99,
+            confidence=0.9,
         ),
-        TriedWorkflow(question="Where?", workflow=("QDS",)),
+        TriedWorkflow(question=Question("Where?"), workflow=("QDS",)),
     ]
     text, instructions = show_prompt(WorkflowPrices(), tried)
     assert f'"Who directed Jaws?" by R,AG: "{"x" * 80}", 90% sure' in text
@@ -146,7 +152,7 @@ def test_the_prompt_has_the_tried_workflows_as_data() -> None:
 
 
 def test_the_price_of_a_workflow_is_estimated() -> None:
-    features = replace(OBSERVER("Who?", [hit_of()], first=True), coverage=0.67)
+    features = replace(OBSERVER(Question("Who?"), [hit_of()], first=True), coverage=0.67)
     prices = WorkflowPrices(coverage_threshold=0.8, tokens=estimate_tokens({"reader"}, hits=5))
     assert prices.estimate_cost(("AG",), features) == 2.0
     assert prices.estimate_cost(("R", "AG"), features) == 2.0 + 8 * 0.25  # R follows bridges

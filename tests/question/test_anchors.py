@@ -81,7 +81,7 @@ def test_at_most_six_distinct_anchors_are_found() -> None:
     question = "Did Ada, Bob, Cid, Dee, Eve, Fay, Gus or Ada win?"
     anchors = find_anchors(question)
     assert len(anchors) == MOST_ANCHORS == len({anchor.text for anchor in anchors})
-    assert [anchor.text for anchor in find_anchors(question, most=2)] == ["Ada", "Bob"]
+    assert [anchor.text for anchor in anchors[:2]] == ["Ada", "Bob"]
 
 
 @given(st.text(max_size=80))

@@ -82,7 +82,7 @@ NOT_COMPARED = (
 def test_each_side_gets_its_own_question(
     question: str, want: str, questions: tuple[str, ...]
 ) -> None:
-    comparison = parse_comparison(question, 4)
+    comparison = parse_comparison(question)
     assert comparison is not None
     assert (comparison.want, comparison.questions) == (want, questions)
     assert all(option in question for option in comparison.options)
@@ -90,7 +90,7 @@ def test_each_side_gets_its_own_question(
 
 @pytest.mark.parametrize(("question", "want", "first"), MEASURED)
 def test_comparable_properties_are_recognised(question: str, want: str, first: str | None) -> None:
-    comparison = parse_comparison(question, 4)
+    comparison = parse_comparison(question)
     assert comparison is not None
     assert comparison.want == want
     assert first in {None, comparison.questions[0]}
@@ -98,13 +98,15 @@ def test_comparable_properties_are_recognised(question: str, want: str, first: s
 
 @pytest.mark.parametrize("question", NOT_COMPARED)
 def test_other_questions_compare_nothing(question: str) -> None:
-    assert parse_comparison(question, 4) is None
+    assert parse_comparison(question) is None
 
 
 def test_the_number_of_compared_things_is_bounded() -> None:
-    comparison = parse_comparison("Which is older, Oslo, Bergen, or Tromso?", 2)
+    comparison = parse_comparison("Which is older, Oslo, Bergen, or Tromso?")
     assert comparison is not None
-    assert comparison.options == ("Oslo", "Bergen")
+    assert len(comparison.options) == len(comparison.questions) == 3
+    assert comparison.keep_first(2).options == ("Oslo", "Bergen")
+    assert comparison.keep_first(2).questions == comparison.questions[:2]
 
 
 @pytest.mark.parametrize(
@@ -145,14 +147,14 @@ def test_options_of_a_question_are_extracted(question: str, options: tuple[str, 
 
 
 def test_things_without_names_are_compared_too() -> None:
-    comparison = parse_comparison("Which is cheaper, the mooring permit or the fishing permit?", 5)
+    comparison = parse_comparison("Which is cheaper, the mooring permit or the fishing permit?")
     assert comparison is not None
     assert comparison.want == "least"
     assert comparison.questions == (
         "How much does the mooring permit cost?",
         "How much does the fishing permit cost?",
     )
-    assert parse_comparison("Which is older, the office or the mill?", 5) is None
+    assert parse_comparison("Which is older, the office or the mill?") is None
 
 
 def test_options_are_distinguished_by_words_they_do_not_share() -> None:

@@ -3,7 +3,6 @@ import pytest
 from fathom.question.form import (
     asks_items,
     asks_steps,
-    choose_yes_no_word,
     detect_form,
     parse_count,
 )
@@ -68,13 +67,6 @@ def test_questions_for_several_things_are_recognised(question: str) -> None:
 )
 def test_questions_for_one_thing_are_recognised(question: str) -> None:
     assert detect_form(question) == "one"
-
-
-def test_yes_is_in_the_language_of_the_question() -> None:
-    assert choose_yes_no_word("Is it open?", yes=True) == "yes"
-    assert choose_yes_no_word("Is it open?", yes=False) == "no"
-    assert choose_yes_no_word("Apakah buka?", yes=True) == "ya"
-    assert choose_yes_no_word("Bolehkah masuk?", yes=False) == "tidak"
 
 
 def test_long_questions_take_linear_time() -> None:

@@ -11,6 +11,7 @@ from tests.calm import CALM
 from tests.making import hit_of
 from tests.retrieval.hits import make_hit, split_words
 
+from fathom.question.question import Question
 from fathom.retrieval.context_selection import (
     ContextSelector,
     Selection,
@@ -39,7 +40,7 @@ def test_a_title_counts_when_the_text_overlaps_too() -> None:
         make_hit("she won", document="titled", score=0.58, rank=2, title="Award list"),
         make_hit("a cat (car)", document="titled-only", score=0.57, rank=3, title="Award list"),
     ]
-    chosen = SELECT(QUESTION, hits)
+    chosen = SELECT(Question(QUESTION), hits)
     assert list_ids(chosen) == ["titled#0", "plain#0", "titled-only#0"]
     assert [hit.score for hit in chosen] == [0.65, 0.60, 0.57]
 
@@ -49,30 +50,30 @@ def test_the_required_overlap_can_be_raised() -> None:
     first, two = (
         make_hit(text, score=0.5, title="award") for text in ("she won", "she won the cup")
     )
-    assert strict(QUESTION, [first])[0].score == 0.5  # one word of five
-    assert strict(QUESTION, [two])[0].score == 0.57  # two
+    assert strict(Question(QUESTION), [first])[0].score == 0.5  # one word of five
+    assert strict(Question(QUESTION), [two])[0].score == 0.57  # two
 
 
 def test_at_equal_scores_the_rank_decides() -> None:
     hits = [make_hit("x", document=name, score=0.5, rank=n) for n, name in enumerate("ca", start=1)]
-    assert list_ids(SELECT(QUESTION, hits)) == ["c#0", "a#0"]
+    assert list_ids(SELECT(Question(QUESTION), hits)) == ["c#0", "a#0"]
 
 
 def test_a_document_has_two_places() -> None:
     many = [make_hit("x", document=f"d#{n}", score=1 - n / 10, rank=n + 1) for n in range(4)]
     other = make_hit("y", document="e", score=0.1, rank=5)
-    assert list_ids(SELECT(QUESTION, [*many, other])) == ["d#0", "d#1", "e#0"]
+    assert list_ids(SELECT(Question(QUESTION), [*many, other])) == ["d#0", "d#1", "e#0"]
 
 
 def test_a_known_source_has_two_places() -> None:
     addresses = [f"https://one.example/{n}" for n in range(3)] + ["http://two.example/"]
     hits = [make_hit("x", document=name, score=0.5, rank=n) for n, name in enumerate(addresses, 1)]
-    chosen = SELECT(QUESTION, hits)
+    chosen = SELECT(Question(QUESTION), hits)
     assert [name.chunk.document_id for name in chosen] == [*addresses[:2], addresses[3]]
     unknown = [make_hit("x", document=f"d{n}", score=0.5, rank=n + 1) for n in range(5)]
-    assert len(SELECT(QUESTION, unknown)) == 5
+    assert len(SELECT(Question(QUESTION), unknown)) == 5
     one_source = Selection(extract_terms=split_words, find_source=lambda _: "wiki")
-    assert len(one_source(QUESTION, unknown)) == 2
+    assert len(one_source(Question(QUESTION), unknown)) == 2
 
 
 @pytest.mark.parametrize(
@@ -93,19 +94,21 @@ def test_the_site_of_an_address_is_its_host(document: str, site: str | None) -> 
 def test_lists_have_their_own_places_when_a_list_is_asked_for() -> None:
     plain = [make_hit("x", document=f"p{n}", score=0.9 - n / 100, rank=n + 1) for n in range(8)]
     lists = [make_hit(LIST, document=f"l{n}", score=0.3 - n / 100, rank=n + 9) for n in range(4)]
-    listing = list_ids(SELECT(QUESTION, [*plain, *lists], listing=True))
+    listing = list_ids(SELECT(Question(QUESTION), [*plain, *lists], listing=True))
     assert listing == ["p0#0", "p1#0", "p2#0", "p3#0", "p4#0", "l0#0", "l1#0", "l2#0"]
-    assert list_ids(SELECT(QUESTION, [*plain, *lists])) == [f"p{n}#0" for n in range(8)]
+    assert list_ids(SELECT(Question(QUESTION), [*plain, *lists])) == [f"p{n}#0" for n in range(8)]
 
 
 def test_places_for_lists_are_never_left_empty() -> None:
     plain = [make_hit("x", document=f"p{n}", score=0.9 - n / 100, rank=n + 1) for n in range(9)]
-    assert list_ids(SELECT(QUESTION, plain, listing=True)) == [f"p{n}#0" for n in range(8)]
+    assert list_ids(SELECT(Question(QUESTION), plain, listing=True)) == [
+        f"p{n}#0" for n in range(8)
+    ]
 
 
 def test_caps_hold_for_lists_too() -> None:
     lists = [make_hit(LIST, document=f"l#{n}", score=0.5, rank=n + 1) for n in range(5)]
-    assert len(SELECT(QUESTION, lists, listing=True)) == 2
+    assert len(SELECT(Question(QUESTION), lists, listing=True)) == 2
 
 
 @pytest.mark.parametrize(
@@ -142,12 +145,12 @@ HITS = st.lists(
 @CALM
 @given(hits=HITS, listing=st.booleans())
 def test_caps_and_order_always_hold(hits: list[Hit], listing: bool) -> None:
-    chosen = SELECT(QUESTION, hits, listing=listing)
+    chosen = SELECT(Question(QUESTION), hits, listing=listing)
     assert len(chosen) <= SELECT.settings.fine
     assert max(Counter(hit.chunk.document_id for hit in chosen).values(), default=0) <= 2
     assert max(Counter(map(find_site, chosen)).values(), default=0) <= 2
     assert [hit.score for hit in chosen] == sorted((e.score for e in chosen), reverse=True)
-    assert chosen == SELECT(QUESTION, hits, listing=listing)
+    assert chosen == SELECT(Question(QUESTION), hits, listing=listing)
 
 
 def test_a_hit_that_does_not_fit_is_skipped() -> None:
@@ -199,7 +202,14 @@ def narrow_to_documents(
     )
     with run_context() as context:
         narrowed = asyncio.run(
-            narrow(PERMIT, hits, listing=False, diversity=diversity, tokens=tokens, context=context)
+            narrow(
+                Question(PERMIT),
+                hits,
+                listing=False,
+                diversity=diversity,
+                tokens=tokens,
+                context=context,
+            )
         )
     return [hit.chunk.document_id for hit in narrowed]
 

@@ -9,6 +9,7 @@ from typing import Any
 from tests.making import FEES, QUESTION, hit_of
 
 from fathom.agents.finalizer import Finalizer
+from fathom.question.question import Question
 from fathom.retrieval.quotes import QuoteLookup
 from fathom.retrieval.search import Search
 from fathom.runs.context import RunContext
@@ -55,7 +56,7 @@ class QuotingReader:
 
     read_ids: list[tuple[str, ...]] = field(default_factory=list)
 
-    async def read(self, question: str, hits: Sequence[Hit], context: RunContext) -> Draft:
+    async def read(self, question: Question, hits: Sequence[Hit], context: RunContext) -> Draft:
         self.read_ids.append(tuple(hit.chunk.id for hit in hits))
         if not hits:
             return Draft()
@@ -82,7 +83,7 @@ def run_to_end(
 
     async def run_whole(executor: ThreadPoolExecutor) -> RunOutcome:
         surroundings = RunResources(executor=executor, events=events)
-        outcome = await run_strategy(strategy, Query(text=question), origin, surroundings)
+        outcome = await run_strategy(strategy, origin, surroundings)
         assert asyncio.all_tasks() == {asyncio.current_task()}
         return outcome
 

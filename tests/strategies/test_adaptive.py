@@ -13,13 +13,14 @@ from fathom.engine import Engine
 from fathom.errors import SettingsError
 from fathom.models.reading import Reading
 from fathom.planner.actions import Action, iterate_sequences
+from fathom.question.question import Question
 from fathom.runs.trace import Trace
 from fathom.settings import Settings
 from fathom.strategies.action_outcomes import ActionOutcome, iterate_outcomes
 from fathom.strategies.adaptive import EXECUTOR_ACTIONS, Adaptive
 from fathom.strategies.base import make_strategy
 from fathom.testing.doubles import HashingEmbedder, ScriptedCrossReader, reading
-from fathom.types import Answer, Chunk, Query
+from fathom.types import Answer, Chunk
 from fathom.usage import Budget
 
 PAGE = Path(__file__).parent.parent.parent / "docs/strategies/adaptive.md"
@@ -256,7 +257,7 @@ def test_the_model_is_asked_where_the_local_reader_is_uncertain(
 
 def test_outcomes_are_those_of_forced_runs(tmp_path: Path) -> None:
     async def collect_outcomes(strategy: Adaptive, executor: Any) -> list[ActionOutcome]:
-        iterator = iterate_outcomes(strategy, Query(text=QUESTION), executor, most=2)
+        iterator = iterate_outcomes(strategy, Question(QUESTION), executor, most=2)
         return [outcome async for outcome in iterator]
 
     folder = index_fees(tmp_path)
@@ -276,7 +277,7 @@ def test_outcomes_are_those_of_forced_runs(tmp_path: Path) -> None:
 
 def test_agreement_of_retrievers_is_a_signal(tmp_path: Path) -> None:
     async def take_first(strategy: Adaptive, executor: Any) -> ActionOutcome:
-        return await anext(iterate_outcomes(strategy, Query(text=QUESTION), executor, most=0))
+        return await anext(iterate_outcomes(strategy, Question(QUESTION), executor, most=0))
 
     texts = ("A permit costs 40 crowns.", "Ferries sail at noon.")
     shares = {}

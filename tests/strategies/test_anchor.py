@@ -17,6 +17,7 @@ from fathom.agents.hyde import LocalHypothesis
 from fathom.control.gate import GateThresholds
 from fathom.engine import Engine
 from fathom.llm.base import Call, Completion
+from fathom.question.question import Question
 from fathom.retrieval.context_selection import ContextSelector, Selection
 from fathom.retrieval.expansion import RelevanceFeedback
 from fathom.retrieval.multihop import MultiHop
@@ -28,7 +29,7 @@ from fathom.strategies.anchor import AnchorGate
 from fathom.strategies.anchor_signals import TokenAllowance
 from fathom.testing.doubles import OVERLAP, HashingEmbedder
 from fathom.text.content_words import ContentTerms
-from fathom.types import Claim, Draft, Evidence, Hit, Query, Span
+from fathom.types import Claim, Draft, Evidence, Filter, Hit, Query, Span
 from fathom.usage import Budget, Usage
 
 PAGE = Path(__file__).parent.parent.parent / "docs/strategies/anchor.md"
@@ -44,7 +45,7 @@ class DraftingReader:
     claims: int = 0
     read_ids: list[tuple[str, ...]] = field(default_factory=list)
 
-    async def read(self, question: str, hits: Sequence[Hit], context: RunContext) -> Draft:
+    async def read(self, question: Question, hits: Sequence[Hit], context: RunContext) -> Draft:
         self.read_ids.append(tuple(hit.chunk.document_id for hit in hits))
         if not hits:
             return Draft()
@@ -149,8 +150,8 @@ def test_without_evidence_the_gate_abstains() -> None:
 class InOslo(AnchorGate):
     """A gate whose question is about Oslo."""
 
-    def start(self, query: Query) -> Any:
-        return super().start(Query(text="How much does a mooring permit in Oslo cost?"))
+    def start(self, question: Question, filters: tuple[Filter, ...]) -> Any:
+        return super().start(Question("How much does a mooring permit in Oslo cost?"), filters)
 
 
 def ask_about_oslo(gate: AnchorGate) -> Any:

@@ -10,6 +10,7 @@ from fathom.agents.short_answer import fill_short_answer
 from fathom.control.gate import GateProgress, GateThresholds, decide
 from fathom.question.anchors import find_anchors
 from fathom.question.form import detect_form, parse_count
+from fathom.question.question import Question
 from fathom.question.requirements import Requirements
 from fathom.retrieval.context_selection import Selection
 from fathom.settings.anchor import AnchorSettings
@@ -26,12 +27,13 @@ def judge_draft(question: str, text: str, short: str, progress: GateProgress = L
     hit = hit_of(text)
     evidence = Evidence(hit=hit, span=Span(0, len(text)), support=0.95)
     draft = Draft(evidence=(evidence,), short_answer=short, confidence=0.95)
-    required = Requirements.of(question, least=AnchorSettings().required_score)
+    required = Requirements.of(Question(question), least=AnchorSettings().required_score)
     round_evidence = RoundEvidence(
         requirements=required, hits=[hit], read_ids=frozenset(), before=None, progress=progress
     )
     return decide(
-        measure_signals(question, draft, round_evidence, like_weight=0.9), GateThresholds()
+        measure_signals(Question(question), draft, round_evidence, like_weight=0.9),
+        GateThresholds(),
     ).reason
 
 
@@ -131,7 +133,7 @@ def test_a_short_answer_that_equals_the_outcome_is_complete(
 ) -> None:
     evidence = Evidence(hit=hit_of(sentence), span=Span(0, len(sentence)), support=0.9)
     draft = Draft(evidence=(evidence,), claims=(Claim(text=sentence, evidence=(0,)),))
-    assert fill_short_answer(question, draft).short_answer == short
+    assert fill_short_answer(Question(question), draft).short_answer == short
 
 
 def make_titled_hit(text: str, title: str, document: str, rank: int) -> Hit:
@@ -145,17 +147,17 @@ def test_equal_hits_are_ordered_by_their_titles() -> None:
         "The winner of Best Animated Feature was told.", "Academy Awards 2004", "d2", 2
     )
     question = "Academy Awards 2004 winner of Best Animated Feature"
-    chosen = Selection(extract_terms=ContentTerms())(question, [plain, named])
+    chosen = Selection(extract_terms=ContentTerms())(Question(question), [plain, named])
     assert [hit.chunk.document_id for hit in chosen] == ["d2", "d1"]
 
 
 def test_a_title_alone_does_not_raise_a_hit() -> None:
     car = make_titled_hit("The dealer has many colours.", "Jaguar", "car", 2)
     animal = make_titled_hit("The cat reaches a speed of 80 km/h, jaguar or not.", "Cats", "cat", 1)
-    chosen = Selection(extract_terms=ContentTerms())("Jaguar speed", [animal, car])
+    chosen = Selection(extract_terms=ContentTerms())(Question("Jaguar speed"), [animal, car])
     assert [hit.chunk.document_id for hit in chosen] == ["cat", "car"]
 
 
 def test_at_most_two_hits_of_a_site_are_kept() -> None:
     hits = [make_titled_hit(f"Text {n}.", "T", f"https://wiki.example/{n}", n) for n in range(1, 5)]
-    assert len(Selection(extract_terms=ContentTerms())("text", hits)) == 2
+    assert len(Selection(extract_terms=ContentTerms())(Question("text"), hits)) == 2

@@ -8,6 +8,7 @@ import pytest
 from tests.making import hit_of
 
 from fathom.control.gate import GateProgress
+from fathom.question.question import Question
 from fathom.question.requirements import Requirements
 from fathom.runs.context import RunContext
 from fathom.strategies.anchor_signals import (
@@ -26,7 +27,7 @@ DRAFT = Draft(evidence=(EVIDENCE,), confidence=0.7)
 
 def gather_evidence(question: str, hits: Sequence[Hit] = (HIT,), **values: Any) -> RoundEvidence:
     fields = {
-        "requirements": Requirements.of(question, least=0.6),
+        "requirements": Requirements.of(Question(question), least=0.6),
         "read_ids": frozenset(),
         "before": None,
     }
@@ -34,7 +35,9 @@ def gather_evidence(question: str, hits: Sequence[Hit] = (HIT,), **values: Any) 
 
 
 def collect_signals(question: str, draft: Draft = DRAFT, **values: Any) -> Any:
-    return measure_signals(question, draft, gather_evidence(question, **values), like_weight=0.9)
+    return measure_signals(
+        Question(question), draft, gather_evidence(question, **values), like_weight=0.9
+    )
 
 
 def test_support_coverage_and_new_hits() -> None:
@@ -119,7 +122,7 @@ def test_the_judge_hears_the_claims_of_the_draft() -> None:
     with run_context() as context:
 
         def list_judged(draft: Draft) -> float | None:
-            return asyncio.run(judge_draft("How?", draft, RecordingJudge(), context))
+            return asyncio.run(judge_draft(Question("How?"), draft, RecordingJudge(), context))
 
         assert list_judged(replace(DRAFT, claims=claims)) == 0.5
         assert list_judged(DRAFT) is None  # it says nothing but what stands there

@@ -17,6 +17,7 @@ from fathom.llm.base import Call, Completion, Message
 from fathom.llm.call import AbsentModel, RoleModel
 from fathom.llm.faults import CallFailure, ModelFault
 from fathom.llm.retry import RetryPolicy
+from fathom.question.question import Question
 from fathom.retrieval.quotes import QuoteLookup
 from fathom.retrieval.search import Search
 from fathom.runs.context import RunContext
@@ -26,7 +27,7 @@ from fathom.runs.reservation import ReportedUsage
 from fathom.runs.trace import Origin
 from fathom.strategies.naive import NaiveState
 from fathom.strategies.run import RunOutcome, RunResources, run_strategy
-from fathom.types import Answer, Draft, Hit, Query
+from fathom.types import Answer, Draft, Filter, Hit, Query
 from fathom.usage import Budget, Price, Usage
 
 PRICE = Price(prompt=3.0, completion=9.0)
@@ -79,8 +80,8 @@ class Panel:
     branches: int
     name: str = "panel"
 
-    def start(self, query: Query) -> NaiveState:
-        return NaiveState(query=query)
+    def start(self, question: Question, filters: tuple[Filter, ...]) -> NaiveState:
+        return NaiveState(question=question, filters=filters)
 
     def graph(self) -> StateGraph[NaiveState, RunContext, NaiveState, NaiveState]:
         figure = StateGraph(NaiveState, context_schema=RunContext)
@@ -112,7 +113,9 @@ class Panel:
         finalizer = Finalizer(
             quotes=QuoteLookup(lambda _: None), strategy="panel", min_confidence=0.5
         )
-        return await finalizer(state.query.text, state.draft, phase="debate", context=context)
+        return await finalizer(
+            Question(state.query.text), state.draft, phase="debate", context=context
+        )
 
 
 WHIMS = st.lists(
@@ -138,7 +141,7 @@ def run_panel(panel: Panel, budget: Budget, events: RecordedEvents | None = None
 
     async def run_whole(executor: ThreadPoolExecutor) -> RunOutcome:
         surroundings = RunResources(executor=executor, events=events)
-        outcome = await run_strategy(panel, Query(text=QUESTION), origin, surroundings)
+        outcome = await run_strategy(panel, origin, surroundings)
         assert asyncio.all_tasks() == {asyncio.current_task()}
         return outcome
 

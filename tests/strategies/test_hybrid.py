@@ -28,6 +28,7 @@ from fathom.control.supervisor import Supervisor
 from fathom.engine import Engine
 from fathom.errors import RunError
 from fathom.llm.base import Call, Completion
+from fathom.question.question import Question
 from fathom.runs.context import RunContext
 from fathom.settings import Settings
 from fathom.settings.hybrid import HybridSettings
@@ -49,7 +50,12 @@ class StrictFilter:
     calls: list[float] = field(default_factory=list)
 
     async def keep(
-        self, question: str, hits: Sequence[Hit], context: RunContext, *, strictness: float = 1.0
+        self,
+        question: Question,
+        hits: Sequence[Hit],
+        context: RunContext,
+        *,
+        strictness: float = 1.0,
     ) -> tuple[Hit, ...]:
         self.calls.append(strictness)
         if self.breaks:
@@ -59,14 +65,14 @@ class StrictFilter:
 
 class ReversingReorderer:
     async def __call__(
-        self, question: str, hits: Sequence[Hit], *, keep: int, context: RunContext
+        self, question: Question, hits: Sequence[Hit], *, keep: int, context: RunContext
     ) -> tuple[Hit, ...]:
         return tuple(hits[::-1][:keep])
 
 
 class FailingReader:
     async def __call__(
-        self, question: str, hits: Sequence[Hit], *, keep: int, context: RunContext
+        self, question: Question, hits: Sequence[Hit], *, keep: int, context: RunContext
     ) -> tuple[Hit, ...]:
         raise IndexError
 
@@ -374,7 +380,7 @@ def test_one_branch_with_hits_is_enough(
 def test_the_question_weighs_the_branches(question: str, expected: tuple[float, float]) -> None:
     weighing = BranchWeighing(analyser=ComplexityAnalyser(), settings=HybridSettings())
     with run_context() as context:
-        weights = asyncio.run(weighing(question, context))
+        weights = asyncio.run(weighing(Question(question), context))
     assert tuple(weights.values()) == expected
 
 

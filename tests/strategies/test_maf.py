@@ -26,6 +26,7 @@ from fathom.domains.domain import Domain, QuestionClass
 from fathom.engine import Engine
 from fathom.errors import UsageError
 from fathom.llm.role_models import RoleModels
+from fathom.question.question import Question
 from fathom.retrieval.expansion import EnhancedScore
 from fathom.runs.context import RunContext
 from fathom.settings import Settings
@@ -47,7 +48,7 @@ class ConfidentReader:
     confidences: list[float]
     read_ids: list[int] = field(default_factory=list)
 
-    async def read(self, question: str, hits: Sequence[Hit], context: RunContext) -> Draft:
+    async def read(self, question: Question, hits: Sequence[Hit], context: RunContext) -> Draft:
         self.read_ids.append(len(hits))
         return make_draft(hits, self.confidences.pop(0))
 
@@ -60,10 +61,14 @@ class ScriptedDebate:
     conflict: bool = False
     agents: list[int] = field(default_factory=list)
 
-    async def answers_differ(self, question: str, hits: Sequence[Hit], context: RunContext) -> bool:
+    async def answers_differ(
+        self, question: Question, hits: Sequence[Hit], context: RunContext
+    ) -> bool:
         return self.conflict
 
-    async def hold(self, question: str, hits: Sequence[Hit], context: RunContext) -> DebateOutcome:
+    async def hold(
+        self, question: Question, hits: Sequence[Hit], context: RunContext
+    ) -> DebateOutcome:
         self.agents.append(len(hits))
         if self.late:
             await asyncio.Event().wait()
@@ -77,7 +82,7 @@ class ScriptedDebate:
 class ScriptedWeb:
     hits: Sequence[Hit] = ()
 
-    async def __call__(self, question: str, context: RunContext) -> tuple[Hit, ...]:
+    async def __call__(self, question: Question, context: RunContext) -> tuple[Hit, ...]:
         return tuple(self.hits)
 
 

@@ -23,6 +23,7 @@ from fathom.planner.workflows import (
     WorkflowPlan,
     WorkflowRules,
 )
+from fathom.question.question import Question
 from fathom.runs.context import RunContext
 from fathom.runs.ledger import BudgetRefused
 from fathom.strategies.mao import Mao
@@ -58,25 +59,25 @@ class KnowingReader:
     answers: Mapping[str, str] = field(default_factory=dict)
     read_for: list[str] = field(default_factory=list)
 
-    async def read(self, question: str, hits: Sequence[Hit], context: RunContext) -> Draft:
-        self.read_for.append(question)
+    async def read(self, question: Question, hits: Sequence[Hit], context: RunContext) -> Draft:
+        self.read_for.append(question.text)
         if not hits:
             return Draft()
         evidence = tuple(Evidence(hit=hit, span=Span(0, 40), support=0.9) for hit in hits)
-        short = self.answers.get(question, "")
+        short = self.answers.get(question.text, "")
         return Draft(evidence=evidence, short_answer=short, confidence=0.9)
 
 
 class KeepingSelector:
     async def select(
-        self, question: str, hits: Sequence[Hit], context: RunContext
+        self, question: Question, hits: Sequence[Hit], context: RunContext
     ) -> tuple[Hit, ...]:
         return tuple(hits)
 
 
 class FailingSelector:
     async def select(
-        self, question: str, hits: Sequence[Hit], context: RunContext
+        self, question: Question, hits: Sequence[Hit], context: RunContext
     ) -> tuple[Hit, ...]:
         raise IndexError
 
@@ -255,7 +256,7 @@ class RecordingPlanner:
 
     async def plan(
         self,
-        question: str,
+        question: Question,
         situation: QuestionFeatures,
         legal: Sequence[Workflow],
         context: RunContext,

@@ -16,6 +16,7 @@ from tests.making import FEES, QUESTION, hit_of
 from fathom.agents.finalizer import Finalizer
 from fathom.errors import RunError
 from fathom.llm.faults import ModelFault
+from fathom.question.question import Question
 from fathom.retrieval.quotes import QuoteLookup
 from fathom.retrieval.search import Search
 from fathom.runs.context import RunContext
@@ -47,8 +48,8 @@ class ScriptedReader:
     raises: Exception | None = None
     asked: list[str] = field(default_factory=list)
 
-    async def read(self, question: str, hits: Sequence[Hit], context: RunContext) -> Draft:
-        self.asked.append(question)
+    async def read(self, question: Question, hits: Sequence[Hit], context: RunContext) -> Draft:
+        self.asked.append(question.text)
         if self.raises:
             raise self.raises
         if self.sleeps:
@@ -76,7 +77,7 @@ def run_to_end(strategy: Naive, budget: Budget | None = None, events: Any = None
 
     async def run_whole(executor: ThreadPoolExecutor) -> RunOutcome:
         surroundings = RunResources(executor=executor, events=events)
-        outcome = await run_strategy(strategy, Query(text=QUESTION), origin, surroundings)
+        outcome = await run_strategy(strategy, origin, surroundings)
         leftover = asyncio.all_tasks() - {asyncio.current_task()}
         assert not leftover, f"tasks left behind: {leftover}"
         return outcome
@@ -151,7 +152,7 @@ def test_langsmith_receives_nothing_whatever_the_environment_says(
     traced: list[object] = []
 
     class Nosy(ScriptedReader):
-        async def read(self, question: str, hits: Sequence[Hit], context: RunContext) -> Draft:
+        async def read(self, question: Question, hits: Sequence[Hit], context: RunContext) -> Draft:
             traced.append(get_tracing_context()["enabled"])
             return DRAFT
 

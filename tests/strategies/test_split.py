@@ -7,10 +7,11 @@ from tests.strategies.test_mao import CHAIN, FIRST, PAIR, SECOND, KnowingReader,
 
 from fathom.agents.decomposer import LocalDecomposer
 from fathom.agents.summarizer import LocalSummarizer
+from fathom.question.question import Question
 from fathom.runs.context import DeadlineOver, RunContext
 from fathom.strategies.split import SplitDraft, Splitter
 from fathom.testing.doubles import run_context
-from fathom.types import Draft, Hit, Query
+from fathom.types import Draft, Hit
 
 
 def run_split(question: str, search: RecordingSearch, reader: KnowingReader) -> SplitDraft | None:
@@ -18,7 +19,7 @@ def run_split(question: str, search: RecordingSearch, reader: KnowingReader) -> 
     parts: dict[str, Any] = {"search": search, "reader": reader, "rules": rules}
     splitter = Splitter(decomposer=rules, summarizer=LocalSummarizer(), hits=5, **parts)
     with run_context() as context:
-        return asyncio.run(splitter(Query(text=question), context))
+        return asyncio.run(splitter(Question(question), (), context))
 
 
 def test_a_chain_asks_for_the_answer_of_its_first_question() -> None:
@@ -68,11 +69,11 @@ class FailingFirstReader(KnowingReader):
         super().__init__()
         self.ended: list[str] = []
 
-    async def read(self, question: str, hits: Sequence[Hit], context: RunContext) -> Draft:
-        if "Silva" in question:
+    async def read(self, question: Question, hits: Sequence[Hit], context: RunContext) -> Draft:
+        if "Silva" in question.text:
             raise DeadlineOver
         await asyncio.sleep(0.01)
-        self.ended.append(question)
+        self.ended.append(question.text)
         return Draft()
 
 

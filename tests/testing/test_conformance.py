@@ -24,6 +24,7 @@ from fathom.errors import FathomError
 from fathom.index.base import IndexStatus, Match
 from fathom.index.embedded.opening import open_reader, open_writer
 from fathom.models.base import Matrix
+from fathom.question.question import Question
 from fathom.runs.reservation import CostBound
 from fathom.strategies.base import STRATEGIES
 from fathom.strategies.naive import Naive
@@ -272,7 +273,7 @@ class ChangedReader:
     change: DraftChange = lambda draft, _: draft
     records: bool = True
 
-    async def read(self, question: str, hits: Sequence[Hit], context: Any) -> Draft:
+    async def read(self, question: Question, hits: Sequence[Hit], context: Any) -> Draft:
         local = LocalReader(pairs=OVERLAP, sentences=2)
         if not self.records:
             return Draft()

@@ -1,6 +1,6 @@
 import pytest
 
-from fathom.text.language import detect_language, detect_question_language
+from fathom.text.language import detect_language
 
 
 @pytest.mark.parametrize(
@@ -18,20 +18,3 @@ from fathom.text.language import detect_language, detect_question_language
 )
 def test_english_and_indonesian_are_distinguished(text: str, expected: str) -> None:
     assert detect_language(text) == expected
-
-
-@pytest.mark.parametrize(
-    ("question", "language"),
-    [
-        ("How long is a permit valid?", "en"),
-        ("permit fee", "en"),
-        ("", "en"),
-        ("Kapan Su Dingfang lahir?", "id"),
-        ("Siapakah presiden pertama?", "id"),
-        ("Di mana Orléans?", "id"),
-        ("Berapa lama izin berlaku?", "id"),
-        ("When did Apa die?", "en"),
-    ],
-)
-def test_few_words_decide_the_language_of_a_question(question: str, language: str) -> None:
-    assert detect_question_language(question) == language

@@ -6,9 +6,9 @@ import pytest
 from training.chosen import named
 from training.cross_reader.rows import number_of
 
-from fathom.evaluation.datasets import Dataset, Question
+from fathom.evaluation.datasets import Dataset, DatasetQuestion
 
-QUESTIONS = tuple(Question(id=f"q{n}", text=f"{n}?") for n in range(40))
+QUESTIONS = tuple(DatasetQuestion(id=f"q{n}", text=f"{n}?") for n in range(40))
 DATASET = Dataset(
     name="toy",
     corpus=Path("corpus.jsonl"),

@@ -5,14 +5,16 @@ from training.fit_debate import Held, law_of, report  # isort: skip
 import pytest
 
 from fathom.agents.debate.debate import DebateOutcome
-from fathom.evaluation.datasets import Question
+from fathom.evaluation.datasets import DatasetQuestion
 from fathom.types import Draft, Evidence, Span
 
 HIT = hit_of()
 
 
 def debated(said: str, share: float, sure: float, *, answerable: bool = True) -> Held:
-    question = Question(id=said, text="How much?", answers=("40 crowns",), answerable=answerable)
+    question = DatasetQuestion(
+        id=said, text="How much?", answers=("40 crowns",), answerable=answerable
+    )
     draft = Draft(evidence=(Evidence(hit=HIT, span=Span(0, 4), support=0.5),), short_answer=said)
     return Held(question, DebateOutcome(draft=draft, share=share, margin=2 * share - 1, sure=sure))
 

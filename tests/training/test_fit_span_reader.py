@@ -9,7 +9,7 @@ pytest.importorskip("bm25s")
 from training.fit_span_reader import Read, best_of, f1_at, fit, labelled
 
 from fathom.agents.reader.base import ReadHit
-from fathom.evaluation.datasets import Question
+from fathom.evaluation.datasets import DatasetQuestion
 
 
 def look(answer: str, score: float, rank: int) -> ReadHit:
@@ -17,8 +17,8 @@ def look(answer: str, score: float, rank: int) -> ReadHit:
     return ReadHit(hit=hit, reading=reading(hit.chunk, answer, score), trust=1.0)
 
 
-RIGHT = Question(id="a", text="How much?", answers=("40 crowns",))
-NONE = Question(id="b", text="Who?", answerable=False)
+RIGHT = DatasetQuestion(id="a", text="How much?", answers=("40 crowns",))
+NONE = DatasetQuestion(id="b", text="Who?", answerable=False)
 READ: list[Read] = [
     (RIGHT, (look("40 crowns", 0.5, 1), look("harbour", 0.8, 2))),
     (NONE, (look("harbour", 0.1, 1),)),

@@ -44,7 +44,7 @@ from fathom.evaluation.calibration_metrics import calibration_error
 from fathom.models.cross_reader import OnnxCrossReader
 from fathom.models.reader_loading import load_shipped_reader
 from fathom.models.reading import SCORES, PairScores, ReadingCalibration
-from fathom.text.language import detect_question_language
+from fathom.question.question import Question
 from fathom.types import Chunk, Span
 
 LANGUAGES = ("en", "id")
@@ -188,7 +188,7 @@ def figures(
 ) -> Iterator[tuple[str, object]]:
     """The calibration, fitted on questions in these languages, then the figures of every set."""
     development = development_rows(data, frozenset(SHARES))
-    own = [row for row in development if detect_question_language(row.question) in languages]
+    own = [row for row in development if Question(row.question).language in languages]
     law = calibration_of(fitted(model, own))
     judge = Judge(law)
     yield "calibration", asdict(law)

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from training.cross_reader.rows import WRITTEN, YESNO, Row
 
-from fathom.question.statement import parse_statement
+from fathom.question.question import Question
 
 _AUXILIARY = re.compile(
     r"^(?P<subject>[^,;:?]{2,60}?) "
@@ -61,7 +61,7 @@ _MADE = {
 def stated(rows: Sequence[Row]) -> Iterator[Row]:
     """What the reader reads of a yes/no question: its statement, and that one's negation."""
     for row in rows:
-        made = parse_statement(row.question) if row.yesno in _SIDES else None
+        made = Question(row.question).statement if row.yesno in _SIDES else None
         if made and row.group in WRITTEN:
             supported, contradicted = (made.says, made.denies)[
                 :: 1 if row.yesno == _SIDES[0] else -1

@@ -11,6 +11,7 @@ from fathom.domains.domain import load_domain
 from fathom.evaluation.report import plots
 from fathom.evaluation.report.blocks import Figure, ReportBlock, ReportTable
 from fathom.evaluation.report.curves import Heat
+from fathom.question.question import Question
 
 Grouped = Mapping[str, Sequence[float]]
 """Class -> values of its questions, in the order of the domain."""
@@ -95,7 +96,7 @@ def _grouped(seen: Results, cell: Cell, of: str, against: str, domain: str) -> G
     classifier = Classifier(domain=load_domain(domain))
     values = quality(seen, cell, of, against)
     told = {
-        record.question: classifier.find_class(record.text).question_class.name
+        record.question: classifier.find_class(Question(record.text)).question_class.name
         for record in cell.records
         if record.question in values
     }

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from fathom.agents.judge import LocalJudge
 from fathom.models.reading import CrossReader
+from fathom.question.question import Question
 from fathom.text.sentences import split
 from fathom.types import Chunk, Document, Span
 
@@ -32,7 +33,7 @@ class AnswerFit:
     pairs: CrossReader
     judge: LocalJudge
 
-    def answers_question(self, question: str, document: Document, place: Span) -> bool:
+    def answers_question(self, question: Question, document: Document, place: Span) -> bool:
         """Return whether the text at a place of a document answers the question there."""
         sentences = split(document.text)
         touched = [
@@ -47,14 +48,14 @@ class AnswerFit:
         around = Span(near[0].start, near[-1].end)
         quote = Span(sentences[first].start, sentences[last].end).cut(document.text)
         return self._is_read(question, document, around, place) or self._is_supported(
-            f"{question} {place.cut(document.text)}", quote
+            f"{question.text} {place.cut(document.text)}", quote
         )
 
-    def _is_read(self, question: str, document: Document, around: Span, place: Span) -> bool:
+    def _is_read(self, question: Question, document: Document, around: Span, place: Span) -> bool:
         """Return whether the pair reader finds an answer at the place."""
         # The headings above a table or a list tell what its rows or items are about.
         chunk = _make_chunk(document, around, document.headings_at(place.start))
-        (reading,) = self.pairs.open_session(question, spans=_SPANS).read([chunk])
+        (reading,) = self.pairs.open_session(question.text, spans=_SPANS).read([chunk])
         start, end = place.start - around.start, place.end - around.start
         return any(
             span.score >= LEAST_SCORE and span.span.start < end and span.span.end > start

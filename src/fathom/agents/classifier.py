@@ -4,6 +4,7 @@ import re
 from dataclasses import dataclass
 
 from fathom.domains.domain import Domain, QuestionClass
+from fathom.question.question import Question
 from fathom.runs.context import RunContext
 
 
@@ -25,9 +26,11 @@ class Classifier:
 
     domain: Domain
 
-    async def classify(self, question: str, context: RunContext) -> QuestionClass:
+    async def classify(self, question: Question, context: RunContext) -> QuestionClass:
         """Return the class of a question, as one step of the run."""
-        with context.step("classify", agent="classifier", inputs={"question": question}) as step:
+        with context.step(
+            "classify", agent="classifier", inputs={"question": question.text}
+        ) as step:
             classification = self.find_class(question)
             step.set_outcome(
                 outputs={"class": classification.question_class.name},
@@ -35,7 +38,7 @@ class Classifier:
             )
         return classification.question_class
 
-    def find_class(self, question: str) -> Classification:
+    def find_class(self, question: Question) -> Classification:
         """Return the class of a question and its cue, outside of any step."""
         best = Classification(question_class=self.domain.classes[-1])
         for question_class in self.domain.classes:
@@ -46,8 +49,8 @@ class Classifier:
         return best
 
 
-def _contains_cue(question: str, cue: str) -> bool:
+def _contains_cue(question: Question, cue: str) -> bool:
     """Return whether the words of a cue stand in the question as whole words."""
     words = r"\s+".join(map(re.escape, cue.split()))
     # Whole words: the cue "tax" must not match "taxi".
-    return bool(re.search(rf"(?<!\w){words}(?!\w)", question, re.IGNORECASE))
+    return bool(re.search(rf"(?<!\w){words}(?!\w)", question.text, re.IGNORECASE))

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
 from typing import Literal
 
+from fathom.question.question import Question
 from fathom.runs.context import RunContext
 from fathom.text.entities import list_names
 
@@ -116,33 +117,35 @@ class ComplexityAnalyser:
 
     weights: Mapping[str, RetrieverWeights] = field(default_factory=lambda: WEIGHTS)
 
-    async def analyse(self, question: str, context: RunContext) -> Complexity:
+    async def analyse(self, question: Question, context: RunContext) -> Complexity:
         """Return the complexity of a question, as one step of the run."""
-        with context.step("complexity", agent="complexity", inputs={"question": question}) as step:
+        with context.step(
+            "complexity", agent="complexity", inputs={"question": question.text}
+        ) as step:
             complexity = self.rate(question)
             outputs = {"features": asdict(complexity.features), "weights": list(complexity.weights)}
             step.set_outcome(outputs=outputs, verdict=complexity.level)
         return complexity
 
-    def rate(self, question: str) -> Complexity:
+    def rate(self, question: Question) -> Complexity:
         """Return the complexity of a question, outside of any step."""
         features = count_features(question)
         level = rate_features(features)
         return Complexity(level=level, weights=self.weights[level], features=features)
 
 
-def count_features(question: str) -> ComplexityFeatures:
+def count_features(question: Question) -> ComplexityFeatures:
     """Return the counts of a question."""
-    wh_words = len(_QUESTION_WORDS.findall(question))
-    subordinate = len(_SUBORDINATE.findall(question))
+    wh_words = len(_QUESTION_WORDS.findall(question.text))
+    subordinate = len(_SUBORDINATE.findall(question.text))
     return ComplexityFeatures(
         entities=_count_entities(question),
         clauses=max(1, wh_words) + subordinate,
-        conjunctions=len(_CONJUNCTIONS.findall(question)),
-        length=len(_WORD.findall(question)),
+        conjunctions=len(_CONJUNCTIONS.findall(question.text)),
+        length=len(_WORD.findall(question.text)),
         wh_words=wh_words,
-        question_marks=question.count("?"),
-        intents=2 if any(pattern.search(question) for pattern in _COMPOUND) else 1,
+        question_marks=question.text.count("?"),
+        intents=2 if any(pattern.search(question.text) for pattern in _COMPOUND) else 1,
     )
 
 
@@ -166,11 +169,11 @@ def rate_features(features: ComplexityFeatures) -> ComplexityLevel:
     return "simple" if points <= 1 else "moderate" if points <= 3 else "complex"
 
 
-def _count_entities(question: str) -> int:
+def _count_entities(question: Question) -> int:
     """Count quoted texts, and names and numbers outside of them."""
-    quoted = _QUOTED.findall(question)
+    quoted = _QUOTED.findall(question.text)
     # Names within a quotation belong to the one quoted thing.
-    rest = _QUOTED.sub(" ", question)
+    rest = _QUOTED.sub(" ", question.text)
     names = {entity for entity in list_names(rest) if len(entity) > 1}
     numbers = {
         number for number in _NUMBER.findall(rest) if not any(number in entity for entity in names)

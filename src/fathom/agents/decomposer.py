@@ -14,8 +14,8 @@ from pydantic import BaseModel, Field
 from fathom.llm.call import RoleModel, ask_model
 from fathom.llm.prompt import Prompt
 from fathom.llm.schema import AtMost
-from fathom.question.clauses import MOST_QUESTIONS, build_chain
-from fathom.question.comparison import parse_comparison, split_questions
+from fathom.question.clauses import MOST_QUESTIONS
+from fathom.question.question import Question
 from fathom.runs.context import RunContext
 from fathom.text.answer_match import normalize_answer
 from fathom.types import Draft, Hit
@@ -58,7 +58,9 @@ _OPENING = re.compile(r"^(?:what|who) (?:is|was|are|were) |^(?:apa|siapa) ", re.
 class Decomposer(Protocol):
     """A role that splits questions; it passes `tests/conformance/test_decomposer.py`."""
 
-    async def split(self, question: str, manner: Manner, context: RunContext) -> tuple[str, ...]:
+    async def split(
+        self, question: Question, manner: Manner, context: RunContext
+    ) -> tuple[Question, ...]:
         """Return the questions to ask instead, as one step of the run.
 
         Returns:
@@ -81,26 +83,25 @@ class LocalDecomposer:
 
     most: int = MOST_QUESTIONS
 
-    async def split(self, question: str, manner: Manner, context: RunContext) -> tuple[str, ...]:
+    async def split(
+        self, question: Question, manner: Manner, context: RunContext
+    ) -> tuple[Question, ...]:
         """Split the question by rules."""
         with context.step("decompose", agent="decomposer", inputs={"manner": manner}) as step:
             questions = await step.compute(
                 "decompose", lambda: self.split_by_rules(question, manner)
             )
             step.set_outcome(
-                outputs={"questions": questions}, reason=_describe_questions(questions)
+                outputs={"questions": [sub_question.text for sub_question in questions]},
+                reason=_describe_questions(questions),
             )
         return questions
 
-    def split_by_rules(self, question: str, manner: Manner) -> tuple[str, ...]:
+    def split_by_rules(self, question: Question, manner: Manner) -> tuple[Question, ...]:
         """Return the questions of a split by rules, outside of any step."""
         if manner == "serial":
-            return build_chain(question, self.most)
-        compared = parse_comparison(question, self.most)
-        # A comparison asks one question of each side, which clauses alone do not show.
-        if compared is not None and len(compared.questions) > 1:
-            return compared.questions
-        return split_questions(question, self.most)
+            return question.split_chain(self.most)
+        return question.split_joined(self.most)
 
 
 class DecomposerReply(BaseModel):
@@ -122,12 +123,14 @@ class LLMDecomposer:
     serial: Prompt = SERIAL
     parallel: Prompt = PARALLEL
 
-    async def split(self, question: str, manner: Manner, context: RunContext) -> tuple[str, ...]:
+    async def split(
+        self, question: Question, manner: Manner, context: RunContext
+    ) -> tuple[Question, ...]:
         """Split the question as the model replies, if its slots make sense."""
         most = self.local.most
         with context.step("decompose", agent="decomposer", inputs={"manner": manner}) as step:
             prompt = self.serial if manner == "serial" else self.parallel
-            request = prompt.build_request(f"Question: {question}", values={"most": most})
+            request = prompt.build_request(f"Question: {question.text}", values={"most": most})
             reply = await ask_model(self.model, DecomposerReply, request, step)
             questions = (
                 _validate_questions(reply.value.questions[:most], manner) if reply.value else ()
@@ -136,14 +139,14 @@ class LLMDecomposer:
             reason = reply.reason or ("" if questions else "the model's questions do not fit")
             questions = questions or self.local.split_by_rules(question, manner)
             step.set_outcome(
-                outputs={"questions": questions},
+                outputs={"questions": [sub_question.text for sub_question in questions]},
                 verdict=verdict,
                 reason=reason or _describe_questions(questions),
             )
         return questions
 
 
-def fill_slots(question: str, earlier: Sequence[tuple[str, str]]) -> str:
+def fill_slots(question: Question, earlier: Sequence[tuple[Question, str]]) -> Question:
     """Return a later question of a serial split, with the answers to earlier ones in its slots.
 
     Args:
@@ -157,17 +160,17 @@ def fill_slots(question: str, earlier: Sequence[tuple[str, str]]) -> str:
         if not 1 <= number <= len(earlier):
             return ""
         earlier_question, answer = earlier[number - 1]
-        return " ".join(answer.split()) or _OPENING.sub("", earlier_question).strip("? ")
+        return " ".join(answer.split()) or _OPENING.sub("", earlier_question.text).strip("? ")
 
-    return " ".join(_SLOT.sub(fill, question).split())
+    return Question(" ".join(_SLOT.sub(fill, question.text).split()))
 
 
-def find_bridge(question: str, draft: Draft, hits: Sequence[Hit]) -> str:
+def find_bridge(question: Question, draft: Draft, hits: Sequence[Hit]) -> str:
     """Return the start of the next hop: the answer, else a title that the question does not name.
 
     Empty if there is neither.
     """
-    normalized = normalize_answer(question)
+    normalized = normalize_answer(question.text)
     titles = (hit.chunk.title for hit in (*(e.hit for e in draft.evidence), *hits[:1]))
     bridges = (draft.short_answer, *titles)
     return next(
@@ -180,19 +183,17 @@ def find_bridge(question: str, draft: Draft, hits: Sequence[Hit]) -> str:
     )
 
 
-def _validate_questions(questions: Sequence[str], manner: Manner) -> tuple[str, ...]:
+def _validate_questions(texts: Sequence[str], manner: Manner) -> tuple[Question, ...]:
     """Return a model's questions without twins; empty if their slots make no sense."""
-    unique = tuple(
-        dict.fromkeys(" ".join(question.split()) for question in questions if question.strip())
-    )
+    unique = dict.fromkeys(" ".join(text.split()) for text in texts if text.strip())
     for place, text in enumerate(unique):
         slots = [int(number) for number in _SLOT.findall(text)]
         # A slot can only name an earlier question, and parallel questions have no slots.
         if any(not 1 <= slot <= place or manner == "parallel" for slot in slots):
             return ()
-    return unique
+    return tuple(map(Question, unique))
 
 
-def _describe_questions(questions: Sequence[str]) -> str:
+def _describe_questions(questions: Sequence[Question]) -> str:
     """Return the reason of the step: the number of questions."""
     return f"{len(questions)} questions" if len(questions) > 1 else "there is nothing to split"

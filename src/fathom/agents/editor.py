@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from fathom.agents.reader.base import Reader
 from fathom.agents.reader.llm import LLMReader
+from fathom.question.question import Question
 from fathom.question.requirements import Requirements
 from fathom.runs.context import RunContext
 from fathom.types import Claim, Draft, Hit
@@ -31,7 +32,7 @@ class Editor:
 
     async def __call__(
         self,
-        question: str,
+        question: Question,
         draft: Draft,
         requirements: Requirements,
         hits: Sequence[Hit],

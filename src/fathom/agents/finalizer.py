@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from fathom.agents.reader.signals import AnswerSignals
-from fathom.question.form import parse_count
+from fathom.question.question import Question
 from fathom.question.requirements import count_items
 from fathom.retrieval.quotes import DocumentQuote, QuoteLookup, QuotePlace
 from fathom.runs.context import CalibratedConfidence, DeadlineOver, RunContext
@@ -41,7 +41,7 @@ class Finalizer:
 
     async def __call__(
         self,
-        question: str,
+        question: Question,
         draft: Draft,
         *,
         phase: str,
@@ -82,7 +82,7 @@ class Finalizer:
         return answer
 
     async def _compute_signals(
-        self, question: str, draft: Draft, hits: Sequence[Hit], context: RunContext
+        self, question: Question, draft: Draft, hits: Sequence[Hit], context: RunContext
     ) -> dict[str, float]:
         """Return the signals of the answer; empty if there was no time for them."""
         if self.signals is None:
@@ -117,7 +117,7 @@ class Finalizer:
 
     def compose_answer(
         self,
-        question: str,
+        question: Question,
         draft: Draft,
         quotes: Sequence[DocumentQuote | None],
         *,
@@ -139,7 +139,7 @@ class Finalizer:
         ):
             reason = "low_confidence"
         return Answer(
-            question=question,
+            question=question.text,
             status="abstained" if reason else "answered",
             answer="" if reason else text,
             short_answer="" if reason else draft.short_answer,
@@ -168,9 +168,9 @@ class Finalizer:
         return calibrated.enough and is_sure and (calibrated.probable or shows_conflict)
 
 
-def _choose_stop_reason(question: str, draft: Draft) -> str:
+def _choose_stop_reason(question: Question, draft: Draft) -> str:
     """Return the stop reason of an answer: complete, or only a part of the list asked for."""
-    count = parse_count(question)
+    count = question.count
     return PARTIAL_LIST if count and count_items(draft) < count else "answered"
 
 

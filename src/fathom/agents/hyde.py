@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field
 from fathom.llm.call import RoleModel, ask_model
 from fathom.llm.prompt import Prompt
 from fathom.llm.schema import AtMost
+from fathom.question.question import Question
 from fathom.retrieval.expansion import RelevanceFeedback
 from fathom.runs.context import RunContext
 from fathom.types import Hit
@@ -36,7 +37,7 @@ class Hypothesis(Protocol):
     """A role that writes the text to search with in a later round."""
 
     async def write_search_text(
-        self, question: str, hits: Sequence[Hit], context: RunContext
+        self, question: Question, hits: Sequence[Hit], context: RunContext
     ) -> str:
         """Return the text to search with, never empty, as one step of the run.
 
@@ -58,12 +59,12 @@ class LocalHypothesis:
     feedback: RelevanceFeedback
 
     async def write_search_text(
-        self, question: str, hits: Sequence[Hit], context: RunContext
+        self, question: Question, hits: Sequence[Hit], context: RunContext
     ) -> str:
         """Expand the question by the likeliest words of the hits."""
         with context.step("rm3", agent="hyde") as step:
             # In `compute`, so that the step ends at the deadline and is replayed.
-            text = await step.compute("rm3", lambda: self.feedback(question, hits))
+            text = await step.compute("rm3", lambda: self.feedback(question.text, hits))
             step.set_outcome(outputs={"text": text}, reason="words of the best hits")
         return text
 
@@ -83,16 +84,16 @@ class LLMHypothesis:
     prompt: Prompt = PROMPT
 
     async def write_search_text(
-        self, question: str, hits: Sequence[Hit], context: RunContext
+        self, question: Question, hits: Sequence[Hit], context: RunContext
     ) -> str:
         """Ask the model for a paragraph and put it behind the question."""
         with context.step("hyde", agent="hyde") as step:
-            request = self.prompt.build_request(f"Question: {question}")
+            request = self.prompt.build_request(f"Question: {question.text}")
             reply = await ask_model(self.model, HydeReply, request, step)
             paragraph = " ".join(reply.value.paragraph.split()) if reply.value else ""
             # The question stays in the text, so that a wrong paragraph does not lose its names.
             text = (
-                f"{question} {paragraph}"
+                f"{question.text} {paragraph}"
                 if paragraph
                 else await self.local.write_search_text(question, hits, step)
             )

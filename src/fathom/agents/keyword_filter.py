@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from fathom.domains.domain import Domain
+from fathom.question.question import Question
 from fathom.runs.context import RunContext
 from fathom.types import Hit
 
@@ -18,7 +19,12 @@ class HitFilter(Protocol):
     """A role that drops hits that are unlikely to help."""
 
     async def keep(
-        self, question: str, hits: Sequence[Hit], context: RunContext, *, strictness: float = 1.0
+        self,
+        question: Question,
+        hits: Sequence[Hit],
+        context: RunContext,
+        *,
+        strictness: float = 1.0,
     ) -> tuple[Hit, ...]:
         """Return the hits that stay, in their order and with their scores, as one step of the run.
 
@@ -53,7 +59,12 @@ class KeywordFilter:
     domain_weight: float = 2.0
 
     async def keep(
-        self, question: str, hits: Sequence[Hit], context: RunContext, *, strictness: float = 1.0
+        self,
+        question: Question,
+        hits: Sequence[Hit],
+        context: RunContext,
+        *,
+        strictness: float = 1.0,
     ) -> tuple[Hit, ...]:
         """Keep the hits whose TF-IDF share reaches the floor times the strictness."""
         floor = self.floor * strictness
@@ -68,7 +79,7 @@ class KeywordFilter:
             )
         return remaining
 
-    def compute_shares(self, question: str, hits: Sequence[Hit]) -> tuple[float, ...]:
+    def compute_shares(self, question: Question, hits: Sequence[Hit]) -> tuple[float, ...]:
         """Return the TF-IDF weight of each hit as a share of the best hit's weight, in [0, 1]."""
         weights = self._weigh_words(question)
         synonyms = self._collect_synonyms(question)
@@ -83,15 +94,15 @@ class KeywordFilter:
         # If no hit shares a word with the question, nothing tells them apart and all stay.
         return tuple(round(total / best, 6) if best else 1.0 for total in sums)
 
-    def _weigh_words(self, question: str) -> dict[str, float]:
+    def _weigh_words(self, question: Question) -> dict[str, float]:
         """Return the weight of each word of the question."""
         terms = frozenset(word for term in self.domain.terms for word in self.count_words(term))
-        words = self.count_words(question)
+        words = self.count_words(question.text)
         return {word: self.domain_weight if word in terms else 1.0 for word in words}
 
-    def _collect_synonyms(self, question: str) -> dict[str, tuple[str, ...]]:
+    def _collect_synonyms(self, question: Question) -> dict[str, tuple[str, ...]]:
         """Return the other names of things in the question, by the words of the question."""
-        folded = question.casefold()
+        folded = question.text.casefold()
         return {
             word: names
             for term, names in self.domain.synonyms.items()

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from fathom.jsonable import hash_text
 from fathom.llm.prompt import ModelRequest, Prompt
 from fathom.llm.schema import Choices, number_items
+from fathom.question.question import Question
 from fathom.text.instructions import gives_orders
 from fathom.types import Hit
 
@@ -43,7 +44,7 @@ def format_rule(fence: str) -> str:
 
 def build_chunk_request(
     prompt: Prompt,
-    question: str,
+    question: Question,
     hits: Sequence[Hit],
     *,
     longest: int,
@@ -59,9 +60,9 @@ def build_chunk_request(
         choices: The values that the reply may name besides the numbers of the chunks.
     """
     texts = [hit.chunk.context[:longest] for hit in hits]
-    fence = make_fence(question, texts)
+    fence = make_fence(question.text, texts)
     return prompt.build_request(
-        f"{fence_texts(fence, texts)}\n\nQuestion: {question}",
+        f"{fence_texts(fence, texts)}\n\nQuestion: {question.text}",
         rule=format_rule(fence),
         choices={"chunk": number_items(len(hits)), **(choices or {})},
     )

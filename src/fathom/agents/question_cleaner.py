@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from fathom.agents.rewriter import drop_politeness
 from fathom.jsonable import Json
 from fathom.question.followup import has_question_word
+from fathom.question.question import Question
 from fathom.question.spelling import Speller, apply_corrections
 from fathom.runs.context import RunContext
 
@@ -26,9 +27,9 @@ class QuestionCleaner:
 
     speller: Speller
 
-    async def clean(self, question: str, context: RunContext) -> str:
+    async def clean(self, question: Question, context: RunContext) -> Question:
         """Return the question to answer instead; a step of the run if the text differs."""
-        text = add_question_mark(drop_politeness(question))
+        text = add_question_mark(drop_politeness(question.text))
 
         async def look_up() -> Json:
             return {
@@ -39,11 +40,11 @@ class QuestionCleaner:
         words = (await context.ask_outside("spelling", text, look_up))["words"]
         text = apply_corrections(text, words)
         # No step for an unchanged question, so that most traces stay short.
-        if text != question:
+        if text != question.text:
             with context.step("clean", agent="cleaner") as step:
                 changes = ", ".join(f"{typed} read as {meant}" for typed, meant in words.items())
                 step.set_outcome(outputs={"question": text}, reason=changes or "tidied")
-        return text
+        return Question(text)
 
 
 def add_question_mark(text: str) -> str:

@@ -11,6 +11,7 @@ from fathom.llm.call import RoleModel, ask_model
 from fathom.llm.faults import CallFailure
 from fathom.llm.prompt import Prompt
 from fathom.llm.schema import EachOf, OneOf
+from fathom.question.question import Question
 from fathom.runs.context import RunContext
 from fathom.runs.ledger import BudgetRefused
 from fathom.types import Hit
@@ -38,7 +39,7 @@ class Reorderer(Protocol):
     """A role that puts hits in a better order; `Reranker` is the local implementation."""
 
     async def __call__(
-        self, question: str, hits: Sequence[Hit], *, keep: int, context: RunContext
+        self, question: Question, hits: Sequence[Hit], *, keep: int, context: RunContext
     ) -> tuple[Hit, ...]:
         """Return the `keep` best hits with new ranks, as one step of the run.
 
@@ -78,7 +79,7 @@ class LLMReorderer:
     prompt: Prompt = PROMPT
 
     async def __call__(
-        self, question: str, hits: Sequence[Hit], *, keep: int, context: RunContext
+        self, question: Question, hits: Sequence[Hit], *, keep: int, context: RunContext
     ) -> tuple[Hit, ...]:
         """Reorder the hits; the scores are 1 / rank, because an order has no scores."""
         inputs = {"chunks": [hit.chunk.id for hit in hits], "keep": keep}
@@ -105,7 +106,7 @@ class LLMReorderer:
         return ranked
 
     async def _order_window(
-        self, question: str, hits: Sequence[Hit], context: RunContext
+        self, question: Question, hits: Sequence[Hit], context: RunContext
     ) -> list[Hit]:
         """Return the hits of one window in the order of the model's reply."""
         request = build_chunk_request(self.prompt, question, hits, longest=_LONGEST_CHUNK)

@@ -18,6 +18,7 @@ from fathom.llm.schema import AtMost
 from fathom.question.clauses import LONGEST_QUESTION, find_mentions
 from fathom.question.conversation import DialogueTurn
 from fathom.question.followup import complete_question
+from fathom.question.question import Question
 from fathom.runs.context import RunContext
 from fathom.text.content_words import ContentTerms
 
@@ -97,7 +98,7 @@ _ELLIPSIS = re.compile(
 class Rewriter(Protocol):
     """A role that rewrites questions; it keeps names and never returns an empty text."""
 
-    async def rewrite(self, question: str, context: RunContext) -> str:
+    async def rewrite(self, question: Question, context: RunContext) -> Question:
         """Return the question to search and read for instead, as one step of the run.
 
         Raises:
@@ -106,8 +107,8 @@ class Rewriter(Protocol):
         ...
 
     async def make_standalone(
-        self, question: str, turns: Sequence[DialogueTurn], context: RunContext
-    ) -> str:
+        self, question: Question, turns: Sequence[DialogueTurn], context: RunContext
+    ) -> Question:
         """Return the question as it reads without the conversation, as one step of the run.
 
         Args:
@@ -126,20 +127,26 @@ class LocalRewriter:
     """The local rewriter: rules that drop politeness and complete ellipses."""
 
     async def make_standalone(
-        self, question: str, turns: Sequence[DialogueTurn], context: RunContext
-    ) -> str:
+        self, question: Question, turns: Sequence[DialogueTurn], context: RunContext
+    ) -> Question:
         """Complete the question by the rules of `complete_question`."""
         with context.step("stand alone", agent="rewriter", inputs={"turns": len(turns)}) as step:
-            text = await step.compute("stand alone", lambda: complete_question(question, turns))
-            step.set_outcome(outputs={"question": text}, reason=_describe_change(question, text))
-        return text
+            text = await step.compute(
+                "stand alone", lambda: complete_question(question.text, turns)
+            )
+            step.set_outcome(
+                outputs={"question": text}, reason=_describe_change(question.text, text)
+            )
+        return Question(text)
 
-    async def rewrite(self, question: str, context: RunContext) -> str:
+    async def rewrite(self, question: Question, context: RunContext) -> Question:
         """Simplify the question by rules."""
         with context.step("rewrite", agent="rewriter") as step:
-            text = await step.compute("rewrite", lambda: simplify_question(question))
-            step.set_outcome(outputs={"question": text}, reason=_describe_change(question, text))
-        return text
+            text = await step.compute("rewrite", lambda: simplify_question(question.text))
+            step.set_outcome(
+                outputs={"question": text}, reason=_describe_change(question.text, text)
+            )
+        return Question(text)
 
 
 class RewriterReply(BaseModel):
@@ -157,8 +164,8 @@ class LLMRewriter:
     conversation: Prompt = STAND_ALONE
 
     async def make_standalone(
-        self, question: str, turns: Sequence[DialogueTurn], context: RunContext
-    ) -> str:
+        self, question: Question, turns: Sequence[DialogueTurn], context: RunContext
+    ) -> Question:
         """Ask the model to complete the question; the rules decide if its reply differs in meaning.
 
         The reply is used if it passes `follows_from`.
@@ -167,8 +174,8 @@ class LLMRewriter:
             request = build_conversation_request(turns, question, self.conversation)
             reply = await ask_model(self.model, RewriterReply, request, step)
             rewritten = " ".join(reply.value.question.split()) if reply.value else ""
-            is_faithful = bool(rewritten) and follows_from(rewritten, question, turns)
-            text = rewritten if is_faithful else complete_question(question, turns)
+            is_faithful = bool(rewritten) and follows_from(rewritten, question.text, turns)
+            text = rewritten if is_faithful else complete_question(question.text, turns)
             objection = (
                 ""
                 if is_faithful or not rewritten
@@ -177,19 +184,21 @@ class LLMRewriter:
             step.set_outcome(
                 outputs={"question": text},
                 verdict="model" if is_faithful else "local",
-                reason=objection or reply.reason or _describe_change(question, text),
+                reason=objection or reply.reason or _describe_change(question.text, text),
             )
-        return text
+        return Question(text)
 
-    async def rewrite(self, question: str, context: RunContext) -> str:
+    async def rewrite(self, question: Question, context: RunContext) -> Question:
         """Ask the model for a better question; the rules decide if it loses a name or a number."""
         with context.step("rewrite", agent="rewriter") as step:
-            request = self.prompt.build_request(f"Question: {question}")
+            request = self.prompt.build_request(f"Question: {question.text}")
             reply = await ask_model(self.model, RewriterReply, request, step)
             rewritten = " ".join(reply.value.question.split()) if reply.value else ""
             # Compared with the simplified question: a model may drop the greeting's names too.
-            is_faithful = bool(rewritten) and _keeps_names(simplify_question(question), rewritten)
-            text = rewritten if is_faithful else simplify_question(question)
+            is_faithful = bool(rewritten) and _keeps_names(
+                simplify_question(question.text), rewritten
+            )
+            text = rewritten if is_faithful else simplify_question(question.text)
             objection = (
                 ""
                 if is_faithful or not rewritten
@@ -198,9 +207,9 @@ class LLMRewriter:
             step.set_outcome(
                 outputs={"question": text},
                 verdict="model" if is_faithful else "local",
-                reason=objection or reply.reason or _describe_change(question, text),
+                reason=objection or reply.reason or _describe_change(question.text, text),
             )
-        return text
+        return Question(text)
 
 
 def simplify_question(question: str) -> str:
@@ -243,7 +252,7 @@ def _complete_ellipsis(text: str) -> str:
 
 
 def build_conversation_request(
-    turns: Sequence[DialogueTurn], question: str, prompt: Prompt
+    turns: Sequence[DialogueTurn], question: Question, prompt: Prompt
 ) -> ModelRequest:
     """Build the request that shows a model the end of a conversation and the newest question."""
     # The plain names of the roles would look like orders to a model.
@@ -251,8 +260,8 @@ def build_conversation_request(
     texts = [
         f"{labels[turn.role]}: {turn.content[:MOST_TURN_CHARS]}" for turn in turns[-MOST_TURNS:]
     ]
-    fence = make_fence(question, texts)
-    body = f"{fence_texts(fence, texts, label='turn')}\n\nNewest question: {question}"
+    fence = make_fence(question.text, texts)
+    body = f"{fence_texts(fence, texts, label='turn')}\n\nNewest question: {question.text}"
     return prompt.build_request(body, rule=format_rule(fence))
 
 

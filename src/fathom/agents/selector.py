@@ -13,6 +13,7 @@ from fathom.agents.prompt_delimiters import build_chunk_request
 from fathom.llm.call import RoleModel, ask_model
 from fathom.llm.prompt import Prompt
 from fathom.llm.schema import OneOf
+from fathom.question.question import Question
 from fathom.retrieval.rerank import Reranker
 from fathom.runs.context import RunContext
 from fathom.types import Hit
@@ -39,7 +40,7 @@ class Selector(Protocol):
     """A role that selects hits; it keeps at least one of them if there are any."""
 
     async def select(
-        self, question: str, hits: Sequence[Hit], context: RunContext
+        self, question: Question, hits: Sequence[Hit], context: RunContext
     ) -> tuple[Hit, ...]:
         """Return the hits to read, with new ranks, as one step of the run.
 
@@ -62,7 +63,7 @@ class LocalSelector:
     keep: float = 0.3
 
     async def select(
-        self, question: str, hits: Sequence[Hit], context: RunContext
+        self, question: Question, hits: Sequence[Hit], context: RunContext
     ) -> tuple[Hit, ...]:
         """Keep the hits whose relevance is near enough to the best hit's."""
         with context.step("select", agent="selector") as step:
@@ -96,7 +97,7 @@ class LLMSelector:
     prompt: Prompt = PROMPT
 
     async def select(
-        self, question: str, hits: Sequence[Hit], context: RunContext
+        self, question: Question, hits: Sequence[Hit], context: RunContext
     ) -> tuple[Hit, ...]:
         """Keep the hits that the model names, in its order."""
         if not hits:

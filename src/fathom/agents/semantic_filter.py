@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
+from fathom.question.question import Question
 from fathom.runs.context import RunContext
 from fathom.text.sentences import split
 from fathom.types import Hit
@@ -32,7 +33,12 @@ class SemanticFilter:
     density: float
 
     async def keep(
-        self, question: str, hits: Sequence[Hit], context: RunContext, *, strictness: float = 1.0
+        self,
+        question: Question,
+        hits: Sequence[Hit],
+        context: RunContext,
+        *,
+        strictness: float = 1.0,
     ) -> tuple[Hit, ...]:
         """Keep the hits that reach both floors times the strictness."""
         cosine, density = self.cosine * strictness, self.density * strictness
@@ -52,13 +58,13 @@ class SemanticFilter:
             )
         return remaining
 
-    def compute_densities(self, question: str, hits: Sequence[Hit]) -> tuple[float, ...]:
+    def compute_densities(self, question: Question, hits: Sequence[Hit]) -> tuple[float, ...]:
         """Return the topic density of each hit as a share of the densest hit's, in [0, 1]."""
         hit_sentences = [self._split_sentences(hit) for hit in hits]
         frequencies = Counter(
             word for sentences in hit_sentences for word in frozenset().union(*sentences)
         )
-        topic = self.extract_terms(question) | {
+        topic = self.extract_terms(question.text) | {
             w for w, n in frequencies.items() if n >= TOPIC_SHARE * len(hits)
         }
         shares = [

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
-from fathom.text.answer_type import detect_answer_type
+from fathom.question.question import Question
 from fathom.text.dates import FULL_MONTHS
 from fathom.text.entities import list_names
 from fathom.types import Draft
@@ -53,7 +53,7 @@ _LONGEST_GAP = 40
 """The largest number of characters between a cue and its number."""
 
 
-def fill_short_answer(question: str, draft: Draft) -> Draft:
+def fill_short_answer(question: Question, draft: Draft) -> Draft:
     """Return the draft with the short answer that the rules find; unchanged if they find none.
 
     An aggregate that the question asks for replaces a short answer; a number, date, name or title
@@ -67,11 +67,11 @@ def fill_short_answer(question: str, draft: Draft) -> Draft:
     return replace(draft, short_answer=short) if short else draft
 
 
-def detect_aggregate(question: str) -> Aggregate | None:
+def detect_aggregate(question: Question) -> Aggregate | None:
     """Return the aggregate of numbers that a question asks for; `None` if it asks for none."""
-    if detect_answer_type(question) != "number":
+    if question.answer_type != "number":
         return None
-    return next((name for name, cue in _CUES.items() if cue.search(question)), None)
+    return next((name for name, cue in _CUES.items() if cue.search(question.text)), None)
 
 
 def _find_aggregate(aggregate: Aggregate, sentences: Sequence[str]) -> str:
@@ -96,12 +96,12 @@ def _iterate_near_numbers(
         yield from (number.group().strip() for number in chosen)
 
 
-def _find_only_candidate(question: str, sentence: str) -> str:
+def _find_only_candidate(question: Question, sentence: str) -> str:
     """Return the only thing in the sentence that is of the expected kind and not in the question.
 
     Of several, the one that the sentence says it is: "Pemenangnya adalah Film X pada ...".
     """
-    folded = question.casefold()
+    folded = question.text.casefold()
     candidates = dict.fromkeys(
         candidate
         for candidate in _iterate_candidates(question, sentence)
@@ -114,14 +114,14 @@ def _find_only_candidate(question: str, sentence: str) -> str:
     return next(iter(candidates), "")
 
 
-def _iterate_candidates(question: str, sentence: str) -> Iterator[str]:
+def _iterate_candidates(question: Question, sentence: str) -> Iterator[str]:
     """Yield the things in a sentence that are of the kind that the question asks for."""
-    kind = detect_answer_type(question)
+    kind = question.answer_type
     if kind == "time":
         yield from (match.group() for match in _DATE.finditer(sentence))
     elif kind == "number":
         yield from (match.group().strip() for match in _NUMBER.finditer(sentence))
     elif kind in {"name", "place"}:
         yield from list_names(sentence)
-    elif _ASKS_TITLE.search(question):
+    elif _ASKS_TITLE.search(question.text):
         yield from (match.group(1) for match in _TITLE.finditer(sentence))

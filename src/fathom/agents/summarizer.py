@@ -18,7 +18,8 @@ from fathom.agents.reader.derivations import derive_short_answer
 from fathom.llm.call import RoleModel, ask_model
 from fathom.llm.prompt import ModelRequest, Prompt
 from fathom.llm.schema import AtMost, OneOf, number_items
-from fathom.question.comparison import Comparison, parse_comparison
+from fathom.question.comparison import Comparison
+from fathom.question.question import Question
 from fathom.runs.context import RunContext
 from fathom.text.answer_match import contains_answer, normalize_answer
 from fathom.text.content_words import ContentTerms
@@ -53,7 +54,7 @@ _TERMS = ContentTerms()
 class SubAnswer:
     """A sub-question, with slots filled, and the draft that answers it."""
 
-    question: str
+    question: Question
     draft: Draft
 
     @property
@@ -68,7 +69,7 @@ class Summarizer(Protocol):
 
     async def summarize(
         self,
-        question: str,
+        question: Question,
         manner: Manner,
         findings: Sequence[SubAnswer],
         hits: Sequence[Hit],
@@ -100,7 +101,7 @@ class LocalSummarizer:
 
     async def summarize(
         self,
-        question: str,
+        question: Question,
         manner: Manner,
         findings: Sequence[SubAnswer],
         hits: Sequence[Hit],
@@ -119,14 +120,14 @@ class LocalSummarizer:
         return draft
 
     def draft(
-        self, question: str, manner: Manner, findings: Sequence[SubAnswer]
+        self, question: Question, manner: Manner, findings: Sequence[SubAnswer]
     ) -> tuple[Draft, str]:
         """Return the composed draft and the rule that made it, outside of any step."""
         if not any(finding.draft.evidence for finding in findings):
             return Draft(), "no sub-question has an answer"
         if manner == "serial":
             return _follow_chain(findings)
-        compared = parse_comparison(question, _MOST_OPTIONS)
+        compared = question.comparison and question.comparison.keep_first(_MOST_OPTIONS)
         verdict = _decide_comparison(question, compared, findings) if compared else ""
         if verdict:
             return _merge_findings(findings, verdict), "compared"
@@ -178,7 +179,7 @@ class LLMSummarizer:
 
     async def summarize(
         self,
-        question: str,
+        question: Question,
         manner: Manner,
         findings: Sequence[SubAnswer],
         hits: Sequence[Hit],
@@ -204,7 +205,7 @@ class LLMSummarizer:
         return checked or draft
 
     async def _verify(
-        self, question: str, reply: SummarizerAnswer, draft: Draft, context: RunContext
+        self, question: Question, reply: SummarizerAnswer, draft: Draft, context: RunContext
     ) -> Draft | None:
         """Return the draft with the sentences that hold; `None` if none does."""
         places = [
@@ -251,7 +252,9 @@ def _merge_findings(findings: Sequence[SubAnswer], short: str) -> Draft:
     return Draft(evidence=evidence, short_answer=short, confidence=confidence)
 
 
-def _decide_comparison(question: str, compared: Comparison, findings: Sequence[SubAnswer]) -> str:
+def _decide_comparison(
+    question: Question, compared: Comparison, findings: Sequence[SubAnswer]
+) -> str:
     """Return the short answer to a comparison; empty if it cannot be told."""
     answers = [finding.answer for finding in findings]
     if not all(answers) or len(answers) != len(compared.options):
@@ -290,16 +293,16 @@ def _find_common_words(answers: Sequence[str]) -> str:
 
 
 def _build_request(
-    prompt: Prompt, question: str, findings: Sequence[SubAnswer], evidence: Sequence[Evidence]
+    prompt: Prompt, question: Question, findings: Sequence[SubAnswer], evidence: Sequence[Evidence]
 ) -> ModelRequest:
     """Build the request with the numbered quotes, the sub-answers and the question."""
     quotes = [item.quote for item in evidence]
-    answers = [f"{finding.question} -> {finding.answer or 'unknown'}" for finding in findings]
-    fence = make_fence(question, [*quotes, *answers])
+    answers = [f"{finding.question.text} -> {finding.answer or 'unknown'}" for finding in findings]
+    fence = make_fence(question.text, [*quotes, *answers])
     sections = [
         fence_texts(fence, quotes, label="quote"),
         fence_texts(fence, answers, label="sub-question"),
-        f"Question: {question}",
+        f"Question: {question.text}",
     ]
     return prompt.build_request(
         "\n\n".join(sections), rule=format_rule(fence), choices={"quote": number_items(len(quotes))}

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from dataclasses import replace
+from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from threading import RLock
@@ -428,7 +428,7 @@ class Engine:
                 seed=self.settings.ask.seed,
                 budget=request.budget or assembly.budget,
                 arguments={
-                    "filters": query.filters,
+                    "filters": [asdict(condition) for condition in query.filters],
                     "calibration": make_weigher(calibration, name, self.settings.ask).to_json(),
                     **({"history": turns} if turns else {}),
                     **({"clean": True} if self.settings.ask.clean_question else {}),
@@ -445,7 +445,7 @@ class Engine:
                 graph=graph,
                 account=request.account,
             )
-            outcome = await run_strategy(strategy, query, origin, surroundings)
+            outcome = await run_strategy(strategy, origin, surroundings)
             cautions = (
                 *describe_missing_vectors(lacking),
                 *self.calibration.list_cautions(name, calibration),

@@ -4,14 +4,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from fathom.evaluation.datasets import Dataset, Question, load
+    from fathom.evaluation.datasets import Dataset, DatasetQuestion, load
     from fathom.evaluation.harness import Evaluation, evaluate
     from fathom.evaluation.rows import SystemScores
 
-__all__ = ["Dataset", "Evaluation", "Question", "SystemScores", "evaluate", "load"]
+__all__ = ["Dataset", "DatasetQuestion", "Evaluation", "SystemScores", "evaluate", "load"]
 
 _HOMES = {
-    "datasets": ("Dataset", "Question", "load"),
+    "datasets": ("Dataset", "DatasetQuestion", "load"),
     "harness": ("Evaluation", "evaluate"),
     "rows": ("SystemScores",),
 }

@@ -22,14 +22,14 @@ CORPUS_FOLDERS = ("corpus", "documents", "pdfs")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
+class DatasetQuestion:
     """One question of a data set.
 
     Attributes:
         answers: Accepted answers; empty when unanswerable or when there are only qrels.
         answerable: Whether the corpus holds an answer.
         documents: The question's own documents, where the data set gives them: only they count.
-            Question and `Dataset` name a document by its id in an index of the corpus.
+            This class and `Dataset` name a document by its id in an index of the corpus.
         without: Documents that do not count: the question is asked as if they were absent.
         kind: The sort of question, in the data set's own words (`metadata.type`).
         wrong: Answers that some documents give and that are wrong; `None` where a data set
@@ -65,19 +65,19 @@ class Dataset:
 
     name: str
     corpus: Path
-    questions: tuple[Question, ...]
+    questions: tuple[DatasetQuestion, ...]
     qrels: Mapping[str, Mapping[str, int]]
     documents: frozenset[str] = frozenset()
     ingested: bool = False
 
     @property
-    def judged_questions(self) -> tuple[Question, ...]:
+    def judged_questions(self) -> tuple[DatasetQuestion, ...]:
         """The questions with at least one relevant document."""
         return tuple(question for question in self.questions if question.id in self.qrels)
 
     def sample(
         self, count: int | None = None, *, seed: int = 0, judged: bool = False
-    ) -> tuple[Question, ...]:
+    ) -> tuple[DatasetQuestion, ...]:
         """Return so many questions (all by default), drawn by the hash of their ids.
 
         A smaller sample is the beginning of a larger one, so a larger run continues a smaller one.
@@ -198,7 +198,7 @@ class QuestionEntry:
     """A question with its line number and the relevant documents that it names itself."""
 
     line: int
-    question: Question
+    question: DatasetQuestion
     relevant: tuple[str, ...]
 
 
@@ -224,7 +224,7 @@ def _parse_entries(file: Path, ids: Mapping[str, str]) -> Iterator[QuestionEntry
         )
 
 
-def _parse_question(row: Mapping[str, Any]) -> tuple[Question, tuple[str, ...] | None]:
+def _parse_question(row: Mapping[str, Any]) -> tuple[DatasetQuestion, tuple[str, ...] | None]:
     """Return a question with its relevant documents; `None` if some of them are absent."""
     metadata = row.get("metadata") or {}
     if not isinstance(metadata, dict):
@@ -233,7 +233,7 @@ def _parse_question(row: Mapping[str, Any]) -> tuple[Question, tuple[str, ...] |
     answerable = _parse_flag(metadata, "answerable") and _parse_flag(metadata, "in_corpus")
     answers = _parse_texts(row.get("answers"), "answers")
     wrong = metadata.get("wrong_answers")
-    question = Question(
+    question = DatasetQuestion(
         id=row["_id"],
         text=row["text"],
         # Some sets put words such as "insufficient information" where there is no answer.

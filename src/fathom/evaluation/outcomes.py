@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from fathom.errors import UsageError
-from fathom.evaluation.datasets import Dataset, Question
+from fathom.evaluation.datasets import Dataset, DatasetQuestion
 from fathom.evaluation.jsonl import append_line, read_whole_lines
 from fathom.evaluation.measures import SCORES
 from fathom.evaluation.records import Record
 from fathom.evaluation.runner import OnProgress, build_filters, hash_setup
 from fathom.planner.environment import RecordedOutcome, RecordedQuestion
 from fathom.planner.observation import COLUMNS, Observation, build_features
+from fathom.question.question import Question
 from fathom.retrieval.base import Retriever
 from fathom.runs.concurrency import run_in_loop
 from fathom.types import Hit, Query
@@ -101,7 +102,7 @@ class OutcomeFile:
 def record_outcomes(
     engine: "Engine",
     dataset: Dataset,
-    questions: Sequence[Question],
+    questions: Sequence[DatasetQuestion],
     file: OutcomeFile,
     *,
     most: int = DEPTH,
@@ -149,7 +150,7 @@ def record_outcomes(
 
 def _make_outcome_lister(
     engine: "Engine", most: int
-) -> "Callable[[Question], list[ActionOutcome]]":
+) -> "Callable[[DatasetQuestion], list[ActionOutcome]]":
     """Return the function that lists all outcomes of a question."""
     from fathom.strategies.action_outcomes import iterate_outcomes
     from fathom.strategies.adaptive import Adaptive
@@ -165,17 +166,19 @@ def _make_outcome_lister(
     # A language model would be asked anew for every sequence.
     strategy = replace(Adaptive.with_search(cached_search, assembly), model_reader=None)
 
-    async def list_outcomes(question: Question) -> "list[ActionOutcome]":
+    async def list_outcomes(question: DatasetQuestion) -> "list[ActionOutcome]":
         cache.forget()
-        query = Query(text=question.text, filters=build_filters(question))
-        tree = iterate_outcomes(strategy, query, engine.executor, most=most)
+        filters = build_filters(question)
+        tree = iterate_outcomes(
+            strategy, Question(question.text), engine.executor, filters=filters, most=most
+        )
         return [outcome async for outcome in tree]
 
     return lambda question: run_in_loop(list_outcomes(question))
 
 
 def _record_question(
-    dataset: Dataset, question: Question, tree: "Sequence[ActionOutcome]", setup: str
+    dataset: Dataset, question: DatasetQuestion, tree: "Sequence[ActionOutcome]", setup: str
 ) -> RecordedQuestion:
     return RecordedQuestion(
         dataset=dataset.name,
@@ -187,7 +190,7 @@ def _record_question(
 
 
 def _grade_outcome(
-    dataset: Dataset, question: Question, outcome: "ActionOutcome"
+    dataset: Dataset, question: DatasetQuestion, outcome: "ActionOutcome"
 ) -> RecordedOutcome:
     record = Record(
         strategy="adaptive",

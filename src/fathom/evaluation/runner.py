@@ -10,7 +10,7 @@ from urllib.parse import quote
 from fathom import __version__
 from fathom.engine.request import AskRequest
 from fathom.errors import IndexMissing, UsageError
-from fathom.evaluation.datasets import Dataset, Question
+from fathom.evaluation.datasets import Dataset, DatasetQuestion
 from fathom.evaluation.evidence import collect_evidence, collect_workflows
 from fathom.evaluation.ir_metrics import DEPTH
 from fathom.evaluation.records import Record, Records
@@ -49,7 +49,7 @@ class TracedAnswer(Protocol):
         ...
 
 
-AskQuestion = Callable[[Question], TracedAnswer]
+AskQuestion = Callable[[DatasetQuestion], TracedAnswer]
 """Runs a strategy on a question; it must respect `filters_of`."""
 
 
@@ -82,7 +82,7 @@ class Session:
         """
         questions = self.dataset.sample(self.queries, seed=self.seed)
 
-        def ask(question: Question) -> TracedAnswer:
+        def ask(question: DatasetQuestion) -> TracedAnswer:
             request = AskRequest.parse(
                 question.text,
                 strategy=strategy,
@@ -126,7 +126,9 @@ class Session:
         file = None if self.folder is None else self.folder / self.dataset.name / f"{name}.jsonl"
         return Records(file, setup=hash_setup(self.engine, system), varied=self.varied)
 
-    def _make_callback(self, system: str, questions: Sequence[Question]) -> Callable[[int], None]:
+    def _make_callback(
+        self, system: str, questions: Sequence[DatasetQuestion]
+    ) -> Callable[[int], None]:
         what = f"{self.dataset.name} {system}"
         return lambda done: self.on_progress(what, done, len(questions))
 
@@ -192,7 +194,7 @@ def holds_dataset(engine: "Engine", dataset: Dataset) -> bool:
     return all(document.id in dataset.documents for document in engine.documents.list())
 
 
-def build_filters(question: Question) -> tuple[Filter, ...]:
+def build_filters(question: DatasetQuestion) -> tuple[Filter, ...]:
     """Return the filters that limit a question to its own documents, where it has some."""
     allowed = (Filter("document", "in", question.documents),) if question.documents else ()
     return (*allowed, *(Filter("document", "!=", document) for document in question.without))
@@ -201,7 +203,7 @@ def build_filters(question: Question) -> tuple[Filter, ...]:
 def record_strategy(
     strategy: str,
     dataset: Dataset,
-    questions: Sequence[Question],
+    questions: Sequence[DatasetQuestion],
     ask: AskQuestion,
     records: Records,
     *,
@@ -226,7 +228,7 @@ def record_strategy(
         UsageError: If the call itself is wrong, such as the strategy's name.
     """
 
-    def make(question: Question) -> Fields:
+    def make(question: DatasetQuestion) -> Fields:
         return _describe_answer(ask(question))
 
     return _record_questions({"strategy": strategy}, dataset, questions, make, records, on_question)
@@ -234,7 +236,7 @@ def record_strategy(
 
 def record_retriever(
     dataset: Dataset,
-    questions: Sequence[Question],
+    questions: Sequence[DatasetQuestion],
     retriever: Retriever,
     records: Records,
     *,
@@ -258,7 +260,7 @@ def record_retriever(
         UsageError: If the call itself is wrong.
     """
 
-    def make(question: Question) -> Fields:
+    def make(question: DatasetQuestion) -> Fields:
         return _rank_question(retriever, question)
 
     fixed = {"strategy": retriever.name, "depth": DEPTH}
@@ -268,8 +270,8 @@ def record_retriever(
 def _record_questions(
     fixed: Fields,
     dataset: Dataset,
-    questions: Sequence[Question],
-    make: Callable[[Question], Fields],
+    questions: Sequence[DatasetQuestion],
+    make: Callable[[DatasetQuestion], Fields],
     records: Records,
     on_question: Callable[[int], None],
 ) -> list[Record]:
@@ -281,7 +283,7 @@ def _record_questions(
     return [records.by_question[question.id] for question in questions]
 
 
-def _describe_question(dataset: Dataset, question: Question, records: Records) -> Fields:
+def _describe_question(dataset: Dataset, question: DatasetQuestion, records: Records) -> Fields:
     """Return the fields that are known before the question is asked."""
     return {
         "dataset": dataset.name,
@@ -299,7 +301,7 @@ def _describe_question(dataset: Dataset, question: Question, records: Records) -
     }
 
 
-def _ask_or_fail(make: Callable[[Question], Fields], question: Question) -> Fields:
+def _ask_or_fail(make: Callable[[DatasetQuestion], Fields], question: DatasetQuestion) -> Fields:
     started = time.perf_counter()
     try:
         return make(question)
@@ -338,7 +340,7 @@ def _describe_answer(run: TracedAnswer) -> Fields:
     }
 
 
-def _rank_question(retriever: Retriever, question: Question) -> Fields:
+def _rank_question(retriever: Retriever, question: DatasetQuestion) -> Fields:
     started = time.perf_counter()
     documents = rank_documents(retriever, question)
     seconds = time.perf_counter() - started
@@ -350,7 +352,9 @@ def _rank_question(retriever: Retriever, question: Question) -> Fields:
     }
 
 
-def rank_documents(retriever: Retriever, question: Question, depth: int = DEPTH) -> list[str]:
+def rank_documents(
+    retriever: Retriever, question: DatasetQuestion, depth: int = DEPTH
+) -> list[str]:
     """Return the first `depth` documents, each at the place of its best chunk."""
     query = Query(text=question.text, filters=build_filters(question))
     chunks = depth

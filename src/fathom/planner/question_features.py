@@ -10,9 +10,7 @@ from itertools import pairwise
 
 from fathom.agents.decomposer import LocalDecomposer
 from fathom.agents.rewriter import simplify_question
-from fathom.question.clauses import find_mentions
-from fathom.question.form import detect_form
-from fathom.text.answer_type import detect_answer_type
+from fathom.question.question import Question
 from fathom.types import Hit
 
 _DIGITS = 6
@@ -91,10 +89,10 @@ class QuestionObserver:
     extract_terms: Callable[[str], frozenset[str]]
     decomposer: LocalDecomposer
 
-    def __call__(self, question: str, hits: Sequence[Hit], *, first: bool) -> QuestionFeatures:
+    def __call__(self, question: Question, hits: Sequence[Hit], *, first: bool) -> QuestionFeatures:
         """Return the features of a question and its first look, best hit first."""
-        count = len(question.split())
-        question_terms = self.extract_terms(question)
+        count = len(question.text.split())
+        question_terms = self.extract_terms(question.text)
         terms_by_hit = [self.extract_terms(hit.chunk.context) & question_terms for hit in hits]
         scores = [hit.score for hit in hits]
         sub_questions = {
@@ -104,11 +102,11 @@ class QuestionObserver:
         numbers: dict[str, float] = {
             "first": first,
             "words": min(count, _LONG) / _LONG,
-            "names": len(find_mentions(question)),
+            "names": len(question.mentions),
             **sub_questions,
-            "yes_no": detect_form(question) == "yes or no",
-            "kind": detect_answer_type(question) != "any",
-            "filler": 1 - _compute_share(len(simplify_question(question).split()), count),
+            "yes_no": question.form == "yes or no",
+            "kind": question.answer_type != "any",
+            "filler": 1 - _compute_share(len(simplify_question(question.text).split()), count),
             "hits": len(hits),
             "top": scores[0] if scores else 0.0,
             "gap": _measure_fall(scores[:2]),

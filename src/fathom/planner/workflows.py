@@ -17,6 +17,7 @@ from fathom.llm.call import AgentRole, RoleModel, ask_model
 from fathom.llm.prompt import Prompt
 from fathom.llm.schema import OneOf
 from fathom.planner.question_features import QuestionFeatures
+from fathom.question.question import Question
 from fathom.runs.context import RunContext
 
 Executor = Literal["QR", "QDS", "QDP", "R", "DS", "AG"]
@@ -170,7 +171,7 @@ class TriedWorkflow:
         confidence: Confidence of the answer, in [0, 1].
     """
 
-    question: str
+    question: Question
     workflow: Workflow
     answer: str = ""
     confidence: float = 0.0
@@ -179,7 +180,7 @@ class TriedWorkflow:
         """Return the turn in words, for the prompt of a language model."""
         answer = f'"{self.answer[:_LONGEST_ANSWER]}", {self.confidence:.0%} sure'
         outcome = answer if self.answer else "no answer"
-        return f'"{self.question}" by {",".join(self.workflow)}: {outcome}'
+        return f'"{self.question.text}" by {",".join(self.workflow)}: {outcome}'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,7 +219,7 @@ class Planner(Protocol):
 
     async def plan(
         self,
-        question: str,
+        question: Question,
         situation: QuestionFeatures,
         legal: Sequence[Workflow],
         context: RunContext,
@@ -314,7 +315,7 @@ class LocalPlanner:
 
     async def plan(
         self,
-        question: str,
+        question: Question,
         situation: QuestionFeatures,
         legal: Sequence[Workflow],
         context: RunContext,
@@ -326,7 +327,7 @@ class LocalPlanner:
         ) as step:
             plan = self.policy.choose(situation, legal)
             step.set_outcome(
-                outputs={"question": question, "workflow": plan.workflow},
+                outputs={"question": question.text, "workflow": plan.workflow},
                 verdict=self.policy.name,
                 reason=plan.reason,
             )
@@ -350,7 +351,7 @@ class LLMPlanner:
 
     async def plan(
         self,
-        question: str,
+        question: Question,
         situation: QuestionFeatures,
         legal: Sequence[Workflow],
         context: RunContext,
@@ -372,12 +373,12 @@ class LLMPlanner:
         with context.step("plan", agent="planner", inputs=inputs) as step:
             # Earlier questions and answers come from documents and people: they are data, not
             # instructions.
-            fence = make_fence(question, turns)
+            fence = make_fence(question.text, turns)
             earlier = f"\n{fence_texts(fence, turns, label='turn')}" if turns else " nothing yet"
             costs = "; ".join(f"{name} {price:.2f}" for price, name in priced)
             request = self.prompt.build_request(
                 f"First search: {situation.describe_look()}.\nTried:{earlier}\n"
-                f"Cost, with alpha {self.prices.alpha:.2f}: {costs}\nQuestion: {question}",
+                f"Cost, with alpha {self.prices.alpha:.2f}: {costs}\nQuestion: {question.text}",
                 rule=format_rule(fence) if turns else "",
                 choices={"workflow": names},
                 values={"workflows": "; ".join(names)},
@@ -390,7 +391,7 @@ class LLMPlanner:
                     workflow=tuple(name.strip().upper() for name in reply.value.workflow.split(","))
                 )
             step.set_outcome(
-                outputs={"question": question, "workflow": plan.workflow},
+                outputs={"question": question.text, "workflow": plan.workflow},
                 verdict="model" if reply.value else self.local.name,
                 reason=reply.reason or plan.reason,
             )

@@ -150,8 +150,8 @@ class Anchor:
     score: float
 
 
-def find_anchors(question: str, *, most: int = MOST_ANCHORS) -> tuple[Anchor, ...]:
-    """Return at most `most` anchors of a question, by falling score, then in its order.
+def find_anchors(question: str) -> tuple[Anchor, ...]:
+    """Return the best anchors of a question, at most six, by falling score, then in its order.
 
     A question without capitals has no visible names; its runs of content words then stand in for
     names as weak entities.
@@ -172,7 +172,9 @@ def find_anchors(question: str, *, most: int = MOST_ANCHORS) -> tuple[Anchor, ..
     ranked = sorted(taken + entities, key=lambda item: (-item[1].score, item[0].start))
     # Reversed, so that of equal texts the one with the best score is kept.
     unique = {first.text.casefold(): first for _, first in reversed(ranked)}
-    return tuple(anchor for _, anchor in ranked if unique[anchor.text.casefold()] is anchor)[:most]
+    return tuple(anchor for _, anchor in ranked if unique[anchor.text.casefold()] is anchor)[
+        :MOST_ANCHORS
+    ]
 
 
 def _make_anchor(kind: AnchorKind, text: str, score: float) -> Anchor:

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
+from fathom.question.answer_type import detect_answer_type
 from fathom.text import english, indonesian
-from fathom.text.answer_type import detect_answer_type
 from fathom.text.numbers import NUMBER_WORDS, parse_quantities
 
 AnswerKind = Literal["date", "money", "percentage", "count", "measure", "place", "person"]

@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Literal, Self
 
 from fathom.question.clauses import LONGEST_QUESTION, find_mentions, mark_names, restore_names
 from fathom.text.language import detect_language
@@ -120,9 +120,13 @@ class Comparison:
     questions: tuple[str, ...]
     want: Want
 
+    def keep_first(self, most: int) -> Self:
+        """Return the comparison of the first `most` options."""
+        return replace(self, options=self.options[:most], questions=self.questions[:most])
 
-def parse_comparison(question: str, most: int) -> Comparison | None:
-    """Return the comparison of at most `most` things; `None` where the rules see none."""
+
+def parse_comparison(question: str) -> Comparison | None:
+    """Return the comparison of several things; `None` where the rules see none."""
     if len(question) > LONGEST_QUESTION:
         return None
     lower = question.lower()
@@ -135,9 +139,9 @@ def parse_comparison(question: str, most: int) -> Comparison | None:
         return _compare_order(order_match, cuts, indonesian=indonesian)
     match = _OPTIONS.search(marked)
     if match is None or not _compares(marked, match):
-        return _compare_unnamed(question, most, indonesian=indonesian)
+        return _compare_unnamed(question, indonesian=indonesian)
     names = [name.strip(" ,") for name in re.split(rf",?\s+{_LINK}\s+|,\s+", match.group())]
-    options = tuple(restore_names(re.sub(r"'s$", "", name), cuts) for name in names if name)[:most]
+    options = tuple(restore_names(re.sub(r"'s$", "", name), cuts) for name in names if name)
     head, tail = marked[: match.start()], marked[match.end() :]
     questions = tuple(
         _ask_about(
@@ -175,9 +179,9 @@ def drop_shared_words(options: Sequence[frozenset[str]]) -> list[frozenset[str]]
     return [words - shared or words for words in options if words]
 
 
-def _compare_unnamed(question: str, most: int, *, indonesian: bool) -> Comparison | None:
+def _compare_unnamed(question: str, *, indonesian: bool) -> Comparison | None:
     """Return the choice between unnamed things; `None` where no question is known for each."""
-    options = list_options(question)[:most]
+    options = list_options(question)
     lower = question.lower()
     template = _find_template(lower, indonesian=indonesian) if options else ""
     # Unnamed options are things: "older" does not ask when they were born.

@@ -63,7 +63,14 @@ _STEPS = re.compile(
     r"|(?:apa(?:kah)?\s+)?(?:langkah|tahap|prosedur|tata cara))",
     re.IGNORECASE,
 )
-_INDONESIAN = re.compile(r"^.*?\b\w+kah\b|\bapa (?:benar|boleh)\b", re.IGNORECASE)
+_COUNT_QUESTION = re.compile(
+    r"\bhow many\s+(?P<en>.{1,200}?)\s+(?:are|is|were|was|do|does|did|has|have|had|can|could|may|"
+    r"must|should|will|there)\b"
+    r"|\b(?:ada berapa(?: banyak)?|berapa (?:banyak|jumlah|buah|macam|jenis)|jumlah)\s+"
+    r"(?P<id>[^?]+?)"
+    r"(?:\s+(?:yang|di|pada|dalam|dari|milik|ada)\b|\s*\?|$)",
+    re.IGNORECASE,
+)
 
 
 def detect_form(question: str) -> Form:
@@ -98,8 +105,7 @@ def asks_items(question: str) -> bool:
     return _ITEMS.match(question.strip()) is not None
 
 
-def choose_yes_no_word(question: str, *, yes: bool) -> str:
-    """Return "yes" or "no" in the language of a question that asks for it."""
-    if _INDONESIAN.search(question):
-        return "ya" if yes else "tidak"
-    return "yes" if yes else "no"
+def extract_counted_noun(question: str) -> str:
+    """Return what a question asks the number of: "How many branches are there?"; else empty."""
+    match = _COUNT_QUESTION.search(question)
+    return next((group for group in match.groups() if group), "") if match else ""

@@ -13,7 +13,6 @@ from typing import Self
 from fathom.question.anchors import (
     TIMES,
     Anchor,
-    find_anchors,
     find_contradicted,
     find_missing,
     select_required,
@@ -21,10 +20,9 @@ from fathom.question.anchors import (
 from fathom.question.answer_kind import (
     ExpectedValue,
     contradicts_kind,
-    detect_expected_value,
     gives_value,
 )
-from fathom.question.form import parse_count
+from fathom.question.question import Question
 from fathom.types import Chunk, Draft, Evidence, Hit
 
 _LEAST_TITLE = 4
@@ -78,25 +76,25 @@ class Requirements:
 
     @classmethod
     def of(
-        cls, question: str, question_anchors: Sequence[Anchor] | None = None, *, least: float
+        cls, question: Question, question_anchors: Sequence[Anchor] | None = None, *, least: float
     ) -> Self:
         """Return the requirements of a question.
 
         Args:
             question: The question.
-            question_anchors: The anchors of the question, if they have been found before.
+            question_anchors: The anchors that count; by default all of the question's.
             least: The least score, in [0, 1], of a name that is required.
         """
         required_anchors = select_required(
-            find_anchors(question) if question_anchors is None else question_anchors, least
+            question.anchors if question_anchors is None else question_anchors, least
         )
         # Of several options the evidence may be about one alone.
-        if _CHOICE.search(question):
+        if _CHOICE.search(question.text):
             required_anchors = tuple(anchor for anchor in required_anchors if anchor.kind in TIMES)
         return cls(
             anchors=required_anchors,
-            kind=detect_expected_value(question),
-            count=parse_count(question),
+            kind=question.expected_value,
+            count=question.count,
         )
 
     def find_gap(self, draft: Draft, hits: Sequence[Hit]) -> EvidenceGap:

@@ -9,9 +9,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from fathom.agents.reader.local import LocalReader
+from fathom.question.question import Question
 from fathom.question_maker.facts import Fact, is_named
 from fathom.retrieval.base import Retriever
-from fathom.text.answer_match import answers_match, normalize_answer
+from fathom.text.answer_match import normalize_answer
 from fathom.text.answer_scores import score_f1
 from fathom.types import Chunk, Filter, Hit, Query
 
@@ -63,7 +64,7 @@ class RoundTrip:
 
     def __call__(self, fact: Fact) -> RoundTripOutcome:
         """Return whether the question of a fact is accepted, with the reason and its conflicts."""
-        draft = self.reader.draft(fact.question, [make_single_hit(fact.chunk)])
+        draft = self.reader.draft(Question(fact.question), [make_single_hit(fact.chunk)])
         if not _is_same_answer(fact, draft.short_answer):
             return RoundTripOutcome(refusal="the reader finds another answer in the source")
         hits = self.search(fact.question)
@@ -114,7 +115,7 @@ class RoundTrip:
         ][:_MOST_READ]
         conflicts = []
         for hit in near:
-            draft = self.reader.draft(fact.question, [make_single_hit(hit.chunk)])
+            draft = self.reader.draft(Question(fact.question), [make_single_hit(hit.chunk)])
             if (
                 draft.confidence >= _LEAST_CONFIDENCE
                 and draft.short_answer
@@ -138,7 +139,7 @@ def _is_same_answer(fact: Fact, answer: str) -> bool:
             normalize_answer(item) in normalized for item in fact.items
         ) >= _LEAST_ITEM_SHARE * len(fact.items)
     return (
-        answers_match(fact.question, answer, fact.answer)
+        Question(fact.question).answers_match(answer, fact.answer)
         or score_f1(answer, [fact.answer]) >= _LEAST_F1
     )
 

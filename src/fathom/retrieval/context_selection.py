@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
+from fathom.question.question import Question
 from fathom.retrieval.mmr import build_term_similarity, select_by_mmr
 from fathom.runs.context import RunContext
 from fathom.settings.anchor import AnchorSettings
@@ -47,7 +48,7 @@ class Selection:
     find_source: Callable[[Hit], str | None] = find_site
 
     def __call__(
-        self, question: str, hits: Sequence[Hit], *, listing: bool = False
+        self, question: Question, hits: Sequence[Hit], *, listing: bool = False
     ) -> tuple[Hit, ...]:
         """Return the hits to read, best first, with new ranks; scores include the title bonus.
 
@@ -56,7 +57,7 @@ class Selection:
             hits: Hits in rank order, scores in [0, 1].
             listing: Whether the question asks for a list.
         """
-        question_terms = self.extract_terms(question)
+        question_terms = self.extract_terms(question.text)
         scored = [replace(hit, score=self._score(hit, question_terms)) for hit in hits]
         # At equal scores the order of the ranking decides.
         ordered = sorted(scored, key=lambda hit: (-hit.score, hit.rank, hit.chunk.id))
@@ -148,7 +149,7 @@ class ContextSelector:
 
     async def __call__(
         self,
-        question: str,
+        question: Question,
         hits: Sequence[Hit],
         *,
         listing: bool,
@@ -184,7 +185,13 @@ class ContextSelector:
         return selected
 
     def select_hits(
-        self, question: str, hits: Sequence[Hit], *, listing: bool, diversity: float, tokens: int
+        self,
+        question: Question,
+        hits: Sequence[Hit],
+        *,
+        listing: bool,
+        diversity: float,
+        tokens: int,
     ) -> tuple[Hit, ...]:
         """Return the hits to read, outside of a run."""
         # MMR subtracts likeness in [0, 1] from scores, so both need one scale.

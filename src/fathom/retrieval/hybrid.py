@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 
 from fathom.index.base import IndexReader, Match, Space, check_k
 from fathom.models.base import Embedder
-from fathom.question.definition import build_definition_check, extract_term
+from fathom.question.definition import build_definition_check
+from fathom.question.question import Question
 from fathom.retrieval.base import to_hits
 from fathom.retrieval.fusion import Fusion
 from fathom.types import Hit, Query
@@ -72,7 +73,7 @@ class HybridRetriever:
             match.chunk_id for ranking in rankings for match in ranking[: self.vote_depth]
         )
         # Only questions for a meaning are rearranged; other queries have no term.
-        term = extract_term(query.text) if self.definition_depth else ""
+        term = Question(query.text).term if self.definition_depth else ""
         hits = to_hits(
             fused[: max(k, self.definition_depth) if term else k],
             self.index,

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from fathom.models.reading import CrossReader, Reading, ReadingSession
+from fathom.question.question import Question
 from fathom.runs.context import RunContext
 from fathom.types import Hit
 
@@ -35,7 +36,7 @@ class Reranker:
     most: int = 24
 
     async def __call__(
-        self, question: str, hits: Sequence[Hit], *, keep: int, context: RunContext
+        self, question: Question, hits: Sequence[Hit], *, keep: int, context: RunContext
     ) -> tuple[Hit, ...]:
         """Return the `keep` best hits with new ranks, as one step of the run.
 
@@ -60,13 +61,15 @@ class Reranker:
         return best
 
     def rerank_hits(
-        self, question: str, hits: Sequence[Hit], *, keep: int
+        self, question: Question, hits: Sequence[Hit], *, keep: int
     ) -> tuple[int, tuple[Hit, ...]]:
         """Return the number of hits that were read and the best hits, outside of a run."""
         if not self.weight:
             return 0, tuple(hits[:keep])
         first = _scale_scores([hit.score for hit in hits])
-        scores = self._score_hits(self.pairs.open_session(question, spans=0), hits, first, keep)
+        scores = self._score_hits(
+            self.pairs.open_session(question.text, spans=0), hits, first, keep
+        )
         unread = [self._mix_scores(0.0, share) for share in first[len(scores) :]]
         mixed = [*scores, *unread]
         # Ties go to the better place in the first stage.

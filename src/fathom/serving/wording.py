@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from fathom.text.language import detect_question_language
+from fathom.question.question import Question
 from fathom.types import Answer, Citation, Place
 
 _PAGE_WORDS = {".pptx": "slide", ".xlsx": "sheet"}
@@ -86,7 +86,7 @@ LANGUAGES = (ENGLISH, INDONESIAN)
 
 def choose_wording(question: str) -> Wording:
     """Return the words of the language of a question."""
-    return INDONESIAN if detect_question_language(question) == "id" else ENGLISH
+    return INDONESIAN if Question(question).language == "id" else ENGLISH
 
 
 def choose_page_word(path: str) -> str:

@@ -14,12 +14,13 @@ from langgraph.runtime import Runtime
 
 from fathom.planner.actions import END_ACTIONS, Action, list_legal_actions
 from fathom.planner.observation import Observation
+from fathom.question.question import Question
 from fathom.runs.context import RunContext
 from fathom.runs.ledger import Ledger
 from fathom.runs.recorder import Recorder
 from fathom.runs.trace import Origin
 from fathom.strategies.adaptive import Adaptive, AdaptiveState
-from fathom.types import Answer, Query
+from fathom.types import Answer, Filter
 from fathom.usage import Budget, Usage
 
 
@@ -42,7 +43,12 @@ class ActionOutcome:
 
 
 async def iterate_outcomes(
-    strategy: Adaptive, query: Query, executor: Executor, *, most: int | None = None
+    strategy: Adaptive,
+    question: Question,
+    executor: Executor,
+    *,
+    filters: tuple[Filter, ...] = (),
+    most: int | None = None,
 ) -> AsyncIterator[ActionOutcome]:
     """Yield the outcomes of all legal sequences, short ones first, each after its beginning.
 
@@ -50,17 +56,18 @@ async def iterate_outcomes(
 
     Args:
         strategy: The strategy, whose policy is not asked.
-        query: The question.
+        question: The question.
         executor: Runs synchronous work.
+        filters: The conditions on the documents that may be used.
         most: The largest number of executors in a row; by default as many as the strategy allows.
     """
     recorder, ledger = (
-        Recorder(Origin(question=query.text, strategy=strategy.name)),
+        Recorder(Origin(question=question.text, strategy=strategy.name)),
         Ledger(Budget()),
     )
     tree = _SequenceTree(strategy, RunContext(ledger=ledger, scope=recorder, executor=executor))
     # Breadth first, so that a sequence comes after its beginning.
-    waiting = [await tree.start(query)]
+    waiting = [await tree.start(question, filters)]
     while waiting:
         worked = waiting.pop(0)
         yield await tree.build_outcome(worked)
@@ -84,9 +91,9 @@ class _SequenceTree:
     strategy: Adaptive
     context: RunContext
 
-    async def start(self, query: Query) -> _TreeState:
+    async def start(self, question: Question, filters: tuple[Filter, ...]) -> _TreeState:
         """Return the state after the first look."""
-        return await self._run_node("look", self.strategy.start(query), Usage())
+        return await self._run_node("look", self.strategy.start(question, filters), Usage())
 
     async def extend(self, reached: _TreeState, action: Action) -> _TreeState:
         """Return the state after one more executor and the gate."""

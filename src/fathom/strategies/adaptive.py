@@ -17,19 +17,18 @@ from fathom.planner.actions import ACTIONS, END_ACTIONS, Action, list_legal_acti
 from fathom.planner.observation import DraftFeatures, Observation
 from fathom.planner.policy import Decision, Policy
 from fathom.planner.question_features import QuestionFeatures, QuestionObserver
+from fathom.question.question import Question
 from fathom.retrieval.fusion import WeightedSum, fuse_hits
 from fathom.retrieval.rerank import Reranker
 from fathom.retrieval.search import Search
 from fathom.runs.context import RunContext
 from fathom.runs.ledger import BudgetRefused
 from fathom.runs.reservation import CostBound
-from fathom.strategies.base import GraphStrategy
+from fathom.strategies.base import GraphStrategy, StrategyState
 from fathom.strategies.maf import select_best_per_document
 from fathom.strategies.mao import AnchoredSearch
 from fathom.strategies.split import Splitter
-from fathom.text.answer_match import answers_match
-from fathom.text.language import detect_question_language
-from fathom.types import Answer, Draft, Hit, Query
+from fathom.types import Answer, Draft, Filter, Hit
 
 if TYPE_CHECKING:  # the assembly makes the strategy, and imports every part
     from fathom.assembly import Assembly
@@ -43,7 +42,7 @@ EXECUTOR_ACTIONS: tuple[Action, ...] = tuple(
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdaptiveState:
+class AdaptiveState(StrategyState):
     """The state of a question so far.
 
     Attributes:
@@ -63,7 +62,6 @@ class AdaptiveState:
         decision: The planner's last decision.
     """
 
-    query: Query
     pool: tuple[Hit, ...] = ()
     read: Draft = field(default_factory=Draft)
     read_ids: frozenset[str] = frozenset()
@@ -71,14 +69,12 @@ class AdaptiveState:
     agreement: float = 0.0
     new_hits: float = 1.0
     same: bool = True
-    draft: Draft = field(default_factory=Draft)
     phase: str = LOOK
     drafts: tuple[DraftFeatures, ...] = ()
     new: Draft | None = None
     settles: bool = False
     tried: tuple[Action, ...] = ()
     decision: Decision | None = None
-    answer: Answer | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,9 +141,9 @@ class Adaptive(GraphStrategy):
             most=adaptive_settings.executors,
         )
 
-    def start(self, query: Query) -> AdaptiveState:
+    def start(self, question: Question, filters: tuple[Filter, ...]) -> AdaptiveState:
         """Return the state in which the graph begins."""
-        return AdaptiveState(query=query)
+        return AdaptiveState(question=question, filters=filters)
 
     def graph(self) -> StateGraph[AdaptiveState, RunContext, AdaptiveState, AdaptiveState]:
         """Build the graph; it ends, as no executor works twice."""
@@ -167,13 +163,13 @@ class Adaptive(GraphStrategy):
         """Take the first look: search and read the best hits."""
         pool = await self.search(state.query, k=self.pool, context=runtime.context)
         hits = self.select_hits(pool)
-        draft = await self.reader.read(state.query.text, hits, runtime.context)
+        draft = await self.reader.read(state.question, hits, runtime.context)
         return replace(
             state,
             pool=pool,
             read=draft,
             read_ids=_collect_ids(hits),
-            situation=self.observer(state.query.text, hits, first=True),
+            situation=self.observer(state.question, hits, first=True),
             agreement=_compute_agreement(hits),
             draft=draft,
             drafts=(DraftFeatures.from_draft(draft),),
@@ -202,7 +198,7 @@ class Adaptive(GraphStrategy):
 
     async def deeper(self, state: AdaptiveState, runtime: Runtime[RunContext]) -> AdaptiveState:
         """Rerank the whole pool with the cross-reader, and read the best hits."""
-        question = state.query.text
+        question = state.question
         pool = await self.reranker(
             question, state.pool, keep=len(state.pool), context=runtime.context
         )
@@ -210,9 +206,7 @@ class Adaptive(GraphStrategy):
 
     async def expand(self, state: AdaptiveState, runtime: Runtime[RunContext]) -> AdaptiveState:
         """Search with a hypothetical answer, add the hits to the pool, and read the best."""
-        text = await self.hypothesis.write_search_text(
-            state.query.text, state.pool, runtime.context
-        )
+        text = await self.hypothesis.write_search_text(state.question, state.pool, runtime.context)
         query = replace(state.query, text=text)
         more = await self.search(query, k=self.pool, context=runtime.context)
         pool = fuse_hits((state.pool, more), (1.0, 1.0), WeightedSum(), self.name)
@@ -220,17 +214,19 @@ class Adaptive(GraphStrategy):
 
     async def bridge(self, state: AdaptiveState, runtime: Runtime[RunContext]) -> AdaptiveState:
         """Follow the anchors of the question, and read the best hits."""
-        pool = await self.follow_anchors(state.query, k=self.pool, context=runtime.context)
+        pool = await self.follow_anchors(
+            state.question, state.filters, k=self.pool, context=runtime.context
+        )
         return await self._read_pool("bridge", state, pool or state.pool, runtime.context)
 
     async def split(self, state: AdaptiveState, runtime: Runtime[RunContext]) -> AdaptiveState:
         """Answer the sub-questions, and draft an answer from theirs."""
         state = replace(state, tried=(*state.tried, "split"), new_hits=0.0)
-        split_draft = await self.splitter(state.query, runtime.context)
+        split_draft = await self.splitter(state.question, state.filters, runtime.context)
         if split_draft is None or split_draft.compared is False:
             return state
         short_answer = split_draft.draft.short_answer
-        is_other = not answers_match(state.query.text, short_answer, state.draft.short_answer)
+        is_other = not state.question.answers_match(short_answer, state.draft.short_answer)
         return replace(
             state,
             new=split_draft.draft,
@@ -243,7 +239,7 @@ class Adaptive(GraphStrategy):
         if not has_conflict(state.draft):
             return state
         hits = select_best_per_document(state.pool, self.agents)
-        outcome = await self.debates.hold(state.query.text, hits, runtime.context)
+        outcome = await self.debates.hold(state.question, hits, runtime.context)
         draft = replace(outcome.draft, confidence=outcome.confidence)
         return replace(state, new=draft, settles=bool(draft.evidence))
 
@@ -251,7 +247,7 @@ class Adaptive(GraphStrategy):
         """Let the language model read the best hits."""
         assert self.model_reader is not None
         hits = self.select_hits(state.pool)
-        draft = await self.model_reader.read(state.query.text, hits, runtime.context)
+        draft = await self.model_reader.read(state.question, hits, runtime.context)
         # An equal draft means that the model failed and the local reader took its place.
         is_reply = draft != state.read
         tried = (*state.tried, "model")
@@ -291,7 +287,7 @@ class Adaptive(GraphStrategy):
         has_abstained = state.decision is not None and state.decision.action == "abstain"
         is_sure = state.draft.confidence >= self.finalizer.min_confidence
         return await self.finalizer(
-            state.query.text,
+            state.question,
             state.draft,
             phase=state.phase,
             context=context,
@@ -304,7 +300,7 @@ class Adaptive(GraphStrategy):
     ) -> AdaptiveState:
         """Return the state after an executor that ends in reading the best hits of a pool."""
         hits = self.select_hits(pool)
-        draft = await self.reader.read(state.query.text, hits, context)
+        draft = await self.reader.read(state.question, hits, context)
         fresh = _collect_ids(hits) - state.read_ids
         return replace(
             state,
@@ -323,7 +319,7 @@ class Adaptive(GraphStrategy):
             situation=state.situation,
             drafts=state.drafts,
             tried=state.tried,
-            indonesian=detect_question_language(state.query.text) == "id",
+            indonesian=state.question.language == "id",
             agreement=state.agreement,
             new_hits=state.new_hits,
             same=state.same,

@@ -21,8 +21,8 @@ from fathom.control.gate import (
     decide,
     wants_judge,
 )
-from fathom.question.anchors import Anchor, find_anchors, find_missing
-from fathom.question.form import detect_form
+from fathom.question.anchors import Anchor, find_missing
+from fathom.question.question import Question
 from fathom.question.requirements import Requirements
 from fathom.retrieval.context_selection import ContextSelector
 from fathom.retrieval.fusion import WeightedSum, fuse_hits
@@ -37,15 +37,15 @@ from fathom.strategies.anchor_signals import (
     judge_draft,
     measure_signals,
 )
-from fathom.strategies.base import GraphStrategy
-from fathom.types import Answer, Draft, Hit, Query
+from fathom.strategies.base import GraphStrategy, StrategyState
+from fathom.types import Answer, Draft, Filter, Hit
 
 if TYPE_CHECKING:  # the assembly makes the strategy, and imports every part
     from fathom.assembly import Assembly
 
 
 @dataclass(frozen=True, kw_only=True)
-class AnchorState:
+class AnchorState(StrategyState):
     """The state of a question so far.
 
     Attributes:
@@ -57,17 +57,14 @@ class AnchorState:
         judged: The draft that the judge was last asked about.
     """
 
-    query: Query
     anchors: tuple[Anchor, ...] = ()
     pool: tuple[Hit, ...] = ()
     hits: tuple[Hit, ...] = ()
     read_ids: frozenset[str] = frozenset()
-    draft: Draft = field(default_factory=Draft)
     judged: Draft | None = None
     signals: GateSignals | None = None
     progress: GateProgress = field(default_factory=GateProgress)
     verdict: GateVerdict | None = None
-    answer: Answer | None = None
 
     @property
     def is_later_round(self) -> bool:
@@ -128,9 +125,9 @@ class AnchorGate(GraphStrategy):
             settings=settings,
         )
 
-    def start(self, query: Query) -> AnchorState:
+    def start(self, question: Question, filters: tuple[Filter, ...]) -> AnchorState:
         """Return the state in which the graph begins."""
-        return AnchorState(query=query)
+        return AnchorState(question=question, filters=filters)
 
     def graph(self) -> StateGraph[AnchorState, RunContext, AnchorState, AnchorState]:
         """Build the graph; the gate allows at most `GateThresholds.max_decisions` decisions."""
@@ -162,9 +159,9 @@ class AnchorGate(GraphStrategy):
         return builder
 
     async def anchor(self, state: AnchorState, runtime: Runtime[RunContext]) -> AnchorState:
-        """Find the find_anchors of the question."""
+        """Find the anchors of the question."""
         with runtime.context.step("anchor", agent="anchors") as step:
-            question_anchors = find_anchors(state.query.text, most=self.settings.anchors)
+            question_anchors = state.question.anchors[: self.settings.anchors]
             step.set_outcome(
                 outputs={
                     "anchors": [
@@ -188,7 +185,7 @@ class AnchorGate(GraphStrategy):
         """Rerank the pool in config C."""
         if self.reranker is None:
             return state
-        question, keep = state.query.text, self.settings.pool
+        question, keep = state.question, self.settings.pool
         pool = await self.reranker(question, state.pool, keep=keep, context=runtime.context)
         return replace(state, pool=pool)
 
@@ -201,9 +198,9 @@ class AnchorGate(GraphStrategy):
         )
         # Later rounds get only the tokens that the allowance still has.
         tokens = int(min(self.settings.context, available))
-        form = detect_form(state.query.text)
+        form = state.question.form
         hits = await self.context_selector(
-            state.query.text,
+            state.question,
             state.pool,
             listing=form == "several",
             diversity=self.settings.get_diversity(form),
@@ -214,7 +211,7 @@ class AnchorGate(GraphStrategy):
 
     async def read(self, state: AnchorState, runtime: Runtime[RunContext]) -> AnchorState:
         """Read the hits; the better of the new and the old draft stays."""
-        new = await self.reader.read(state.query.text, state.hits, runtime.context)
+        new = await self.reader.read(state.question, state.hits, runtime.context)
         new = shorten_to_tokens(new, self.settings.answer_tokens, self.allowance.count_tokens)
         bar = self.thresholds.tau_overlap
         is_new_better = is_better(
@@ -226,13 +223,13 @@ class AnchorGate(GraphStrategy):
         """Measure the signals of the draft, and ask the judge where the gate wants it."""
         evidence = self._gather_evidence(state, runtime.context)
         signals = measure_signals(
-            state.query.text, state.draft, evidence, like_weight=self.settings.like_weight
+            state.question, state.draft, evidence, like_weight=self.settings.like_weight
         )
         # A draft that did not change keeps its verdict: the judge is not paid twice for it.
         if state.judged == state.draft and state.signals:
             signals = replace(signals, judge=state.signals.judge)
         elif wants_judge(signals, self.thresholds):
-            support = await judge_draft(state.query.text, state.draft, self.judge, runtime.context)
+            support = await judge_draft(state.question, state.draft, self.judge, runtime.context)
             progress = signals.progress.record_judge_call()
             signals = replace(signals, judge=support, progress=progress)
             state = replace(state, judged=state.draft)
@@ -263,12 +260,12 @@ class AnchorGate(GraphStrategy):
 
     async def _search_again(self, state: AnchorState, context: RunContext) -> tuple[Hit, ...]:
         """Return the hits of round 1b, each with a missing anchor, or of the second round."""
-        question, k = state.query.text, self.settings.pool
+        question, k = state.question, self.settings.pool
         if state.verdict is None or state.verdict.reason != "RETRY_MISSING_ANCHOR":
             text = await self.hypothesis.write_search_text(question, state.pool, context)
             return await self.search(replace(state.query, text=text), k=k, context=context)
         missing_anchors = self._build_requirements(state).find_gap(state.draft, state.hits).missing
-        text = " ".join([question, *(anchor.text for anchor in missing_anchors)])
+        text = " ".join([question.text, *(anchor.text for anchor in missing_anchors)])
         hits = await self.search(replace(state.query, text=text), k=k, context=context)
         return tuple(
             hit
@@ -281,7 +278,7 @@ class AnchorGate(GraphStrategy):
         bar = self.thresholds.tau_overlap
         editor = Editor(reader=self.reader, faith=self.settings.faith, bar=bar)
         required = self._build_requirements(state)
-        draft = await editor(state.query.text, state.draft, required, state.hits, runtime.context)
+        draft = await editor(state.question, state.draft, required, state.hits, runtime.context)
         return replace(
             state,
             draft=shorten_to_tokens(
@@ -294,8 +291,8 @@ class AnchorGate(GraphStrategy):
         progress = state.progress
         phase = f"round {progress.round}" + ("b" if progress.retried else "")
         return await self.finalizer(
-            state.query.text,
-            fill_short_answer(state.query.text, state.draft),
+            state.question,
+            fill_short_answer(state.question, state.draft),
             phase=phase,
             context=context,
             hits=state.hits,
@@ -305,7 +302,7 @@ class AnchorGate(GraphStrategy):
     def _build_requirements(self, state: AnchorState) -> Requirements:
         """Return what the question requires of a draft."""
         least = self.settings.required_score
-        return Requirements.of(state.query.text, state.anchors, least=least)
+        return Requirements.of(state.question, state.anchors, least=least)
 
     def _count_tokens_left(self, state: AnchorState, context: RunContext) -> float:
         """Return the tokens that the chunks of one more call may take."""

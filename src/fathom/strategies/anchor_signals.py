@@ -7,7 +7,7 @@ from math import inf
 
 from fathom.agents.judge import Judge
 from fathom.control.gate import GateProgress, GateSignals
-from fathom.question.form import detect_form
+from fathom.question.question import Question
 from fathom.question.requirements import EvidenceGap, Requirements
 from fathom.runs.context import RunContext
 from fathom.types import Draft, Hit
@@ -83,7 +83,7 @@ class RoundEvidence:
 
 
 def measure_signals(
-    question: str, draft: Draft, evidence: RoundEvidence, *, like_weight: float
+    question: Question, draft: Draft, evidence: RoundEvidence, *, like_weight: float
 ) -> GateSignals:
     """Return the signals of a draft that the judge has not been asked about yet.
 
@@ -101,7 +101,7 @@ def measure_signals(
         coverage_change=coverage - (evidence.before.coverage if evidence.before else 0.0),
         new_hits=_compute_new_share(evidence),
         conflict=_has_rival(draft, like_weight),
-        factoid=detect_form(question) == "one",
+        factoid=question.form == "one",
         contradicted=bool(lacks.contradicted),
         unit=not lacks.kind,
         whole=not lacks.items,
@@ -131,7 +131,7 @@ def _is_mendable(evidence: RoundEvidence, draft: Draft) -> bool:
 
 
 async def judge_draft(
-    question: str, draft: Draft, judge: Judge, context: RunContext
+    question: Question, draft: Draft, judge: Judge, context: RunContext
 ) -> float | None:
     """Return the judge's mean support for the content of a draft; `None` without any content.
 
@@ -143,7 +143,7 @@ async def judge_draft(
         (claim.text, draft.evidence[at].quote) for claim in draft.claims for at in claim.evidence
     ]
     if not pairs and draft.short_answer:
-        stripped = " ".join(_NUMBER.sub("", question).split())
+        stripped = " ".join(_NUMBER.sub("", question.text).split())
         pairs = [(f"{stripped} {draft.short_answer}", draft.evidence[0].hit.chunk.context)]
     if not pairs:
         return None

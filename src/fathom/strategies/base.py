@@ -1,7 +1,7 @@
 """The protocol of strategies, and Fathom's own strategies by name."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -9,8 +9,9 @@ from langgraph.runtime import Runtime
 
 from fathom import extensions
 from fathom.agents.finalizer import Finalizer
+from fathom.question.question import Question
 from fathom.runs.context import RunContext
-from fathom.types import Answer, Query
+from fathom.types import Answer, Draft, Filter, Query
 
 if TYPE_CHECKING:  # the assembly makes the strategy, and imports every part
     from fathom.assembly import Assembly
@@ -19,12 +20,33 @@ CompiledGraph = Any
 """A compiled graph of LangGraph over a strategy's own state."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class StrategyState:
+    """The state of a question so far, as far as all strategies have it.
+
+    Attributes:
+        filters: The conditions on the documents that may be used.
+        draft: The best draft so far.
+        answer: The answer; `None` until the last node has set it.
+    """
+
+    question: Question
+    filters: tuple[Filter, ...] = ()
+    draft: Draft = field(default_factory=Draft)
+    answer: Answer | None = None
+
+    @property
+    def query(self) -> Query:
+        """The question as retrievers are given it."""
+        return Query(text=self.question.text, filters=self.filters)
+
+
 class Strategy(Protocol):
     """The protocol of strategies, which answer a question as one graph.
 
     Every strategy passes `StrategyConformance`. A strategy keeps nothing from one question to the
-    next, and may answer several at once. Its state is a frozen dataclass with at least the fields
-    `query`, `draft` (the best draft so far) and `answer` (`None` until the last node has set it).
+    next, and may answer several at once. Its state is a `StrategyState`, or a frozen dataclass with
+    the same fields.
     """
 
     @property
@@ -40,8 +62,8 @@ class Strategy(Protocol):
         """
         ...
 
-    def start(self, query: Query) -> Any:  # noqa: ANN401 - the strategy's own state
-        """Return the state in which the graph begins."""
+    def start(self, question: Question, filters: tuple[Filter, ...]) -> Any:  # noqa: ANN401 - the strategy's own state
+        """Return the state in which the graph begins; documents must meet the filters."""
         ...
 
     async def finish(self, state: Any, context: RunContext) -> Answer:  # noqa: ANN401
@@ -61,7 +83,7 @@ class GraphStrategy:
     async def finish(self, state: Any, context: RunContext) -> Answer:  # noqa: ANN401
         """Return the finalizer's answer from the draft of a state, also of a graph that was cut."""
         return await self.finalizer(
-            state.query.text,
+            state.question,
             state.draft,
             phase="read",
             context=context,

@@ -16,10 +16,11 @@ from fathom.agents.keyword_filter import HitFilter
 from fathom.agents.reader.base import NullReader, Reader
 from fathom.agents.reorderer import Reorderer, put_best_at_ends
 from fathom.control.supervisor import BranchReport, Order, Supervisor
+from fathom.question.question import Question
 from fathom.retrieval.search import Search
 from fathom.runs.context import RunContext
 from fathom.settings.hybrid import FIXED_WEIGHTS, HybridSettings
-from fathom.strategies.base import GraphStrategy
+from fathom.strategies.base import GraphStrategy, StrategyState
 from fathom.strategies.bus import (
     AgentMessage,
     AgentMessages,
@@ -27,8 +28,7 @@ from fathom.strategies.bus import (
     check_messages,
     merge_messages,
 )
-from fathom.text.language import detect_language
-from fathom.types import Answer, Draft, Hit, Query
+from fathom.types import Filter, Hit
 
 if TYPE_CHECKING:  # the assembly makes the strategy, and imports every part
     from fathom.assembly import Assembly
@@ -38,7 +38,7 @@ BranchWeights = Mapping[str, float]
 
 
 @dataclass(frozen=True, kw_only=True)
-class HybridState:
+class HybridState(StrategyState):
     """The state of a question so far.
 
     Attributes:
@@ -48,14 +48,11 @@ class HybridState:
         orders: The branches that run again, each with its order.
     """
 
-    query: Query
     weights: BranchWeights = field(default_factory=dict)
     messages: Annotated[AgentMessages, merge_messages] = field(default_factory=dict)
     rounds: int = 0
     orders: Mapping[str, Order] = field(default_factory=dict)
     hits: tuple[Hit, ...] = ()
-    draft: Draft = field(default_factory=Draft)
-    answer: Answer | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,19 +88,19 @@ class BranchWeighing:
     analyser: ComplexityAnalyser
     settings: HybridSettings
 
-    async def __call__(self, question: str, context: RunContext) -> BranchWeights:
+    async def __call__(self, question: Question, context: RunContext) -> BranchWeights:
         """Return the weights by branch; the paper's prior where the analyser fails."""
         return dict(
             zip((KEYWORD, SEMANTIC), await self._weigh_pair(question, context), strict=True)
         )
 
-    async def _weigh_pair(self, question: str, context: RunContext) -> tuple[float, float]:
+    async def _weigh_pair(self, question: Question, context: RunContext) -> tuple[float, float]:
         """Return the weights of the keyword branch and of the semantic branch."""
         if self.settings.weights != "complexity":
             return FIXED_WEIGHTS[self.settings.weights]
         outcome = await attempt_work("analyse", partial(self.analyser.analyse, question), context)
         # The embedder was not made for this language, whatever the complexity of the question.
-        if detect_language(question) not in {"en", "und"}:
+        if question.is_foreign:
             return self.settings.foreign
         return outcome.value.weights if outcome.value else self.settings.prior
 
@@ -163,9 +160,9 @@ class Hybrid(GraphStrategy):
             positions=settings.positions,
         )
 
-    def start(self, query: Query) -> HybridState:
+    def start(self, question: Question, filters: tuple[Filter, ...]) -> HybridState:
         """Return the state in which the graph begins."""
-        return HybridState(query=query)
+        return HybridState(question=question, filters=filters)
 
     def graph(self) -> StateGraph[HybridState, RunContext, HybridState, HybridState]:
         """Build the graph."""
@@ -191,7 +188,7 @@ class Hybrid(GraphStrategy):
     async def analyse(self, state: HybridState, runtime: Runtime[RunContext]) -> HybridState:
         """Weigh the branches for the question."""
         default_weights = {branch.name: branch.weight for branch in self.branches}
-        weights = await self.weighing(state.query.text, runtime.context)
+        weights = await self.weighing(state.question, runtime.context)
         return replace(
             state,
             weights={name: weights.get(name, default_weights[name]) for name in default_weights},
@@ -223,7 +220,7 @@ class Hybrid(GraphStrategy):
             return {"messages": {name: AgentMessage(hits=hits)}}
         # Each round of the supervisor makes the filter laxer.
         strictness = self.supervisor.relax**state.rounds
-        filter_hits = partial(branch.filter.keep, state.query.text, hits, strictness=strictness)
+        filter_hits = partial(branch.filter.keep, state.question, hits, strictness=strictness)
         outcome = await attempt_work(
             name, lambda context: filter_hits(context=context), runtime.context
         )
@@ -262,7 +259,7 @@ class Hybrid(GraphStrategy):
 
     async def read(self, state: HybridState, runtime: Runtime[RunContext]) -> HybridState:
         """Read the hits into a draft."""
-        draft = await self.reader.read(state.query.text, state.hits, runtime.context)
+        draft = await self.reader.read(state.question, state.hits, runtime.context)
         return replace(state, draft=draft)
 
     async def _reorder_hits(self, state: HybridState, context: RunContext) -> tuple[Hit, ...]:
@@ -270,7 +267,7 @@ class Hybrid(GraphStrategy):
         best = state.hits[: self.k]
         if self.reorderer is None or len(state.hits) < 2:
             return best
-        reorder = partial(self.reorderer, state.query.text, state.hits, keep=self.k)
+        reorder = partial(self.reorderer, state.question, state.hits, keep=self.k)
         # A failed reorderer costs the new order, not the answer.
         outcome = await attempt_work("reorder", lambda context: reorder(context=context), context)
         return best if outcome.value is None else outcome.value

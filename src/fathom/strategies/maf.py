@@ -1,7 +1,7 @@
 """The strategy `maf`, a ladder of confidence: vector search, enhanced search, debate, web."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from langgraph.graph import END, START, StateGraph
@@ -14,13 +14,14 @@ from fathom.agents.finalizer import Finalizer
 from fathom.agents.reader.base import Reader
 from fathom.agents.web.search import WebSearch
 from fathom.control.cascade import Cascade, CascadeVerdict
+from fathom.question.question import Question
 from fathom.retrieval.expansion import EnhancedScore, expand_query
 from fathom.retrieval.search import Search
 from fathom.runs.context import RunContext
 from fathom.settings.maf import MafSettings, Phase
-from fathom.strategies.base import GraphStrategy
+from fathom.strategies.base import GraphStrategy, StrategyState
 from fathom.text.language import detect_language
-from fathom.types import AbstentionReason, Answer, Draft, Hit, Query
+from fathom.types import AbstentionReason, Answer, Draft, Filter, Hit, Query
 
 if TYPE_CHECKING:  # the assembly makes the strategy, and imports every part
     from fathom.assembly import Assembly
@@ -30,7 +31,7 @@ NOT_ACCEPTED = ", not accepted"
 
 
 @dataclass(frozen=True, kw_only=True)
-class MafState:
+class MafState(StrategyState):
     """The state of a question so far.
 
     Attributes:
@@ -42,14 +43,11 @@ class MafState:
         verdict: The ladder's verdict on the last phase.
     """
 
-    query: Query
     cascade: Cascade
     hits: tuple[Hit, ...] = ()
-    draft: Draft = field(default_factory=Draft)
     phase: Phase = "vor"
     conflict: bool = False
     verdict: CascadeVerdict | None = None
-    answer: Answer | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,9 +91,9 @@ class Maf(GraphStrategy):
             settings=settings,
         )
 
-    def start(self, query: Query) -> MafState:
+    def start(self, question: Question, filters: tuple[Filter, ...]) -> MafState:
         """Return the state in which the graph begins."""
-        return MafState(query=query, cascade=self.cascade)
+        return MafState(question=question, filters=filters, cascade=self.cascade)
 
     def graph(self) -> StateGraph[MafState, RunContext, MafState, MafState]:
         """Build the graph; every edge leads up the ladder."""
@@ -118,7 +116,7 @@ class Maf(GraphStrategy):
 
     async def classify(self, state: MafState, runtime: Runtime[RunContext]) -> MafState:
         """Classify the question, and set the thresholds of its class."""
-        question_class = await self.classifier.classify(state.query.text, runtime.context)
+        question_class = await self.classifier.classify(state.question, runtime.context)
         return replace(state, cascade=state.cascade.override_thresholds(question_class.thresholds))
 
     async def run_vor(self, state: MafState, runtime: Runtime[RunContext]) -> MafState:
@@ -130,7 +128,7 @@ class Maf(GraphStrategy):
     async def run_evr(self, state: MafState, runtime: Runtime[RunContext]) -> MafState:
         """Search with the question's synonyms, score the hits anew and read the best."""
         with runtime.context.step("evr", agent="maf") as step:
-            text = expand_query(state.query.text, self.classifier.domain.synonyms)
+            text = expand_query(state.question.text, self.classifier.domain.synonyms)
             query = replace(state.query, text=text)
             candidates = await self._search(query, self.settings.evr_k, step)
             hits = self.enhanced(text, candidates)
@@ -140,7 +138,7 @@ class Maf(GraphStrategy):
         """Let one agent per document debate the answer."""
         with runtime.context.step("debate phase", agent="maf") as step:
             hits = select_best_per_document(state.hits, self.settings.agents)
-            outcome = await self.debate.hold(state.query.text, hits, step)
+            outcome = await self.debate.hold(state.question, hits, step)
             draft, confidence = outcome.draft, outcome.share
             if self.settings.confidence == "reader":
                 draft, confidence = replace(draft, confidence=outcome.confidence), outcome.verdict
@@ -152,8 +150,8 @@ class Maf(GraphStrategy):
     async def run_web(self, state: MafState, runtime: Runtime[RunContext]) -> MafState:
         """Search the web and read its hits."""
         with runtime.context.step("web phase", agent="maf") as step:
-            hits = await self.web(state.query.text, step) if self.web else ()
-            draft = await self.reader.read(state.query.text, hits, step)
+            hits = await self.web(state.question, step) if self.web else ()
+            draft = await self.reader.read(state.question, hits, step)
             return self._apply_verdict(state, "web", draft, draft.confidence, step)
 
     @override
@@ -170,7 +168,7 @@ class Maf(GraphStrategy):
             if state.conflict and state.draft.confidence < finalizer.min_confidence:
                 withheld = "conflict"
         return await finalizer(
-            state.query.text,
+            state.question,
             state.draft,
             phase=phase,
             context=context,
@@ -187,7 +185,7 @@ class Maf(GraphStrategy):
         self, state: MafState, phase: Phase, hits: tuple[Hit, ...], most: int, context: RunContext
     ) -> MafState:
         """Read the best hits, look for conflict where it matters, and return the state after."""
-        draft = await self.reader.read(state.query.text, hits[:most], context)
+        draft = await self.reader.read(state.question, hits[:most], context)
         confidence = draft.confidence
         if self.settings.confidence == "top1":
             # The paper's confidence: the similarity of the best hit.
@@ -195,7 +193,7 @@ class Maf(GraphStrategy):
         state = replace(state, hits=hits or state.hits)
         if state.cascade.looks_for_conflict(phase):
             agents = select_best_per_document(state.hits, self.settings.agents)
-            conflict = await self.debate.answers_differ(state.query.text, agents, context)
+            conflict = await self.debate.answers_differ(state.question, agents, context)
             state = replace(state, conflict=conflict)
         return self._apply_verdict(state, phase, draft, confidence, context)
 

@@ -1,7 +1,7 @@
 """The strategy `mao`: a planner composes a workflow of executors for each (sub-)question."""
 
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, ClassVar, Self
 
@@ -25,16 +25,16 @@ from fathom.planner.workflows import (
     is_legal_workflow,
     list_legal_workflows,
 )
-from fathom.question.anchors import find_anchors
+from fathom.question.question import Question
 from fathom.retrieval.fusion import ReciprocalRank, fuse_hits
 from fathom.retrieval.multihop import MultiHop
 from fathom.retrieval.search import Search
 from fathom.runs.concurrency import gather_all
 from fathom.runs.context import RunContext
 from fathom.runs.ledger import BudgetRefused
-from fathom.strategies.base import GraphStrategy
+from fathom.strategies.base import GraphStrategy, StrategyState
 from fathom.strategies.bus import attempt_work
-from fathom.types import Answer, Draft, Hit, Query
+from fathom.types import Answer, Draft, Filter, Hit, Query
 
 if TYPE_CHECKING:  # the assembly makes the strategy, and imports every part
     from fathom.assembly import Assembly
@@ -70,13 +70,13 @@ class Turn:
     """
 
     number: int
-    question: str
+    question: Question
     look: tuple[Hit, ...] | None = None
-    look_question: str = ""
+    look_question: Question | None = None
     coverage: float = 0.0
     plan: Workflow = ()
     todo: Workflow = ()
-    questions: tuple[str, ...] = ()
+    questions: tuple[Question, ...] = ()
     hits: tuple[Hit, ...] = ()
     draft: Draft | None = None
 
@@ -115,7 +115,7 @@ class Turn:
 
 
 @dataclass(frozen=True, kw_only=True)
-class MaoState:
+class MaoState(StrategyState):
     """The state of a question so far.
 
     Attributes:
@@ -124,19 +124,16 @@ class MaoState:
         sub_questions: The sub-questions of the split, with slots.
     """
 
-    query: Query
     turns: tuple[Turn, ...]
     manner: Manner | None = None
-    sub_questions: tuple[str, ...] = ()
-    draft: Draft = field(default_factory=Draft)
-    answer: Answer | None = None
+    sub_questions: tuple[Question, ...] = ()
 
     @property
     def sub_turns(self) -> tuple[Turn, ...]:
         """The turns of sub-questions."""
         return self.turns[1:]
 
-    def list_waiting(self, most: int) -> tuple[str, ...]:
+    def list_waiting(self, most: int) -> tuple[Question, ...]:
         """Return the sub-questions that have no turn yet, as far as turns are left."""
         return self.sub_questions[len(self.sub_turns) : most - 1]
 
@@ -167,10 +164,13 @@ class AnchoredSearch:
             min_score=settings.min_score,
         )
 
-    async def __call__(self, query: Query, *, k: int, context: RunContext) -> tuple[Hit, ...]:
+    async def __call__(
+        self, question: Question, filters: tuple[Filter, ...], *, k: int, context: RunContext
+    ) -> tuple[Hit, ...]:
         """Return at most `k` hits, best first."""
-        candidates = find_anchors(query.text, most=self.most)
+        candidates = question.anchors[: self.most]
         strong = [anchor.text for anchor in candidates if anchor.score >= self.min_score]
+        query = Query(text=question.text, filters=filters)
         return await self.multihop(query, strong[: self.workers], k=k, context=context)
 
 
@@ -225,9 +225,11 @@ class Mao(GraphStrategy):
             coverage_threshold=settings.coverage_threshold,
         )
 
-    def start(self, query: Query) -> MaoState:
+    def start(self, question: Question, filters: tuple[Filter, ...]) -> MaoState:
         """Return the state in which the graph begins."""
-        return MaoState(query=query, turns=(Turn(number=0, question=query.text),))
+        return MaoState(
+            question=question, filters=filters, turns=(Turn(number=0, question=question),)
+        )
 
     def graph(self) -> StateGraph[MaoState, RunContext, MaoState, MaoState]:
         """Build the graph.
@@ -303,7 +305,7 @@ class Mao(GraphStrategy):
         earlier = [(turn.question, turn.answer) for turn in state.sub_turns]
         with runtime.context.step("follow", agent="decomposer") as step:
             questions = [fill_slots(question, earlier) for question in opened]
-            step.set_outcome(outputs={"questions": questions})
+            step.set_outcome(outputs={"questions": [question.text for question in questions]})
         turns = tuple(
             Turn(number=number, question=question)
             for number, question in enumerate(questions, start=len(state.turns))
@@ -313,7 +315,7 @@ class Mao(GraphStrategy):
     async def summarize(self, state: MaoState, runtime: Runtime[RunContext]) -> MaoState:
         """Draft an answer from the answers to the sub-questions."""
         draft = await self.summarizer.summarize(
-            state.query.text,
+            state.question,
             state.manner or "parallel",
             [
                 SubAnswer(question=turn.question, draft=turn.draft or Draft())
@@ -329,7 +331,7 @@ class Mao(GraphStrategy):
         phase = ",".join(state.turns[0].plan)
         hits = dict.fromkeys(hit for turn in state.turns for hit in turn.hits)
         return await self.finalizer(
-            state.query.text, state.draft, phase=phase, context=context, hits=tuple(hits)
+            state.question, state.draft, phase=phase, context=context, hits=tuple(hits)
         )
 
     # The work on one turn.
@@ -392,10 +394,10 @@ class Mao(GraphStrategy):
     async def _retrieve(self, turn: Turn, query: Query, context: RunContext) -> Turn:
         """Retrieve hits for a turn; the look's hits serve where the question is still the same."""
         if self.follow_anchors and turn.number == 0 and turn.coverage < self.coverage_threshold:
-            turn_query = replace(query, text=turn.question)
-            return replace(
-                turn, hits=await self.follow_anchors(turn_query, k=self.hits, context=context)
+            hits = await self.follow_anchors(
+                turn.question, query.filters, k=self.hits, context=context
             )
+            return replace(turn, hits=hits)
         if turn.look is not None and turn.look_question == turn.question:
             return replace(turn, hits=turn.look)
         return replace(turn, hits=await self._search(turn, query, context))
@@ -412,7 +414,7 @@ class Mao(GraphStrategy):
 
     async def _search(self, turn: Turn, query: Query, context: RunContext) -> tuple[Hit, ...]:
         """Search for a turn; no hits where the budget refuses, as the other turns still count."""
-        turn_query = replace(query, text=turn.question)
+        turn_query = replace(query, text=turn.question.text)
         try:
             return await self.search(turn_query, k=self.hits, context=context)
         except BudgetRefused:

@@ -1,7 +1,7 @@
 """The strategy `naive`, retrieve and read: the baseline of every table."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from langgraph.graph import END, START, StateGraph
@@ -9,23 +9,21 @@ from langgraph.runtime import Runtime
 
 from fathom.agents.finalizer import Finalizer
 from fathom.agents.reader.base import Reader
+from fathom.question.question import Question
 from fathom.retrieval.search import Search
 from fathom.runs.context import RunContext
-from fathom.strategies.base import GraphStrategy
-from fathom.types import Answer, Draft, Hit, Query
+from fathom.strategies.base import GraphStrategy, StrategyState
+from fathom.types import Filter, Hit
 
 if TYPE_CHECKING:  # the assembly makes the strategy, and imports every part
     from fathom.assembly import Assembly
 
 
 @dataclass(frozen=True, kw_only=True)
-class NaiveState:
+class NaiveState(StrategyState):
     """The state of a question so far."""
 
-    query: Query
     hits: tuple[Hit, ...] = ()
-    draft: Draft = field(default_factory=Draft)
-    answer: Answer | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -55,9 +53,9 @@ class Naive(GraphStrategy):
             select_hits=assembly.select_hits,
         )
 
-    def start(self, query: Query) -> NaiveState:
+    def start(self, question: Question, filters: tuple[Filter, ...]) -> NaiveState:
         """Return the state in which the graph begins."""
-        return NaiveState(query=query)
+        return NaiveState(question=question, filters=filters)
 
     def graph(self) -> StateGraph[NaiveState, RunContext, NaiveState, NaiveState]:
         """Build the graph."""
@@ -77,5 +75,5 @@ class Naive(GraphStrategy):
 
     async def read(self, state: NaiveState, runtime: Runtime[RunContext]) -> NaiveState:
         """Read the hits into a draft."""
-        draft = await self.reader.read(state.query.text, state.hits, runtime.context)
+        draft = await self.reader.read(state.question, state.hits, runtime.context)
         return replace(state, draft=draft)

@@ -11,26 +11,24 @@ from langgraph.runtime import Runtime
 from fathom.agents.comparer import Comparer
 from fathom.agents.finalizer import Finalizer
 from fathom.agents.reader.base import Reader
+from fathom.question.question import Question
 from fathom.retrieval.fusion import ReciprocalRank
 from fathom.retrieval.search import Search
 from fathom.runs.context import RunContext
-from fathom.strategies.base import GraphStrategy
+from fathom.strategies.base import GraphStrategy, StrategyState
 from fathom.strategies.bus import AgentMessages, attempt_work, check_messages, merge_messages
-from fathom.types import Answer, Draft, Hit, Query
+from fathom.types import Filter, Hit
 
 if TYPE_CHECKING:  # the assembly makes the strategy, and imports every part
     from fathom.assembly import Assembly
 
 
 @dataclass(frozen=True, kw_only=True)
-class RrfState:
+class RrfState(StrategyState):
     """The state of a question so far; `messages` by retriever."""
 
-    query: Query
     messages: Annotated[AgentMessages, merge_messages] = field(default_factory=dict)
     hits: tuple[Hit, ...] = ()
-    draft: Draft = field(default_factory=Draft)
-    answer: Answer | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,9 +65,9 @@ class Rrf(GraphStrategy):
             contexts=rrf.contexts,
         )
 
-    def start(self, query: Query) -> RrfState:
+    def start(self, question: Question, filters: tuple[Filter, ...]) -> RrfState:
         """Return the state in which the graph begins."""
-        return RrfState(query=query)
+        return RrfState(question=question, filters=filters)
 
     def graph(self) -> StateGraph[RrfState, RunContext, RrfState, RrfState]:
         """Build the graph."""
@@ -104,5 +102,5 @@ class Rrf(GraphStrategy):
 
     async def read(self, state: RrfState, runtime: Runtime[RunContext]) -> RrfState:
         """Read the best fused hits into a draft."""
-        draft = await self.reader.read(state.query.text, state.hits, runtime.context)
+        draft = await self.reader.read(state.question, state.hits, runtime.context)
         return replace(state, draft=draft)

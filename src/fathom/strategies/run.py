@@ -20,6 +20,7 @@ from fathom.errors import FathomError
 from fathom.jsonable import Json
 from fathom.llm.faults import CallFailure
 from fathom.question.conversation import parse_dialogue
+from fathom.question.question import Question
 from fathom.retrieval.quotes import QuoteLookup
 from fathom.runs.context import DeadlineOver, RunContext, log_failure
 from fathom.runs.events import Listener
@@ -37,7 +38,7 @@ from fathom.runs.trace import EventSource, Origin, Trace
 from fathom.strategies.base import CompiledGraph, Strategy
 from fathom.strategies.bus import attempt_work
 from fathom.strategies.verified import parse_filters, restore_answer
-from fathom.types import Answer, Query
+from fathom.types import Answer
 from fathom.usage import Budget, Usage
 
 LAST_S = 0.25
@@ -102,10 +103,8 @@ class RunResources:
     account: Account | None = None
 
 
-async def run_strategy(
-    strategy: Strategy, query: Query, origin: Origin, resources: RunResources
-) -> RunOutcome:
-    """Answer a question within its budget.
+async def run_strategy(strategy: Strategy, origin: Origin, resources: RunResources) -> RunOutcome:
+    """Answer the question of `origin` within its budget.
 
     A spent budget or a passed deadline is a normal end: the best draft so far is the answer if it
     is good enough; otherwise the answer is an abstention with the reason `budget`. An unforeseen
@@ -126,20 +125,22 @@ async def run_strategy(
     last, refusal = _reserve_last_step(recorder, ledger, last_s)
     opened = _open_context(recorder, ledger, last_s, resources)
     context = replace(opened, seed=origin.seed, weigh=_restore_weigher(origin))
+    question, filters = Question(origin.question), parse_filters(origin)
     if refusal:
         context.refusals.append(refusal)
-        answer = await _finish(strategy, strategy.start(query), context)
+        answer = await _finish(strategy, strategy.start(question, filters), context)
     else:
-        query = await _resolve_follow_up(query, origin, context, resources)
-        query = await _clean_query(query, origin, context, resources)
-        verified = await _find_verified_answer(query, origin, context, resources)
-        answer = verified or await _run_graph(strategy, query, context, resources)
+        question = await _resolve_follow_up(question, origin, context, resources)
+        question = await _clean_question(question, origin, context, resources)
+        verified = await _find_verified_answer(question, origin, context, resources)
+        start = strategy.start(question, filters)
+        answer = verified or await _run_graph(strategy, start, context, resources)
     if last is not None:
         # The reservation has done its work: the last step was always affordable.
         last.release()
     answer = replace(_complete_answer(answer, context, origin.budget), question=origin.question)
-    if origin.arguments.get("history") or not adds_no_words(origin.question, query.text):
-        answer = replace(answer, standalone_question=query.text)
+    if origin.arguments.get("history") or not adds_no_words(origin.question, question.text):
+        answer = replace(answer, standalone_question=question.text)
     return RunOutcome(answer=answer, trace=recorder.seal(answer))
 
 
@@ -159,10 +160,9 @@ async def replay_run(
             the recorded ones.
     """
     events = RecordedEvents(trace)
-    query = Query(text=trace.origin.question, filters=parse_filters(trace.origin))
     origin = replace(trace.origin, settings=settings)
     try:
-        outcome = await run_strategy(strategy, query, origin, replace(resources, events=events))
+        outcome = await run_strategy(strategy, origin, replace(resources, events=events))
     except MissingEventError:
         return Replay(
             trace=trace, answer=None, same=False, difference=None, missing=tuple(events.missing)
@@ -178,34 +178,34 @@ async def replay_run(
 
 
 async def _resolve_follow_up(
-    query: Query, origin: Origin, context: RunContext, resources: RunResources
-) -> Query:
-    """Return the query without its dependence on the conversation; unchanged if that fails."""
+    question: Question, origin: Origin, context: RunContext, resources: RunResources
+) -> Question:
+    """Return the question without its dependence on the conversation; unchanged if that fails."""
     turns = parse_dialogue(origin.arguments.get("history", ()))
     if not turns or resources.rewriter is None:
-        return query
-    rewrite = partial(resources.rewriter.make_standalone, query.text, turns)
+        return question
+    rewrite = partial(resources.rewriter.make_standalone, question, turns)
     outcome = await attempt_work("stand alone", rewrite, context)
-    return replace(query, text=outcome.value or query.text)
+    return outcome.value or question
 
 
-async def _clean_query(
-    query: Query, origin: Origin, context: RunContext, resources: RunResources
-) -> Query:
-    """Return the query without slips; as typed where a run was recorded without cleaning."""
+async def _clean_question(
+    question: Question, origin: Origin, context: RunContext, resources: RunResources
+) -> Question:
+    """Return the question without slips; as typed where a run was recorded without cleaning."""
     if not origin.arguments.get("clean") or resources.cleaner is None:
-        return query
-    return replace(query, text=await resources.cleaner.clean(query.text, context))
+        return question
+    return await resources.cleaner.clean(question, context)
 
 
 async def _find_verified_answer(
-    query: Query, origin: Origin, context: RunContext, resources: RunResources
+    question: Question, origin: Origin, context: RunContext, resources: RunResources
 ) -> Answer | None:
     """Return the answer that a person verified for this question, if its quotes still stand."""
     given = origin.arguments.get("verified")
     if given is None or resources.quotes is None:
         return None
-    return await restore_answer(query.text, given, resources.quotes, context)
+    return await restore_answer(question, given, resources.quotes, context)
 
 
 def _restore_weigher(origin: Origin) -> Weigher | None:
@@ -263,10 +263,13 @@ def _open_context(
 
 
 async def _run_graph(
-    strategy: Strategy, query: Query, context: RunContext, resources: RunResources
+    strategy: Strategy,
+    start: Any,  # noqa: ANN401 - a strategy's own state
+    context: RunContext,
+    resources: RunResources,
 ) -> Answer:
     """Return the answer of the graph, or of the state in which it had to end."""
-    walk = _GraphWalk(strategy.start(query))
+    walk = _GraphWalk(start)
     replaying = resources.events is not None
     if replaying:
         walk.end = _EarlyEnd(**context.scope.observe("cut", "after states", dict))
@@ -281,7 +284,7 @@ async def _run_graph(
     if not replaying:
         context.scope.observe("cut", "after states", lambda: asdict(walk.end))
     if failure:
-        return _make_failed_answer(strategy, query, failure)
+        return _make_failed_answer(strategy, start.question, failure)
     if walk.end.states is not None and not walk.end.broken:
         context.refusals.append(str(DeadlineOver()))
     answer = await _finish(strategy, walk.state, context)
@@ -295,7 +298,7 @@ async def _finish(strategy: Strategy, state: Any, context: RunContext) -> Answer
     except FathomError:
         raise
     except Exception as error:  # noqa: BLE001 - the finalizer may be what is broken
-        return _make_failed_answer(strategy, state.query, log_failure(strategy.name, error))
+        return _make_failed_answer(strategy, state.question, log_failure(strategy.name, error))
     return answer
 
 
@@ -379,10 +382,10 @@ def _compute_patience(context: RunContext) -> float | None:
     return None if remaining is None else remaining + (context.end - context.deadline) / 2
 
 
-def _make_failed_answer(strategy: Strategy, query: Query, reason: str) -> Answer:
+def _make_failed_answer(strategy: Strategy, question: Question, reason: str) -> Answer:
     """Return a failed answer with this reason."""
     return Answer(
-        question=query.text,
+        question=question.text,
         status="failed",
         strategy=strategy.name,
         phase="",

@@ -1,24 +1,22 @@
 """The executor `split`: answer a question by answering its sub-questions."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from fathom.agents.decomposer import Decomposer, LocalDecomposer, Manner, fill_slots, find_bridge
 from fathom.agents.reader.base import Reader
 from fathom.agents.summarizer import SubAnswer, Summarizer
-from fathom.question.comparison import parse_comparison
+from fathom.question.question import Question
 from fathom.retrieval.fusion import ReciprocalRank, fuse_hits
 from fathom.retrieval.search import Search
 from fathom.runs.concurrency import gather_all
 from fathom.runs.context import RunContext
 from fathom.runs.ledger import BudgetRefused
-from fathom.types import Draft, Hit, Query
+from fathom.types import Draft, Filter, Hit, Query
 
 if TYPE_CHECKING:  # the assembly makes the strategy, and imports every part
     from fathom.assembly import Assembly
 
-_MAX_COMPARED = 4
-"""The largest number of things that a comparison may compare."""
 _ANSWER_SEPARATOR = "; "
 """The separator of several answers in a summary."""
 
@@ -64,66 +62,74 @@ class Splitter:
             hits=assembly.settings.mao.retrieve,
         )
 
-    async def __call__(self, query: Query, context: RunContext) -> SplitDraft | None:
+    async def __call__(
+        self, question: Question, filters: tuple[Filter, ...], context: RunContext
+    ) -> SplitDraft | None:
         """Return the draft that the sub-answers lead to; `None` where the question cannot be split.
 
         Raises:
             BudgetRefused: If no time was left for it.
         """
-        is_parallel = len(self.rules.split_by_rules(query.text, "parallel")) > 1
+        is_parallel = len(self.rules.split_by_rules(question, "parallel")) > 1
         manner: Manner = "parallel" if is_parallel else "serial"
-        questions = await self.decomposer.split(query.text, manner, context)
+        questions = await self.decomposer.split(question, manner, context)
         if len(questions) < 2:
             return None
-        turns = await self._take_turns(query, questions, manner, context)
+        turns = await self._take_turns(questions, filters, manner, context)
         sub_answers = [SubAnswer(question=turn.question, draft=turn.draft) for turn in turns]
         # The hits of all turns, as the summary may cite any of them.
         hits = fuse_hits(
             [turn.hits for turn in turns], [1.0] * len(turns), ReciprocalRank(0), "split"
         )
-        draft = await self.summarizer.summarize(query.text, manner, sub_answers, hits, context)
-        if manner == "serial" or parse_comparison(query.text, _MAX_COMPARED) is None:
+        draft = await self.summarizer.summarize(question, manner, sub_answers, hits, context)
+        if manner == "serial" or question.comparison is None:
             return SplitDraft(draft=draft)
         # A list means that the sides were found but not compared.
         has_one_answer = bool(draft.short_answer) and _ANSWER_SEPARATOR not in draft.short_answer
         return SplitDraft(draft=draft, compared=has_one_answer)
 
     async def _take_turns(
-        self, query: Query, questions: tuple[str, ...], manner: Manner, context: RunContext
+        self,
+        questions: tuple[Question, ...],
+        filters: tuple[Filter, ...],
+        manner: Manner,
+        context: RunContext,
     ) -> list["_Turn"]:
         """Return a turn for each sub-question; serial ones get the answers before them."""
         if manner == "parallel":
             jobs = (
-                self._take_turn(query, text, n, context)
-                for n, text in enumerate(questions, start=1)
+                self._take_turn(question, filters, n, context)
+                for n, question in enumerate(questions, start=1)
             )
             return await gather_all(jobs)
         turns: list[_Turn] = []
-        for number, text in enumerate(questions, start=1):
+        for number, question in enumerate(questions, start=1):
             earlier = [(turn.question, turn.answer) for turn in turns]
-            turns.append(await self._take_turn(query, fill_slots(text, earlier), number, context))
+            whole = fill_slots(question, earlier)
+            turns.append(await self._take_turn(whole, filters, number, context))
         return turns
 
     async def _take_turn(
-        self, query: Query, text: str, number: int, context: RunContext
+        self, question: Question, filters: tuple[Filter, ...], number: int, context: RunContext
     ) -> "_Turn":
         """Search and read for one sub-question, as one step of the run."""
         with context.step(f"turn {number}", agent="decomposer") as step:
             try:
-                hits = await self.search(replace(query, text=text), k=self.hits, context=step)
+                query = Query(text=question.text, filters=filters)
+                hits = await self.search(query, k=self.hits, context=step)
             except BudgetRefused:
                 # A refused search leaves this turn empty; the others still count.
                 hits = ()
-            draft = await self.reader.read(text, hits, step)
-            step.set_outcome(outputs={"question": text, "answer": draft.short_answer})
-        return _Turn(question=text, hits=hits, draft=draft)
+            draft = await self.reader.read(question, hits, step)
+            step.set_outcome(outputs={"question": question.text, "answer": draft.short_answer})
+        return _Turn(question=question, hits=hits, draft=draft)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Turn:
     """A sub-question with its hits and its draft."""
 
-    question: str
+    question: Question
     hits: tuple[Hit, ...]
     draft: Draft
 

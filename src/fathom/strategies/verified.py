@@ -10,6 +10,7 @@ from fathom.errors import UsageError
 from fathom.index.feedback import Feedback, compute_question_key
 from fathom.index.trace_retention import QuotedText
 from fathom.jsonable import Json
+from fathom.question.question import Question
 from fathom.retrieval.quotes import QuoteLookup, QuotePlace
 from fathom.runs.context import RunContext
 from fathom.runs.trace import Origin, Trace
@@ -18,7 +19,7 @@ from fathom.text.sentences import split
 from fathom.types import VERIFIED, Answer, Citation, Conflict, Document, Filter, Span
 from fathom.usage import Budget, Usage
 
-Fits: TypeAlias = Callable[[str, Document, Span], bool]
+Fits: TypeAlias = Callable[[Question, Document, Span], bool]
 """Returns whether the text at a place of a document answers a question."""
 BY = "a person"
 """The calibration that a verified answer names."""
@@ -141,8 +142,9 @@ def locate_answer(trace: Trace, short: str, documents: Iterable[Document], fits:
     """
     # A number or a common word stands in very many places, each of which `fits` has to read.
     places = list(islice(_find_places(short, documents), MOST_PLACES))
+    question = Question(trace.origin.question)
     for document, place in places:
-        if fits(trace.origin.question, document, place):
+        if fits(question, document, place):
             return _select_fields(asdict(_make_answer(trace.origin, document, place)))
     if places:
         raise UsageError(
@@ -181,13 +183,13 @@ def _make_answer(origin: Origin, document: Document, place: Span) -> Answer:
     )
 
 
-def _fit_any(question: str, document: Document, place: Span) -> bool:  # noqa: ARG001 - see `Fits`
+def _fit_any(question: Question, document: Document, place: Span) -> bool:  # noqa: ARG001 - see `Fits`
     """Return that any place fits."""
     return True
 
 
 async def restore_answer(
-    question: str, given: Json, quotes: QuoteLookup, context: RunContext
+    question: Question, given: Json, quotes: QuoteLookup, context: RunContext
 ) -> Answer | None:
     """Return the verified answer, as one step of the run; `None` where a quote no longer stands."""
     answer = _parse_answer(question, given)
@@ -211,10 +213,10 @@ async def restore_answer(
     return answer if all_stand else None
 
 
-def _parse_answer(question: str, record: Mapping[str, Any]) -> Answer:
+def _parse_answer(question: Question, record: Mapping[str, Any]) -> Answer:
     """Return the verified answer of a record."""
     return Answer(
-        question=question,
+        question=question.text,
         status="answered",
         answer=record["answer"],
         short_answer=record["short_answer"],

@@ -26,6 +26,7 @@ from fathom.documents.sandbox.parent import Sandbox, read_file
 from fathom.engine import Engine
 from fathom.errors import UsageError
 from fathom.models.base import Embedder
+from fathom.question.question import Question
 from fathom.retrieval.base import Retriever
 from fathom.runs.ledger import BudgetRefused
 from fathom.runs.recorder import Recorder
@@ -287,7 +288,7 @@ class ReaderConformance:
         hits = _make_hits()
         for question in QUESTIONS:
             with run_context() as context:
-                draft = asyncio.run(reader.read(question, hits, context))
+                draft = asyncio.run(reader.read(Question(question), hits, context))
             assert 0 <= draft.confidence <= 1
             assert all(0 <= evidence.support <= 1 for evidence in draft.evidence)
             for evidence in draft.evidence:
@@ -298,31 +299,31 @@ class ReaderConformance:
 
     def test_the_answer_is_quoted(self, reader: Reader) -> None:
         with run_context() as context:
-            draft = asyncio.run(reader.read(QUESTION, _make_hits(), context))
+            draft = asyncio.run(reader.read(Question(QUESTION), _make_hits(), context))
         assert "40 crowns" in " ".join(evidence.quote for evidence in draft.evidence)
 
     def test_no_hits_give_an_empty_draft(self, reader: Reader) -> None:
         with run_context() as context:
-            draft = asyncio.run(reader.read(QUESTION, (), context))
+            draft = asyncio.run(reader.read(Question(QUESTION), (), context))
         assert (draft.evidence, draft.claims, draft.short_answer) == ((), (), "")
 
     def test_equal_readings_give_equal_drafts(self, reader: Reader) -> None:
         drafts = []
         for _ in range(2):
             with run_context() as context:
-                drafts.append(asyncio.run(reader.read(QUESTION, _make_hits(), context)))
+                drafts.append(asyncio.run(reader.read(Question(QUESTION), _make_hits(), context)))
         assert drafts[0] == drafts[1]
 
     def test_reading_is_a_step_of_the_run(self, reader: Reader) -> None:
         with run_context() as context:
-            asyncio.run(reader.read(QUESTION, _make_hits(), context))
+            asyncio.run(reader.read(Question(QUESTION), _make_hits(), context))
             assert isinstance(context.scope, Recorder)
             steps = context.scope.seal(None).steps
         assert "reader" in {step.agent for step in steps}
 
     def test_work_after_the_deadline_is_refused(self, reader: Reader) -> None:
         with run_context(seconds=0) as context, pytest.raises(BudgetRefused):
-            asyncio.run(reader.read(QUESTION, _make_hits(), context))
+            asyncio.run(reader.read(Question(QUESTION), _make_hits(), context))
 
 
 def _make_hits() -> tuple[Hit, ...]:

@@ -22,7 +22,8 @@ from fathom.engine import Engine
 from fathom.llm.base import Call, ChatModel, Completion
 from fathom.models.base import Matrix
 from fathom.models.reading import NOTHING, Reading, ReadSpan
-from fathom.question.answer_kind import detect_expected_value, is_plausible
+from fathom.question.answer_kind import is_plausible
+from fathom.question.question import Question
 from fathom.runs.context import RunContext
 from fathom.runs.ledger import Ledger
 from fathom.runs.recorder import Recorder
@@ -185,7 +186,7 @@ def read_by_overlap(question: str, chunk: Chunk) -> Reading:
     A word that is surely of another kind than the question asks for, such as "ferry" for "when", is
     no answer.
     """
-    question_words, kind = _extract_stems(question), detect_expected_value(question)
+    question_words, kind = _extract_stems(question), Question(question).expected_value
     best = max(
         split(chunk.text),
         key=lambda sentence: len(question_words & _extract_stems(sentence.cut(chunk.text))),

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator, Sequence
 
-from fathom.text.answer_type import detect_answer_type
+from fathom.text.answer_type import AnswerType
 from fathom.text.dates import extract_dates, parse_date
 from fathom.text.numbers import parse_numbers
 
@@ -72,23 +72,23 @@ _OVERLAP = 0.6
 """The least share of common words of answers that match."""
 
 
-def answers_match(question: str, one: str, other: str) -> bool:
-    """Return whether two answers say the same.
+def answers_match(kind: AnswerType, one: str, other: str) -> bool:
+    """Return whether two answers to a question for this kind say the same.
 
-    They do if one holds the other, if the question asks for a date or number and theirs are equal,
+    They do if one holds the other, if a date or number is asked for and theirs are equal,
     or if most of their words are the same, with the same digits.
     """
     if not one or not other:
         return False
     if contains_answer(one, other):
         return True
-    if detect_answer_type(question) in {"time", "number"}:
+    if kind in {"time", "number"}:
         first, second = parse_amount(one), parse_amount(other)
         return first is not None and first == second
     return _words_overlap(normalize_answer(one).split(), normalize_answer(other).split())
 
 
-def cluster_answers(question: str, answers: Sequence[str]) -> list[list[int]]:
+def cluster_answers(kind: AnswerType, answers: Sequence[str]) -> list[list[int]]:
     """Return the places of answers that say the same, in the order of the first of each group.
 
     An answer joins the first group that holds a matching one. Empty answers are left out.
@@ -98,7 +98,7 @@ def cluster_answers(question: str, answers: Sequence[str]) -> list[list[int]]:
         matching = (
             cluster
             for cluster in clusters
-            if any(answers_match(question, answer, answers[member]) for member in cluster)
+            if any(answers_match(kind, answer, answers[member]) for member in cluster)
         )
         if answer:
             home = next(matching, None)

@@ -17,33 +17,6 @@ AnswerType = Literal["time", "number", "place", "sport", "party", "name", "any"]
 FULLER_KINDS: frozenset[AnswerType] = frozenset({"time", "number", "place"})
 """Kinds for which the longer of two answers, one of which holds the other, says more."""
 
-# In order of precedence: the first kind whose cue matches decides.
-_QUESTION_CUES: tuple[tuple[AnswerType, str], ...] = (
-    (
-        "time",
-        r"(?:^(?:(?:and|since|until|by|from) )?when|"
-        r"when (?:is|are|was|were|do|does|did|has|have|had|will|would|can|could|should|to))|"
-        r"(?:what|which) (?:year|date|day|month|century|time)|(?:birth|release) date|"
-        r"kapan(?:kah)?|(?:tahun|tanggal|jam|pukul|abad) (?:ke ?)?berapa(?:kah)?|"
-        r"(?:hari|bulan|tahun|abad) (?:apa|mana)(?:kah)?",
-    ),
-    (
-        "number",
-        r"how (?:many|much|long|old|tall|far|fast|large|big|high|deep|often)|population|"
-        r"median age|length|(?:what|which) (?:percentage|percent|number|amount|fee|price|cost)|"
-        r"(?:se)?berapa(?:kah)?|jumlah penduduk|panjang",
-    ),
-    (
-        "place",
-        r"where|(?:what|which) (?:city|country|state|county|town|village|province)|"
-        r"(?:di|ke|dari) ?mana(?:kah)?|(?:kota|negara|provinsi|kabupaten) (?:apa|mana)(?:kah)?",
-    ),
-    ("sport", r"(?:what|which) sports?|olahraga apa"),
-    ("party", r"(?:what|which) (?:political )?party|partai (?:politik )?apa"),
-    ("name", r"who|whom|whose|which (?:person|company)|siapa(?:kah)?"),
-)
-_CUES = tuple((kind, re.compile(rf"\b(?:{cue})\b", re.IGNORECASE)) for kind, cue in _QUESTION_CUES)
-
 _ABOUT = (
     r"(?:(?:about|around|circa|c\.|early|mid|late|between|sekitar|awal|akhir|pertengahan)"
     r"[ -](?:the )?)?"
@@ -99,14 +72,7 @@ _UNCOUNTED = re.compile(
 _ASKS_DAY = re.compile(r"\b(?:what|which) days?\b|\bhari (?:apa|mana)(?:kah)?\b", re.IGNORECASE)
 _DAY_OF_WEEK = re.compile(rf"^(?:{_WEEKDAY})$", re.IGNORECASE)
 _NOTHING = re.compile(r"(?!)")
-_WHOSE = re.compile(r"\b(?:whose|whom)\b", re.IGNORECASE)
-_LOCATED = re.compile(r"\b(?:in|at|near|di|ke)\s+(?:the\s+)?$", re.IGNORECASE)
 _COMMA = re.compile(r"\s?,\s")
-
-
-def detect_answer_type(question: str) -> AnswerType:
-    """Return the kind of answer that a question asks for; `any` where its words do not tell."""
-    return next((kind for kind, cue in _CUES if cue.search(question)), "any")
 
 
 def find_spans(kind: AnswerType, text: str, question: str) -> list[Span] | None:
@@ -133,19 +99,6 @@ def _choose_exclusion(kind: AnswerType, question: str) -> re.Pattern[str]:
     if kind == "time" and not _ASKS_DAY.search(question):
         return _DAY_OF_WEEK
     return _NOTHING
-
-
-def can_answer(question: str, text: str, span: Span) -> bool:
-    """Return whether the text at a span can be of the kind that the question asks for.
-
-    Only what surely cannot is refused: a person needs letters, and is not a place where something
-    is ("in Indonesia").
-    """
-    if detect_answer_type(question) != "name" or _WHOSE.search(question):
-        return True
-    if not any(map(str.isalpha, span.cut(text))):
-        return False
-    return not (_LOCATED.search(text[: span.start]) and span in find_names(text))
 
 
 def _find_places(text: str) -> Iterator[Span]:

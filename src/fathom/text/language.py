@@ -13,11 +13,6 @@ _LEAST_SHARE = 0.08
 _LEAD = 1.5
 """The least ratio of stop words between the two languages that decides."""
 _WORD = re.compile(r"[^\W\d_]+")
-_ASKS = re.compile(
-    r"\b(?:apa|siapa|kapan|di ?mana|ke ?mana|berapa|bagaimana|mengapa|kenapa|sebutkan|jelaskan|"
-    r"\w{2,}kah)\b",
-    re.IGNORECASE,
-)
 
 
 def detect_language(text: str) -> Language:
@@ -31,14 +26,6 @@ def detect_language(text: str) -> Language:
     if english >= _LEAD * indonesian:
         return "en"
     return "id" if indonesian >= _LEAD * english else "und"
-
-
-def detect_question_language(question: str) -> Literal["en", "id"]:
-    """Return the language of a question: Indonesian where its words or question words say so."""
-    language = detect_language(question)
-    if language == "und":
-        return "id" if _ASKS.search(question) else "en"
-    return language
 
 
 @cache

@@ -6,6 +6,7 @@ from tests.making import hit_of
 
 from fathom.agents.debate.aggregator import LocalAggregator, compose_draft, compute_share
 from fathom.agents.debate.debater import Position
+from fathom.question.question import Question
 from fathom.testing.doubles import run_context
 from fathom.types import Draft, Evidence, Span
 
@@ -26,7 +27,9 @@ def make_position(answer: str, rank: int, score: float = 0.5, **more: Any) -> Po
 
 def aggregate(*positions: Position, question: str = WHO, share: float = 0.0) -> Draft:
     with run_context() as context:
-        return asyncio.run(LocalAggregator(min_share=share).aggregate(question, positions, context))
+        return asyncio.run(
+            LocalAggregator(min_share=share).aggregate(Question(question), positions, context)
+        )
 
 
 def test_every_reading_lists_the_agents_that_give_it() -> None:
@@ -104,5 +107,5 @@ def test_agents_without_an_answer_lower_the_agreement() -> None:
 
 def test_if_all_are_unknown_so_is_the_aggregate() -> None:
     assert aggregate(make_position("", 1), make_position("", 2)) == Draft()
-    assert aggregate() == compose_draft(WHO, (), ()) == Draft()
-    assert compute_share("Ada Vale", WHO, ()) == 0.0
+    assert aggregate() == compose_draft(Question(WHO), (), ()) == Draft()
+    assert compute_share("Ada Vale", Question(WHO), ()) == 0.0

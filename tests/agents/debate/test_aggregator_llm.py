@@ -9,6 +9,7 @@ from fathom.agents.debate.debater import Position
 from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
 from fathom.llm.retry import RetryPolicy
+from fathom.question.question import Question
 from fathom.runs.recorder import Recorder
 from fathom.testing.doubles import ScriptedChat, completion, run_context
 from fathom.types import Draft
@@ -28,7 +29,7 @@ def aggregate(
     model = RoleModel(chat=chat, retry=RetryPolicy(tries=1))
     agent = LLMAggregator(model=model, local=LocalAggregator())
     with run_context() as context:
-        draft = asyncio.run(agent.aggregate(WHO, positions or THREE, context))
+        draft = asyncio.run(agent.aggregate(Question(WHO), positions or THREE, context))
         assert isinstance(context.scope, Recorder)
         step = next(s for s in context.scope.seal(None).steps if s.id == "aggregate")
     return draft, step.verdict, len(chat.calls)

@@ -18,6 +18,7 @@ from fathom.agents.debate.debate import (
 )
 from fathom.agents.debate.debater import LocalDebater, Position
 from fathom.models.reading import Reading
+from fathom.question.question import Question
 from fathom.runs.context import RunContext
 from fathom.runs.recorder import Recorder
 from fathom.settings.maf import MafSettings
@@ -44,7 +45,7 @@ class ScriptedDebater:
 
     async def speak(
         self,
-        question: str,
+        question: Question,
         hit: Hit,
         previous: Position | None,
         heard: Sequence[Position],
@@ -64,7 +65,7 @@ class RestlessDebater:
 
     async def speak(
         self,
-        question: str,
+        question: Question,
         hit: Hit,
         previous: Position | None,
         heard: Sequence[Position],
@@ -76,7 +77,7 @@ class RestlessDebater:
 def hold_debate(debate: Debate, hits: Sequence[Hit] = HITS) -> tuple[DebateOutcome, str]:
     """Return the outcome of a debate and the way it ended."""
     with run_context() as context:
-        done = asyncio.run(debate.hold(WHO, hits, context))
+        done = asyncio.run(debate.hold(Question(WHO), hits, context))
         assert isinstance(context.scope, Recorder)
         (step,) = (s for s in context.scope.seal(None).steps if s.name == "debate")
     return done, step.reason
@@ -146,7 +147,7 @@ def test_documents_differ_if_they_give_different_answers(
     scout = LocalDebater(pairs=ScriptedCrossReader(read_year))
     debate = Debate(debaters=[scout], aggregator=LocalAggregator(), scout=scout)
     with run_context() as context:
-        assert asyncio.run(debate.answers_differ(question, hits, context)) == differ
+        assert asyncio.run(debate.answers_differ(Question(question), hits, context)) == differ
 
 
 def test_unknown_answers_agree_with_nothing() -> None:

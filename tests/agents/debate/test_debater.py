@@ -6,6 +6,7 @@ from tests.making import hit_of
 
 from fathom.agents.debate.debater import LocalDebater, Position
 from fathom.models.reading import Reading, ReadSpan
+from fathom.question.question import Question
 from fathom.runs.recorder import Recorder
 from fathom.settings.maf import MafSettings
 from fathom.testing.doubles import ScriptedCrossReader, reading, run_context
@@ -39,7 +40,7 @@ def make_peer(answer: str, text: str, score: float = 0.9) -> Position:
 
 
 def speak(hit: Hit, previous: Position | None = None, *heard: Position) -> Position:
-    return make_debater().take_position(WHO, hit, previous, heard)
+    return make_debater().take_position(Question(WHO), hit, previous, heard)
 
 
 def test_in_the_first_round_it_gives_the_answer_of_its_chunk() -> None:
@@ -51,7 +52,7 @@ def test_in_the_first_round_it_gives_the_answer_of_its_chunk() -> None:
 def test_without_knowledge_it_says_nothing() -> None:
     position = speak(hit_of("Nothing about it."))
     assert (position.answer, position.evidence, position.score) == ("", None, 0.0)
-    assert make_debater(min_score=0.7).take_position(WHO, OWN, None, []).answer == ""
+    assert make_debater(min_score=0.7).take_position(Question(WHO), OWN, None, []).answer == ""
 
 
 def test_an_uncontested_answer_is_kept() -> None:
@@ -87,7 +88,7 @@ def test_texts_of_the_same_kind_do_not_contradict_each_other() -> None:
 
 def test_a_step_records_its_outcome() -> None:
     with run_context() as context:
-        position = asyncio.run(make_debater().speak(WHO, OWN, None, [], context))
+        position = asyncio.run(make_debater().speak(Question(WHO), OWN, None, [], context))
         assert isinstance(context.scope, Recorder)
         (step,) = context.scope.seal(None).steps
     assert position == speak(OWN)

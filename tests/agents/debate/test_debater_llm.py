@@ -9,6 +9,7 @@ from fathom.agents.debate.debater import LLMDebater, LocalDebater, Position
 from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
 from fathom.llm.retry import RetryPolicy
+from fathom.question.question import Question
 from fathom.runs.recorder import Recorder
 from fathom.testing.doubles import (
     ScriptedChat,
@@ -47,7 +48,7 @@ def speak(
     model = RoleModel(chat=chat, retry=RetryPolicy(tries=1))
     agent = LLMDebater(model=model, local=LOCAL, pairs=PAIRS)
     with run_context(budget) as context:
-        position = asyncio.run(agent.speak(QUESTION, HIT, previous, heard, context))
+        position = asyncio.run(agent.speak(Question(QUESTION), HIT, previous, heard, context))
         assert isinstance(context.scope, Recorder)
         step = next(s for s in context.scope.seal(None).steps if s.id == "speak")
     return position, step.verdict, chat

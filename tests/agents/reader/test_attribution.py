@@ -3,7 +3,8 @@
 import pytest
 from tests.making import hit_of
 
-from fathom.agents.reader.local import extract_source, select_attributed
+from fathom.agents.reader.local import select_attributed
+from fathom.question.question import Question
 
 
 @pytest.mark.parametrize(
@@ -17,12 +18,12 @@ from fathom.agents.reader.local import extract_source, select_attributed
     ],
 )
 def test_the_question_names_its_source(question: str, source: str) -> None:
-    assert extract_source(question) == source
+    assert Question(question).source == source
 
 
 def test_hits_that_name_the_source_are_kept_alone() -> None:
     question = "What does a permit cost according to the Treasury?"
     old, new = hit_of("19 crowns."), hit_of("The Treasury asks 22 crowns.", document="new")
-    assert select_attributed(question, [old, new]) == [new]
-    assert select_attributed(question, [old]) == [old]
-    assert select_attributed("What does a permit cost?", [old, new]) == [old, new]
+    assert select_attributed(Question(question), [old, new]) == [new]
+    assert select_attributed(Question(question), [old]) == [old]
+    assert select_attributed(Question("What does a permit cost?"), [old, new]) == [old, new]

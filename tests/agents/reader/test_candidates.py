@@ -4,6 +4,7 @@ from tests.making import hit_of, hit_with
 from fathom.agents.reader.base import ReadHit
 from fathom.agents.reader.candidates import group_candidates, select_supporting
 from fathom.documents.base import Builder
+from fathom.question.question import Question
 from fathom.testing.doubles import reading
 from fathom.types import Hit
 
@@ -70,7 +71,7 @@ def quote_supporting(*answers: str, score: float = 0.9) -> list[str]:
         for at, (hit, answer) in enumerate(zip(hits, answers, strict=True))
     ]
     selected = select_supporting(
-        "What is it?", group_candidates(looks), 0.7, lambda pairs: [score] * len(pairs)
+        Question("What is it?"), group_candidates(looks), 0.7, lambda pairs: [score] * len(pairs)
     )
     return [text.evidence.quote for text in selected]
 

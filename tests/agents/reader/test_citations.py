@@ -23,6 +23,7 @@ from fathom.agents.reader.citations import (
 )
 from fathom.documents.base import Builder
 from fathom.llm.schema import build_schema
+from fathom.question.question import Question
 
 COSTS = "A mooring permit costs 40 crowns a year."
 DOGS = "Dogs are welcome."
@@ -46,7 +47,7 @@ def test_the_example_of_the_prompt_fits_its_reply(form: CitationForm) -> None:
 
 
 def test_numbers_are_those_of_the_sentences_shown() -> None:
-    request = NumberForm().build_request(QUESTION, HITS)
+    request = NumberForm().build_request(Question(QUESTION), HITS)
     assert request.choices == {"sentence": (1, 2, 3, 4, 5)}
     lines = request.messages[1].text.splitlines()
     assert lines[1:3] == ["[1] Fees", f"[2] {DOGS}"]
@@ -110,7 +111,9 @@ def test_only_the_text_of_a_web_page_can_be_named() -> None:
     hit = HITS[0]
     web = replace(hit, chunk=replace(hit.chunk, source="web"))
     assert [item.quote for item in list_citable(web)] == [DOGS]
-    assert "Fees\n[1] Dogs" in NumberForm().build_request(QUESTION, [web]).messages[1].text
+    assert (
+        "Fees\n[1] Dogs" in NumberForm().build_request(Question(QUESTION), [web]).messages[1].text
+    )
 
 
 @pytest.mark.parametrize(
@@ -139,5 +142,5 @@ def test_sentences_are_streamed_as_they_come(
 
 def test_the_whole_chunk_is_shown_in_either_form() -> None:
     for form in (NumberForm(), QuoteForm()):
-        text = form.build_request(QUESTION, HITS).messages[1].text
+        text = form.build_request(Question(QUESTION), HITS).messages[1].text
         assert all(part in text for part in (DOGS, *FEES.split(". ")))

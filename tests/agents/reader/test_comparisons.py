@@ -4,6 +4,7 @@ import pytest
 
 from fathom.agents.reader.comparisons import SideValue, decide_comparison, parse_value
 from fathom.question.comparison import Comparison, Want
+from fathom.question.question import Question
 
 
 @pytest.mark.parametrize(
@@ -57,4 +58,4 @@ def test_overlapping_or_missing_values_decide_nothing(
     want: Want, answers: tuple[str, ...], verdict: str
 ) -> None:
     compared = Comparison(options=("Elm", "Oak"), questions=("a?", "b?"), want=want)
-    assert decide_comparison("Is it so?", compared, answers) == verdict
+    assert decide_comparison(Question("Is it so?"), compared, answers) == verdict

@@ -6,6 +6,7 @@ from tests.making import QUESTION, hit_of, read_fees
 
 from fathom.agents.reader.confidence import FACTORS, LAWS, AnswerConfidence, drafts_agree
 from fathom.models.reading import Reading
+from fathom.question.question import Question
 from fathom.testing.doubles import ScriptedCrossReader, reading
 from fathom.types import Chunk, Draft, Evidence, Span
 
@@ -18,29 +19,29 @@ ASKED = AnswerConfidence(pairs=ScriptedCrossReader(read_fees))
 
 def test_a_quote_is_weighed_alone_and_the_best_one_counts() -> None:
     beside = Draft(evidence=(OFF,), short_answer="welcome")
-    on, off = ASKED(QUESTION, SAID, Draft()), ASKED(QUESTION, beside, SAID)
+    on, off = ASKED(Question(QUESTION), SAID, Draft()), ASKED(Question(QUESTION), beside, SAID)
     assert off < 0.2 < on - 0.4
     both = replace(SAID, evidence=(OFF, ON))
-    assert ASKED(QUESTION, both, Draft()) == on
-    assert ASKED(QUESTION, Draft(), SAID) == 0.0
+    assert ASKED(Question(QUESTION), both, Draft()) == on
+    assert ASKED(Question(QUESTION), Draft(), SAID) == 0.0
 
 
 def test_the_local_readers_answer_counts_for_and_against() -> None:
     other = replace(SAID, short_answer="99 crowns")
     unsure = replace(other, confidence=0.1)
-    sure = {name: ASKED(QUESTION, SAID, first) for name, first in
+    sure = {name: ASKED(Question(QUESTION), SAID, first) for name, first in
             {"same": SAID, "other": other, "unsure": unsure, "none": Draft()}.items()}  # fmt: skip
     assert sure["same"] > sure["none"]
     assert sure["other"] <= sure["unsure"] <= sure["same"]
 
 
 def test_drafts_agree_by_answer_or_else_by_place() -> None:
-    assert drafts_agree(QUESTION, SAID, replace(SAID, short_answer="40"))
-    assert not drafts_agree(QUESTION, SAID, replace(SAID, short_answer="50 crowns"))
+    assert drafts_agree(Question(QUESTION), SAID, replace(SAID, short_answer="40"))
+    assert not drafts_agree(Question(QUESTION), SAID, replace(SAID, short_answer="50 crowns"))
     bare = replace(SAID, short_answer="")
-    assert drafts_agree(QUESTION, bare, SAID)
-    assert not drafts_agree(QUESTION, bare, replace(SAID, evidence=(OFF,)))
-    assert not drafts_agree(QUESTION, SAID, Draft())
+    assert drafts_agree(Question(QUESTION), bare, SAID)
+    assert not drafts_agree(Question(QUESTION), bare, replace(SAID, evidence=(OFF,)))
+    assert not drafts_agree(Question(QUESTION), SAID, Draft())
 
 
 def test_a_yes_is_as_sure_as_its_deciding_sentence() -> None:
@@ -54,7 +55,7 @@ def test_a_yes_is_as_sure_as_its_deciding_sentence() -> None:
 
         confidence = AnswerConfidence(pairs=ScriptedCrossReader(script))
         draft = replace(SAID, short_answer=word)
-        return confidence("Does a mooring permit cost 40 crowns?", draft, SAID)
+        return confidence(Question("Does a mooring permit cost 40 crowns?"), draft, SAID)
 
     assert measure_confidence(0.97, "yes") > 0.7
     assert measure_confidence(0.97, "yes") > measure_confidence(0.5, "yes") > 0.5

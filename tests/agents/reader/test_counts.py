@@ -3,10 +3,10 @@
 import pytest
 from tests.making import hit_with
 
-from fathom.agents.reader.lists import extract_counted_noun
 from fathom.agents.reader.local import LocalReader, ReaderLaw
 from fathom.documents.base import Builder
 from fathom.models.reading import Reading
+from fathom.question.question import Question
 from fathom.testing.doubles import ScriptedCrossReader, reading
 from fathom.types import Chunk, Draft
 
@@ -25,13 +25,12 @@ ASKED = "How many branches does the library have?"
     ],
 )
 def test_the_question_names_the_counted_things(question: str, what: str) -> None:
-    assert extract_counted_noun(question) == what
+    assert Question(question).counted_noun == what
 
 
 def test_a_text_without_end_takes_linear_time() -> None:
-    assert (
-        extract_counted_noun("how many x " * 100_000) == ""
-    )  # would take minutes if each place were tried
+    # It would take minutes if each place were tried.
+    assert Question("how many x " * 100_000).counted_noun == ""
 
 
 def make_draft(
@@ -50,7 +49,7 @@ def make_draft(
 
     law = ReaderLaw(fall=0.15, sureness=(1.0, 0.0, 0.0))
     reader = LocalReader(pairs=ScriptedCrossReader(script), laws={"en": law, "id": law})
-    return reader.draft(ASKED, [hit_with(builder)])
+    return reader.draft(Question(ASKED), [hit_with(builder)])
 
 
 def test_a_list_of_the_counted_things_is_counted() -> None:

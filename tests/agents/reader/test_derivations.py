@@ -3,6 +3,7 @@
 import pytest
 
 from fathom.agents.reader.derivations import derive_short_answer, detect_derivation
+from fathom.question.question import Question
 
 OSLO, BERGEN = "Oslo asks 40 crowns.", "Bergen asks 55 crowns a year."
 TURKU = "Turku asks 80 crowns."
@@ -44,15 +45,15 @@ BUILT, OPENED = "It was built in 1890.", "The line opened on 3 May 1903."
 def test_a_short_answer_occurs_in_a_quote_or_follows_from_the_quotes(
     question: str, short: str, quotes: list[str], expected: str
 ) -> None:
-    assert derive_short_answer(question, short, quotes) == expected
+    assert derive_short_answer(Question(question), short, quotes) == expected
 
 
 def test_among_many_numbers_no_pair_counts() -> None:
     many = "It asks 1, 5, 12, 30, 71, 160 and 400 crowns."
-    assert derive_short_answer("How much more does it ask?", "11", [many]) == ""
+    assert derive_short_answer(Question("How much more does it ask?"), "11", [many]) == ""
 
 
 def test_the_question_tells_the_calculation() -> None:
-    assert detect_derivation("How much older is Oslo?") == "difference"
-    assert detect_derivation("What is the total fee?") == "sum"
-    assert detect_derivation("Who is the mayor?") is None
+    assert detect_derivation(Question("How much older is Oslo?")) == "difference"
+    assert detect_derivation(Question("What is the total fee?")) == "sum"
+    assert detect_derivation(Question("Who is the mayor?")) is None

@@ -8,6 +8,7 @@ from fathom.agents.reader.candidates import group_candidates
 from fathom.agents.reader.lists import ListAnswer, complete_evidence, find_list_around, find_lists
 from fathom.agents.reader.local import LocalReader
 from fathom.documents.base import Builder
+from fathom.question.question import Question
 from fathom.testing.doubles import ScriptedCrossReader, reading
 from fathom.text.content_words import ContentTerms
 from fathom.types import Evidence, Hit, Span
@@ -29,7 +30,7 @@ def make_read_hit(hit: Hit, answer: str = "", score: float = 0.5, trust: float =
 
 
 def quote_first_list(*read_hits: ReadHit) -> list[str]:
-    steps = find_lists(ASKED, read_hits, ContentTerms())
+    steps = find_lists(Question(ASKED), read_hits, ContentTerms())
     return [evidence.quote for evidence in steps[0].evidence] if steps else []
 
 
@@ -50,7 +51,7 @@ def test_an_inner_list_is_taken_alone_where_its_own_item_introduces_it() -> None
     hit = hit_with(builder)
     assert quote_first_list(make_read_hit(hit, "brushes")) == ["it cuts it;", "it brushes it."]
     quote = Evidence(hit=hit, span=Span(*_locate(hit, "it cuts it;")), support=0.9)
-    around = find_list_around(ASKED, quote, [make_read_hit(hit, "cuts")], ContentTerms())
+    around = find_list_around(Question(ASKED), quote, [make_read_hit(hit, "cuts")], ContentTerms())
     assert around is not None
     assert [evidence.quote for evidence in around.evidence] == ["it cuts it;", "it brushes it."]
     lead = Evidence(
@@ -67,7 +68,7 @@ def test_an_item_of_an_outer_list_is_no_item_of_the_inner_one() -> None:
 
     def find_list(text: str) -> ListAnswer | None:
         quote = Evidence(hit=hit, span=Span(*_locate(hit, text)), support=0.9)
-        return find_list_around(ASKED, quote, [make_read_hit(hit, text)], ContentTerms())
+        return find_list_around(Question(ASKED), quote, [make_read_hit(hit, text)], ContentTerms())
 
     assert find_list("Cut it.") is not None
     assert find_list("gently;") is None
@@ -90,7 +91,7 @@ def test_a_list_without_the_answer_is_not_used() -> None:
 def test_a_list_below_the_asked_heading_answers_instead_of_the_text_beside_it() -> None:
     hit = hit_with(make_list("Cut it.", "Fill it.", lead="It takes two hours."))
     (other,) = group_candidates([make_read_hit(hit, "two hours")])
-    (steps,) = find_lists(ASKED, [make_read_hit(hit, "two hours")], ContentTerms())
+    (steps,) = find_lists(Question(ASKED), [make_read_hit(hit, "two hours")], ContentTerms())
     assert steps.outweighs(other, 0.7)
     assert [evidence.quote for evidence in steps.evidence] == ["Cut it.", "Fill it."]
     elsewhere = hit_with(make_list("Ash.", "Elm."), document="d2")
@@ -112,7 +113,7 @@ def test_an_item_of_the_asked_list_is_given_with_the_others(question: str, short
     for item in ("a passport", "proof of insurance"):
         builder.add_item(item, "-")
     pairs = ScriptedCrossReader(lambda _, chunk: reading(chunk, "a passport", 0.8))
-    draft = LocalReader(pairs=pairs).draft(question, [hit_with(builder)])
+    draft = LocalReader(pairs=pairs).draft(Question(question), [hit_with(builder)])
     assert draft.short_answer == short
     assert [evidence.quote for evidence in draft.evidence] == short.split(", ")
 
@@ -152,7 +153,7 @@ def test_a_list_continues_in_the_next_chunk_of_its_document() -> None:
 )
 def test_short_items_form_a_short_answer(items: tuple[str, ...], short: str) -> None:
     read_hits = [make_read_hit(hit_with(make_list(*items)), "Ash")]
-    (steps,) = find_lists(ASKED, read_hits, ContentTerms())
+    (steps,) = find_lists(Question(ASKED), read_hits, ContentTerms())
     assert steps.short_answer == short
 
 
@@ -190,7 +191,7 @@ def test_only_one_rule_gives_the_answer() -> None:
         spans = [reading(hit.chunk, answer, score).spans[0] for answer, score in answers]
         read = replace(reading(hit.chunk, answers[0][0]), spans=tuple(spans))
         look = ReadHit(hit=hit, reading=read, trust=1.0)
-        return find_lists("How can I renew a film?", [look], ContentTerms())
+        return find_lists(Question("How can I renew a film?"), [look], ContentTerms())
 
     assert choose_lists(("renewed", 0.5), ("free", 0.1)) == []
     (spread,) = choose_lists(("renewed", 0.3), ("free", 0.3), ("twelve", 0.3))

@@ -3,6 +3,7 @@ from tests.making import hit_of
 
 from fathom.agents.reader.candidates import rank_options
 from fathom.models.reading import Reading
+from fathom.question.question import Question
 from fathom.testing.doubles import ScriptedCrossReader, reading
 from fathom.types import Chunk
 
@@ -15,7 +16,9 @@ def list_options(question: str, answer: str) -> list[tuple[str, float]]:
         return reading(chunk, answer, score=0.8)
 
     session = ScriptedCrossReader(script).open_session(question)
-    return [(option.text, option.score) for option in rank_options(question, CHUNK, session)]
+    return [
+        (option.text, option.score) for option in rank_options(Question(question), CHUNK, session)
+    ]
 
 
 def test_only_options_of_the_asked_kind_are_listed() -> None:
@@ -37,6 +40,6 @@ def test_without_options_by_rule_the_spans_are_the_options() -> None:
 def test_the_fuller_of_two_options_takes_over_the_score() -> None:
     chunk = hit_of("The tract of 98 km: in all it is 98 long.").chunk
     session = ScriptedCrossReader(lambda _, c: reading(c, "98", score=0.6)).open_session("?")
-    (option,) = rank_options("What is the length of the tract?", chunk, session)
+    (option,) = rank_options(Question("What is the length of the tract?"), chunk, session)
     assert option.text == "98 km"
     assert option.score == pytest.approx(0.6 + 0.6 * 2 / 5)

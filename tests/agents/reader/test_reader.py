@@ -8,6 +8,7 @@ from tests.making import FEES, QUESTION, hit_of
 from fathom.agents.reader.local import LocalReader, ReaderLaw
 from fathom.agents.reader.yes_no import VerdictLaw
 from fathom.models.reading import Reading
+from fathom.question.question import Question
 from fathom.runs.recorder import Recorder
 from fathom.testing.doubles import ScriptedCrossReader, reading, run_context
 from fathom.types import Chunk, Draft, Hit
@@ -34,7 +35,7 @@ def make_draft(
         answer, score = answers.get(chunk.text, ("", 0.0))
         return reading(chunk, answer, score, **values)
 
-    return make_reader(ScriptedCrossReader(script)).draft(question, hits)
+    return make_reader(ScriptedCrossReader(script)).draft(Question(question), hits)
 
 
 def test_the_sentence_of_the_best_span_is_quoted() -> None:
@@ -73,7 +74,7 @@ def test_sides_are_compared_by_values_only() -> None:
         return replace(likely, spans=(*likely.spans, *other.spans))
 
     draft = make_reader(ScriptedCrossReader(script)).draft(
-        "Which is higher, Ama Peak or Oru Peak?", hits
+        Question("Which is higher, Ama Peak or Oru Peak?"), hits
     )
     assert draft.short_answer == "Oru Peak"
 
@@ -136,7 +137,7 @@ def test_yes_or_no_is_given_with_its_deciding_sentence() -> None:
         local_reader = replace(
             make_reader(ScriptedCrossReader(script)), verdicts={"en": law, "id": law}
         )
-        return local_reader.draft(question, [hit_of()])
+        return local_reader.draft(Question(question), [hit_of()])
 
     sure = ask_yes_no("Is a mooring permit free?", 0.02, 0.9)
     assert (sure.short_answer, sure.evidence[0].quote) == (
@@ -188,11 +189,11 @@ def test_the_step_records_how_many_hits_were_read() -> None:
     hits = [hit_of(document=f"d{rank}", rank=rank) for rank in range(1, 6)]
     pairs = ScriptedCrossReader(lambda _, chunk: reading(chunk, "40 crowns", 1.0))
     with run_context() as context:
-        draft = asyncio.run(make_reader(pairs).read(QUESTION, hits, context))
+        draft = asyncio.run(make_reader(pairs).read(Question(QUESTION), hits, context))
         assert isinstance(context.scope, Recorder)
         (step,) = context.scope.seal(None).steps
     assert step.reason == "confidence 1.00, 2 of 5 chunks read"
-    assert draft == make_reader(pairs).draft(QUESTION, hits)
+    assert draft == make_reader(pairs).draft(Question(QUESTION), hits)
 
 
 def test_confidence_is_a_law_of_the_score() -> None:
@@ -200,7 +201,9 @@ def test_confidence_is_a_law_of_the_score() -> None:
     wants = {(1.0, 0.0, 0.0): 0.5, (2.0, 0.0, -1.0): 0.268941, (0.0, 1.0, 0.0): 0.8}
     for law, expected in wants.items():
         mind = LocalReader(pairs=pairs, laws=make_laws(0.8, law))
-        assert mind.draft(QUESTION, [hit_of()]).confidence == pytest.approx(expected, abs=1e-6)
+        assert mind.draft(Question(QUESTION), [hit_of()]).confidence == pytest.approx(
+            expected, abs=1e-6
+        )
 
 
 def test_the_law_depends_on_the_language_of_the_question() -> None:
@@ -210,5 +213,9 @@ def test_the_law_depends_on_the_language_of_the_question() -> None:
         "id": ReaderLaw(fall=0.8, sureness=(0.0, 1.0, 0.0)),
     }
     mind = LocalReader(pairs=pairs, laws=laws)
-    assert mind.draft("What does it cost?", [hit_of()]).confidence == pytest.approx(0.5, abs=1e-6)
-    assert mind.draft("Berapa biayanya?", [hit_of()]).confidence == pytest.approx(0.8, abs=1e-6)
+    assert mind.draft(Question("What does it cost?"), [hit_of()]).confidence == pytest.approx(
+        0.5, abs=1e-6
+    )
+    assert mind.draft(Question("Berapa biayanya?"), [hit_of()]).confidence == pytest.approx(
+        0.8, abs=1e-6
+    )

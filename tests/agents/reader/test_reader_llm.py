@@ -13,6 +13,7 @@ from fathom.agents.reader.local import LocalReader
 from fathom.llm.base import Completion
 from fathom.llm.call import RoleModel
 from fathom.llm.faults import ModelFault
+from fathom.question.question import Question
 from fathom.runs.events import Listener, RunEvent, TextEvent
 from fathom.testing.doubles import (
     OVERLAP,
@@ -44,11 +45,11 @@ def make_reader(*outcomes: Completion | Exception, certain: float = 2.0) -> LLMR
 
 def read_hits(mind: LLMReader, hits: list[Hit] = HITS, budget: Budget | None = None) -> Draft:
     with run_context(budget) as context:
-        return asyncio.run(mind.read(QUESTION, hits, context))
+        return asyncio.run(mind.read(Question(QUESTION), hits, context))
 
 
 def make_local_reader() -> Draft:
-    return LOCAL.draft(QUESTION, HITS)
+    return LOCAL.draft(Question(QUESTION), HITS)
 
 
 def test_a_sentence_with_a_true_quote_is_kept_with_its_support() -> None:
@@ -126,7 +127,7 @@ def test_a_difference_is_kept_where_both_operands_are_quoted() -> None:
         reply = reply_by_number("It asks 15 crowns more.", *evidence, short="15 crowns")
         with run_context() as context:
             mind = replace(make_reader(reply), form=NumberForm())
-            draft = asyncio.run(mind.read(question, hits, context))
+            draft = asyncio.run(mind.read(Question(question), hits, context))
         assert (draft.short_answer, draft.claims) == (short, ())
         assert len(draft.evidence) == (2 if short else 0)
 
@@ -217,5 +218,5 @@ def test_sentences_are_streamed_once_their_quote_is_verified() -> None:
     whole = reply(COSTS, COSTS, chunk=2).replace('"sentences": [', f'"sentences": [{lies}')
     mind = replace(make_reader(completion(whole), DOWN), fallback="local")
     with run_context() as context:
-        asyncio.run(mind.read(QUESTION, HITS, replace(context, listener=Ear())))
+        asyncio.run(mind.read(Question(QUESTION), HITS, replace(context, listener=Ear())))
     assert streamed == [COSTS]

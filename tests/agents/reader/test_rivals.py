@@ -5,6 +5,7 @@ from tests.making import hit_of
 
 from fathom.agents.reader.rivals import RivalFinder, values_disagree
 from fathom.models.reading import Reading, ReadSpan
+from fathom.question.question import Question
 from fathom.testing.doubles import ScriptedCrossReader, reading
 from fathom.types import Chunk, Hit, Span
 
@@ -27,8 +28,8 @@ ELSEWHERE = "In Tirtasari a mooring permit costs 90 crowns."
     ],
 )
 def test_two_different_values_disagree(question: str, one: str, other: str) -> None:
-    assert values_disagree(question, one, other)
-    assert values_disagree(question, other, one)
+    assert values_disagree(Question(question), one, other)
+    assert values_disagree(Question(question), other, one)
 
 
 @pytest.mark.parametrize(
@@ -47,8 +48,8 @@ def test_two_different_values_disagree(question: str, one: str, other: str) -> N
     ],
 )
 def test_possibly_equal_values_do_not_disagree(question: str, one: str, other: str) -> None:
-    assert not values_disagree(question, one, other)
-    assert not values_disagree(question, other, one)
+    assert not values_disagree(Question(question), one, other)
+    assert not values_disagree(Question(question), other, one)
 
 
 def list_rivals(
@@ -67,7 +68,7 @@ def list_rivals(
     return [
         rival.text
         for rival in RivalFinder().find_rivals(
-            question, answers[own_index][1], hits[own_index], hits, session
+            Question(question), answers[own_index][1], hits[own_index], hits, session
         )
     ]
 
@@ -107,7 +108,12 @@ def test_the_same_value_is_reported_once() -> None:
 def test_one_document_does_not_disagree_with_itself() -> None:
     hits = [hit_of(NEW, document="d"), hit_of(OLD, document="d", rank=2)]
     pairs = ScriptedCrossReader(lambda _, chunk: reading(chunk, "35 crowns", 0.9))
-    assert RivalFinder().find_rivals(FEE, "40 crowns", hits[0], hits, pairs.open_session(FEE)) == []
+    assert (
+        RivalFinder().find_rivals(
+            Question(FEE), "40 crowns", hits[0], hits, pairs.open_session(FEE)
+        )
+        == []
+    )
 
 
 def test_a_limited_number_of_other_documents_is_read() -> None:
@@ -119,7 +125,7 @@ def test_a_limited_number_of_other_documents_is_read() -> None:
 
     hits: list[Hit] = [hit_of(NEW, document=f"d{rank}", rank=rank) for rank in range(1, 9)]
     RivalFinder(most=3).find_rivals(
-        FEE, "40 crowns", hits[0], hits, ScriptedCrossReader(script).open_session(FEE)
+        Question(FEE), "40 crowns", hits[0], hits, ScriptedCrossReader(script).open_session(FEE)
     )
     assert looked == ["d2", "d3", "d4"]
 
@@ -140,7 +146,7 @@ def test_only_the_asked_row_of_a_table_counts() -> None:
         return replace(reading(chunk), answerable=0.9, spans=read_spans)
 
     session = ScriptedCrossReader(script).open_session(FEE)
-    (rival,) = RivalFinder().find_rivals(FEE, "40 crowns", hits[0], hits, session)
+    (rival,) = RivalFinder().find_rivals(Question(FEE), "40 crowns", hits[0], hits, session)
     assert (rival.text, rival.evidence.quote) == ("35", ROWS.split("\n")[1])
     question = "How much does a winter berth for a fishing boat cost a year?"
-    assert RivalFinder().find_rivals(question, "40 crowns", hits[0], hits, session) == []
+    assert RivalFinder().find_rivals(Question(question), "40 crowns", hits[0], hits, session) == []

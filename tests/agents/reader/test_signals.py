@@ -5,6 +5,7 @@ from tests.making import FEES, QUESTION, hit_of, read_fees
 
 from fathom.agents.reader.signals import COLUMNS, AnswerSignals
 from fathom.models.reading import Reading
+from fathom.question.question import Question
 from fathom.testing.doubles import ScriptedCrossReader, reading
 from fathom.types import Alternative, Chunk, Draft, Evidence, Hit, Span
 
@@ -29,7 +30,7 @@ def measure(
     draft: Draft, *hits: Hit, question: str = QUESTION, searches: int = 1
 ) -> dict[str, float]:
     answer_signals = AnswerSignals(pairs=ScriptedCrossReader(read_both))
-    return answer_signals(question, draft, hits, searches=searches)
+    return answer_signals(Question(question), draft, hits, searches=searches)
 
 
 def test_every_column_has_a_number() -> None:

@@ -9,6 +9,7 @@ from fathom.agents.reader.base import ReadHit
 from fathom.agents.reader.tables import TableCorrector
 from fathom.documents.base import Builder
 from fathom.models.reading import Reading
+from fathom.question.question import Question
 from fathom.testing.doubles import ScriptedCrossReader, reading
 from fathom.types import Chunk, Hit
 
@@ -36,7 +37,7 @@ def read_best(question: str, hit: Hit, answer: str, score: float = 0.6) -> tuple
 
     look = ReadHit(hit=hit, reading=script(question, hit.chunk), trust=1.0)
     session = ScriptedCrossReader(script).open_session(question)
-    best = TableCorrector()(question, look, session).reading.spans[0]
+    best = TableCorrector()(Question(question), look, session).reading.spans[0]
     return best.span.cut(hit.chunk.text), best.score
 
 

@@ -10,6 +10,7 @@ from tests.making import hit_of
 from fathom.agents.reader.base import ReadHit
 from fathom.agents.reader.yes_no import Verdict, VerdictLaw, YesNoJudge
 from fathom.models.reading import NOTHING, Reading
+from fathom.question.question import Question
 from fathom.question.statement import parse_statement
 from fathom.testing.doubles import ScriptedCrossReader, reading
 from fathom.types import Chunk, Hit
@@ -39,7 +40,7 @@ def decide(texts: Sequence[str], question: str = ASKED, sure: float = 0.8) -> Ve
     read_hits = [ReadHit(hit=hit, reading=NOTHING, trust=1.0) for hit in hits]
     laws = {"en": LAW, "id": LAW}
     return YesNoJudge(pairs=ScriptedCrossReader(read_claim), laws=laws, sure=sure)(
-        question, read_hits
+        Question(question), read_hits
     )
 
 

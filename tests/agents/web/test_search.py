@@ -8,6 +8,7 @@ from tests.making import FEES
 
 from fathom.agents.finalizer import Finalizer
 from fathom.agents.web.search import WebFailure, WebPage, WebSearch, clean_text, make_hits
+from fathom.question.question import Question
 from fathom.retrieval.quotes import QuoteLookup
 from fathom.runs.ledger import BudgetRefused
 from fathom.runs.recorder import Recorder
@@ -46,7 +47,7 @@ def make_search(engine: ScriptedEngine | None, **more: Any) -> WebSearch:
 def search_web(search: WebSearch, question: str = "q?", **more: Any) -> tuple[tuple[Hit, ...], Any]:
     """Return the hits and the trace."""
     with run_context(**more) as context:
-        hits = asyncio.run(search(question, context))
+        hits = asyncio.run(search(Question(question), context))
         assert isinstance(context.scope, Recorder)
         return hits, context.scope.seal(None)
 
@@ -78,7 +79,7 @@ def test_a_failure_gives_no_hits_and_a_reason(engine: ScriptedEngine, reason: st
 
 def test_the_deadline_of_the_run_takes_precedence() -> None:
     with run_context(seconds=0.05) as context, pytest.raises(BudgetRefused, match="deadline"):
-        asyncio.run(make_search(ScriptedEngine(sleeps=True))("q?", context))
+        asyncio.run(make_search(ScriptedEngine(sleeps=True))(Question("q?"), context))
 
 
 @pytest.mark.parametrize(
@@ -92,13 +93,13 @@ def test_the_deadline_of_the_run_takes_precedence() -> None:
 def test_a_search_beyond_the_budget_is_not_made(budget: Budget, fee: float | None) -> None:
     engine = ScriptedEngine([PAGE])
     with run_context(budget) as context, pytest.raises(BudgetRefused):
-        asyncio.run(make_search(engine, fee_usd=fee)("q?", context))
+        asyncio.run(make_search(engine, fee_usd=fee)(Question("q?"), context))
     assert engine.asked == ""
 
 
 def test_the_price_of_a_search_is_recorded() -> None:
     with run_context(Budget(cost_usd=0.01)) as context:
-        asyncio.run(make_search(ScriptedEngine([PAGE]), fee_usd=0.008)("q?", context))
+        asyncio.run(make_search(ScriptedEngine([PAGE]), fee_usd=0.008)(Question("q?"), context))
         assert context.ledger.usage.cost_usd == 0.008
 
 
@@ -144,7 +145,7 @@ def test_a_quote_from_the_web_is_verified_against_its_record() -> None:
     end = Finalizer(quotes=QuoteLookup(look_up), strategy="maf", min_confidence=0.5)
     with run_context() as context:
         draft = Draft(evidence=(evidence,), confidence=0.9)
-        answer = asyncio.run(end("q?", draft, phase="web", context=context))
+        answer = asyncio.run(end(Question("q?"), draft, phase="web", context=context))
     (citation,) = answer.citations
     assert (answer.status, citation.source, citation.verified) == ("answered", "web", True)
     assert citation.quote == FEES[:40]

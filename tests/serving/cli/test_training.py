@@ -49,7 +49,7 @@ def test_the_same_seed_writes_the_same_bytes(run: Run, records: str, tmp_path: P
 
 
 def test_curves_and_checkpoints_are_kept(run: Run, records: str, tmp_path: Path) -> None:
-    given = ("--updates", "60", "--curves", "curve.jsonl", "--checkpoints", "way", "--no-measure")
+    given = ("--curves", "curve.jsonl", "--checkpoints", "way", "--no-measure")
     assert run("train", "planner", "--records", records, *given).code == 0
     curve = [json.loads(line) for line in (tmp_path / "curve.jsonl").read_text().splitlines()]
     assert [each["update"] for each in curve] == list(range(1, len(curve) + 1))

@@ -336,7 +336,7 @@ FILES = {
     "cut.rtf": b"{\\rtf1{{{{",
     "picture.png": b"\x89PNG\r\n\x1a\n" + bytes(20),
     "program.exe": b"MZ" + bytes(200),
-    "foreign.txt": bytes(range(128, 256)) * 4,
+    "foreign.txt": bytes(range(128, 256)) * 40,
     "spaces.md": b" \n\t\n",
     "README": bytes(range(4)),
     "..": b"no name but dots",

@@ -12,10 +12,9 @@ from fathom.agents.prompt_delimiters import fence_texts, format_rule, make_fence
 from fathom.llm.call import RoleModel, ask_model
 from fathom.llm.prompt import ModelRequest, Prompt
 from fathom.llm.schema import AtMost, OneOf, number_items
+from fathom.question.question import Question
 from fathom.runs.context import RunContext
-from fathom.text.answer_match import answers_match, cluster_answers
-from fathom.text.answer_type import FULLER_KINDS, detect_answer_type
-from fathom.text.language import detect_language
+from fathom.text.answer_type import FULLER_KINDS
 from fathom.types import Alternative, Claim, Draft
 
 _DIGITS = 6
@@ -56,7 +55,7 @@ class Aggregator(Protocol):
     """A role that merges positions."""
 
     async def aggregate(
-        self, question: str, positions: Sequence[Position], context: RunContext
+        self, question: Question, positions: Sequence[Position], context: RunContext
     ) -> Draft:
         """Return one draft of all positions, as one step of the run.
 
@@ -86,7 +85,7 @@ class LocalAggregator:
     min_share: float = 0.0
 
     async def aggregate(
-        self, question: str, positions: Sequence[Position], context: RunContext
+        self, question: Question, positions: Sequence[Position], context: RunContext
     ) -> Draft:
         """Merge the positions by rules."""
         with context.step("aggregate", agent="aggregator") as step:
@@ -99,13 +98,13 @@ class LocalAggregator:
         return draft
 
     def find_readings(
-        self, question: str, positions: Sequence[Position]
+        self, question: Question, positions: Sequence[Position]
     ) -> tuple[DebateReading, ...]:
         """Return all readings, those that hold before refuted ones, the best backed first."""
         answers = [position.answer for position in positions]
         all_readings = [
             _make_reading(question, places, positions)
-            for places in cluster_answers(question, answers)
+            for places in question.cluster_answers(answers)
         ]
         all_readings.sort(key=lambda reading: (-reading.backing, reading.agents[0]))
         upheld: list[DebateReading] = []
@@ -126,7 +125,7 @@ class LocalAggregator:
 
 
 def compose_draft(
-    question: str, readings: Sequence[DebateReading], positions: Sequence[Position]
+    question: Question, readings: Sequence[DebateReading], positions: Sequence[Position]
 ) -> Draft:
     """Return the draft that states each reading with its agents, and whether it was refuted."""
     # True without readings too: then nobody knows an answer.
@@ -137,7 +136,7 @@ def compose_draft(
         place for reading in readings for place in reading.agents if positions[place].evidence
     ]
     number = {place: at for at, place in enumerate(places)}
-    language = "id" if detect_language(question) == "id" else "en"
+    language = "id" if question.is_foreign else "en"
     total = len(positions)
     return Draft(
         evidence=tuple(e for place in places if (e := positions[place].evidence)),
@@ -161,7 +160,7 @@ def compose_draft(
     )
 
 
-def compute_share(answer: str, question: str, positions: Sequence[Position]) -> float:
+def compute_share(answer: str, question: Question, positions: Sequence[Position]) -> float:
     """Return the share of the agents that give an answer, each weighted by its hit's score.
 
     Agents that do not know count too. If scores are not all positive, the agents count alike.
@@ -171,13 +170,13 @@ def compute_share(answer: str, question: str, positions: Sequence[Position]) -> 
     agree = [
         weight
         for weight, position in zip(weights, positions, strict=True)
-        if answers_match(question, position.answer, answer)
+        if question.answers_match(position.answer, answer)
     ]
     return round(fsum(agree) / total, _DIGITS) if (total := fsum(weights)) else 0.0
 
 
 def _make_reading(
-    question: str, places: Sequence[int], positions: Sequence[Position]
+    question: Question, places: Sequence[int], positions: Sequence[Position]
 ) -> DebateReading:
     """Return a group of positions as a reading.
 
@@ -186,9 +185,9 @@ def _make_reading(
     """
     ranked = sorted(places, key=lambda place: (-positions[place].score, place))
     answers = [positions[place].answer for place in ranked]
-    answer = max(answers, key=len) if detect_answer_type(question) in FULLER_KINDS else answers[0]
+    answer = max(answers, key=len) if question.answer_type in FULLER_KINDS else answers[0]
     supporters = sum(
-        any(answers_match(question, answer, other) for other in position.supports)
+        any(question.answers_match(answer, other) for other in position.supports)
         for place, position in enumerate(positions)
         if place not in places
     )
@@ -199,11 +198,11 @@ def _make_reading(
 
 
 def _readings_disagree(
-    question: str, one: DebateReading, other: DebateReading, positions: Sequence[Position]
+    question: Question, one: DebateReading, other: DebateReading, positions: Sequence[Position]
 ) -> bool:
     """Return whether an agent of one reading contradicts the answer of the other."""
     return any(
-        answers_match(question, denied, against.answer)
+        question.answers_match(denied, against.answer)
         for reading, against in ((one, other), (other, one))
         for place in reading.agents
         for denied in positions[place].contradicts
@@ -281,7 +280,7 @@ class LLMAggregator:
     prompt: Prompt = PROMPT
 
     async def aggregate(
-        self, question: str, positions: Sequence[Position], context: RunContext
+        self, question: Question, positions: Sequence[Position], context: RunContext
     ) -> Draft:
         """Merge the positions as the model replies."""
         if len(self.local.find_readings(question, positions)) < 2:
@@ -304,7 +303,7 @@ class LLMAggregator:
 
 
 def _parse_readings(
-    reply: AggregatorReply, question: str, positions: Sequence[Position]
+    reply: AggregatorReply, question: Question, positions: Sequence[Position]
 ) -> tuple[DebateReading, ...]:
     """Return the readings that an agent gives; each agent counts for the first that names it."""
     readings: list[DebateReading] = []
@@ -315,7 +314,7 @@ def _parse_readings(
             for number in dict.fromkeys(entry.agents)
             if 1 <= number <= len(positions)
             and number - 1 not in taken
-            and answers_match(question, entry.answer, positions[number - 1].answer)
+            and question.answers_match(entry.answer, positions[number - 1].answer)
         ]
         if agents:
             taken.update(agents)
@@ -331,15 +330,17 @@ def _parse_readings(
     return tuple(sorted(readings, key=lambda reading: reading.refuted))
 
 
-def _build_request(prompt: Prompt, question: str, positions: Sequence[Position]) -> ModelRequest:
+def _build_request(
+    prompt: Prompt, question: Question, positions: Sequence[Position]
+) -> ModelRequest:
     """Build the request with the numbered answers and quotes of the agents."""
     texts = [
         f"answer: {position.answer or 'unknown'}\nquote: {position.quote}" for position in positions
     ]
-    fence = make_fence(question, texts)
+    fence = make_fence(question.text, texts)
     body = fence_texts(fence, texts, label="agent")
     return prompt.build_request(
-        f"What the agents say, one a chunk:\n{body}\n\nQuestion: {question}",
+        f"What the agents say, one a chunk:\n{body}\n\nQuestion: {question.text}",
         rule=format_rule(fence),
         choices={"agent": number_items(len(texts))},
     )

@@ -9,10 +9,9 @@ from typing import Literal
 from fathom.agents.debate.aggregator import Aggregator, compute_share
 from fathom.agents.debate.debater import Debater, LocalDebater, Position
 from fathom.agents.reader.base import compute_logit
-from fathom.question.form import asks_steps, detect_form
+from fathom.question.question import Question
 from fathom.runs.context import RunContext
-from fathom.text.answer_match import answers_match, cluster_answers, normalize_answer
-from fathom.text.language import detect_question_language
+from fathom.text.answer_match import normalize_answer
 from fathom.types import Draft, Hit
 
 DebateFeedback = Literal["peers", "aggregate"]
@@ -98,7 +97,9 @@ class Debate:
     feedback: DebateFeedback = "peers"
     laws: Mapping[str, DebateLaw] = field(default_factory=lambda: DEBATE_LAWS)
 
-    async def hold(self, question: str, hits: Sequence[Hit], context: RunContext) -> DebateOutcome:
+    async def hold(
+        self, question: Question, hits: Sequence[Hit], context: RunContext
+    ) -> DebateOutcome:
         """Hold the debate and return its outcome, as one step of the run; unknown without hits.
 
         Raises:
@@ -129,7 +130,7 @@ class Debate:
         return outcome
 
     def weigh_draft(
-        self, question: str, draft: Draft, positions: Sequence[Position]
+        self, question: Question, draft: Draft, positions: Sequence[Position]
     ) -> DebateOutcome:
         """Return the outcome for the leading reading of a draft, given the agents' positions."""
         if not draft.evidence:
@@ -142,7 +143,7 @@ class Debate:
         next_share = max(other_shares, default=0.0)
         margin = round(share - next_share, _DIGITS)
         sureness = _combine_scores(question, draft, positions)
-        confidence = self.laws[detect_question_language(question)](sureness, share, margin)
+        confidence = self.laws[question.language](sureness, share, margin)
         return DebateOutcome(
             draft=draft,
             share=share,
@@ -152,7 +153,9 @@ class Debate:
             verdict=round(confidence * share / (share + next_share), _DIGITS),
         )
 
-    async def answers_differ(self, question: str, hits: Sequence[Hit], context: RunContext) -> bool:
+    async def answers_differ(
+        self, question: Question, hits: Sequence[Hit], context: RunContext
+    ) -> bool:
         """Return whether hits give different answers at first look, as one step of the run.
 
         Only a question for one thing can have different answers: lists, steps and yes or no are
@@ -163,20 +166,20 @@ class Debate:
         """
         with context.step("differ", agent="debate", inputs={"agents": len(hits)}) as step:
             answers = await step.compute("differ", lambda: self._collect_openings(question, hits))
-            is_conflict = len(cluster_answers(question, answers)) > 1
+            is_conflict = len(question.cluster_answers(answers)) > 1
             step.set_outcome(
                 outputs={"answers": answers}, verdict="conflict" if is_conflict else "none"
             )
         return is_conflict
 
-    def _collect_openings(self, question: str, hits: Sequence[Hit]) -> list[str]:
+    def _collect_openings(self, question: Question, hits: Sequence[Hit]) -> list[str]:
         """Return the scout's first answer for each hit; none unless one thing is asked for."""
-        if detect_form(question) != "one" or asks_steps(question):
+        if question.form != "one" or question.asks_steps:
             return []
         return [self.scout.take_position(question, hit, None, ()).answer for hit in hits]
 
     async def _run_round(
-        self, question: str, previous: Sequence[Position], number: int, context: RunContext
+        self, question: Question, previous: Sequence[Position], number: int, context: RunContext
     ) -> list[Position]:
         """Let every agent speak once, all at the same time."""
         feedback = await self._list_feedback(question, previous, number, context)
@@ -198,7 +201,7 @@ class Debate:
         return [spoken.get(name, position) for name, position in zip(jobs, previous, strict=True)]
 
     async def _list_feedback(
-        self, question: str, previous: Sequence[Position], number: int, context: RunContext
+        self, question: Question, previous: Sequence[Position], number: int, context: RunContext
     ) -> list[Position]:
         """Return the positions that agents are told in a round; none in the first."""
         if number == 1:
@@ -235,12 +238,12 @@ def list_readings(draft: Draft) -> list[Position]:
     ]
 
 
-def _combine_scores(question: str, draft: Draft, positions: Sequence[Position]) -> float:
+def _combine_scores(question: Question, draft: Draft, positions: Sequence[Position]) -> float:
     """Return the probability that one of the agents of the leading reading is right."""
     doubts = (
         1 - position.score
         for position in positions
-        if answers_match(question, position.answer, draft.short_answer)
+        if question.answers_match(position.answer, draft.short_answer)
     )
     # The agents are taken as independent; the law corrects what this overstates.
     return round(1 - prod(doubts), _DIGITS)

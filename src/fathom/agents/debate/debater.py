@@ -15,9 +15,10 @@ from fathom.llm.call import RoleModel, ask_model
 from fathom.llm.prompt import ModelRequest, Prompt
 from fathom.llm.schema import AtMost, OneOf, number_items
 from fathom.models.reading import CrossReader
+from fathom.question.question import Question
 from fathom.runs.context import RunContext
 from fathom.settings.maf import MafSettings
-from fathom.text.answer_match import answers_match, normalize_answer
+from fathom.text.answer_match import normalize_answer
 from fathom.text.language import load_stop_words
 from fathom.text.quotable import extend_to_units
 from fathom.types import Evidence, Hit
@@ -69,7 +70,7 @@ class Debater(Protocol):
 
     async def speak(
         self,
-        question: str,
+        question: Question,
         hit: Hit,
         own: Position | None,
         heard: Sequence[Position],
@@ -110,7 +111,7 @@ class LocalDebater:
 
     async def speak(
         self,
-        question: str,
+        question: Question,
         hit: Hit,
         own: Position | None,
         heard: Sequence[Position],
@@ -130,10 +131,10 @@ class LocalDebater:
         return position
 
     def take_position(
-        self, question: str, hit: Hit, own: Position | None, heard: Sequence[Position]
+        self, question: Question, hit: Hit, own: Position | None, heard: Sequence[Position]
     ) -> Position:
         """Return the position of the agent of this chunk, outside of any step."""
-        session = self.pairs.open_session(question, spans=_SPANS)
+        session = self.pairs.open_session(question.text, spans=_SPANS)
         options = [
             option
             for option in rank_options(question, hit.chunk, session)
@@ -147,7 +148,7 @@ class LocalDebater:
         opponents = [
             peer
             for peer in peers
-            if not answers_match(question, peer.answer, answer)
+            if not question.answers_match(peer.answer, answer)
             and self._contradicts(question, hit, answer, peer)
         ]
         position = Position(
@@ -166,15 +167,15 @@ class LocalDebater:
         )
 
     def _weigh_option(
-        self, question: str, option: AnswerOption, peers: Sequence[Position]
+        self, question: Question, option: AnswerOption, peers: Sequence[Position]
     ) -> float:
         """Return the score of an option with the backing of the peers that give it."""
         backing = sum(
-            peer.score for peer in peers if answers_match(question, option.text, peer.answer)
+            peer.score for peer in peers if question.answers_match(option.text, peer.answer)
         )
         return option.score + self.settings.peer_weight * backing
 
-    def _contradicts(self, question: str, hit: Hit, answer: str, peer: Position) -> bool:
+    def _contradicts(self, question: Question, hit: Hit, answer: str, peer: Position) -> bool:
         """Return whether the agent's own chunk holds the peer's quote except for the answer.
 
         The names and numbers of the quote count: much else is common to texts of one sort.
@@ -182,7 +183,7 @@ class LocalDebater:
         if not answer:
             return False
         ignored = _load_stop_words() | set(
-            _WORD.findall(f"{question} {peer.answer} {answer}".casefold())
+            _WORD.findall(f"{question.text} {peer.answer} {answer}".casefold())
         )
         specific = {word.casefold() for word in _SPECIFIC_WORD.findall(peer.quote)} - ignored
         runs = [run for run in _list_runs(peer.quote) if not _shares_word(run, peer.answer)]
@@ -234,13 +235,13 @@ def _measure_coverage(answer: str, words: Set[str]) -> float:
 
 
 def _is_outnumbered(
-    question: str, answer: str, opponents: Sequence[Position], peers: Sequence[Position]
+    question: Question, answer: str, opponents: Sequence[Position], peers: Sequence[Position]
 ) -> bool:
     """Return whether a contradicting answer has more agents behind it than the agent's own."""
     # The agent itself backs its answer; an opponent is among the peers already.
-    backers = 1 + sum(answers_match(question, other.answer, answer) for other in peers)
+    backers = 1 + sum(question.answers_match(other.answer, answer) for other in peers)
     return any(
-        sum(answers_match(question, other.answer, peer.answer) for other in peers) > backers
+        sum(question.answers_match(other.answer, peer.answer) for other in peers) > backers
         for peer in opponents
     )
 
@@ -335,7 +336,7 @@ class LLMDebater:
 
     async def speak(
         self,
-        question: str,
+        question: Question,
         hit: Hit,
         own: Position | None,
         heard: Sequence[Position],
@@ -362,18 +363,22 @@ class LLMDebater:
             )
         return position
 
-    def _weigh_position(self, question: str, position: Position) -> Position:
+    def _weigh_position(self, question: Question, position: Position) -> Position:
         """Return the position with the score that its chunk gives it."""
         if position.evidence is None:
             return position
-        (reading,) = self.pairs.open_session(question, spans=1).read([position.hit.chunk])
+        (reading,) = self.pairs.open_session(question.text, spans=1).read([position.hit.chunk])
         is_quoted = normalize_answer(position.answer) in normalize_answer(position.quote)
         score = round(reading.answerable * (1.0 if is_quoted else _UNQUOTED_FACTOR), 6)
         return replace(position, evidence=replace(position.evidence, support=score), score=score)
 
 
 def _parse_position(
-    reply: DebaterReply, question: str, hit: Hit, own: Position | None, heard: Sequence[Position]
+    reply: DebaterReply,
+    question: Question,
+    hit: Hit,
+    own: Position | None,
+    heard: Sequence[Position],
 ) -> Position | None:
     """Return the position of a reply, not yet weighed; `None` if its sentence does not exist."""
     answer = " ".join(reply.answer.text.split()) if reply.answer else ""
@@ -393,13 +398,13 @@ def _parse_position(
     return replace(position, answer=answer, evidence=places[reply.answer.sentence - 1])
 
 
-def _choose_move(question: str, own: Position | None, answer: str) -> Move:
+def _choose_move(question: Question, own: Position | None, answer: str) -> Move:
     """Return the move from the agent's own last answer to the new one."""
     if own is None:
         return "opens"
     if own.answer and not answer:
         return "drops"
-    is_same = own.answer == answer or answers_match(question, own.answer, answer)
+    is_same = own.answer == answer or question.answers_match(own.answer, answer)
     return "keeps" if is_same else "adopts"
 
 
@@ -410,13 +415,13 @@ def _list_answers(numbers: Sequence[int], heard: Sequence[Position]) -> tuple[st
 
 
 def _build_request(
-    prompt: Prompt, question: str, hit: Hit, own: Position | None, heard: Sequence[Position]
+    prompt: Prompt, question: Question, hit: Hit, own: Position | None, heard: Sequence[Position]
 ) -> ModelRequest:
     """Build the request with the agent's chunk, its last answer and the other agents' answers."""
     chunks, places = number_sentences([hit])
     answers = [f"answer: {peer.answer or 'unknown'}\nquote: {peer.quote}" for peer in heard]
     last_answer = [] if own is None else [own.answer or "unknown"]
-    fence = make_fence(question, [*chunks, *answers, *last_answer])
+    fence = make_fence(question.text, [*chunks, *answers, *last_answer])
     sections = [f"Your chunk:\n{fence_texts(fence, chunks)}"]
     if last_answer:
         sections.append(
@@ -426,6 +431,6 @@ def _build_request(
         sections.append(
             f"The other agents, one a chunk:\n{fence_texts(fence, answers, label='agent')}"
         )
-    sections.append(f"Question: {question}")
+    sections.append(f"Question: {question.text}")
     choices = {"sentence": number_items(len(places)), "agent": number_items(len(answers))}
     return prompt.build_request("\n\n".join(sections), rule=format_rule(fence), choices=choices)

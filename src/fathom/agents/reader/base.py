@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from fathom.models.reading import Reading
+from fathom.question.question import Question
 from fathom.runs.context import RunContext
 from fathom.types import Draft, Hit
 
@@ -16,7 +17,7 @@ _LARGEST_LOGIT = 10.0
 class Reader(Protocol):
     """A role that finds the evidence of an answer; every reader passes `ReaderConformance`."""
 
-    async def read(self, question: str, hits: Sequence[Hit], context: RunContext) -> Draft:
+    async def read(self, question: Question, hits: Sequence[Hit], context: RunContext) -> Draft:
         """Read the hits, in rank order, as one step of the run.
 
         Returns:
@@ -32,9 +33,9 @@ class Reader(Protocol):
 class NullReader:
     """A `Reader` that reads nothing: it records the hits, and its draft is always empty."""
 
-    async def read(self, question: str, hits: Sequence[Hit], context: RunContext) -> Draft:
+    async def read(self, question: Question, hits: Sequence[Hit], context: RunContext) -> Draft:
         """Record the hits and return an empty draft."""
-        inputs = {"question": question, "chunks": [hit.chunk.id for hit in hits]}
+        inputs = {"question": question.text, "chunks": [hit.chunk.id for hit in hits]}
         with context.step("list", agent="reader", inputs=inputs) as step:
             step.set_outcome(reason=f"{len(hits)} chunks, none read")
         return Draft()

@@ -8,8 +8,9 @@ from fathom.agents.judge import Pair
 from fathom.agents.reader.base import ReadHit
 from fathom.agents.reader.rivals import values_disagree
 from fathom.models.reading import ReadingSession, ReadSpan
+from fathom.question.question import Question
 from fathom.text.answer_match import contains_answer, normalize_answer
-from fathom.text.answer_type import FULLER_KINDS, detect_answer_type, find_spans
+from fathom.text.answer_type import FULLER_KINDS
 from fathom.text.quotable import extend_to_units
 from fathom.types import Chunk, Evidence, Span
 
@@ -79,7 +80,7 @@ def _make_candidate(places: Sequence[AnswerSpan]) -> Candidate:
 
 
 def select_supporting(
-    question: str, candidates: Sequence[Candidate], share: float, judge: ScorePairs
+    question: Question, candidates: Sequence[Candidate], share: float, judge: ScorePairs
 ) -> list[AnswerSpan]:
     """Return the places that may be quoted for the best answer, best first; each sentence once.
 
@@ -101,7 +102,7 @@ def select_supporting(
     ]
     # Together with the same answers first, so that a sentence they quote is not judged again.
     rest = drop_repeated_quotes([*same, *rest])[len(same) :]
-    scores = judge([(f"{question} {best.text}", place.evidence.quote) for place in rest])
+    scores = judge([(f"{question.text} {best.text}", place.evidence.quote) for place in rest])
     judged = zip(rest, scores, strict=True)
     return [*same, *(place for place, score in judged if score >= _SUPPORTED)]
 
@@ -154,7 +155,9 @@ class AnswerOption:
     score: float
 
 
-def rank_options(question: str, chunk: Chunk, session: ReadingSession) -> tuple[AnswerOption, ...]:
+def rank_options(
+    question: Question, chunk: Chunk, session: ReadingSession
+) -> tuple[AnswerOption, ...]:
     """Return possible answers, best first; each text once.
 
     If the question tells the kind of its answer, only spans of that kind count, and the pair
@@ -162,8 +165,8 @@ def rank_options(question: str, chunk: Chunk, session: ReadingSession) -> tuple[
     options.
     """
     (reading,) = session.read([chunk])
-    kind = detect_answer_type(question)
-    typed = find_spans(kind, chunk.text, question)
+    kind = question.answer_type
+    typed = question.find_spans(chunk.text)
     if typed is None:
         all_options = [
             AnswerOption(text=_join_line(s.span, chunk), span=s.span, score=s.score)

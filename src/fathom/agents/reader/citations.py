@@ -23,6 +23,7 @@ from fathom.agents.prompt_delimiters import (
 )
 from fathom.llm.prompt import ModelRequest, Prompt
 from fathom.llm.schema import AtMost, OneOf, number_items
+from fathom.question.question import Question
 from fathom.text.quotable import list_blocks, list_units
 from fathom.text.quote_match import find_quote
 from fathom.types import HEADS, Evidence, Hit, Span
@@ -149,7 +150,7 @@ class CitationForm(Protocol):
     @property
     def prompt(self) -> Prompt: ...  # noqa: D102
 
-    def build_request(self, question: str, hits: Sequence[Hit]) -> ModelRequest:
+    def build_request(self, question: Question, hits: Sequence[Hit]) -> ModelRequest:
         """Build the request with the question about the hits."""
         ...
 
@@ -165,7 +166,7 @@ class QuoteForm:
     prompt: Prompt = QUOTES_PROMPT
     kind: type[ReaderReply] = ReaderReply
 
-    def build_request(self, question: str, hits: Sequence[Hit]) -> ModelRequest:
+    def build_request(self, question: Question, hits: Sequence[Hit]) -> ModelRequest:
         """Build the request with numbered chunks."""
         return build_chunk_request(self.prompt, question, hits, longest=_LONGEST_CHUNK)
 
@@ -182,12 +183,12 @@ class NumberForm:
     prompt: Prompt = NUMBERS_PROMPT
     kind: type[NumberedReply] = NumberedReply
 
-    def build_request(self, question: str, hits: Sequence[Hit]) -> ModelRequest:
+    def build_request(self, question: Question, hits: Sequence[Hit]) -> ModelRequest:
         """Build the request with numbered sentences."""
         texts, places = number_sentences(hits)
-        fence = make_fence(question, texts)
+        fence = make_fence(question.text, texts)
         return self.prompt.build_request(
-            f"{fence_texts(fence, texts)}\n\nQuestion: {question}",
+            f"{fence_texts(fence, texts)}\n\nQuestion: {question.text}",
             rule=format_rule(fence),
             choices={"sentence": number_items(len(places))},
         )

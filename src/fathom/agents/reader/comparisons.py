@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from fathom.question.comparison import Comparison
-from fathom.question.form import choose_yes_no_word
+from fathom.question.question import Question
 from fathom.text.answer_match import contains_answer
 from fathom.text.dates import Date, extract_dates
 from fathom.text.numbers import parse_quantities
@@ -73,7 +73,7 @@ def _parse_era(era: re.Match[str]) -> SideValue:
     return SideValue("date", (first_year, 1, 1), (last_year, 12, 31))
 
 
-def decide_comparison(question: str, compared: Comparison, answers: Sequence[str]) -> str:
+def decide_comparison(question: Question, compared: Comparison, answers: Sequence[str]) -> str:
     """Return the short answer to a comparison; empty if it cannot be told.
 
     Args:
@@ -92,34 +92,30 @@ def decide_comparison(question: str, compared: Comparison, answers: Sequence[str
         return "" if place is None else compared.options[place]
     if compared.want in {"less", "more"}:
         place = _find_extreme(answers, most=compared.want == "more")
-        return "" if place is None else choose_yes_no_word(question, yes=place == 0)
+        return "" if place is None else question.choose_word(yes=place == 0)
     return ""
 
 
-def _decide_every(question: str, answers: Sequence[str]) -> str:
+def _decide_every(question: Question, answers: Sequence[str]) -> str:
     """Return yes if every answer is yes, no if any is no, else empty."""
     folded = [answer.casefold() for answer in answers]
     if any(word in _NO for word in folded):
-        return choose_yes_no_word(question, yes=False)
-    return (
-        choose_yes_no_word(question, yes=True)
-        if folded and all(word in _YES for word in folded)
-        else ""
-    )
+        return question.choose_word(yes=False)
+    return question.choose_word(yes=True) if folded and all(word in _YES for word in folded) else ""
 
 
-def _decide_same(question: str, answers: Sequence[str]) -> str:
+def _decide_same(question: Question, answers: Sequence[str]) -> str:
     """Return whether all answers give the same, as yes or no; empty if that cannot be told."""
     values = [parse_value(answer) for answer in answers]
     first, others = values[0], values[1:]
     # Without values on all sides the answers are compared as texts.
     if first is None or None in others:
-        return choose_yes_no_word(
-            question, yes=all(contains_answer(answers[0], other) for other in answers[1:])
+        return question.choose_word(
+            yes=all(contains_answer(answers[0], other) for other in answers[1:])
         )
     if any(value is not None and value.kind != first.kind for value in others):
         return ""
-    return choose_yes_no_word(question, yes=all(value == first for value in others))
+    return question.choose_word(yes=all(value == first for value in others))
 
 
 def _find_extreme(answers: Sequence[str], *, most: bool) -> int | None:

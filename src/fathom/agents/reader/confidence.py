@@ -12,10 +12,7 @@ from dataclasses import dataclass, field, replace
 from fathom.agents.reader.base import ReadHit
 from fathom.agents.reader.yes_no import YesNoJudge
 from fathom.models.reading import CrossReader, Reading
-from fathom.question.form import choose_yes_no_word, detect_form
-from fathom.question.statement import parse_statement
-from fathom.text.answer_match import answers_match
-from fathom.text.language import detect_question_language
+from fathom.question.question import Question
 from fathom.text.quotable import extract_chunk
 from fathom.types import Chunk, Draft, Evidence
 
@@ -44,7 +41,7 @@ class AnswerConfidence:
     pairs: CrossReader
     laws: Mapping[str, tuple[float, ...]] = field(default_factory=lambda: LAWS)
 
-    def __call__(self, question: str, draft: Draft, first: Draft) -> float:
+    def __call__(self, question: Question, draft: Draft, first: Draft) -> float:
         """Return the probability that `draft` is right, in [0, 1]; 0 without evidence.
 
         Args:
@@ -58,12 +55,12 @@ class AnswerConfidence:
         # Yes and no have a law of their own.
         if verdict_confidence is not None:
             return verdict_confidence
-        law = self.laws[detect_question_language(question)]
+        law = self.laws[question.language]
         factors = self.compute_factors(question, draft, first)
         logit = math.fsum(slope * factor for slope, factor in zip(law, factors, strict=True))
         return round(1 / (1 + math.exp(-logit)), _DIGITS)
 
-    def compute_factors(self, question: str, draft: Draft, first: Draft) -> tuple[float, ...]:
+    def compute_factors(self, question: Question, draft: Draft, first: Draft) -> tuple[float, ...]:
         """Return the factors that the law weighs, in the order of `FACTORS`.
 
         They are: the log-odds that the best quote is about the question; that it answers the
@@ -72,12 +69,12 @@ class AnswerConfidence:
         the logarithm of its doubt if it gives another answer; and 1.
         """
         quotes = [_cut_quote(item) for item in draft.evidence]
-        readings = self.pairs.open_session(question).read(quotes)
+        readings = self.pairs.open_session(question.text).read(quotes)
         best_place = max(range(len(quotes)), key=lambda place: (readings[place].answerable, -place))
         says = self._score_short_answer(
             question, draft.short_answer, quotes[best_place], readings[best_place]
         )
-        claim = f"{question} {draft.short_answer}".strip()
+        claim = f"{question.text} {draft.short_answer}".strip()
         (support,) = self.pairs.open_session(claim, spans=0).read([quotes[best_place]])
         does_agree = drafts_agree(question, draft, first)
         return (
@@ -92,7 +89,7 @@ class AnswerConfidence:
         )
 
     def _score_short_answer(
-        self, question: str, short: str, quote: Chunk, reading: Reading
+        self, question: Question, short: str, quote: Chunk, reading: Reading
     ) -> float:
         """Return the probability that a quote gives the short answer, in [0, 1].
 
@@ -101,14 +98,14 @@ class AnswerConfidence:
         best = max((span.score for span in reading.spans), default=0.0)
         # A derived answer does not stand in the quote, so it cannot be scored there.
         if short and short.casefold() in quote.text.casefold():
-            return self.pairs.open_session(question).score(quote, short)
+            return self.pairs.open_session(question.text).score(quote, short)
         return best
 
-    def _judge_verdict(self, question: str, draft: Draft) -> float | None:
+    def _judge_verdict(self, question: Question, draft: Draft) -> float | None:
         """Return the confidence in a yes or no by the law of verdicts; `None` for other answers."""
-        parsed = parse_statement(question) if detect_form(question) == "yes or no" else None
+        parsed = question.statement if question.form == "yes or no" else None
         answer = draft.short_answer.casefold()
-        words = {choose_yes_no_word(question, yes=yes): yes for yes in (True, False)}
+        words = {question.choose_word(yes=yes): yes for yes in (True, False)}
         if parsed is None or answer not in words:
             return None
         verdicts = YesNoJudge(pairs=self.pairs)
@@ -121,17 +118,17 @@ class AnswerConfidence:
         ]
         return max(sides, default=0.0)
 
-    def _read_quote(self, question: str, item: Evidence) -> ReadHit:
+    def _read_quote(self, question: Question, item: Evidence) -> ReadHit:
         """Return the quote, read as if it were all of its hit."""
         quote = _cut_quote(item)
-        (reading,) = self.pairs.open_session(question, spans=0).read([quote])
+        (reading,) = self.pairs.open_session(question.text, spans=0).read([quote])
         return ReadHit(hit=replace(item.hit, chunk=quote), reading=reading, trust=1.0)
 
 
-def drafts_agree(question: str, draft: Draft, first: Draft) -> bool:
+def drafts_agree(question: Question, draft: Draft, first: Draft) -> bool:
     """Return whether two drafts give the same answer; the same place if one has no short answer."""
     if draft.short_answer and first.short_answer:
-        return answers_match(question, draft.short_answer, first.short_answer)
+        return question.answers_match(draft.short_answer, first.short_answer)
     places = {(item.hit.chunk.id, item.span, item.heading) for item in first.evidence}
     return any((item.hit.chunk.id, item.span, item.heading) in places for item in draft.evidence)
 

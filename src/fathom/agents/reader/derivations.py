@@ -11,8 +11,8 @@ from itertools import combinations
 from math import fsum, isclose
 from typing import Literal
 
-from fathom.agents.reader.lists import extract_counted_noun, parse_stated_number
-from fathom.question.form import choose_yes_no_word, detect_form
+from fathom.agents.reader.lists import parse_stated_number
+from fathom.question.question import Question
 from fathom.text.dates import YEAR, parse_date
 from fathom.text.numbers import Quantity, parse_quantities
 from fathom.text.quote_match import find_quote
@@ -46,7 +46,7 @@ _TOLERANCE = 1e-6
 """The relative difference up to which two numbers are equal."""
 
 
-def derive_short_answer(question: str, short: str, quotes: Sequence[str]) -> str:
+def derive_short_answer(question: Question, short: str, quotes: Sequence[str]) -> str:
     """Return the short answer as the quotes have it, or as it follows from them; empty if neither.
 
     Args:
@@ -60,8 +60,8 @@ def derive_short_answer(question: str, short: str, quotes: Sequence[str]) -> str
         return ""
     if bare.casefold() in _YES:
         # No quote says "yes", so it is accepted only if the question can be answered by it.
-        is_yes_no = detect_form(question) == "yes or no"
-        return choose_yes_no_word(question, yes=_YES[bare.casefold()]) if is_yes_no else ""
+        is_yes_no = question.form == "yes or no"
+        return question.choose_word(yes=_YES[bare.casefold()]) if is_yes_no else ""
     quoted = _find_quoted(bare, quotes)
     if quoted:
         return quoted
@@ -77,9 +77,9 @@ def derive_short_answer(question: str, short: str, quotes: Sequence[str]) -> str
     )
 
 
-def detect_derivation(question: str) -> Derivation | None:
+def detect_derivation(question: Question) -> Derivation | None:
     """Return what the question wants computed from numbers; `None` if nothing."""
-    return next((name for name, cue in _CUES.items() if cue.search(question)), None)
+    return next((name for name, cue in _CUES.items() if cue.search(question.text)), None)
 
 
 def _find_quoted(short: str, quotes: Sequence[str]) -> str:
@@ -91,17 +91,17 @@ def _find_quoted(short: str, quotes: Sequence[str]) -> str:
     return ""
 
 
-def _follows_by_counting(question: str, short: str, quotes: Sequence[str]) -> bool:
+def _follows_by_counting(question: Question, short: str, quotes: Sequence[str]) -> bool:
     """Return whether a count is asked for and the quotes hold so many things, or a list of them."""
     number = parse_stated_number(short)
-    if number is None or not extract_counted_noun(question):
+    if number is None or not question.counted_noun:
         return False
     lengths = (len(_SEPARATOR.split(run)) for quote in quotes for run in _ITEMS.findall(quote))
     # Either every quote is one thing, or one quote lists them all.
     return number in {float(len(set(quotes))), *map(float, lengths)}
 
 
-def _follows_by_arithmetic(question: str, short: str, quotes: Sequence[str]) -> bool:
+def _follows_by_arithmetic(question: Question, short: str, quotes: Sequence[str]) -> bool:
     """Return whether a number is what the question wants computed from quoted numbers."""
     derivation = detect_derivation(question)
     answer_amounts = parse_quantities(short)

@@ -9,6 +9,7 @@ from math import fsum
 from fathom.agents.reader.base import ReadHit
 from fathom.agents.reader.candidates import AnswerSpan, Candidate
 from fathom.models.reading import ReadSpan
+from fathom.question.question import Question
 from fathom.text.content_words import Terms
 from fathom.text.numbers import parse_numbers
 from fathom.text.quotable import list_blocks, strip_label
@@ -25,14 +26,6 @@ _LONGEST_SHORT_ITEM = 60
 _INNER_KINDS = frozenset({"paragraph", "code"})
 """The kinds of blocks that may stand between two items; they belong to the item before."""
 _NUMBER = re.compile(r"\(?(\d{1,3}|[a-zA-Z])[.)]\s")
-_COUNT_QUESTION = re.compile(
-    r"\bhow many\s+(?P<en>.{1,200}?)\s+(?:are|is|were|was|do|does|did|has|have|had|can|could|may|"
-    r"must|should|will|there)\b"
-    r"|\b(?:ada berapa(?: banyak)?|berapa (?:banyak|jumlah|buah|macam|jenis)|jumlah)\s+"
-    r"(?P<id>[^?]+?)"
-    r"(?:\s+(?:yang|di|pada|dalam|dari|milik|ada)\b|\s*\?|$)",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +80,7 @@ class ListAnswer:
         return ", ".join(items) if all(len(item) <= _LONGEST_SHORT_ITEM for item in items) else ""
 
 
-def find_lists(question: str, read_hits: Sequence[ReadHit], terms: Terms) -> list[ListAnswer]:
+def find_lists(question: Question, read_hits: Sequence[ReadHit], terms: Terms) -> list[ListAnswer]:
     """Return the lists that may be the answer, likeliest first; of equal ones the first.
 
     The likelihood of a list is the sum over its own spans and those of the line that leads to it. A
@@ -101,7 +94,7 @@ def find_lists(question: str, read_hits: Sequence[ReadHit], terms: Terms) -> lis
         read_hits: The hits that were read.
         terms: The function that returns the content words of a text.
     """
-    question_terms = terms(question)
+    question_terms = terms(question.text)
     hits = [read_hit.hit for read_hit in read_hits]
 
     def is_led(above: str) -> bool:
@@ -119,7 +112,7 @@ def find_lists(question: str, read_hits: Sequence[ReadHit], terms: Terms) -> lis
 
 
 def find_list_around(
-    question: str, quote: Evidence, read_hits: Sequence[ReadHit], terms: Terms
+    question: Question, quote: Evidence, read_hits: Sequence[ReadHit], terms: Terms
 ) -> ListAnswer | None:
     """Return the list below what the question asks for, of which the quote is an item or a part.
 
@@ -361,21 +354,15 @@ def _find_items(chunk: Chunk, run: range) -> list[Span]:
     ]
 
 
-def extract_counted_noun(question: str) -> str:
-    """Return what a question asks the number of: "How many branches are there?"; else empty."""
-    match = _COUNT_QUESTION.search(question)
-    return next((group for group in match.groups() if group), "") if match else ""
-
-
 def find_counted_list(
-    question: str, read_hits: Sequence[ReadHit], terms: Callable[[str], frozenset[str]]
+    question: Question, read_hits: Sequence[ReadHit], terms: Callable[[str], frozenset[str]]
 ) -> ListAnswer | None:
     """Return the complete list of the things to count; of several the likeliest.
 
     The heading of the list, or the line above it, holds all words of what is counted.
     """
     # Only a complete list counts: one that was cut off would give too small a number.
-    noun_terms = terms(extract_counted_noun(question))
+    noun_terms = terms(question.counted_noun)
     lists = find_lists(question, read_hits, terms) if noun_terms else []
     return next(
         (

@@ -20,6 +20,7 @@ from fathom.agents.reader.confidence import AnswerConfidence
 from fathom.agents.reader.derivations import derive_short_answer
 from fathom.llm.call import RoleModel, ask_model
 from fathom.llm.faults import CallFailure
+from fathom.question.question import Question
 from fathom.runs.context import RunContext
 from fathom.runs.events import TextEvent
 from fathom.runs.ledger import BudgetRefused
@@ -65,7 +66,7 @@ class LLMReader:
     form: CitationForm = field(default_factory=QuoteForm)
     fault: str = ""
 
-    async def read(self, question: str, hits: Sequence[Hit], context: RunContext) -> Draft:
+    async def read(self, question: Question, hits: Sequence[Hit], context: RunContext) -> Draft:
         """Read the hits locally, and ask the model if the local draft is not certain.
 
         Raises:
@@ -87,7 +88,7 @@ class LLMReader:
         return draft
 
     async def _ask_or_fall_back(
-        self, local_draft: Draft, question: str, hits: Sequence[Hit], context: RunContext
+        self, local_draft: Draft, question: Question, hits: Sequence[Hit], context: RunContext
     ) -> tuple[Draft, str, str]:
         """Return the draft that counts, whose it is, and why."""
         try:
@@ -112,12 +113,14 @@ class LLMReader:
         reason = f"{len(draft.claims)} sentences hold" if draft.evidence else _UNVERIFIED
         return draft, "model", reason
 
-    def _add_fault(self, question: str) -> str:
+    def _add_fault(self, question: Question) -> Question:
         """Return the question with the fault of an earlier answer, if there is one."""
-        return f"{question}\n\n{_FAULT_NOTE.format(fault=self.fault)}" if self.fault else question
+        if not self.fault:
+            return question
+        return Question(f"{question.text}\n\n{_FAULT_NOTE.format(fault=self.fault)}")
 
     async def _ask_model(
-        self, question: str, hits: Sequence[Hit], context: RunContext
+        self, question: Question, hits: Sequence[Hit], context: RunContext
     ) -> ReaderReply | NumberedReply:
         """Ask the model, and stream its sentences to a listener that wants text."""
         listener = context.listener
@@ -132,7 +135,7 @@ class LLMReader:
 
     async def _verify(
         self,
-        question: str,
+        question: Question,
         reply: QuotingAnswer | NumberingAnswer,
         hits: Sequence[Hit],
         context: RunContext,
@@ -169,7 +172,7 @@ class LLMReader:
         return replace(quoting, short_answer=short) if short else Draft()
 
     async def _weigh(
-        self, question: str, draft: Draft, local_draft: Draft, context: RunContext
+        self, question: Question, draft: Draft, local_draft: Draft, context: RunContext
     ) -> Draft:
         """Return the draft with the confidence that its quotes earn."""
         with context.step("weigh", agent="reader") as step:

@@ -27,13 +27,11 @@ from fathom.agents.reader.rivals import LEAST_ANSWERABLE, Rival, RivalFinder
 from fathom.agents.reader.tables import TableCorrector
 from fathom.agents.reader.yes_no import VERDICTS, VerdictLaw, YesNoJudge
 from fathom.models.reading import CrossReader, Reading, ReadingSession
-from fathom.question.answer_kind import detect_expected_value, is_plausible
-from fathom.question.comparison import Comparison, drop_shared_words, list_options, parse_comparison
-from fathom.question.form import asks_items, asks_steps, choose_yes_no_word, detect_form
+from fathom.question.answer_kind import is_plausible
+from fathom.question.comparison import Comparison, drop_shared_words
+from fathom.question.question import Question
 from fathom.runs.context import RunContext
-from fathom.text.answer_type import can_answer
-from fathom.text.entities import find_names
-from fathom.text.language import detect_question_language
+from fathom.text.content_words import Terms
 from fathom.types import Alternative, Draft, Evidence, Hit, Span
 
 
@@ -70,9 +68,10 @@ MOST_SPANS = 8
 """The possible answers of a chunk that the reader considers."""
 _ALWAYS_READ = 2
 """The first hits that are read in any case: the second may contradict the first."""
-_ACCORDING = re.compile(
-    r"\b(?:according to|as stated by|as reported by|menurut)\s+(?:the\s+)?", re.IGNORECASE
-)
+
+
+BestScore = Callable[[ReadHit], float]
+"""A function that returns the highest score in a hit, at most the trust in the hit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,7 +107,7 @@ class LocalReader:
     tables: TableCorrector = field(default_factory=TableCorrector)
     verdicts: Mapping[str, VerdictLaw] = field(default_factory=lambda: VERDICTS)
 
-    async def read(self, question: str, hits: Sequence[Hit], context: RunContext) -> Draft:
+    async def read(self, question: Question, hits: Sequence[Hit], context: RunContext) -> Draft:
         """Read the hits with the pair reader and draft an answer."""
         inputs = {"chunks": [hit.chunk.id for hit in hits]}
         with context.step("read", agent="reader", inputs=inputs) as step:
@@ -119,107 +118,143 @@ class LocalReader:
             step.set_outcome(outputs=outline_draft(draft), reason=reason)
         return draft
 
-    def draft(self, question: str, hits: Sequence[Hit]) -> Draft:
+    def draft(self, question: Question, hits: Sequence[Hit]) -> Draft:
         """Return the draft of the hits, outside of any step."""
         return self.read_hits(question, hits)[1]
 
-    def read_hits(self, question: str, hits: Sequence[Hit]) -> tuple[tuple[ReadHit, ...], Draft]:
+    def read_hits(
+        self, question: Question, hits: Sequence[Hit]
+    ) -> tuple[tuple[ReadHit, ...], Draft]:
         """Return the hits that were read, and the draft."""
-        hits = select_attributed(question, hits)
-        parsed = parse_comparison(question, _MOST_SIDES)
+        return self.open_question(question).read(hits)
+
+    def open_question(self, question: Question) -> "QuestionReading":
+        """Put a question to the pair reader, under the law of its language."""
+        session = self.pairs.open_session(question.text, spans=MOST_SPANS)
+        law = self.laws[question.language]
+        return QuestionReading(reader=self, question=question, session=session, law=law)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class QuestionReading:
+    """The reading of one question, of a comparison or of one side of it.
+
+    Attributes:
+        reader: The reader whose bounds hold.
+        session: The question, put to the pair reader.
+        law: The law of the question's language.
+    """
+
+    reader: LocalReader
+    question: Question
+    session: ReadingSession
+    law: ReaderLaw
+
+    @property
+    def extract_terms(self) -> Terms:
+        """The function that returns the content words of a text."""
+        return self.reader.tables.extract_terms
+
+    def read(self, hits: Sequence[Hit]) -> tuple[tuple[ReadHit, ...], Draft]:
+        """Return the hits that were read, and the draft."""
+        hits = select_attributed(self.question, hits)
+        compared = self.question.comparison
         # `decide_comparison` has no rule for these two, so the usual reading answers them.
-        if parsed and parsed.want not in {"one", "each"}:
-            read_hits, draft = self._draft_comparison(question, parsed, hits)
+        if compared and compared.want not in {"one", "each"}:
+            read_hits, draft = self._draft_comparison(compared.keep_first(_MOST_SIDES), hits)
             if draft.short_answer:
                 return read_hits, draft
-        return self._read_question(question, hits)
+        return self.read_by_form(hits)
 
-    def _read_question(
-        self, question: str, hits: Sequence[Hit], *, comparable: bool = False
+    def read_by_form(
+        self, hits: Sequence[Hit], *, comparable: bool = False
     ) -> tuple[tuple[ReadHit, ...], Draft]:
         """Return the hits that were read, and the draft by the form of the question.
 
         Args:
-            question: The question, or the one for a side of a comparison.
             hits: The hits, best first.
             comparable: Consider only dates and amounts.
         """
-        session = self.pairs.open_session(question, spans=MOST_SPANS)
-        form = detect_form(question)
-        fall = self._get_law(question).fall
+        form = self.question.form
         if form == "yes or no":
-            read_hits = read_in_order(session, hits, _score_decision, fall=fall)
-            return read_hits, self._draft_verdict(question, read_hits)
-        if form == "several" or asks_steps(question):
+            read_hits = self._read_in_order(hits, _score_decision)
+            return read_hits, self._draft_verdict(read_hits)
+        if form == "several" or self.question.asks_steps:
             # A best score of 0 never ends the reading: a list may go on in any hit.
-            read_hits = read_in_order(session, hits, lambda _: 0.0, fall=fall)
-            return read_hits, self._draft_list(question, read_hits, several=form == "several")
+            read_hits = self._read_in_order(hits, lambda _: 0.0)
+            return read_hits, self._draft_list(read_hits, several=form == "several")
         read_hits = tuple(
             self._drop_misfits(
-                question, self.tables(question, read_hit, session), comparable=comparable
+                self.reader.tables(self.question, read_hit, self.session), comparable=comparable
             )
-            for read_hit in read_in_order(session, hits, _compute_best_score, fall=fall)
+            for read_hit in self._read_in_order(hits, _compute_best_score)
         )
-        draft = self._draft_answer(question, group_candidates(read_hits))
-        counted_list = find_counted_list(question, read_hits, self.tables.extract_terms)
+        return read_hits, self._draft_single(read_hits, hits)
+
+    def _read_in_order(self, hits: Sequence[Hit], best: BestScore) -> tuple[ReadHit, ...]:
+        return read_in_order(self.session, hits, best, fall=self.law.fall)
+
+    def _draft_single(self, read_hits: Sequence[ReadHit], hits: Sequence[Hit]) -> Draft:
+        """Return the draft of one answer, of the number of a list's items, or of a whole list."""
+        draft = self._draft_answer(group_candidates(read_hits))
+        counted_list = find_counted_list(self.question, read_hits, self.extract_terms)
         if counted_list:
-            return read_hits, self._draft_count(question, draft, counted_list)
+            return self._draft_count(draft, counted_list)
         if not draft.evidence:
-            return read_hits, draft
-        if asks_items(question) and (
-            surrounding := find_list_around(
-                question, draft.evidence[0], read_hits, self.tables.extract_terms
-            )
+            return draft
+        best = draft.evidence[0]
+        if self.question.asks_items and (
+            surrounding := find_list_around(self.question, best, read_hits, self.extract_terms)
         ):
-            return read_hits, replace(
+            return replace(
                 draft, evidence=surrounding.evidence, short_answer=surrounding.short_answer
             )
-        answer_hit = draft.evidence[0].hit
         # The bound belongs to the language of the question, not to the reader.
-        rivalry = replace(self.rivalry, likely=self._get_law(question).rival)
-        rivals = rivalry.find_rivals(question, draft.short_answer, answer_hit, hits, session)
-        return read_hits, _add_rivals(draft, rivals)
+        rivalry = replace(self.reader.rivalry, likely=self.law.rival)
+        rivals = rivalry.find_rivals(
+            self.question, draft.short_answer, best.hit, hits, self.session
+        )
+        return _add_rivals(draft, rivals)
 
-    def _drop_misfits(self, question: str, read_hit: ReadHit, *, comparable: bool) -> ReadHit:
+    def _drop_misfits(self, read_hit: ReadHit, *, comparable: bool) -> ReadHit:
         """Return a hit that was read, without spans that cannot be the answer."""
-        text, kind = read_hit.hit.chunk.text, detect_expected_value(question)
+        text, kind = read_hit.hit.chunk.text, self.question.expected_value
         # Words that all options share would let any span pass.
         options = drop_shared_words(
-            [self.tables.extract_terms(option) for option in list_options(question)]
+            [self.extract_terms(option) for option in self.question.options]
         )
 
         def may_be(span: Span) -> bool:
             text_of_span = span.cut(text)
             return (
-                can_answer(question, text, span)
+                self.question.can_answer(text, span)
                 and (kind is None or is_plausible(kind, text_of_span))
                 and not (comparable and parse_value(text_of_span) is None)
                 and (
                     not options
-                    or any(self.tables.extract_terms(text_of_span) & option for option in options)
+                    or any(self.extract_terms(text_of_span) & option for option in options)
                 )
             )
 
         spans = tuple(span for span in read_hit.reading.spans if may_be(span.span))
         return replace(read_hit, reading=replace(read_hit.reading, spans=spans))
 
-    def _draft_count(self, question: str, draft: Draft, counted_list: ListAnswer) -> Draft:
+    def _draft_count(self, draft: Draft, counted_list: ListAnswer) -> Draft:
         """Return the number as stated or as listed; no short answer if the two differ."""
         count = len(counted_list.evidence)
-        if (
-            draft.confidence < self.min_side_confidence
-            or parse_stated_number(draft.short_answer) is None
-        ):
-            confidence = self._compute_confidence(question, counted_list.best)
+        stated = parse_stated_number(draft.short_answer)
+        if draft.confidence < self.reader.min_side_confidence or stated is None:
             return Draft(
-                evidence=counted_list.evidence, short_answer=str(count), confidence=confidence
+                evidence=counted_list.evidence,
+                short_answer=str(count),
+                confidence=self._compute_confidence(counted_list.best),
             )
-        if parse_stated_number(draft.short_answer) == count:
+        if stated == count:
             return draft
         return replace(draft, evidence=(*draft.evidence, *counted_list.evidence), short_answer="")
 
     def _draft_comparison(
-        self, question: str, compared: Comparison, hits: Sequence[Hit]
+        self, compared: Comparison, hits: Sequence[Hit]
     ) -> tuple[tuple[ReadHit, ...], Draft]:
         """Return a comparison decided by the answers for each side; no short answer if undecided.
 
@@ -229,20 +264,20 @@ class LocalReader:
         read_hits: list[ReadHit] = []
         drafts: list[Draft] = []
         is_order = compared.want in {"least", "most", "less", "more"}
-        for option, side_question in zip(compared.options, compared.questions, strict=True):
+        for option, question in zip(compared.options, compared.questions, strict=True):
             # Only dates and amounts can be put in order.
-            side_hits, draft = self._read_question(
-                side_question, select_naming(option, hits), comparable=is_order
+            side_hits, draft = self.reader.open_question(Question(question)).read_by_form(
+                select_naming(option, hits), comparable=is_order
             )
             read_hits += side_hits
             drafts.append(draft)
         answers = [
             side.short_answer
-            if side.confidence >= self.min_side_confidence and not side.alternatives
+            if side.confidence >= self.reader.min_side_confidence and not side.alternatives
             else ""
             for side in drafts
         ]
-        short = decide_comparison(question, compared, answers)
+        short = decide_comparison(self.question, compared, answers)
         sure_drafts = [draft for draft, answer in zip(drafts, answers, strict=True) if answer]
         evidence = dict.fromkeys(item for draft in sure_drafts for item in draft.evidence[:1])
         confidence = min((draft.confidence for draft in sure_drafts), default=0.0)
@@ -250,73 +285,71 @@ class LocalReader:
         # Both sides may have read the same hit.
         return tuple(dict.fromkeys(read_hits)), draft
 
-    def _draft_answer(self, question: str, candidates: Sequence[Candidate]) -> Draft:
+    def _draft_answer(self, candidates: Sequence[Candidate]) -> Draft:
         """Return the draft of the best answer with the sentences that support it."""
         if not candidates:
             return Draft()
-        judge = LocalJudge(pairs=self.pairs)
-        places = select_supporting(question, candidates, self.keep, judge.score_pairs)[
-            : self.sentences
+        judge = LocalJudge(pairs=self.reader.pairs)
+        places = select_supporting(self.question, candidates, self.reader.keep, judge.score_pairs)[
+            : self.reader.sentences
         ]
         return Draft(
             evidence=complete_evidence([place.evidence for place in places]),
             short_answer=candidates[0].text,
-            confidence=self._compute_confidence(question, candidates[0]),
+            confidence=self._compute_confidence(candidates[0]),
         )
 
-    def _draft_list(self, question: str, read_hits: Sequence[ReadHit], *, several: bool) -> Draft:
+    def _draft_list(self, read_hits: Sequence[ReadHit], *, several: bool) -> Draft:
         """Return the draft of a question for a list or for steps.
 
         A list of a document comes before the single answers that are nearly as likely as the best.
         """
         candidates = group_candidates(read_hits)
-        lists = find_lists(question, read_hits, self.tables.extract_terms) if candidates else []
-        answer = next((item for item in lists if item.outweighs(candidates[0], self.keep)), None)
+        lists = find_lists(self.question, read_hits, self.extract_terms) if candidates else []
+        keep = self.reader.keep
+        answer = next((item for item in lists if item.outweighs(candidates[0], keep)), None)
         if answer:
             best = max(answer.best, candidates[0], key=lambda candidate: candidate.score)
             return Draft(
                 evidence=answer.evidence,
                 short_answer=answer.short_answer if several else "",
-                confidence=self._compute_confidence(question, best),
+                confidence=self._compute_confidence(best),
             )
-        likely_spans = select_likely([candidate.places[0] for candidate in candidates], self.keep)[
+        likely_spans = select_likely([candidate.places[0] for candidate in candidates], keep)[
             :_LONGEST_LIST
         ]
         if not several or len(likely_spans) < 2:
-            return self._draft_answer(question, candidates)
+            return self._draft_answer(candidates)
         return Draft(
             evidence=tuple(span.evidence for span in drop_repeated_quotes(likely_spans)),
             short_answer=", ".join(span.text for span in likely_spans),
-            confidence=self._compute_confidence(question, candidates[0]),
+            confidence=self._compute_confidence(candidates[0]),
         )
 
-    def _get_law(self, question: str) -> ReaderLaw:
-        """Return the law of the question's language."""
-        return self.laws[detect_question_language(question)]
-
-    def _compute_confidence(self, question: str, best: Candidate) -> float:
+    def _compute_confidence(self, best: Candidate) -> float:
         """Return the probability that the best answer is right, in [0, 1]."""
-        score, answerable, offset = self._get_law(question).sureness
+        score, answerable, offset = self.law.sureness
         logit = score * compute_logit(best.score) + answerable * compute_logit(
             best.places[0].answerable
         )
         logit += offset
         return round(1 / (1 + math.exp(-logit)), 6)
 
-    def _draft_verdict(self, question: str, read_hits: Sequence[ReadHit]) -> Draft:
+    def _draft_verdict(self, read_hits: Sequence[ReadHit]) -> Draft:
         """Return yes or no with the sentence that decides, else only a quote.
 
         The quote of an undecided question is from the hit that most probably decides it.
         """
-        verdict = YesNoJudge(pairs=self.pairs, laws=self.verdicts)(question, read_hits)
+        judge = YesNoJudge(pairs=self.reader.pairs, laws=self.reader.verdicts)
+        verdict = judge(self.question, read_hits)
         if verdict is not None:
             return Draft(
                 evidence=(verdict.evidence,),
-                short_answer=choose_yes_no_word(question, yes=verdict.yes),
+                short_answer=self.question.choose_word(yes=verdict.yes),
                 confidence=verdict.confidence,
             )
         best_hit = max(read_hits, key=_score_decision, default=None)
-        draft = self._draft_answer(question, group_candidates([best_hit] if best_hit else []))
+        draft = self._draft_answer(group_candidates([best_hit] if best_hit else []))
         # No short answer: the quote is shown, and the reader of the answer decides.
         return Draft(evidence=draft.evidence[:1], confidence=draft.confidence)
 
@@ -350,10 +383,6 @@ def _add_rivals(draft: Draft, rivals: Sequence[Rival]) -> Draft:
 def _quotes_match(item: Evidence, rival: Rival) -> bool:
     """Return whether an item and a rival quote the same place."""
     return (item.hit.chunk.id, item.span) == (rival.evidence.hit.chunk.id, rival.evidence.span)
-
-
-BestScore = Callable[[ReadHit], float]
-"""A function that returns the highest score in a hit, at most the trust in the hit."""
 
 
 def compute_trust(place: int, fall: float) -> float:
@@ -396,23 +425,10 @@ def _iterate_readings(session: ReadingSession, hits: Sequence[Hit]) -> Iterator[
         yield from session.read([hit.chunk])
 
 
-def extract_source(question: str) -> str:
-    """Return the source that a question names: "according to the Treasury"; else empty."""
-    match = _ACCORDING.search(question)
-    if match is None:
-        return ""
-    # Only a name directly behind "according to" is the source.
-    name = next((entity for entity in find_names(question) if entity.end > match.end()), None)
-    follows = name is not None and name.start <= match.end()
-    return question[match.end() : name.end] if name is not None and follows else ""
-
-
-def select_attributed(question: str, hits: Sequence[Hit]) -> Sequence[Hit]:
+def select_attributed(question: Question, hits: Sequence[Hit]) -> Sequence[Hit]:
     """Return the hits that name the question's source in text, title or headings; else all hits."""
-    source = extract_source(question)
-    if not source:
-        return hits
-    return select_naming(source, hits) or hits
+    naming_hits = select_naming(question.source, hits) if question.source else ()
+    return naming_hits or hits
 
 
 def select_naming(name: str, hits: Sequence[Hit]) -> Sequence[Hit]:

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from fathom.models.reading import Reading, ReadingSession, ReadSpan
-from fathom.question.anchors import TIMES, find_anchors, find_contradicted, find_missing
-from fathom.text.answer_match import Amount, amounts_agree, answers_match, list_amounts
-from fathom.text.answer_type import detect_answer_type, find_spans
+from fathom.question.anchors import TIMES, find_contradicted, find_missing
+from fathom.question.question import Question
+from fathom.text.answer_match import Amount, amounts_agree, list_amounts
 from fathom.text.content_words import ContentTerms
 from fathom.text.quotable import extend_to_units
 from fathom.types import Evidence, Hit, Span
@@ -64,7 +64,12 @@ class RivalFinder:
     extract_terms: Callable[[str], frozenset[str]] = field(default_factory=ContentTerms)
 
     def find_rivals(
-        self, question: str, answer: str, own: Hit, hits: Sequence[Hit], session: ReadingSession
+        self,
+        question: Question,
+        answer: str,
+        own: Hit,
+        hits: Sequence[Hit],
+        session: ReadingSession,
     ) -> list[Rival]:
         """Return the rivals of an answer, the best-ranked first; of equal ones the first.
 
@@ -79,7 +84,7 @@ class RivalFinder:
         """
         if not _is_comparable(question, answer):
             return []
-        all_anchors = find_anchors(question)
+        all_anchors = question.anchors
         required = [anchor for anchor in all_anchors if anchor.kind not in _OPTIONAL_KINDS]
         times = [anchor for anchor in all_anchors if anchor.kind in TIMES]
         own_gaps = find_missing(required, _get_context(own))
@@ -93,7 +98,7 @@ class RivalFinder:
         return [rival for rival in rivals if not find_contradicted(times, rival.evidence.quote)]
 
     def _iterate_rivals(
-        self, question: str, earlier: Sequence[str], hit: Hit, session: ReadingSession
+        self, question: Question, earlier: Sequence[str], hit: Hit, session: ReadingSession
     ) -> Iterator[Rival]:
         """Yield the answer of a hit, if the hit answers and disagrees with all before it."""
         (reading,) = session.read([hit.chunk])
@@ -105,7 +110,7 @@ class RivalFinder:
             evidence = Evidence(hit=hit, span=_find_quote(hit, best), support=best.score)
             yield Rival(text=text, answerable=reading.answerable, evidence=evidence)
 
-    def _choose_span(self, question: str, hit: Hit, reading: Reading) -> ReadSpan | None:
+    def _choose_span(self, question: Question, hit: Hit, reading: Reading) -> ReadSpan | None:
         """Return the span with the answer of a hit; `None` if that is not clear.
 
         A row of a table stands for itself: of several, the one that holds most of the question's
@@ -118,7 +123,7 @@ class RivalFinder:
             # In running text the pair reader's first span is clear enough.
             best = reading.spans[0]
             return best if best.score >= self.share * reading.answerable else None
-        question_terms = self.extract_terms(question)
+        question_terms = self.extract_terms(question.text)
         shared = [len(question_terms & self.extract_terms(quote)) for quote in quotes]
         # A row with less than half of the question's words answers something else.
         if 2 * max(shared) < len(question_terms):
@@ -131,14 +136,14 @@ def _find_quote(hit: Hit, span: ReadSpan) -> Span:
     return extend_to_units(hit.chunk, span.span) or span.span
 
 
-def values_disagree(question: str, one: str, other: str) -> bool:
+def values_disagree(question: Question, one: str, other: str) -> bool:
     """Return whether two answers to a question cannot both be the same value."""
-    if answers_match(question, one, other):
+    if question.answers_match(one, other):
         return False
-    kind = detect_answer_type(question)
+    kind = question.answer_type
     if kind in _MEASURES:
         return _amounts_differ(list_amounts(one), list_amounts(other))
-    return all(find_spans(kind, text, question) for text in (one, other))
+    return all(question.find_spans(text) for text in (one, other))
 
 
 def _amounts_differ(first: Sequence[Amount], second: Sequence[Amount]) -> bool:
@@ -147,13 +152,13 @@ def _amounts_differ(first: Sequence[Amount], second: Sequence[Amount]) -> bool:
     return bool(pairs) and not any(amounts_agree(one, other) for one, other in pairs)
 
 
-def _is_comparable(question: str, answer: str) -> bool:
+def _is_comparable(question: Question, answer: str) -> bool:
     """Return whether answers such as this one can be told to differ."""
-    kind = detect_answer_type(question)
+    kind = question.answer_type
     if kind in _MEASURES:
-        is_measured = kind != "any" or _MEASURED.search(question)
+        is_measured = kind != "any" or _MEASURED.search(question.text)
         return bool(is_measured and list_amounts(answer))
-    return bool(find_spans(kind, answer, question))
+    return bool(question.find_spans(answer))
 
 
 def _list_other_documents(own: Hit, hits: Sequence[Hit]) -> list[Hit]:

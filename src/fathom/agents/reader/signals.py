@@ -10,12 +10,9 @@ from dataclasses import dataclass, field
 
 from fathom.agents.reader.base import compute_logit
 from fathom.models.reading import CrossReader, Reading
-from fathom.question.form import detect_form
+from fathom.question.question import Question
 from fathom.question.requirements import Requirements
-from fathom.text.answer_match import answers_match
-from fathom.text.answer_type import detect_answer_type
 from fathom.text.content_words import ContentTerms
-from fathom.text.language import detect_question_language
 from fathom.text.quotable import extract_chunk
 from fathom.types import Draft, Hit
 
@@ -79,7 +76,7 @@ class AnswerSignals:
     extract_terms: Callable[[str], frozenset[str]] = field(default_factory=ContentTerms)
 
     def __call__(
-        self, question: str, draft: Draft, hits: Sequence[Hit], *, searches: int = 1
+        self, question: Question, draft: Draft, hits: Sequence[Hit], *, searches: int = 1
     ) -> dict[str, float]:
         """Return one number for each of `COLUMNS`.
 
@@ -101,13 +98,13 @@ class AnswerSignals:
         return {name: round(float(value), _DIGITS) for name, value in signals.items()}
 
     def _compute_reading(
-        self, question: str, draft: Draft, hits: Sequence[Hit]
+        self, question: Question, draft: Draft, hits: Sequence[Hit]
     ) -> dict[str, float]:
         """Return what the cross-reader finds in the cited chunk, the quote and other hits."""
         best, short = draft.evidence[0], draft.short_answer
-        session = self.pairs.open_session(question)
+        session = self.pairs.open_session(question.text)
         (reading,) = session.read([best.hit.chunk])
-        claim_session = self.pairs.open_session(f"{question} {short}".strip(), spans=0)
+        claim_session = self.pairs.open_session(f"{question.text} {short}".strip(), spans=0)
         quote = extract_chunk(best.hit.chunk, best.span)
         (quote_reading,) = claim_session.read([quote])
         spans = [compute_logit(span.score) for span in reading.spans[:2]]
@@ -125,9 +122,11 @@ class AnswerSignals:
             question, short, [(chunk.text, other) for chunk, other in readings]
         )
 
-    def _compare_words(self, question: str, draft: Draft, hits: Sequence[Hit]) -> dict[str, float]:
+    def _compare_words(
+        self, question: Question, draft: Draft, hits: Sequence[Hit]
+    ) -> dict[str, float]:
         """Return how many of the question's words the chunk and the quote hold."""
-        question_terms, best = self.extract_terms(question), draft.evidence[0]
+        question_terms, best = self.extract_terms(question.text), draft.evidence[0]
         shared_counts = [
             len(self.extract_terms(hit.chunk.context) & question_terms) for hit in hits
         ]
@@ -141,19 +140,19 @@ class AnswerSignals:
         }
 
 
-def _describe_question(question: str) -> dict[str, float]:
+def _describe_question(question: Question) -> dict[str, float]:
     """Return the signals of the question alone."""
-    form = detect_form(question)
+    form = question.form
     return {
-        "indonesian": detect_question_language(question) == "id",
-        "words": math.log1p(len(question.split())),
+        "indonesian": question.language == "id",
+        "words": math.log1p(len(question.text.split())),
         "yes_no": form == "yes or no",
         "several": form == "several",
-        "typed": detect_answer_type(question) != "any",
+        "typed": question.answer_type != "any",
     }
 
 
-def _describe_draft(question: str, draft: Draft, hits: Sequence[Hit]) -> dict[str, float]:
+def _describe_draft(question: Question, draft: Draft, hits: Sequence[Hit]) -> dict[str, float]:
     """Return the signals of the draft and of the order of its hits."""
     best = draft.evidence[0]
     requirements = Requirements.of(question, least=_REQUIRED)
@@ -181,7 +180,7 @@ def _describe_draft(question: str, draft: Draft, hits: Sequence[Hit]) -> dict[st
 
 
 def _compare_others(
-    question: str, short: str, readings: Sequence[tuple[str, Reading]]
+    question: Question, short: str, readings: Sequence[tuple[str, Reading]]
 ) -> dict[str, float]:
     """Return whether the other hits that were read give the same answer."""
     signals = {"others": -_LARGEST_LOGIT, "agreeing": 0.0, "disagreeing": -_LARGEST_LOGIT}
@@ -193,7 +192,7 @@ def _compare_others(
         for text, reading in readings
         if reading.spans
     ]
-    agreements = [bool(short) and answers_match(question, short, answer) for answer, _ in firsts]
+    agreements = [bool(short) and question.answers_match(short, answer) for answer, _ in firsts]
     signals["agreeing"] = _divide(sum(agreements), len(readings))
     other_scores = [
         score for (_, score), does_agree in zip(firsts, agreements, strict=True) if not does_agree

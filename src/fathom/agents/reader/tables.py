@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from fathom.agents.reader.base import ReadHit
 from fathom.models.reading import ReadingSession, ReadSpan
+from fathom.question.question import Question
 from fathom.text.content_words import ContentTerms
 from fathom.types import Chunk, Span
 
@@ -45,7 +46,7 @@ class TableCorrector:
 
     extract_terms: Callable[[str], frozenset[str]] = field(default_factory=ContentTerms)
 
-    def __call__(self, question: str, read_hit: ReadHit, session: ReadingSession) -> ReadHit:
+    def __call__(self, question: Question, read_hit: ReadHit, session: ReadingSession) -> ReadHit:
         """Return a hit that was read, its spans in tables moved to the cell asked for.
 
         If the question names one row of a table, the reader's scores for all its rows go to that
@@ -66,13 +67,13 @@ class TableCorrector:
 
     def _find_cell(
         self,
-        question: str,
+        question: Question,
         table: Sequence[Sequence[NamedCell]],
         chunk: Chunk,
         session: ReadingSession,
     ) -> NamedCell | None:
         """Return the cell that the question asks for; `None` if it names no single row."""
-        question_terms = self.extract_terms(question)
+        question_terms = self.extract_terms(question.text)
         row = self._find_row(question_terms, table)
         if row is None:
             return None

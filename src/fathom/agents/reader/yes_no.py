@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 
 from fathom.agents.reader.base import ReadHit
 from fathom.models.reading import CrossReader, Reading
-from fathom.question.statement import Statement, parse_statement
+from fathom.question.question import Question
+from fathom.question.statement import Statement
 from fathom.text.content_words import ContentTerms
-from fathom.text.language import detect_question_language
 from fathom.text.quotable import extract_chunk, list_units
 from fathom.types import Evidence
 
@@ -100,13 +100,13 @@ class YesNoJudge:
     laws: Mapping[str, VerdictLaw] = field(default_factory=lambda: VERDICTS)
     extract_terms: Callable[[str], frozenset[str]] = field(default_factory=ContentTerms)
 
-    def __call__(self, question: str, read_hits: Sequence[ReadHit]) -> Verdict | None:
+    def __call__(self, question: Question, read_hits: Sequence[ReadHit]) -> Verdict | None:
         """Return the surest verdict of the hits that were read.
 
         `None` if the form of the question is unknown, if nothing is sure, or if some sentence
         surely says yes and another one no.
         """
-        parsed = parse_statement(question)
+        parsed = question.statement
         if parsed is None:
             return None
         verdicts = [
@@ -120,9 +120,11 @@ class YesNoJudge:
             return None
         return max(sure, key=lambda verdict: verdict.confidence)
 
-    def judge_sentences(self, question: str, parsed: Statement, read_hit: ReadHit) -> list[Verdict]:
+    def judge_sentences(
+        self, question: Question, parsed: Statement, read_hit: ReadHit
+    ) -> list[Verdict]:
         """Return the verdict of each sentence of a hit that decides at all."""
-        law = self.laws[detect_question_language(question)]
+        law = self.laws[question.language]
         return [
             self._make_verdict(law, stance) for stance in self.weigh_sentences(parsed, read_hit)
         ]

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit
 
 from fathom.errors import RunError
 from fathom.jsonable import Json
+from fathom.question.question import Question
 from fathom.runs.context import RunContext
 from fathom.runs.reservation import CostBound
 from fathom.types import Chunk, Hit, Span
@@ -75,13 +76,13 @@ class WebSearch:
     seconds: float = 10.0
     fee_usd: float | None = 0.0
 
-    async def __call__(self, question: str, context: RunContext) -> tuple[Hit, ...]:
+    async def __call__(self, question: Question, context: RunContext) -> tuple[Hit, ...]:
         """Return hits from the web, best first, as one step of the run; none if the search failed.
 
         Raises:
             BudgetRefused: If the budget does not allow the search, or the deadline came first.
         """
-        query = " ".join(question.split())[:_LONGEST_QUERY]
+        query = " ".join(question.text.split())[:_LONGEST_QUERY]
         with context.step("web", agent="web search", inputs={"query": query}) as step:
             worst = CostBound(retrievals=1, fee_usd=self.fee_usd)
             request = {"query": query, "k": self.results, **self.identity}

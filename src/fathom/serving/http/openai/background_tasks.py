@@ -8,8 +8,8 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 
+from fathom.question.question import Question
 from fathom.text.content_words import ContentTerms
-from fathom.text.language import detect_question_language
 
 LONGEST_TITLE = 60
 """Characters."""
@@ -80,7 +80,7 @@ def _choose_tags(questions: list[str]) -> list[str]:
     words = dict.fromkeys(word for question in questions for word in ContentTerms().words(question))
     candidates = (word for word in words if word.isalpha() and len(word) > 3)
     chosen = sorted(candidates, key=len, reverse=True)[:_TAGS]
-    general = "Umum" if questions and detect_question_language(questions[0]) == "id" else "General"
+    general = "Umum" if questions and Question(questions[0]).language == "id" else "General"
     return [word.capitalize() for word in words if word in chosen] or [general]
 
 

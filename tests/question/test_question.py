@@ -1,0 +1,124 @@
+"""A question tells each thing once, and the same thing wherever it is asked."""
+
+import pickle
+
+import pytest
+
+from fathom.question.question import Question
+from fathom.question.statement import Statement
+from fathom.types import Span
+
+
+def test_equal_texts_are_equal_questions() -> None:
+    question = Question("Who built it?")
+    assert question.language == "en"  # a property that was read makes no other question
+    assert question == Question("Who built it?") != Question("Who built it")
+    assert len({question, Question("Who built it?")}) == 1
+    assert pickle.loads(pickle.dumps(question)) == question
+
+
+@pytest.mark.parametrize(
+    ("text", "yes", "no"),
+    [
+        ("Was Makkah conquered in 630?", "yes", "no"),
+        ("Is the Makkah museum open on Sundays?", "yes", "no"),
+        ("Is it open?", "yes", "no"),
+        ("Apakah buka?", "ya", "tidak"),
+        ("Bolehkah masuk?", "ya", "tidak"),
+        ("Apa boleh membawa anjing?", "ya", "tidak"),
+    ],
+)
+def test_yes_and_no_are_said_in_the_language_of_the_question(text: str, yes: str, no: str) -> None:
+    question = Question(text)
+    assert question.form == "yes or no"
+    assert (question.choose_word(yes=True), question.choose_word(yes=False)) == (yes, no)
+
+
+def test_the_language_is_that_of_the_question_words_where_the_others_do_not_tell() -> None:
+    assert Question("How long is a permit valid?").language == "en"
+    short = Question("Kapan Su Dingfang lahir?")
+    assert (short.language, short.is_foreign) == ("id", False)
+    long = Question("Siapa yang wajib membayar denda itu?")
+    assert (long.language, long.is_foreign) == ("id", True)
+
+
+def test_the_form_tells_lists_and_steps() -> None:
+    listing = Question("Name three rivers in Java.")
+    assert (listing.form, listing.count) == ("several", 3)
+    assert Question("How do I end a session?").asks_steps
+    assert Question("Which papers do I need?").asks_items
+    single = Question("When is it open?")
+    assert (single.form, single.count, single.asks_steps, single.asks_items) == (
+        "one",
+        None,
+        False,
+        False,
+    )
+
+
+def test_the_answer_has_a_type_and_a_value() -> None:
+    price = Question("How much does a permit cost?")
+    assert price.answer_type == "number"
+    assert price.expected_value is not None
+    assert price.expected_value.kind == "money"
+    assert Question("Why did it close?").expected_value is None
+    assert Question("How many branches does the library have?").counted_noun == "branches"
+
+
+def test_names_and_times_are_anchors_and_mentions() -> None:
+    question = Question('Who sang "Let It Be" in 1970?')
+    assert [anchor.text for anchor in question.anchors] == ["Let It Be", "1970"]
+    assert [span.cut(question.text) for span in question.mentions] == ['"Let It Be"']
+
+
+def test_a_source_a_term_and_a_statement_are_read_off() -> None:
+    assert Question("What does it cost according to the Treasury?").source == "Treasury"
+    assert Question("What is a quay?").term == "quay"
+    statement = Question("Does the museum open on Monday?").statement
+    assert statement == Statement(
+        says="The museum does open on Monday.", denies="The museum does not open on Monday."
+    )
+    plain = Question("Who built it?")
+    assert (plain.source, plain.term, plain.statement) == ("", "", None)
+
+
+def test_a_comparison_has_its_options() -> None:
+    question = Question("Which is cheaper, a skip or a cart?")
+    assert question.options == ("a skip", "a cart")
+    assert question.comparison is not None
+    assert question.comparison.options == question.options
+    assert Question("Who built it?").comparison is None
+
+
+def test_a_nested_question_is_split_into_a_chain() -> None:
+    question = Question("Who founded the company that distributed the film Harbour Lights?")
+    first = Question("What is the company that distributed the film Harbour Lights?")
+    assert question.split_chain(4) == (first, Question("Who founded #1?"))
+    assert question.split_chain(1) == (question,)
+
+
+def test_joined_and_compared_things_are_asked_for_side_by_side() -> None:
+    joined = Question("Who wrote Dune and when was it published?")
+    assert joined.split_joined(4) == (
+        Question("Who wrote Dune?"),
+        Question("When was Dune published?"),
+    )
+    compared = Question("Which is older, Oslo, Bergen, or Tromso?")
+    assert len(compared.split_joined(4)) == 3
+    assert len(compared.split_joined(2)) == 2
+    assert Question("Who wrote Dune?").split_joined(4) == (Question("Who wrote Dune?"),)
+
+
+def test_answers_are_compared_by_the_kind_asked_for() -> None:
+    when, who = Question("When was it built?"), Question("Who built it?")
+    assert when.answers_match("24 June 1630", "June 24, 1630")
+    assert not when.answers_match("1835", "1836")
+    assert who.cluster_answers(["Ada Vale", "", "Bo Hill", "Vale"]) == [[0, 3], [2]]
+
+
+def test_spans_of_the_kind_asked_for_are_found_without_what_the_question_names() -> None:
+    text = "Ada Vale and Bo Hill built it in 1835."
+    spans = Question("Who built it with Ada Vale?").find_spans(text)
+    assert [span.cut(text) for span in spans or ()] == ["Bo Hill"]
+    assert Question("Why was it built?").find_spans(text) is None
+    assert not Question("Who built it?").can_answer(text, Span(33, 37))
