@@ -124,7 +124,7 @@ def test_a_constant_is_refused_in_every_source_of_a_user(
         load_layers(tmp_path, **layer)
     assert f"anchor.min_score in {layer.get('origin', '')}" in str(caught.value)
     assert f"{origin} is a constant of anchor, which only experiments vary" in str(caught.value)
-    assert "docs/strategies/anchor.md" in str(caught.value)
+    assert "docs/strategies/anchor.md; leave it out" in str(caught.value)
     assert "\n" not in str(caught.value)
 
 

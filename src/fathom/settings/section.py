@@ -60,9 +60,7 @@ class Section(BaseModel):
         advice = str(field.json_schema_extra[_CONSTANT])
         page = (_get_table(field.annotation) or cls).PAGE
         owner = f" of {table}" if table else ""
-        return f"a constant{owner}, which only experiments vary: {page}" + (
-            f"; {advice}" if advice else ""
-        )
+        return f"a constant{owner}, which only experiments vary: {page}; {advice or 'leave it out'}"
 
 
 class FileTable(Section):

@@ -34,6 +34,7 @@ from fathom.evaluation.report.blocks import (
     ReportTable,
 )
 from fathom.evaluation.report.storage import save_report
+from fathom.serving.http.keys import Key, create_key_store
 
 pytestmark = pytest.mark.skipif(bool(why_absent()), reason=why_absent() or "there is a browser")
 ROOT = Path(__file__).parent.parent.parent.parent
@@ -253,6 +254,30 @@ def test_who_knows_what_the_documents_do_not_say_can_tell_it(open_tab: Watched) 
     page.get_by_label("What is the answer?").fill("0.50 crowns")
     page.get_by_role("button", name="Send").click()
     expect(page.get_by_text("Thank you, it is saved.")).to_be_visible()
+
+
+def test_a_key_that_may_only_read_is_offered_no_correction(chrome: Browser, tmp_path: Path) -> None:
+    with Engine.open(tmp_path / "index", {"offline": True}) as engine:
+        engine.ingest([ROOT / "samples" / "corpus" / "bridge-history.epub"])
+        store = create_key_store(engine.index)
+        _, text = store.add(Key(id="", name="reader"))
+        store.close()
+    server = serve(tmp_path / "index")
+    try:
+        with tab(chrome, server.address) as watched:
+            watched.context.add_init_script(f"sessionStorage.setItem('fathom.key', '{text}')")
+            page = watched.ask(BRIDGE)
+            with page.expect_response("**/feedback") as wrong:
+                page.get_by_role("button", name="This is wrong").click()
+            assert (wrong.value.status, sent(wrong.value.request)["correct"]) == (201, False)
+            expect(page.get_by_label("What would be right?")).to_have_count(0)
+            with page.expect_response("**/status"):
+                watched.ask(FILM)
+            expect(page.locator(".short")).to_have_text("I don\u2019t know.")
+            expect(page.get_by_role("button", name="I know the answer")).to_have_count(0)
+            assert watched.faults() == []
+    finally:
+        server.stop()
 
 
 def test_effort_strategy_and_budget_go_with_the_question(open_tab: Watched) -> None:

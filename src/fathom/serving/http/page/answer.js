@@ -1,6 +1,6 @@
 // An answer: its words with citations, who says otherwise, how sure it is, what it cost.
 
-import { post } from "./api.js";
+import { mayCurate, post } from "./api.js";
 import { add, el, fill, icon, iconButton, safeLink } from "./dom.js";
 import { called, has, number, percent, seconds, t } from "./i18n.js";
 
@@ -198,7 +198,8 @@ function plain(answer) {
 function judging(answer, below) {
   const answered = answer.status === "answered";
   const good = iconButton("up", t("judge.good"), () => give({ correct: true }, good), { "aria-pressed": "false" });
-  const bad = answered ? iconButton("down", t("judge.bad"), correct, { "aria-pressed": "false" }) : el("button", { type: "button", class: "link small", on: { click: correct } }, t("judge.know"));
+  const bad = answered ? iconButton("down", t("judge.bad"), refuse, { "aria-pressed": "false" }) : el("button", { type: "button", class: "link small", hidden: true, on: { click: correct } }, t("judge.know"));
+  if (!answered) mayCurate().then((may) => (bad.hidden = !may));
   const status = el("span", { class: "soft small", role: "status" });
   async function give(judgement, pressed) {
     try {
@@ -210,6 +211,8 @@ function judging(answer, below) {
       fill(status, [problem.message, problem.next].filter(Boolean).join("; "));
     }
   }
+  /** A key that may not correct answers says only that this one is wrong. */
+  const refuse = async () => ((await mayCurate()) ? correct() : give({ correct: false }, bad));
   function correct() {
     const right = el("textarea", { rows: 2, id: `right-${answer.trace_id}`, required: !answered });
     const submit = (event) => {
