@@ -119,22 +119,7 @@ class Documents:
         lose: bool = False,
         on_progress: "IngestProgress" = lambda _report, _files: None,
     ) -> "IngestReport":
-        """Bring the index in line with files and folders.
-
-        Args:
-            paths: Files, folders, BEIR folders; by default all that the index was asked to hold.
-            prune: Whether documents whose file below `paths` is gone are removed.
-            rebuild: Whether the index is made anew, also where the old one had another identity;
-                the old one stays until the new one takes its place in one step.
-            lose: With `rebuild`, whether documents outside of `paths` may be lost.
-            on_progress: Called with the counts so far, whenever they change.
-
-        Raises:
-            UsageError: If a path is missing or there is no file below the paths, or if documents
-                would be lost.
-            IndexMismatch: If the index was made with other settings, unless `rebuild`.
-            IndexLocked: If another process is writing.
-        """
+        """Bring the index in line with files and folders, as `Engine.ingest` does."""
         named_paths = _to_paths(paths)
         roots = [make_absolute(path) for path in named_paths] or self.list_roots()
         if not roots:

@@ -483,15 +483,7 @@ class Engine:
     # Records.
 
     def trace(self, trace_id: str) -> Trace:
-        """Return the record of an answer: every step, every outside event.
-
-        Args:
-            trace_id: The id, or its beginning.
-
-        Raises:
-            MissingTraceError: If there is no such trace.
-            TraceTampered: If the trace is not what was stored.
-        """
+        """Return the record of an answer, as `traces.get` does."""
         return self.traces.get(trace_id)
 
     def replay(self, trace_id: str, *, assignments: Sequence[str] = ()) -> "Replay":

@@ -97,16 +97,7 @@ class OpenedIndex:
         )
 
     def reader(self, *, checked: bool = True) -> IndexReader:
-        """Return the open index.
-
-        Args:
-            checked: Whether the index must have been made with the embedder and the analyzer of
-                the settings. Looking at documents does not need that, and spares loading a model.
-
-        Raises:
-            IndexMissing: If there is no index.
-            IndexMismatch: If the index was made with other settings.
-        """
+        """Return the open index, as `Engine.reader` does."""
         if (snapshot := self._snapshot.get()) is not None:
             return snapshot
         with self._lock:
@@ -144,15 +135,7 @@ class OpenedIndex:
 
     @contextmanager
     def snapshot(self, *, checked: bool = True) -> Iterator[IndexReader]:
-        """Keep the index in one state for all that is read inside the `with` block.
-
-        Args:
-            checked: As for `reader`.
-
-        Raises:
-            IndexMissing: If there is no index, or it holds no documents.
-            IndexMismatch: If the index was made with other settings.
-        """
+        """Keep the index in one state, as `Engine.open_snapshot` does."""
         with ExitStack() as stack:
             if self._opened is not None:
                 # `reader` asks the open index whether it is still the current one; inside its

@@ -73,15 +73,7 @@ class Traces:
         return self.store.delete(trace_id)
 
     def answer(self, trace_id: str) -> Answer:
-        """Return an answer as it was given, whatever has changed since.
-
-        Args:
-            trace_id: The id, or its beginning.
-
-        Raises:
-            MissingTraceError: If there is no such trace.
-            TraceTampered: If the trace is not what was stored.
-        """
+        """Return an answer as it was given, whatever has changed since; it raises as `get` does."""
         trace = self.get(trace_id)
         warnings = self.store.get_warnings(trace.id)
         return replace(restore_answer(trace.answer), trace_id=trace.id, warnings=warnings)

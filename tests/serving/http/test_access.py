@@ -136,7 +136,7 @@ def test_the_budget_of_a_day_is_that_of_all_questions_and_outlives_the_server(
 ) -> None:
     access = Access(create_key_store(EmbeddedIndex(tmp_path)), workspace_budget=Budget(tokens=1000))
     key, text = access.keys.add(Key(id="", name="x", tokens_per_day=100))
-    caller = access.identify_caller(text)
+    caller = asyncio.run(access.identify_caller(text))
     assert caller == Caller(key=key, scopes=key.scopes)
     account = access.open_account(caller)
     assert account is not None
@@ -147,7 +147,7 @@ def test_the_budget_of_a_day_is_that_of_all_questions_and_outlives_the_server(
         room.settle(Usage(llm_calls=1, prompt_tokens=60, completion_tokens=10))
     access.close()
     later = Access(create_key_store(EmbeddedIndex(tmp_path)), workspace_budget=Budget(tokens=1000))
-    again = later.open_account(later.identify_caller(text))
+    again = later.open_account(asyncio.run(later.identify_caller(text)))
     assert again is not None
     assert again.get_remaining()["tokens"] == 30
     local = later.open_account(LOCAL)
@@ -273,7 +273,7 @@ def test_a_server_that_never_had_a_key_is_open_and_stays_so(tmp_path: Path) -> N
 def asks(access: Access) -> Caller | int:
     """Who is served without a key, or why nobody is."""
     try:
-        return access.identify_caller("")
+        return asyncio.run(access.identify_caller(""))
     except Problem as problem:
         return problem.status
 
@@ -297,7 +297,7 @@ def test_once_there_was_a_key_the_server_stays_closed_until_it_is_opened(
     later = Access(create_key_store(EmbeddedIndex(tmp_path)))
     assert asks(later) == 401
     with pytest.raises(Problem, match="unknown"):
-        later.identify_caller(text)
+        asyncio.run(later.identify_caller(text))
     later.keys.open_door()
     assert asks(later) == LOCAL
     second, _ = later.keys.add(Key(id="", name="y"))
@@ -330,7 +330,7 @@ def test_what_became_of_the_file_of_keys_opens_no_running_server(
     access = Access(create_key_store(EmbeddedIndex(tmp_path)))
     key, text = access.keys.add(Key(id="", name="x"))
     if seen == "one with it":
-        assert access.identify_caller(text).key == key
+        assert asyncio.run(access.identify_caller(text)).key == key
     else:
         assert asks(access) == 401
     (tmp_path / KEY_TABLES.file).unlink()
@@ -343,7 +343,7 @@ def test_what_became_of_the_file_of_keys_opens_no_running_server(
     other = create_key_store(EmbeddedIndex(tmp_path))
     made, text = other.add(Key(id="", name="y"))
     other.close()
-    assert access.identify_caller(text).key == made
+    assert asyncio.run(access.identify_caller(text)).key == made
     access.close()
 
 
@@ -400,7 +400,7 @@ def test_requests_are_counted_beside_the_thread_that_serves_all(
     counted: list[int] = []
     monkeypatch.setattr(access, "_count_request", lambda _: counted.append(get_ident()))
 
-    caller = asyncio.run(access.identify_caller_async(text))
+    caller = asyncio.run(access.identify_caller(text))
 
     assert caller.key is not None
     assert caller.key.name == "x"

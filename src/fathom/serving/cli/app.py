@@ -135,7 +135,7 @@ def ingest(
     from dataclasses import asdict
 
     from fathom.serving.cli.files import check_writable
-    from fathom.serving.cli.output import format_ingest_report, show, show_json
+    from fathom.serving.cli.output import format_ingest_report, show_outcome
     from fathom.serving.cli.progress import InterruptibleProgress, show_ingest_progress
     from fathom.serving.cli.watch import watch
 
@@ -163,10 +163,7 @@ def ingest(
         if report is not None:
             text = json.dumps(asdict(outcome), ensure_ascii=False, indent=1)
             report.write_text(f"{text}\n", encoding="utf-8")
-        if as_json:
-            show_json(outcome)
-        else:
-            show(format_ingest_report(outcome))
+        show_outcome(outcome, format_ingest_report(outcome), as_json=as_json)
         sys.stdout.flush()
 
     with build_engine(index, assignments, offline=offline, flags=flags) as engine:

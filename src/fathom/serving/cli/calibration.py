@@ -12,6 +12,8 @@ from fathom.serving.cli.options import (
     JsonOption,
     LlmOption,
     OfflineOption,
+    QueriesOption,
+    RecordsOption,
     SetOption,
     StrategyOption,
     build_engine,
@@ -39,13 +41,8 @@ def calibrate(
         float, typer.Option(min=0.001, max=0.5, help="Probability that a certificate fails.")
     ] = 0.05,
     strategy: StrategyOption = None,
-    queries: Annotated[
-        int | None, typer.Option(min=1, help="Ask only a sample of this size, always the same.")
-    ] = None,
-    records: Annotated[
-        Path | None,
-        typer.Option(help="Keep a record of each question here; a later run continues."),
-    ] = None,
+    queries: QueriesOption = None,
+    records: RecordsOption = None,
     index: IndexOption = None,
     llm: LlmOption = None,
     as_json: JsonOption = False,
@@ -54,7 +51,7 @@ def calibrate(
 ) -> None:
     """Learn from questions with answers how sure answers are, and store it with the index."""
     from fathom.evaluation.calibration import calibrate as learn
-    from fathom.serving.cli.output import show, show_json
+    from fathom.serving.cli.output import show_outcome
 
     if questions is None and not with_feedback:
         raise UsageError("calibrate: name a file of questions, or add --feedback")
@@ -72,10 +69,7 @@ def calibrate(
             records=records,
             on_progress=show_count,
         )
-    if as_json:
-        show_json(report.to_dict())
-    else:
-        show(report.to_text())
+    show_outcome(report.to_dict(), report.to_text(), as_json=as_json)
 
 
 def feedback(
@@ -93,16 +87,13 @@ def feedback(
     assignments: SetOption = None,
 ) -> None:
     """Record that an answer was right or wrong, or give the right answer."""
-    from fathom.serving.cli.output import show, show_json
+    from fathom.serving.cli.output import show_outcome
 
     with build_engine(index, assignments) as engine:
         entry = engine.calibration.add_feedback(
             trace_id, right=right, answer=answer, sources=source or ()
         )
-    if as_json:
-        show_json(entry)
-    else:
-        show(format_feedback(entry))
+    show_outcome(entry, format_feedback(entry), as_json=as_json)
 
 
 def format_feedback(entry: "Feedback") -> str:

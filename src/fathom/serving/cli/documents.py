@@ -26,14 +26,12 @@ def list_documents(
     index: IndexOption = None, as_json: JsonOption = False, assignments: SetOption = None
 ) -> None:
     """List all documents with id, language, chunks, path and title."""
-    from dataclasses import asdict
-
     from fathom.serving.cli.output import format_documents, show, show_json
 
     with build_engine(index, assignments) as engine:
         documents = list(engine.documents.list())
     if as_json:
-        show_json({"documents": [asdict(document) for document in documents]})
+        show_json({"documents": documents})
     else:
         show(format_documents(documents))
 
@@ -82,14 +80,11 @@ def remove_documents(
     assignments: SetOption = None,
 ) -> None:
     """Remove documents with all their chunks; the files themselves stay."""
-    from fathom.serving.cli.output import show, show_json
+    from fathom.serving.cli.output import show_outcome
 
     with build_engine(index, assignments) as engine:
         removed = engine.documents.remove(documents)
-    if as_json:
-        show_json({"removed": removed})
-    else:
-        show(f"{removed} removed")
+    show_outcome({"removed": removed}, f"{removed} removed", as_json=as_json)
 
 
 @vectors.command("list")
@@ -97,17 +92,13 @@ def list_vectors(
     index: IndexOption = None, as_json: JsonOption = False, assignments: SetOption = None
 ) -> None:
     """List the further embedders that have vectors, and how many chunks have them."""
-    from dataclasses import asdict
-
-    from fathom.serving.cli.output import format_space, show, show_json
+    from fathom.serving.cli.output import format_space, show_outcome
 
     with build_engine(index, assignments) as engine:
         state = engine.status()
-    if as_json:
-        show_json({"vectors": [asdict(space) for space in state.spaces]})
-    else:
-        lines = [format_space(space, state.chunks) for space in state.spaces]
-        show("\n".join(lines) or "no vectors besides those of models.embedder")
+    lines = [format_space(space, state.chunks) for space in state.spaces]
+    text = "\n".join(lines) or "no vectors besides those of models.embedder"
+    show_outcome({"vectors": state.spaces}, text, as_json=as_json)
 
 
 @vectors.command("drop")
@@ -118,14 +109,11 @@ def drop_vectors(
     assignments: SetOption = None,
 ) -> None:
     """Remove the vectors of one further embedder; documents and other vectors stay."""
-    from fathom.serving.cli.output import show, show_json
+    from fathom.serving.cli.output import show_outcome
 
     with build_engine(index, assignments) as engine:
         engine.drop_vectors(name)
-    if as_json:
-        show_json({"dropped": name})
-    else:
-        show(f"vectors of {name} dropped")
+    show_outcome({"dropped": name}, f"vectors of {name} dropped", as_json=as_json)
 
 
 def status(
@@ -139,25 +127,19 @@ def status(
 ) -> None:
     """Show the counts, sizes and identity of the index."""
     from fathom.serving.cli.calibration import format_calibration
-    from fathom.serving.cli.output import format_outdated, format_status, show, show_json
+    from fathom.serving.cli.output import format_outdated, format_status, show_outcome
     from fathom.serving.shapes import serialize_status
 
     with build_engine(index, assignments) as engine:
         # This reads every known file again, so it happens only on request.
         if stale:
             outdated = engine.documents.list_outdated()
-            if as_json:
-                show_json({"stale": outdated})
-            else:
-                show(format_outdated(outdated))
+            show_outcome({"stale": outdated}, format_outdated(outdated), as_json=as_json)
             return
         state = engine.status()
         calibrations, place = engine.calibration.list(), str(engine.index)
-    if as_json:
-        show_json(serialize_status(state, calibrations))
-    else:
-        sections = [place, format_status(state), *map(format_calibration, calibrations.values())]
-        show("\n".join(sections))
+    sections = [place, format_status(state), *map(format_calibration, calibrations.values())]
+    show_outcome(serialize_status(state, calibrations), "\n".join(sections), as_json=as_json)
 
 
 def copy(
@@ -169,7 +151,7 @@ def copy(
     assignments: SetOption = None,
 ) -> None:
     """Copy an index to another engine, with its traces, and a server's keys and conversations."""
-    from fathom.serving.cli.output import show, show_json
+    from fathom.serving.cli.output import show_outcome
     from fathom.serving.http.migration import copy_server_tables
 
     notes: list[str] = []
@@ -182,11 +164,9 @@ def copy(
             notes.extend(copy_server_tables(engine.index, target_engine.index, engine.directory))
 
         state = engine.copy_to(target_engine, copy_more)
-    if as_json:
-        copied = {"documents": state.documents, "chunks": state.chunks, "content": state.content}
-        show_json({**copied, "beside": notes})
-    else:
-        show("\n".join([f"{state.documents} documents, {state.chunks} chunks copied", *notes]))
+    counts = {"documents": state.documents, "chunks": state.chunks, "content": state.content}
+    lines = [f"{state.documents} documents, {state.chunks} chunks copied", *notes]
+    show_outcome({**counts, "beside": notes}, "\n".join(lines), as_json=as_json)
 
 
 @config.command("show")
@@ -200,15 +180,16 @@ def show_settings(
 ) -> None:
     """Show every setting with its value and its origin."""
     from fathom.config import Layers
-    from fathom.serving.cli.output import format_settings, show, show_json
+    from fathom.serving.cli.output import format_settings, show_outcome
 
     flags = collect_index_flags(index)
     layers = Layers.load(cwd=Path.cwd(), flags=flags, assignments=assignments or [])
     values = layers.list_values(constants=constants)
-    if as_json:
-        show_json({value.key: {"value": value.value, "origin": value.origin} for value in values})
-    else:
-        show(format_settings(values))
+    show_outcome(
+        {value.key: {"value": value.value, "origin": value.origin} for value in values},
+        format_settings(values),
+        as_json=as_json,
+    )
 
 
 @config.command("prompts")
@@ -221,24 +202,22 @@ def show_prompts(
     from fathom.assembly.prompts import choose_prompts
     from fathom.config import Layers
     from fathom.evaluation.judges import load_grading_prompts
-    from fathom.serving.cli.output import format_prompts, serialize_prompt, show, show_json
+    from fathom.serving.cli.output import format_prompts, serialize_prompt, show_outcome
 
     settings = Layers.load(cwd=Path.cwd(), assignments=assignments or []).build_settings()
     # The judges of `fathom eval` have prompts too, which the settings can replace as well.
     graders = {prompt.name: prompt for prompt in load_grading_prompts(settings).values()}
     prompts = {**choose_prompts(settings), **graders}
     if name is None:
-        if as_json:
-            show_json({"prompts": [serialize_prompt(prompt) for prompt in prompts.values()]})
-        else:
-            show(format_prompts(list(prompts.values())))
+        show_outcome(
+            {"prompts": [serialize_prompt(prompt) for prompt in prompts.values()]},
+            format_prompts(list(prompts.values())),
+            as_json=as_json,
+        )
         return
     if name not in prompts:
         raise UsageError(f"there is no prompt {name!r}; there are {', '.join(prompts)}")
-    if as_json:
-        show_json(serialize_prompt(prompts[name]))
-    else:
-        show(prompts[name].text)
+    show_outcome(serialize_prompt(prompts[name]), prompts[name].text, as_json=as_json)
 
 
 def doctor(
@@ -249,12 +228,9 @@ def doctor(
 ) -> int:
     """Check the installation, the models and the index."""
     from fathom.serving.cli.doctor import diagnose
-    from fathom.serving.cli.output import format_checks, show, show_json
+    from fathom.serving.cli.output import format_checks, show_outcome
 
     with build_engine(index, assignments) as engine:
         findings = diagnose(engine, fix=fix)
-    if as_json:
-        show_json({"findings": findings})
-    else:
-        show(format_checks(findings))
+    show_outcome({"findings": findings}, format_checks(findings), as_json=as_json)
     return 0 if all(finding.ok for finding in findings) else 5

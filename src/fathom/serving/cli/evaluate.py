@@ -23,6 +23,8 @@ from fathom.serving.cli.options import (
     JsonOption,
     LlmOption,
     OfflineOption,
+    QueriesOption,
+    RecordsOption,
     SetOption,
     TokensOption,
     build_engine,
@@ -59,14 +61,8 @@ def evaluate(
         tuple[str, str] | None,
         typer.Option(help="Two strategies, or two of --retriever, to test against each other."),
     ] = None,
-    queries: Annotated[
-        int | None,
-        typer.Option(min=1, help="Ask only a sample of this size, always the same."),
-    ] = None,
-    records: Annotated[
-        Path | None,
-        typer.Option(help="Keep a record of each question here; a later run continues."),
-    ] = None,
+    queries: QueriesOption = None,
+    records: RecordsOption = None,
     vary: Annotated[
         list[str] | None,
         typer.Option(help="Run with each value of a setting, a.b=1,2,3; may be repeated."),

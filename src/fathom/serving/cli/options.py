@@ -58,6 +58,14 @@ MaxErrorOption = Annotated[
 DeadlineOption = Annotated[
     float | None, typer.Option("--deadline", help="Limit of time in seconds.")
 ]
+QueriesOption = Annotated[
+    int | None,
+    typer.Option("--queries", min=1, help="Ask only a sample of this size, always the same."),
+]
+RecordsOption = Annotated[
+    Path | None,
+    typer.Option("--records", help="Keep a record of each question here; a later run continues."),
+]
 
 
 def collect_run_flags(

@@ -92,6 +92,11 @@ def show_json(value: object) -> None:
     sys.stdout.write(dump_json(value, default=_convert_value) + "\n")
 
 
+def show_outcome(value: object, text: str, *, as_json: bool) -> None:
+    """Print the outcome of a command: one JSON object with `--json`, else text for people."""
+    show_json(value) if as_json else show(text)
+
+
 def _convert_value(value: object) -> Any:  # noqa: ANN401 - any value that JSON can hold
     return asdict(value) if is_dataclass(value) and not isinstance(value, type) else str(value)
 

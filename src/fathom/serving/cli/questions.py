@@ -53,7 +53,7 @@ def make(
 ) -> int:
     """Make questions from the documents, some with answers and some without."""
     from fathom.serving.cli.files import check_writable
-    from fathom.serving.cli.output import show, show_json
+    from fathom.serving.cli.output import show_outcome
 
     check_writable(out)
     with build_engine(index, assignments, offline=offline, flags={"llm.model": llm}) as engine:
@@ -65,10 +65,11 @@ def make(
             on_made=partial(show_count, "questions"),
         )
     question_set.write(out)
-    if as_json:
-        show_json(_serialize_questions(question_set, out))
-    else:
-        show(_format_questions(question_set, out))
+    show_outcome(
+        _serialize_questions(question_set, out),
+        _format_questions(question_set, out),
+        as_json=as_json,
+    )
     # An empty file is no success: a script that measures with it must notice.
     return 0 if question_set.questions else 3
 

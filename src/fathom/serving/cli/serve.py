@@ -86,7 +86,7 @@ def add_key(
     That stays so after the last key is revoked; `fathom keys open` then lets everybody on this
     machine ask again.
     """
-    from fathom.serving.cli.output import show, show_json
+    from fathom.serving.cli.output import show_outcome
     from fathom.serving.http.keys import Key, compute_expiry
 
     key = Key(
@@ -101,10 +101,11 @@ def add_key(
     )
     with _open_keys(index) as store:
         added, text = store.add(key)
-    if as_json:
-        show_json({**_serialize_key(added), "key": text})
-    else:
-        show(f"{text}\nnot stored: copy it now; `fathom keys revoke {added.id}` ends it")
+    show_outcome(
+        {**_serialize_key(added), "key": text},
+        f"{text}\nnot stored: copy it now; `fathom keys revoke {added.id}` ends it",
+        as_json=as_json,
+    )
 
 
 @keys.command("list")

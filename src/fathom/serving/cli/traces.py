@@ -32,22 +32,16 @@ def trace(
     """Show how an answer came about, step by step."""
     from fathom.runs.export import export_trace
     from fathom.runs.outline import format_tree, to_json
-    from fathom.serving.cli.output import format_traces, show, show_json
+    from fathom.serving.cli.output import format_traces, show, show_outcome
 
     _require_id(trace_id, needed=delete or otel is not None)
     with build_engine(index, assignments) as engine:
         if trace_id is None:
             summaries = engine.traces.list()
-            if as_json:
-                show_json({"traces": summaries})
-            else:
-                show(format_traces(summaries))
+            show_outcome({"traces": summaries}, format_traces(summaries), as_json=as_json)
         elif delete:
             deleted_id = engine.traces.delete(trace_id)
-            if as_json:
-                show_json({"deleted": deleted_id})
-            else:
-                show(f"{deleted_id} deleted")
+            show_outcome({"deleted": deleted_id}, f"{deleted_id} deleted", as_json=as_json)
         elif otel is not None:
             record = engine.traces.get(trace_id)
             show(export_trace(record, otel, content=content, offline=engine.settings.offline))
@@ -70,15 +64,12 @@ def replay(
     assignments: SetOption = None,
 ) -> int:
     """Answer again from the record alone; with --set, as other settings would have."""
-    from fathom.serving.cli.output import format_replay, show, show_json
+    from fathom.serving.cli.output import format_replay, show_outcome
     from fathom.serving.shapes import serialize_replay
 
     with build_engine(index, None) as engine:
         replayed = engine.replay(trace_id, assignments=assignments or [])
-    if as_json:
-        show_json(serialize_replay(replayed))
-    else:
-        show(format_replay(replayed))
+    show_outcome(serialize_replay(replayed), format_replay(replayed), as_json=as_json)
     # With --set another answer is expected; without it any difference is a failure.
     if replayed.missing or not (replayed.same or assignments):
         return 5

@@ -21,6 +21,8 @@ from fathom.serving.cli.options import (
     JsonOption,
     LlmOption,
     OfflineOption,
+    QueriesOption,
+    RecordsOption,
     SetOption,
     build_engine,
 )
@@ -48,13 +50,8 @@ def tune(
     measure: Annotated[
         str, typer.Option(help="The measure to compare by, as `eval` names it.")
     ] = "F1",
-    queries: Annotated[
-        int | None, typer.Option(min=1, help="Ask only a sample of this size, always the same.")
-    ] = None,
-    records: Annotated[
-        Path | None,
-        typer.Option(help="Keep a record of each question here; a later run continues."),
-    ] = None,
+    queries: QueriesOption = None,
+    records: RecordsOption = None,
     write: Annotated[
         bool, typer.Option("--write", help="Write the recommendation to ./fathom.toml.")
     ] = False,

@@ -84,20 +84,6 @@ class Access:
         self._was_closed = door == "closed" or (self._was_closed and door == "new")
         return self._required or self._was_closed
 
-    def identify_caller(self, credential: str) -> Caller:
-        """Return the holder of a key, and count the request.
-
-        Args:
-            credential: The text of a key; empty if none was sent.
-
-        Raises:
-            Problem: 401 if the key is unknown, has expired, or is missing although one is needed;
-                429 if it was used too often.
-        """
-        caller = self._find_holder(credential)
-        self._count_request(caller)
-        return caller
-
     def _find_holder(self, credential: str) -> Caller:
         if not credential.startswith(PREFIX) and not self.needs_key():
             return LOCAL  # some clients always send a key, so they send any word
@@ -110,8 +96,16 @@ class Access:
             raise _build_unauthorized_problem(f"the key {key.id} has expired", "ask for a new one")
         return Caller(key=key, workspace=key.workspace, scopes=key.scopes)
 
-    async def identify_caller_async(self, credential: str) -> Caller:
-        """Return the holder of a key, and count the request, without blocking the event loop."""
+    async def identify_caller(self, credential: str) -> Caller:
+        """Return the holder of a key, and count the request, without blocking the event loop.
+
+        Args:
+            credential: The text of a key; empty if none was sent.
+
+        Raises:
+            Problem: 401 if the key is unknown, has expired, or is missing although one is needed;
+                429 if it was used too often.
+        """
         caller = await self._run_lookup(lambda: self._find_holder(credential))
         if caller.key is not None and caller.key.per_minute is not None:
             # Counting waits for the disk, so it must not run in the thread of the event loop.

@@ -19,7 +19,7 @@ async def identify_caller(request: Request) -> Caller:
     scheme, _, credential = header.partition(" ")
     if header and scheme.lower() != "bearer":
         raise Problem(401, "unauthorized", "Authorization must be Bearer fth_...")
-    return await access.identify_caller_async(credential.strip() or request.cookies.get(COOKIE, ""))
+    return await access.identify_caller(credential.strip() or request.cookies.get(COOKIE, ""))
 
 
 def _require_scope(scope: Scope) -> Callable[[Caller], Awaitable[Caller]]:

@@ -53,7 +53,7 @@ async def create_session(
     # A session without a key is fine where none is needed.
     is_needed = await asyncio.to_thread(access.needs_key)
     if body.key or is_needed:
-        await access.identify_caller_async(body.key)
+        await access.identify_caller(body.key)
     reply = Response(status_code=204)
     # Behind a proxy that ends TLS the request itself arrives as http.
     is_secure = request.url.scheme == "https" or x_forwarded_proto == "https"

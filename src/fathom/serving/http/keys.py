@@ -7,7 +7,7 @@ from hashlib import sha256
 from hmac import compare_digest
 from math import isfinite
 from secrets import token_hex, token_urlsafe
-from typing import Literal
+from typing import Any, Literal
 
 from fathom.errors import UsageError
 from fathom.index.database import Database
@@ -74,9 +74,7 @@ class Keys:
 
     def has_keys(self) -> bool:
         """Return whether there is a key, even an expired one."""
-        return self.database.is_there() and bool(
-            self.database.execute("SELECT 1 FROM keys LIMIT 1")
-        )
+        return bool(self._select_rows("SELECT 1 FROM keys LIMIT 1"))
 
     def get_door(self) -> Door:
         """Return whether callers without a key are let in.
@@ -109,6 +107,10 @@ class Keys:
         """Let in no caller without a key, even while there is no key."""
         self._set_door(is_open=False)
 
+    def _select_rows(self, statement: str, *values: object) -> list[tuple[Any, ...]]:
+        """Return the rows of a statement; none, and no new database, before there is a key."""
+        return self.database.execute(statement, values) if self.database.is_there() else []
+
     def _set_door(self, *, is_open: bool) -> None:
         self.database.execute(
             "INSERT INTO doors(id, is_open) VALUES ('door', 0) ON CONFLICT DO NOTHING"
@@ -137,15 +139,9 @@ class Keys:
             )
         key_id, secret = token_hex(_ID_BYTES), token_urlsafe(32)
         created = datetime.now(UTC).isoformat(timespec="seconds")
+        scopes = " ".join(sorted(key.scopes))
         values = (
-            *(
-                key_id,
-                _hash_secret(secret),
-                key.name,
-                key.workspace,
-                " ".join(sorted(key.scopes)),
-                created,
-            ),
+            *(key_id, _hash_secret(secret), key.name, key.workspace, scopes, created),
             *(key.expires, key.per_minute, key.tokens_per_day, key.usd_per_day),
         )
         self.close_door()  # first: the door stays closed even if the row is lost
@@ -156,12 +152,7 @@ class Keys:
 
     def list_keys(self) -> tuple[Key, ...]:
         """Return all keys, oldest first."""
-        rows = (
-            self.database.execute(f"{_SELECT} ORDER BY created, id")
-            if self.database.is_there()
-            else []
-        )
-        return tuple(_parse_key(row) for row in rows)
+        return tuple(map(_parse_key, self._select_rows(f"{_SELECT} ORDER BY created, id")))
 
     def revoke(self, key_id: str) -> bool:
         """Revoke a key, and return whether it existed; no copy can restore its id."""
@@ -180,9 +171,9 @@ class Keys:
         """Return the key of this text, expired or not; `None` if there is none."""
         prefix, _, rest = text.partition("_")
         key_id, _, secret = rest.partition("_")
-        if prefix != "fth" or not text.isascii() or not self.database.is_there():
+        if prefix != "fth" or not text.isascii():
             return None
-        rows = self.database.execute(f"{_SELECT} WHERE id = ?", (key_id,))
+        rows = self._select_rows(f"{_SELECT} WHERE id = ?", key_id)
         stored_hash = str(rows[0][1]) if rows else "0" * 64
         # A constant time, also for an unknown id, so that timing tells nothing about keys.
         is_right = compare_digest(stored_hash, _hash_secret(secret))
@@ -190,11 +181,7 @@ class Keys:
 
     def list_workspaces(self) -> tuple[str, ...]:
         """Return the workspaces that keys name; empty is the default one."""
-        rows = (
-            self.database.execute("SELECT DISTINCT workspace FROM keys")
-            if self.database.is_there()
-            else []
-        )
+        rows = self._select_rows("SELECT DISTINCT workspace FROM keys")
         return tuple(sorted(row[0] for row in rows))
 
     def close(self) -> None:

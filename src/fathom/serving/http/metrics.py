@@ -1,6 +1,7 @@
 """Metrics for Prometheus: requests, answers, their times and their cost."""
 
 import time
+from functools import partial
 from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
@@ -18,37 +19,15 @@ class Metrics:
 
     def __init__(self, admission: Admission) -> None:
         self._registry = registry = CollectorRegistry()
-        self._requests = Counter(
-            "fathom_requests", "Requests.", ["method", "route", "status"], registry=registry
-        )
-        self._taken = Histogram(
-            "fathom_request_seconds",
-            "Seconds until a reply began.",
-            buckets=SECONDS,
-            registry=registry,
-        )
-        self._answers = Counter(
-            "fathom_answers", "Answers.", ["strategy", "status", "stop"], registry=registry
-        )
-        self._seconds = Histogram(
-            "fathom_answer_seconds",
-            "Seconds of an answer.",
-            ["strategy"],
-            buckets=SECONDS,
-            registry=registry,
-        )
-        self._waited = Histogram(
-            "fathom_waited_seconds",
-            "Seconds of waiting for a turn.",
-            buckets=SECONDS,
-            registry=registry,
-        )
-        self._tokens = Counter(
-            "fathom_tokens", "Tokens of language models.", ["kind"], registry=registry
-        )
-        self._cost = Counter(
-            "fathom_cost_usd", "Cost of language models in USD.", registry=registry
-        )
+        count = partial(Counter, registry=registry)
+        measure = partial(Histogram, buckets=SECONDS, registry=registry)
+        self._requests = count("fathom_requests", "Requests.", ["method", "route", "status"])
+        self._taken = measure("fathom_request_seconds", "Seconds until a reply began.")
+        self._answers = count("fathom_answers", "Answers.", ["strategy", "status", "stop"])
+        self._seconds = measure("fathom_answer_seconds", "Seconds of an answer.", ["strategy"])
+        self._waited = measure("fathom_waited_seconds", "Seconds of waiting for a turn.")
+        self._tokens = count("fathom_tokens", "Tokens of language models.", ["kind"])
+        self._cost = count("fathom_cost_usd", "Cost of language models in USD.")
         for name, description, value in (
             ("fathom_running", "Questions that run.", lambda: admission.running),
             ("fathom_waiting", "Questions that wait.", lambda: admission.waiting),
