@@ -44,14 +44,7 @@ class Documents:
         traces: Traces,
         assembly: Callable[[], "Assembly"],
     ) -> None:
-        """Create the facade without opening anything.
-
-        Args:
-            settings: The settings of ingestion.
-            index: The index of the documents.
-            traces: The traces that hold texts of the documents.
-            assembly: Returns the parts that ingestion needs.
-        """
+        """Create the facade without opening anything; `traces` hold texts of the documents."""
         self._settings = settings
         self._index = index
         self._traces = traces

@@ -51,6 +51,7 @@ def _run_coroutine(work: Coroutine[Any, Any, T]) -> T:
 
 async def run_in_thread(executor: Executor, job: Callable[[], T]) -> T:
     """Run synchronous work in a thread of the executor, with the caller's context variables."""
+    # They hold the state of the index that the question sees, in any thread.
     return await asyncio.get_running_loop().run_in_executor(executor, copy_context().run, job)
 
 
@@ -83,11 +84,7 @@ class _EventSender(Listener):
 async def stream_events(
     ask: Callable[[Listener], Awaitable[Answer]],
 ) -> AsyncGenerator[StreamEvent, None]:
-    """Yield the events of a question that is being answered. Closing the stream ends the work.
-
-    Args:
-        ask: The function that answers and reports to a listener.
-    """
+    """Yield the events of a question that `ask` answers. Closing the stream ends the work."""
     loop, events = asyncio.get_running_loop(), asyncio.Queue[RunEvent | None]()
 
     def send(event: RunEvent) -> None:

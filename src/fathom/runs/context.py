@@ -9,7 +9,6 @@ import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
-from contextvars import copy_context
 from dataclasses import dataclass, field, replace
 from math import inf
 from typing import NamedTuple, TypeVar
@@ -22,6 +21,7 @@ from fathom.errors import (
     locate_error,
 )
 from fathom.jsonable import Json
+from fathom.runs.concurrency import run_in_thread
 from fathom.runs.events import Listener, StepEnd, StepStart
 from fathom.runs.ledger import BudgetRefused, Ledger
 from fathom.runs.recorder import OpenStep, Recorder
@@ -130,9 +130,7 @@ class RunContext:
 
     async def run_in_thread(self, job: Callable[[], T]) -> T:
         """Run synchronous work in a thread, unrecorded. A cancelled caller does not wait for it."""
-        # They hold the state of the index that the question sees, in any thread.
-        variables = copy_context()
-        return await asyncio.get_running_loop().run_in_executor(self.executor, variables.run, job)
+        return await run_in_thread(self.executor, job)
 
     async def compute(self, name: str, job: Callable[[], T]) -> T:
         """Run local work that depends on nothing from outside, in a thread.

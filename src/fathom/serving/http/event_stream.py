@@ -80,12 +80,7 @@ async def iterate_frames(
 ) -> AsyncIterator[bytes]:
     """Yield the numbered frames of events, and a comment after each longer silence.
 
-    A failure on the way is the last event, and so is the end of the server.
-
-    Args:
-        events: The events.
-        stopping: The announcement of the server's end.
-        last: Builds the event of a failure.
+    A failure on the way is the last event, which `last` builds, and so is the end of the server.
     """
     number = 0
     ending = asyncio.ensure_future(stopping.wait_until_over())

@@ -36,12 +36,7 @@ class EventBuilder:
     """A builder of server-sent events from the progress of one question."""
 
     def __init__(self, plan: Json, engine: Engine) -> None:
-        """Create the builder.
-
-        Args:
-            plan: The data of the `plan` event.
-            engine: The engine, which looks up the texts of hits.
-        """
+        """Create the builder; `plan` is the data of the first event."""
         self._plan = plan
         self._engine = engine
         self._has_text = False

@@ -212,7 +212,10 @@ function judging(answer, below) {
     }
   }
   /** A key that may not correct answers says only that this one is wrong. */
-  const refuse = async () => ((await mayCurate()) ? correct() : give({ correct: false }, bad));
+  async function refuse() {
+    if (await mayCurate()) correct();
+    else await give({ correct: false }, bad);
+  }
   function correct() {
     const right = el("textarea", { rows: 2, id: `right-${answer.trace_id}`, required: !answered });
     const submit = (event) => {
