@@ -23,7 +23,8 @@ every replay.
 import threading
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Self
@@ -35,21 +36,13 @@ from fathom.types import Answer, Citation, Conflict
 from fathom.usage import Budget, Usage
 
 
-class LiveEvents:
-    """The events of a first run: none is recorded, so the outside itself is asked."""
-
-    def find(self, step: str, kind: str, key: str, occurrence: int) -> Event | None:  # noqa: ARG002
-        """Return `None`, always."""
-        return None
-
-
 class _TraceWriter:
     """The trace under construction, shared by all steps of a run; safe from threads."""
 
     def __init__(
         self,
         origin: Origin,
-        events: EventSource,
+        events: EventSource | None,
         clean: Cleaner,
         limits: TraceLimits,
         clock: Callable[[], float],
@@ -147,29 +140,21 @@ class _Scope:
         Returns:
             The answer as plain JSON, as it was recorded: use it, not the original.
         """
-        pending = self._find_event(kind, request)
-        if pending.recorded is None:
-            try:
-                return self._record_value(pending, ask())
-            except Exception as error:
-                self._record_error(pending, error)
-                raise
-        return self._record_value(pending, pending.recorded.value)
+        with self._open_event(kind, request) as pending:
+            recorded = pending.recorded
+            return self._record_value(pending, ask() if recorded is None else recorded.value)
 
     async def aobserve(
         self, kind: str, request: object, ask: Callable[[], Awaitable[object]]
     ) -> Json:
         """Ask the outside as `observe` does, for an answer that must be awaited."""
-        pending = self._find_event(kind, request)
-        if pending.recorded is None:
-            try:
-                return self._record_value(pending, await ask())
-            except Exception as error:
-                self._record_error(pending, error)
-                raise
-        return self._record_value(pending, pending.recorded.value)
+        with self._open_event(kind, request) as pending:
+            recorded = pending.recorded
+            return self._record_value(pending, await ask() if recorded is None else recorded.value)
 
-    def _find_event(self, kind: str, request: object) -> "_PendingEvent":
+    @contextmanager
+    def _open_event(self, kind: str, request: object) -> "Iterator[_PendingEvent]":
+        """Yield an event with its record, if it has one; a live one that fails is recorded too."""
         book = self._book
         kind = book.whole.clean_text(kind)
         key = hash_text(dump_canonical([kind, book.whole(request)]))
@@ -178,7 +163,15 @@ class _Scope:
         event = Event(
             step=self.id, kind=kind, key=key, occurrence=number, request=book.short(request)
         )
-        return _PendingEvent(event, book.events.find(self.id, kind, key, number))
+        source = book.events
+        recorded = None if source is None else source.find(self.id, kind, key, number)
+        pending = _PendingEvent(event, recorded)
+        try:
+            yield pending
+        except Exception as error:
+            if recorded is None:
+                self._book.add(replace(event, error=_format_error(error, book.short)))
+            raise
 
     def _record_value(self, pending: "_PendingEvent", value: object) -> Json:
         plain = self._book.whole(value)
@@ -188,9 +181,6 @@ class _Scope:
         else:
             self._book.add(replace(pending.event, value=plain))
         return plain
-
-    def _record_error(self, pending: "_PendingEvent", error: Exception) -> None:
-        self._book.add(replace(pending.event, error=_format_error(error, self._book.short)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -268,9 +258,7 @@ class Recorder(_Scope):
             clock: The clock for the durations of steps, in seconds; it is read in a replay too, but
                 never compared.
         """
-        book = _TraceWriter(
-            origin, events or LiveEvents(), Cleaner(secrets), limits or TraceLimits(), clock
-        )
+        book = _TraceWriter(origin, events, Cleaner(secrets), limits or TraceLimits(), clock)
         super().__init__(book, "")
 
     def seal(self, answer: object) -> Trace:

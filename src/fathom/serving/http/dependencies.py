@@ -32,7 +32,7 @@ def _require_scope(scope: Scope) -> Callable[[Caller], Awaitable[Caller]]:
 
 
 def build_scope_problem(scope: Scope, action: str = "") -> Problem:
-    """Build the problem of a key that lacks a scope; `what` is the refused action."""
+    """Build the problem of a key that lacks a scope; `action` is the refused one."""
     return Problem(
         403,
         "scope_missing",
