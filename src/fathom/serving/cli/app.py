@@ -15,6 +15,7 @@ from fathom.serving.cli.calibration import calibrate, feedback
 from fathom.serving.cli.errors import prepare_streams, report_error
 from fathom.serving.cli.evaluate import evaluate
 from fathom.serving.cli.mcp import mcp
+from fathom.serving.cli.models import models
 from fathom.serving.cli.options import (
     CallsOption,
     CostOption,
@@ -288,6 +289,7 @@ app.command()(documents.copy)
 app.add_typer(documents.docs, name="docs")
 app.add_typer(documents.config, name="config")
 app.add_typer(documents.vectors, name="vectors")
+app.add_typer(models, name="models")
 app.add_typer(questions.questions, name="questions")
 app.add_typer(training.train, name="train")
 app.add_typer(keys, name="keys")
