@@ -134,8 +134,9 @@ def _list_ollama_models(url: str) -> dict[str, int] | None:
 def _iterate_writers(models: list[Any]) -> Iterator[tuple[str, int]]:
     """Yield name and bytes of the models that write replies on this machine."""
     for model in models:
-        kind = f"{model['name']} {model.get('details')}".lower()
+        name = str(model["name"])
+        kind = f"{name} {model.get('details')}".lower()
         # A model of Ollama's cloud would send the documents there.
-        is_remote = "remote_host" in model or model["name"].endswith("cloud")
+        is_remote = "remote_host" in model or name.endswith("cloud")
         if not is_remote and not any(word in kind for word in _NO_CHAT):
-            yield str(model["name"]), int(model["size"])
+            yield name, int(model["size"])

@@ -326,7 +326,7 @@ class LlmSettings(Section):
     )
 
     model: str = ""
-    """`provider:model`; empty for none."""
+    """`provider:model`; `auto` for one that is on this machine; empty for none."""
     base_url: str | None = None
     """The address of its server; the provider's own by default."""
     key_env: str | None = None

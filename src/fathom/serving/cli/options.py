@@ -37,7 +37,7 @@ RetrieverOption = Annotated[
     str | None, typer.Option("--retriever", help=f"Way of searching: {RETRIEVER_NAMES}.")
 ]
 LlmOption = Annotated[
-    str | None, typer.Option("-m", "--llm", help="Language model, PROVIDER:MODEL.")
+    str | None, typer.Option("-m", "--llm", help="Language model, PROVIDER:MODEL, or auto.")
 ]
 HistoryOption = Annotated[
     Path | None,
