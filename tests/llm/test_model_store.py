@@ -253,7 +253,9 @@ def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, server: FileServe
 def test_another_file_of_the_same_name_is_kept(store: ModelStore, server: FileServer) -> None:
     store.folder.mkdir()
     (store.folder / "tiny.gguf").write_bytes(b"GGUF mine")
-    with pytest.raises(UsageError, match="is another file; run: fathom models remove tiny"):
+    with pytest.raises(
+        UsageError, match="is another file; pull again after: fathom models remove tiny"
+    ):
         store.pull(server.describe())
     assert (store.folder / "tiny.gguf").read_bytes() == b"GGUF mine"
     assert server.ranges == []

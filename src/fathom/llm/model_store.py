@@ -171,7 +171,7 @@ def _check_stored(path: Path, file: ModelFile) -> None:
     with path.open("rb") as stream:
         if hashlib.file_digest(stream, "sha256").hexdigest() != file.sha256:
             raise UsageError(
-                f"{path} is another file; run: fathom models remove {file.name}, then pull again"
+                f"{path} is another file; pull again after: fathom models remove {file.name}"
             )
 
 
