@@ -4,7 +4,7 @@ import re
 import ssl
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -51,12 +51,14 @@ def serve_file(certificate: Path | None = None) -> Iterator[FileServer]:
         def do_GET(self) -> None:
             served.ranges.append(self.headers.get("Range", ""))
             self.close_connection = True
-            (served.acts.pop(0) if served.acts else send())(self, served)
+            with suppress(ConnectionError):  # the client has heard enough
+                (served.acts.pop(0) if served.acts else send())(self, served)
 
         def log_message(self, *_: object) -> None:
             pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.daemon_threads = False  # so that closing waits for all replies
         if certificate is not None:
             context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
             context.load_cert_chain(certificate)

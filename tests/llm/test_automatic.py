@@ -7,9 +7,18 @@ from pathlib import Path
 
 import pytest
 from tests.llm.wires import DIALECTS
-from tests.making import FEES, QUESTION, engine_at, extractive, ingested
+from tests.making import FEES, QUESTION, engine_at, index_fees, quote_first_sentence
 from tests.real_model import RealModel
-from tests.scripted_server import Act, Asked, Wire, raw, refused_url, served, stalls, status
+from tests.scripted_server import (
+    Act,
+    ReceivedRequest,
+    Wire,
+    find_closed_url,
+    raw,
+    serve,
+    stalls,
+    status,
+)
 
 from fathom.errors import UsageError
 from fathom.llm.automatic import choose_model, find_model
@@ -44,18 +53,18 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def be_ollama(tags: Mapping[str, object] = TAGS) -> Act:
     """List models, and answer each question by the first sentence of its first chunk."""
 
-    async def act(asked: Asked, wire: Wire) -> None:
-        if asked.path == "/api/tags":
+    async def act(request: ReceivedRequest, wire: Wire) -> None:
+        if request.path == "/api/tags":
             models = [{"name": name, "model": name, **TAGS[name]} for name in tags]
-            await raw(json.dumps({"models": models}))(asked, wire)
+            await raw(json.dumps({"models": models}))(request, wire)
         else:
-            await OLLAMA.outweighs(extractive(asked.messages))(asked, wire)
+            await OLLAMA.outweighs(quote_first_sentence(request.messages))(request, wire)
 
     return act
 
 
 def make_settings(base_url: str | None = None, **more: object) -> Settings:
-    base_url = (base_url or refused_url()).removesuffix("/v1")
+    base_url = (base_url or find_closed_url()).removesuffix("/v1")
     return Settings.model_validate({"llm": {"model": "auto", "base_url": base_url}, **more})
 
 
@@ -66,13 +75,13 @@ def make_weights(folder: Path, name: str, size: int) -> None:
 
 
 def test_the_largest_model_of_ollama_that_fits_and_writes_is_taken() -> None:
-    with served(be_ollama(), be_ollama()) as server:
+    with serve(be_ollama(), be_ollama()) as server:
         settings = make_settings(server.base_url)
         assert find_model(settings).name == "ollama:large:4b"
         chosen, caution = choose_model(settings)
     assert (chosen.llm.model, caution) == ("ollama:large:4b", "")
     assert chosen.llm.base_url == settings.llm.base_url
-    assert [asked.path for asked in server.asked] == ["/api/tags"] * 2
+    assert [request.path for request in server.requests] == ["/api/tags"] * 2
 
 
 @pytest.mark.parametrize(
@@ -92,7 +101,7 @@ def test_the_largest_model_of_ollama_that_fits_and_writes_is_taken() -> None:
 )
 def test_a_server_without_a_usable_model_is_passed_over(act: Act, folder: Path) -> None:
     make_weights(folder, "tiny", 1_000)
-    with served(act) as server:
+    with serve(act) as server:
         begin = time.monotonic()
         assert find_model(make_settings(server.base_url)).name == "local:tiny"
         assert time.monotonic() - begin < 5
@@ -121,7 +130,7 @@ def test_without_a_model_the_caution_names_the_next_step(folder: Path) -> None:
 
 
 def test_offline_asks_no_ollama(folder: Path) -> None:
-    with served(be_ollama()) as server:
+    with serve(be_ollama()) as server:
         settings = make_settings(server.base_url, offline=True)
         assert choose_model(settings)[0].llm.model == ""
         make_weights(folder, "tiny", 1_000)
@@ -137,14 +146,14 @@ def test_an_address_that_is_none_is_refused() -> None:
 def test_a_trace_names_the_model_itself_and_replays_without_looking_for_one(
     tmp_path: Path,
 ) -> None:
-    ingested(tmp_path)
-    with served(*[be_ollama()] * 4) as server:
+    index_fees(tmp_path)
+    with serve(*[be_ollama()] * 4) as server:
         url = server.base_url.removesuffix("/v1")
         llm = {"model": "auto", "base_url": url, "skip_above_confidence": 2}
         with engine_at(tmp_path, llm=llm) as engine:
             answer = engine.ask(QUESTION, budget=Budget(seconds=100))
             trace = engine.trace(str(answer.trace_id))
-        assert [asked.body["model"] for asked in server.asked[1:]] == ["large:4b"] * (
+        assert [request.body["model"] for request in server.requests[1:]] == ["large:4b"] * (
             answer.usage.llm_calls
         )
     assert answer.usage.llm_calls
@@ -156,8 +165,8 @@ def test_a_trace_names_the_model_itself_and_replays_without_looking_for_one(
 
 
 def test_without_a_model_the_local_answer_says_so(tmp_path: Path) -> None:
-    ingested(tmp_path)
-    llm = {"model": "auto", "base_url": refused_url()}
+    index_fees(tmp_path)
+    llm = {"model": "auto", "base_url": find_closed_url()}
     with engine_at(tmp_path, llm=llm) as engine:
         answer = engine.ask(QUESTION)
         trace = engine.trace(str(answer.trace_id))
@@ -168,10 +177,10 @@ def test_without_a_model_the_local_answer_says_so(tmp_path: Path) -> None:
 
 def test_a_pulled_file_answers(tmp_path: Path, folder: Path, real_model: RealModel) -> None:
     (folder / "smol.gguf").symlink_to(real_model.file)
-    ingested(tmp_path)
+    index_fees(tmp_path)
     llm = {
         "model": "auto",
-        "base_url": refused_url(),
+        "base_url": find_closed_url(),
         "max_tokens": 16,
         "skip_above_confidence": 2,
     }

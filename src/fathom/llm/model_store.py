@@ -12,8 +12,9 @@ import shutil
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from io import BufferedRandom
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 from urllib.parse import urljoin, urlsplit
 
 from fathom.errors import ModelError, RunError, UsageError
@@ -149,7 +150,7 @@ def _get_data_folder() -> Path:
 
 
 @contextmanager
-def _open_part(part: Path, name: str) -> Iterator[BinaryIO]:
+def _open_part(part: Path, name: str) -> Iterator[BufferedRandom]:
     """Open the part, which no other process may write meanwhile."""
     with part.open("a+b") as stream:
         try:
@@ -175,7 +176,9 @@ def _check_stored(path: Path, file: ModelFile) -> None:
             )
 
 
-def _fetch_file(file: ModelFile, part: Path, stream: BinaryIO, on_progress: OnProgress) -> None:
+def _fetch_file(
+    file: ModelFile, part: Path, stream: BufferedRandom, on_progress: OnProgress
+) -> None:
     """Complete the part, and check its size and digest; a wrong one is removed."""
     try:
         with _make_client() as client:
@@ -187,7 +190,7 @@ def _fetch_file(file: ModelFile, part: Path, stream: BinaryIO, on_progress: OnPr
     os.fsync(stream.fileno())
 
 
-def _check_digest(stream: BinaryIO, file: ModelFile) -> None:
+def _check_digest(stream: BufferedRandom, file: ModelFile) -> None:
     stream.seek(0)
     digest = hashlib.file_digest(stream, "sha256").hexdigest()
     if digest != file.sha256:
@@ -209,7 +212,7 @@ class _Transfer:
     """The transfer of a file to the end of a stream, over several connections if one breaks."""
 
     def __init__(
-        self, client: "Client", file: ModelFile, stream: BinaryIO, on_progress: OnProgress
+        self, client: "Client", file: ModelFile, stream: BufferedRandom, on_progress: OnProgress
     ) -> None:
         self._client = client
         self._file = file

@@ -3,7 +3,7 @@
 import sys
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -21,28 +21,25 @@ def list_models(as_json: JsonOption = False) -> None:
     from fathom.serving.cli.output import show, show_json
 
     store = ModelStore()
-    stored = store.list()
-    rows = [
-        {
-            "name": model.name,
-            "status": "pulled" if model.is_whole else "unfinished",
-            "bytes": model.size,
-            "memory": estimate_memory(model.name, model.size) if model.is_whole else None,
-            "path": str(model.path),
-        }
-        for model in stored
+    stored = [
+        ("pulled" if model.is_whole else "unfinished", model.name, model.size, str(model.path))
+        for model in store.list()
     ]
-    names = {model.name for model in stored}
-    rows += [
-        {
-            "name": model.name,
-            "status": "available",
-            "bytes": model.size,
-            "memory": model.memory,
-            "path": None,
-        }
+    names = {name for _, name, _, _ in stored}
+    available = [
+        ("available", model.name, model.size, None)
         for model in KNOWN_MODELS.values()
         if model.name not in names
+    ]
+    rows: list[dict[str, Any]] = [
+        {
+            "name": name,
+            "status": status,
+            "bytes": size,
+            "memory": None if status == "unfinished" else estimate_memory(name, size),
+            "path": path,
+        }
+        for status, name, size, path in (*stored, *available)
     ]
     if as_json:
         show_json({"folder": str(store.folder), "models": rows})
