@@ -34,8 +34,8 @@ class FileServer:
 
     def describe(self, **changes: object) -> ModelFile:
         """Return the file as the catalogue would describe it."""
-        known = {"name": "tiny", "url": self.url, "sha256": DIGEST, "size": len(WEIGHTS)}
-        return ModelFile(**(known | changes))  # type: ignore[arg-type]
+        description = {"name": "tiny", "url": self.url, "sha256": DIGEST, "size": len(WEIGHTS)}
+        return ModelFile(**(description | changes))  # type: ignore[arg-type]
 
 
 Act = Callable[[BaseHTTPRequestHandler, FileServer], None]

@@ -115,9 +115,9 @@ def parse_source(source: str, sha256: str | None) -> ModelFile:
     Raises:
         UsageError: If the model is unknown, or the address or the digest is malformed.
     """
-    known = KNOWN_MODELS.get(source)
-    if known and sha256 in {None, known.sha256}:
-        return known
+    model = KNOWN_MODELS.get(source)
+    if model and sha256 in {None, model.sha256}:
+        return model
     if "://" not in source:
         names = ", ".join(KNOWN_MODELS)
         raise UsageError(
@@ -148,9 +148,9 @@ def check_name(name: str) -> str:
 
 def estimate_memory(name: str, size: int) -> int:
     """Return the bytes of memory that a model needs, estimated from its size if not measured."""
-    known = KNOWN_MODELS.get(name)
+    model = KNOWN_MODELS.get(name)
     # The context takes memory in proportion to the model; buffers take about the same for all.
-    return known.memory if known else round(size * 1.3) + 300_000_000
+    return model.memory if model else round(size * 1.3) + 300_000_000
 
 
 def does_fit(needs: int, memory: int) -> bool:
