@@ -58,7 +58,7 @@ def be_ollama(tags: Mapping[str, object] = TAGS) -> Act:
             models = [{"name": name, "model": name, **TAGS[name]} for name in tags]
             await raw(json.dumps({"models": models}))(request, wire)
         else:
-            await OLLAMA.outweighs(quote_first_sentence(request.messages))(request, wire)
+            await OLLAMA.stream_reply(quote_first_sentence(request.messages))(request, wire)
 
     return act
 
