@@ -19,11 +19,11 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tests.adversary import PRICES, Panel, PlayedRun, play_scenario
+from tests.adversary import PANEL, PRICES, PlayedRun, play_scenario
 from tests.making import index_fees, list_open_sockets
 from tests.scripted_server import serve
 
-from fathom.strategies.base import STRATEGIES
+from fathom.registry import STRATEGIES
 
 
 def main() -> None:
@@ -33,7 +33,7 @@ def main() -> None:
     parser.add_argument("--json", type=Path)
     arguments = parser.parse_args()
     first, last = (int(part) for part in arguments.runs.split(":"))
-    STRATEGIES["panel"] = Panel.of  # type: ignore[index]
+    STRATEGIES["panel"] = PANEL  # type: ignore[index]
     played: list[PlayedRun] = []
     broken: list[str] = []
     with tempfile.TemporaryDirectory() as place, serve() as server:

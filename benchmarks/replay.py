@@ -30,9 +30,9 @@ from fathom.engine.request import AskRequest
 from fathom.evaluation.datasets import load
 from fathom.evaluation.runner import build_filters
 from fathom.jsonable import dump_canonical
+from fathom.registry import STRATEGIES
 from fathom.runs.recorder import format_answer
 from fathom.settings import Settings
-from fathom.strategies.base import STRATEGIES
 from fathom.strategies.run import RunOutcome
 
 DATA = Path(os.environ.get("SHARED_DATA", "../shared/data"))

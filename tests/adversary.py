@@ -39,11 +39,11 @@ from fathom.llm.base import Call, Message
 from fathom.llm.call import RoleModel
 from fathom.llm.role_models import ROLES
 from fathom.question.question import Question
+from fathom.registry import STRATEGIES, RegistryEntry
 from fathom.retrieval.search import Search
 from fathom.runs.concurrency import HOSTS
 from fathom.runs.context import RunContext
 from fathom.settings import Settings
-from fathom.strategies.base import STRATEGIES
 from fathom.strategies.naive import NaiveState
 from fathom.testing.doubles import OVERLAP, HashingEmbedder
 from fathom.types import Answer, Draft, Filter, Query
@@ -52,6 +52,7 @@ from fathom.usage import Budget
 QUESTIONS = (QUESTION, "Where is it paid, and how much is it?", "Which enzyme unwinds a helix?")
 PRICES = '[openai]\n"m" = [3.0, 9.0]\n'
 LIES = (None, 0, -5, 7, 10**12, "many", 1.5)
+PANEL = RegistryEntry("panel", "tests.adversary:Panel")
 WORDS = "the harbour office keeps 40 crowns for a permit and "
 
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.adversary import PRICES, Panel, play_scenario
+from tests.adversary import PANEL, PRICES, play_scenario
 from tests.making import index_fees, list_open_sockets
 from tests.scripted_server import serve
 
-from fathom.strategies.base import STRATEGIES
+from fathom.registry import STRATEGIES
 
 RUNS = int(os.environ.get("ADVERSARY_RUNS", "60"))
 AT_ONCE = 10
@@ -24,7 +24,7 @@ def index_folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = index_fees(tmp_path_factory.mktemp("adversary"))
     (folder / "prices.toml").write_text(PRICES)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(STRATEGIES, "panel", Panel.of)
+        patch.setitem(STRATEGIES, "panel", PANEL)
         yield folder
 
 

@@ -8,11 +8,10 @@ from typing import Any
 
 import pytest
 
-from fathom.assembly import RETRIEVERS, Assembly
+from fathom.assembly import Assembly
 from fathom.assembly.models import Models
 from fathom.assembly.prompts import list_shipped_prompts
 from fathom.errors import SettingsError, UsageError
-from fathom.extensions import RETRIEVERS as NAMES
 from fathom.llm.call import AbsentModel
 from fathom.llm.role_models import ROLES
 from fathom.models.base import Embedder
@@ -58,7 +57,6 @@ def test_each_component_is_built_once() -> None:
 
 
 def test_every_retriever_that_settings_may_name_can_be_built() -> None:
-    assert set(RETRIEVERS) == set(NAMES)
     with pytest.raises(UsageError, match=r"retriever 'magic'.*vector, keyword, hybrid"):
         build_assembly().retriever("magic", object())  # type: ignore[arg-type]  # never looked into
 

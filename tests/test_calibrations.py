@@ -22,9 +22,9 @@ from fathom.calibration.law import LabelledAnswer
 from fathom.engine import Engine
 from fathom.errors import UsageError
 from fathom.evaluation.calibration import calibrate
-from fathom.extensions import STRATEGIES
 from fathom.index.embedded.schema import FILE
 from fathom.models.reader_loading import read_card
+from fathom.registry import STRATEGIES
 
 OFF = "What does a lighthouse keeper earn?"
 

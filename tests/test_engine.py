@@ -26,9 +26,9 @@ from fathom.errors import IndexMismatch, IndexMissing, RunError, UsageError
 from fathom.index.base import MetadataKey, SourceRecord
 from fathom.index.embedded.opening import open_writer
 from fathom.models.embedder import load_embedder
+from fathom.registry import STRATEGIES
 from fathom.runs.concurrency import run_in_loop
 from fathom.settings import Settings
-from fathom.strategies.base import STRATEGIES
 from fathom.testing.doubles import OVERLAP, HashingEmbedder
 
 

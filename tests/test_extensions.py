@@ -13,20 +13,18 @@ import pytest
 from tests.installing import EntryPoints, add_to_path, install
 
 from fathom import extensions
-from fathom.assembly import RETRIEVERS
 from fathom.documents.discover import digest_content
 from fathom.documents.formats.sniff import detect_format
 from fathom.errors import SettingsError, UsageError
 from fathom.evaluation.runner import hash_setup
 from fathom.extensions import (
     Extension,
-    check_name,
+    find_entry,
     find_extension,
     iterate_extensions,
     list_names,
 )
-from fathom.registry import ENDINGS, FORMATS
-from fathom.strategies.base import STRATEGIES
+from fathom.registry import ENDINGS, FORMATS, RETRIEVERS, STRATEGIES
 from fathom.testing import make_engine
 
 SHOUT = """
@@ -76,8 +74,8 @@ def corpus(tmp_path: Path) -> Path:
 
 
 def test_listed_names_can_be_built() -> None:
-    assert tuple(RETRIEVERS) == extensions.RETRIEVERS
-    assert list(STRATEGIES) == list(extensions.STRATEGIES)
+    assert list_names("retriever") == list(RETRIEVERS)
+    assert list_names("strategy") == list(STRATEGIES)
     assert {
         "csv",
         "docx",
@@ -95,8 +93,8 @@ def test_listed_names_can_be_built() -> None:
 
 
 def test_help_lists_every_extension() -> None:
-    built_in = (*extensions.RETRIEVERS, *STRATEGIES)
-    helped = {"search": extensions.RETRIEVERS, "ask": tuple(STRATEGIES), "eval": built_in}
+    built_in = (*RETRIEVERS, *STRATEGIES)
+    helped = {"search": tuple(RETRIEVERS), "ask": tuple(STRATEGIES), "eval": built_in}
     for command, names in helped.items():
         output = subprocess.run(
             [sys.executable, "-m", "fathom.serving.cli", command, "--help"],
@@ -112,7 +110,7 @@ def test_help_lists_every_extension() -> None:
 def test_extensions_are_looked_up_only_when_needed() -> None:
     code = (
         "import sys, fathom, fathom.serving.cli, fathom.engine, fathom.extensions as e;"
-        "e.check_name('strategy', 'naive'); e.check_name('retriever', 'hybrid');"
+        "e.find_entry('strategy', 'naive'); e.find_entry('retriever', 'hybrid');"
         "from pathlib import Path; e.find_format(Path('a.pdf')); e.find_format(Path('README'));"
         "assert e._read_entry_points.cache_info().misses == 0; assert 'pytest' not in sys.modules;"
         "import fathom.testing; fathom.testing.HashingEmbedder; assert 'pytest' not in sys.modules"
@@ -130,7 +128,7 @@ def test_listing_extensions_does_not_import_them(install_package: Install) -> No
         "strategy 'never' of other 1.0"
     ]
     with pytest.raises(UsageError, match=r"strategy 'nevr': choose one of naive, .*, never$"):
-        check_name("strategy", "nevr")
+        find_entry("strategy", "nevr")
 
 
 @pytest.mark.parametrize(

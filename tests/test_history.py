@@ -13,9 +13,9 @@ from fathom.agents.rewriter import LocalRewriter
 from fathom.engine import Engine
 from fathom.errors import UsageError
 from fathom.evaluation.harness import evaluate
-from fathom.extensions import STRATEGIES
 from fathom.llm.base import Call, Completion
 from fathom.question.conversation import DialogueTurn
+from fathom.registry import STRATEGIES
 from fathom.runs.recorder import format_answer
 from fathom.settings import Settings
 from fathom.testing.doubles import OVERLAP, HashingEmbedder

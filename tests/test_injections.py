@@ -25,7 +25,7 @@ from fathom.engine import Engine
 from fathom.llm.base import ChatModel
 from fathom.llm.role_models import ROLES
 from fathom.models.reading import CrossReader
-from fathom.strategies.base import STRATEGIES
+from fathom.registry import STRATEGIES
 from fathom.testing.doubles import OVERLAP, HashingEmbedder, make_engine
 from fathom.types import Answer
 

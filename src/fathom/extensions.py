@@ -10,13 +10,14 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, Literal
 
+from typing_extensions import override
+
 from fathom.errors import FathomError, UsageError
-from fathom.registry import ENDINGS
+from fathom.registry import ENDINGS, RETRIEVERS, STRATEGIES, RegistryEntry
 
 if TYPE_CHECKING:  # takes a while to import
     from importlib.metadata import EntryPoint
@@ -28,47 +29,23 @@ ENTRY_POINT_GROUPS: Mapping[Kind, str] = {
     "retriever": "fathom.retrievers",
     "format": "fathom.formats",
 }
-STRATEGIES: Mapping[str, str] = {
-    "naive": "Naive",
-    "maf": "Maf",
-    "anchor": "AnchorGate",
-    "rrf": "Rrf",
-    "hybrid": "Hybrid",
-    "mao": "Mao",
-    "adaptive": "Adaptive",
-}
-"""Fathom's own strategies: the name, which is also that of the module, and the class."""
-RETRIEVERS = (
-    "vector",
-    "keyword",
-    "hybrid",
-    "lead",
-    "sentence",
-    "vector_feedback",
-    "keyword_feedback",
-)
-"""Fathom's own retrievers."""
-_BUILT_IN: Mapping[Kind, frozenset[str]] = {
-    "strategy": frozenset(STRATEGIES),
-    "retriever": frozenset(RETRIEVERS),
-    "format": frozenset(ENDINGS),
+_OWN: Mapping[Kind, Mapping[str, RegistryEntry]] = {
+    "strategy": STRATEGIES,
+    "retriever": RETRIEVERS,
+    "format": ENDINGS,
 }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Extension:
-    """A strategy, retriever or format that a package adds.
+class Extension(RegistryEntry):
+    """A strategy, retriever or format that a package adds; a format's name is its files' ending.
 
     Attributes:
-        name: The name to choose it by; for a format the ending of its files, without the dot.
-        target: `module:attribute`.
         package: The distribution that brings it.
         version: The version of the distribution.
     """
 
     kind: Kind
-    name: str
-    target: str
     package: str
     version: str
 
@@ -92,32 +69,21 @@ class Extension:
     @property
     def is_refused(self) -> bool:
         """True if the name is one of Fathom's own, which an extension cannot replace."""
-        return self.name in _BUILT_IN[self.kind]
+        return self.name in _OWN[self.kind]
 
-    def load(self) -> Any:  # noqa: ANN401 - a class or a function
-        """Import the target.
-
-        Raises:
-            UsageError: If the import fails, naming the package.
-        """
-        module, _, attributes = self.target.partition(":")
+    @override
+    def load(self) -> Any:
         try:
-            loaded: Any = import_module(module)
-            for attribute in attributes.split(".") if attributes else ():
-                loaded = getattr(loaded, attribute)
+            # The arguments are explicit, because a class with slots is another one than `super`'s.
+            return super(Extension, self).load()
         except Exception as error:
             raise self.make_error(error) from error
-        return loaded
 
-    def make(self, *parts: object) -> Any:  # noqa: ANN401 - a strategy or a retriever
-        """Return the object that the class's `of` makes of these parts, after a check of its name.
-
-        Raises:
-            UsageError: If that fails or the names differ, naming the package.
-        """
+    @override
+    def make(self, *components: object) -> Any:
         kind = self.load()
         try:
-            instance = kind.of(*parts)
+            instance = kind.of(*components)
             own_name = instance.name
         # An error of Fathom names its own culprit, such as a wrong setting.
         except FathomError:
@@ -142,7 +108,7 @@ def find_extension(kind: Kind, name: str) -> Extension | None:
     Raises:
         UsageError: If two packages bring it.
     """
-    if name in _BUILT_IN[kind]:
+    if name in _OWN[kind]:
         return None
     matches = _read_entry_points(tuple(sys.path)).get((kind, name), ())
     if len(matches) > 1:
@@ -163,17 +129,12 @@ def find_format(path: PurePath) -> Extension | None:
 
 def list_names(kind: Kind) -> list[str]:
     """Return all names of a kind, Fathom's own first."""
-    built_in = {
-        "strategy": list(STRATEGIES),
-        "retriever": list(RETRIEVERS),
-        "format": sorted(ENDINGS),
-    }
     added = {
         extension.name
         for extension in iterate_extensions()
         if extension.kind == kind and not extension.is_refused
     }
-    return [*built_in[kind], *sorted(added)]
+    return [*_OWN[kind], *sorted(added)]
 
 
 def iterate_extensions() -> Iterator[Extension]:
@@ -182,14 +143,17 @@ def iterate_extensions() -> Iterator[Extension]:
         yield from extensions
 
 
-def check_name(kind: Kind, name: str) -> None:
-    """Accept a name that exists.
+def find_entry(kind: Kind, name: str) -> RegistryEntry:
+    """Return the entry of a name that exists, Fathom's own or a package's.
 
     Raises:
         UsageError: If it does not exist, with the names that do.
     """
-    if name not in _BUILT_IN[kind] and find_extension(kind, name) is None:
+    # Our own names come first, because looking for an extension reads the entry points.
+    entry = _OWN[kind].get(name) or find_extension(kind, name)
+    if entry is None:
         raise UsageError(f"{kind} {name!r}: choose one of {', '.join(list_names(kind))}")
+    return entry
 
 
 @cache

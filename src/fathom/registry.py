@@ -1,6 +1,7 @@
-"""Fathom's own formats: one entry declares each whole.
+"""Fathom's own strategies, retrievers and formats.
 
-Nothing is imported before it is used. Other packages add theirs by entry points: docs/extending.md.
+One entry declares each whole; nothing is imported before it is used. Other packages add theirs by
+entry points: docs/extending.md.
 """
 
 from collections.abc import Mapping
@@ -23,6 +24,22 @@ class RegistryEntry:
     def load(self) -> Any:  # noqa: ANN401 - a class or a function
         """Import the target."""
         return resolve_name(self.target)
+
+    def make(self, *components: object) -> Any:  # noqa: ANN401 - a strategy or a retriever
+        """Return the object that the class's `of` makes of these components."""
+        return self.load().of(*components)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetrieverEntry(RegistryEntry):
+    """A retriever, whose class has `of(assembly, index)`.
+
+    Attributes:
+        by_embedder: Whether `NAME:EMBEDDER` searches the vector space of one embedder; `of` then
+            has its name as the third argument.
+    """
+
+    by_embedder: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +66,32 @@ class Format(RegistryEntry):
     pictures: bool = False
 
 
+STRATEGIES: Mapping[str, RegistryEntry] = {
+    entry.name: entry
+    for entry in (
+        RegistryEntry("naive", "fathom.strategies.naive:Naive"),
+        RegistryEntry("maf", "fathom.strategies.maf:Maf"),
+        RegistryEntry("anchor", "fathom.strategies.anchor:AnchorGate"),
+        RegistryEntry("rrf", "fathom.strategies.rrf:Rrf"),
+        RegistryEntry("hybrid", "fathom.strategies.hybrid:Hybrid"),
+        RegistryEntry("mao", "fathom.strategies.mao:Mao"),
+        RegistryEntry("adaptive", "fathom.strategies.adaptive:Adaptive"),
+    )
+}
+"""The strategies by name."""
+RETRIEVERS: Mapping[str, RetrieverEntry] = {
+    entry.name: entry
+    for entry in (
+        RetrieverEntry("vector", "fathom.retrieval.vector:VectorRetriever", by_embedder=True),
+        RetrieverEntry("keyword", "fathom.retrieval.keyword:KeywordRetriever"),
+        RetrieverEntry("hybrid", "fathom.retrieval.hybrid:HybridRetriever", by_embedder=True),
+        RetrieverEntry("lead", "fathom.retrieval.vector:LeadRetriever"),
+        RetrieverEntry("sentence", "fathom.retrieval.vector:SentenceRetriever"),
+        RetrieverEntry("vector_feedback", "fathom.retrieval.vector:VectorFeedback"),
+        RetrieverEntry("keyword_feedback", "fathom.retrieval.keyword:KeywordFeedback"),
+    )
+}
+"""The retrievers by name."""
 _TEXT = "application/vnd.oasis.opendocument.text"
 _FORMATS = (
     Format("csv", "fathom.documents.formats.csv:parse", endings=("csv", "tsv", "tab"),

@@ -33,8 +33,8 @@ from fathom.llm.schema import build_schema, number_items
 from fathom.llm.structured_reply import parse_reply
 from fathom.llm.tokens import count_tokens
 from fathom.planner import workflows as planner
+from fathom.registry import STRATEGIES
 from fathom.settings.tree import LlmSettings, PromptFiles
-from fathom.strategies.base import STRATEGIES
 
 KINDS: Mapping[str, type[BaseModel]] = {
     "reader": cited_answer.ReaderReply,

@@ -3,7 +3,7 @@
 import pytest
 
 from fathom.engine import Engine
-from fathom.extensions import RETRIEVERS
+from fathom.registry import RETRIEVERS
 from fathom.retrieval.base import Retriever
 from fathom.testing import RetrieverConformance
 

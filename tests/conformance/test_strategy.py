@@ -2,7 +2,7 @@
 
 import pytest
 
-from fathom.extensions import STRATEGIES
+from fathom.registry import STRATEGIES
 from fathom.testing import StrategyConformance
 
 

@@ -19,8 +19,8 @@ from fathom.engine import Engine
 from fathom.engine.request import AskRequest
 from fathom.jsonable import dump_canonical
 from fathom.llm.role_models import ROLES
+from fathom.registry import STRATEGIES
 from fathom.runs.recorder import format_answer
-from fathom.strategies.base import STRATEGIES
 from fathom.strategies.run import RunOutcome
 from fathom.testing.doubles import OVERLAP
 from fathom.usage import Budget

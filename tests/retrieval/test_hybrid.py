@@ -157,7 +157,7 @@ def test_a_search_that_ends_while_its_engine_closes_leaves_no_thread(tmp_path: P
         at_work.set()
         closing.wait(30)
         with engine.open_snapshot() as index:
-            beside = engine.assembly.hybrid(index).executor
+            beside = HybridRetriever.of(engine.assembly, index).executor
         assert beside is not None
         beside.submit(int).result()
 

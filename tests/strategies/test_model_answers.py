@@ -13,8 +13,8 @@ from tests.making import QUESTION, index_fees, read_fees
 from tests.scripted_server import Extractive, serve
 
 from fathom.engine import Engine
+from fathom.registry import STRATEGIES
 from fathom.settings import Settings
-from fathom.strategies.base import STRATEGIES
 from fathom.testing.doubles import HashingEmbedder, ScriptedCrossReader
 
 COSTS = "A mooring permit costs 40 crowns a year."

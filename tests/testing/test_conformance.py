@@ -5,6 +5,7 @@ Those of fathom.testing.late_vectors_conformance are among those of indexes.
 
 import asyncio
 import inspect
+import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
@@ -25,8 +26,8 @@ from fathom.index.base import IndexStatus, Match
 from fathom.index.embedded.opening import open_reader, open_writer
 from fathom.models.base import Matrix
 from fathom.question.question import Question
+from fathom.registry import STRATEGIES, RegistryEntry
 from fathom.runs.reservation import CostBound
-from fathom.strategies.base import STRATEGIES
 from fathom.strategies.naive import Naive
 from fathom.testing import (
     OVERLAP,
@@ -140,7 +141,9 @@ def test_every_broken_strategy_is_caught(
     name: str, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     strategy_class = type("Made", (BrokenStrategy,), {"change": staticmethod(STRATEGY[name])})
-    monkeypatch.setitem(STRATEGIES, "broken", strategy_class.of)  # type: ignore[attr-defined]
+    monkeypatch.setattr(sys.modules[__name__], "Made", strategy_class, raising=False)
+    entry = RegistryEntry("broken", f"{__name__}:Made")
+    monkeypatch.setitem(STRATEGIES, "broken", entry)
     engine._strategies.pop("broken", None)
     test = getattr(StrategyConformance(), name)
     assert not is_caught(test, engine=engine, strategy="naive", retrievals=0)

@@ -7,6 +7,5 @@ use, as no question needs all of them.
 
 from fathom.assembly.agents import Assembly
 from fathom.assembly.models import WARM
-from fathom.assembly.retrieval import RETRIEVERS
 
-__all__ = ["RETRIEVERS", "WARM", "Assembly"]
+__all__ = ["WARM", "Assembly"]

@@ -19,9 +19,10 @@ from fathom.calibration.law import (
     learn_law,
 )
 from fathom.errors import UsageError
-from fathom.extensions import STRATEGIES, find_extension
+from fathom.extensions import find_extension
 from fathom.jsonable import Json, dump_canonical, hash_text
 from fathom.models.reader_loading import read_card
+from fathom.registry import STRATEGIES
 from fathom.runs.trace import Trace
 from fathom.settings import AskSettings, Settings, drop_later_settings
 

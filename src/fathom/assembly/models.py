@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import cached_property
 from threading import Lock
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 from fathom.assembly.prompts import choose_prompts
 from fathom.documents.base import ParseLimits
@@ -15,7 +15,7 @@ from fathom.documents.chunking.structure import StructureChunker
 from fathom.documents.parse import VERSION as PARSERS_VERSION
 from fathom.domains.domain import Domain, load_domain
 from fathom.errors import ModelError, UsageError
-from fathom.extensions import Extension, Kind, check_name, find_extension
+from fathom.extensions import Kind, find_entry
 from fathom.index.base import IndexReader as Index
 from fathom.index.base import Space
 from fathom.llm.retry import RetryPolicy
@@ -347,24 +347,21 @@ class ModelParts:
             most_bytes=web.max_kb << 10,
         )
 
-    # What other packages add.
-
-    def make_extension(self, kind: Kind, name: str, *given: object) -> Any:  # noqa: ANN401
-        """Return the strategy or the retriever that a package adds under this name.
+    def make(self, kind: Kind, name: str, *given: object) -> Any:  # noqa: ANN401
+        """Return the strategy or the retriever of this name, Fathom's own or a package's.
 
         Args:
-            kind: Which of both.
-            name: As it is registered.
-            given: The arguments of its class beside these parts.
+            kind: The kind, a strategy or a retriever.
+            name: The name in the registry, or of the entry point.
+            given: The arguments of its class's `of` beside these parts.
 
         Raises:
             UsageError: If there is none, it cannot be used, or its settings are not as it says.
         """
-        check_name(kind, name)
-        part = cast("Extension", find_extension(kind, name)).make(self, *given)
-        # Only now is it known which keys of the extension's table its class has read.
+        component = find_entry(kind, name).make(self, *given)
+        # Only now is it known which keys of an extension's table its class has read.
         self._extended.check_use(name)
-        return part
+        return component
 
     def section(self, name: str, kind: type[SectionT]) -> SectionT:
         """Return the settings of an extension: the table `[extensions.NAME]`.

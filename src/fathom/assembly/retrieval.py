@@ -1,6 +1,6 @@
 """The retrievers, and the parts that a search is made of."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import cache, cached_property
 from typing import TYPE_CHECKING
 
@@ -9,20 +9,10 @@ from fathom.models.base import Embedder
 from fathom.models.caching_embedder import CachedEmbedder
 from fathom.models.query_encoder import SHA256
 from fathom.retrieval.base import Retriever
-from fathom.retrieval.expansion import RelevanceFeedback
-from fathom.retrieval.fusion import ReciprocalRank, WeightedSum
-from fathom.retrieval.hybrid import HybridRetriever
-from fathom.retrieval.keyword import KeywordFeedback, KeywordRetriever
+from fathom.retrieval.keyword import KeywordRetriever
 from fathom.retrieval.search import Search
-from fathom.retrieval.vector import (
-    LeadRetriever,
-    SentenceRetriever,
-    VectorFeedback,
-    VectorRetriever,
-)
 from fathom.settings.retrievers import split_retriever
 from fathom.settings.tree import RetrievalSettings
-from fathom.text.language import detect_language
 from fathom.types import Hit
 
 if TYPE_CHECKING:
@@ -31,8 +21,6 @@ if TYPE_CHECKING:
     from fathom.retrieval.rerank import Reranker
 
 from fathom.assembly.models import ModelParts
-
-FURTHER_WEIGHT = 0.4
 
 
 class RetrievalParts(ModelParts):
@@ -44,52 +32,15 @@ class RetrievalParts(ModelParts):
         Raises:
             UsageError: If there is none of this name.
         """
-        if name in RETRIEVERS:
-            return RETRIEVERS[name](self, index)
         kind, embedder = split_retriever(name)
-        if not embedder:
-            added: Retriever = self.make_extension("retriever", name, index)
-            return added
-        side = self.side(embedder)
-        if kind == "vector":
-            return VectorRetriever(index, side.embedder, name, side.space)
-        return self._fuse(index, name, [embedder])
+        given = [embedder] if embedder else []
+        retriever: Retriever = self.make("retriever", kind, index, *given)
+        return retriever
 
     @cached_property
     def caching_embedder(self) -> Embedder:
         """The embedder of texts that remembers the vectors of the texts it was asked for."""
         return CachedEmbedder(self.embedder)
-
-    def hybrid(self, index: Index) -> HybridRetriever:
-        """Return the fusion of the words and all vector spaces."""
-        return self._fuse(index, "hybrid", ["", *self.settings.retrieval.embedders])
-
-    def _fuse(self, index: Index, name: str, spaces: Sequence[str]) -> HybridRetriever:
-        settings = self.settings.retrieval
-        fusion = ReciprocalRank(settings.rrf_k) if settings.fusion == "rrf" else WeightedSum()
-        return HybridRetriever(
-            index=index,
-            sides=[self.side(space) for space in spaces],
-            fusion=fusion,
-            choose_weights=lambda text: [
-                settings.keyword_weight,
-                *(self._vector_weight(space, text) for space in spaces),
-            ],
-            executor=self.models.lookup_pool,
-            candidates=settings.candidates,
-            definition_depth=settings.definitions,
-            name=name,
-        )
-
-    def _vector_weight(self, space: str, text: str) -> float:
-        settings = self.settings.retrieval
-        if space in settings.embedders:
-            weights = settings.embedder_weights or [FURTHER_WEIGHT] * len(settings.embedders)
-            return weights[settings.embedders.index(space)]
-        # The embedder was made for English; in other languages its vectors are little more than
-        # noise.
-        foreign = detect_language(text) not in {"en", "und"}
-        return settings.foreign_vector_weight if foreign else settings.vector_weight
 
     def search(self, name: str) -> Search:
         """Return the retriever of this name as runs use it, made when a ranking is not recorded."""
@@ -143,23 +94,3 @@ class RetrievalParts(ModelParts):
         return Reranker(
             pairs=self.cross_reader, weight=retrieval.rerank_weight, most=retrieval.rerank_most
         )
-
-
-RETRIEVERS: Mapping[str, Callable[[RetrievalParts, Index], Retriever]] = {
-    "vector": lambda assembly, index: VectorRetriever(index, assembly.question_embedder),
-    "keyword": lambda _, index: KeywordRetriever(index),
-    "hybrid": RetrievalParts.hybrid,
-    "lead": lambda assembly, index: LeadRetriever(index, assembly.question_embedder),
-    "sentence": lambda assembly, index: SentenceRetriever(
-        first=VectorRetriever(index, assembly.question_embedder),
-        embedder=assembly.question_embedder,
-        texts=assembly.caching_embedder,
-    ),
-    "vector_feedback": lambda assembly, index: VectorFeedback(
-        index=index, embedder=assembly.question_embedder, texts=assembly.embedder
-    ),
-    "keyword_feedback": lambda assembly, index: KeywordFeedback(
-        index=index, feedback=RelevanceFeedback(extract_words=assembly.terms.words, hits=5, count=5)
-    ),
-}
-"""All retrievers by the names of settings and flags."""

@@ -10,7 +10,7 @@ from fathom.engine.documents import Documents
 from fathom.engine.opened_index import OpenedIndex
 from fathom.engine.traces import Traces
 from fathom.errors import RunError, UsageError
-from fathom.extensions import check_name
+from fathom.extensions import find_entry
 from fathom.index.feedback import Feedback, compute_question_key
 from fathom.jsonable import dump_canonical, hash_text
 from fathom.types import Query
@@ -93,7 +93,7 @@ class Calibrations:
         from fathom.assembly.calibrations import learn_calibration
 
         name = self._resolve_name(strategy)
-        check_strategy(name)
+        find_entry("strategy", name)
         learned = learn_calibration(
             self._assembly(), name, answers, max_error=max_error, delta=delta, made_of=made_of or {}
         )
@@ -220,15 +220,3 @@ class Calibrations:
 
     def _resolve_name(self, strategy: str | None) -> str:
         return strategy or self._assembly().settings.ask.strategy
-
-
-def check_strategy(name: str) -> None:
-    """Accept the name of a strategy.
-
-    Raises:
-        UsageError: If there is none of this name.
-    """
-    from fathom.strategies.base import STRATEGIES  # LangGraph takes a second to import
-
-    if name not in STRATEGIES:
-        check_name("strategy", name)

@@ -9,12 +9,13 @@ from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack
 
-from fathom.engine.calibration import Calibrations, check_strategy
+from fathom.engine.calibration import Calibrations
 from fathom.engine.documents import Documents, Paths
 from fathom.engine.opened_index import EngineConnections, OpenedIndex
 from fathom.engine.request import AskOptions, AskRequest
 from fathom.engine.traces import Traces
 from fathom.errors import UsageError
+from fathom.extensions import find_entry
 from fathom.index.base import IndexReader, IndexStatus
 from fathom.index.engines import SERVER_SCHEMES, Index, make_index_settings, switch_workspace
 from fathom.index.filters import describe_unmet_filters
@@ -406,7 +407,7 @@ class Engine:
         from fathom.strategies.run import RunResources, run_strategy
 
         name = request.strategy or self.settings.ask.strategy
-        check_strategy(name)
+        find_entry("strategy", name)
         # Slow work that is done once must not count against the time of the budget.
         if not self.models.is_warm:
             await run_in_thread(self.executor, self.models.warm_up)

@@ -15,6 +15,7 @@ from fathom.evaluation.grading import Panel
 from fathom.evaluation.report.build import build_brief_report, build_full_report
 from fathom.evaluation.report.render import render_html, render_markdown, render_text
 from fathom.evaluation.runner import OnProgress, Session, holds_dataset
+from fathom.extensions import find_entry
 from fathom.settings.retrievers import split_retriever
 
 if TYPE_CHECKING:
@@ -90,11 +91,8 @@ class Systems:
         """
         for name in self.retrievers:
             split_retriever(name)
-        if self.strategies:
-            from fathom.engine.calibration import check_strategy  # takes a second
-
-            for name in self.strategies:
-                check_strategy(name)
+        for name in self.strategies:
+            find_entry("strategy", name)
 
 
 def evaluate(

@@ -6,14 +6,23 @@ from concurrent.futures import Executor, Future, wait
 from contextlib import contextmanager
 from contextvars import copy_context
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self
 
 from fathom.index.base import IndexReader, Match, Space, check_k
 from fathom.models.base import Embedder
 from fathom.question.definition import build_definition_check
 from fathom.question.question import Question
 from fathom.retrieval.base import to_hits
-from fathom.retrieval.fusion import Fusion
+from fathom.retrieval.fusion import Fusion, ReciprocalRank, WeightedSum
+from fathom.settings.tree import RetrievalSettings
+from fathom.text.language import detect_language
 from fathom.types import Hit, Query
+
+if TYPE_CHECKING:  # the assembly makes the retriever, and imports every part
+    from fathom.assembly import Assembly
+
+FURTHER_WEIGHT = 0.4
+"""The weight of a further vector space, unless the settings give one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +58,25 @@ class HybridRetriever:
     executor: Executor | None = None
     definition_depth: int = 50
     name: str = "hybrid"
+
+    @classmethod
+    def of(cls, assembly: "Assembly", index: IndexReader, embedder: str = "") -> Self:
+        """Build the retriever, over the words and all vector spaces or that of one embedder."""
+        settings = assembly.settings.retrieval
+        spaces = [embedder] if embedder else ["", *settings.embedders]
+        return cls(
+            index=index,
+            sides=[assembly.side(space) for space in spaces],
+            fusion=ReciprocalRank(settings.rrf_k) if settings.fusion == "rrf" else WeightedSum(),
+            choose_weights=lambda text: [
+                settings.keyword_weight,
+                *(choose_vector_weight(space, text, settings) for space in spaces),
+            ],
+            executor=assembly.models.lookup_pool,
+            candidates=settings.candidates,
+            definition_depth=settings.definitions,
+            name=f"hybrid:{embedder}" if embedder else "hybrid",
+        )
 
     def retrieve(self, query: Query, *, k: int) -> list[Hit]:
         """Return at most `k` hits, best first.
@@ -105,6 +133,22 @@ class HybridRetriever:
         # The executor was shut down, since the engine is being closed.
         except RuntimeError:
             return None
+
+
+def choose_vector_weight(space: str, text: str, settings: RetrievalSettings) -> float:
+    """Return the weight of the vectors of a space for a query.
+
+    Args:
+        space: One of `retrieval.embedders`, or any other name for `models.embedder`.
+        text: The query.
+        settings: The weights.
+    """
+    if space in settings.embedders:
+        weights = settings.embedder_weights or [FURTHER_WEIGHT] * len(settings.embedders)
+        return weights[settings.embedders.index(space)]
+    # The embedder was made for English; in other languages its vectors are little more than noise.
+    foreign = detect_language(text) not in {"en", "und"}
+    return settings.foreign_vector_weight if foreign else settings.vector_weight
 
 
 def put_definitions_first(hits: Sequence[Hit], term: str) -> list[Hit]:

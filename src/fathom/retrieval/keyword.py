@@ -2,11 +2,15 @@
 
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
 
 from fathom.index.base import IndexReader
 from fathom.retrieval.base import to_hits
 from fathom.retrieval.expansion import RelevanceFeedback
 from fathom.types import Hit, Query
+
+if TYPE_CHECKING:  # the assembly makes the retrievers, and imports every part
+    from fathom.assembly import Assembly
 
 MOST_INSPECTED = 20
 """Chunks with some form of a word that are searched for the word itself, at most."""
@@ -18,6 +22,11 @@ class KeywordRetriever:
 
     index: IndexReader
     name: str = "keyword"
+
+    @classmethod
+    def of(cls, assembly: "Assembly", index: IndexReader) -> Self:  # noqa: ARG003
+        """Build the retriever over an index."""
+        return cls(index)
 
     def retrieve(self, query: Query, *, k: int) -> list[Hit]:
         """Return at most `k` hits, best first; scores are BM25 weights above 0."""
@@ -38,6 +47,12 @@ class KeywordFeedback:
     feedback: RelevanceFeedback
     repeats: int = 10
     name: str = "keyword_feedback"
+
+    @classmethod
+    def of(cls, assembly: "Assembly", index: IndexReader) -> Self:
+        """Build the retriever over an index."""
+        words = assembly.terms.words
+        return cls(index=index, feedback=RelevanceFeedback(extract_words=words, hits=5, count=5))
 
     def retrieve(self, query: Query, *, k: int) -> list[Hit]:
         """Return at most `k` hits, best first; scores are BM25 weights above 0."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 
@@ -10,6 +11,9 @@ from fathom.models.base import Embedder
 from fathom.retrieval.base import Retriever, to_hits
 from fathom.text.sentences import split
 from fathom.types import Chunk, Hit, Query
+
+if TYPE_CHECKING:  # the assembly makes the retrievers, and imports every part
+    from fathom.assembly import Assembly
 
 _TINY = 1e-12
 """Least length of a vector, so that an empty one can be divided by it."""
@@ -28,6 +32,13 @@ class VectorRetriever:
     embedder: Embedder
     name: str = "vector"
     space: Space | None = None
+
+    @classmethod
+    def of(cls, assembly: "Assembly", index: IndexReader, embedder: str = "") -> Self:
+        """Build the retriever over an index, for the space of one embedder."""
+        side = assembly.side(embedder)
+        name = f"vector:{embedder}" if embedder else "vector"
+        return cls(index, side.embedder, name, side.space)
 
     def retrieve(self, query: Query, *, k: int) -> list[Hit]:
         """Return at most `k` hits, best first; scores are cosines in [-1, 1]."""
@@ -53,6 +64,11 @@ class LeadRetriever:
     index: IndexReader
     embedder: Embedder
     name: str = "lead"
+
+    @classmethod
+    def of(cls, assembly: "Assembly", index: IndexReader) -> Self:
+        """Build the retriever over an index."""
+        return cls(index, assembly.question_embedder)
 
     def retrieve(self, query: Query, *, k: int) -> list[Hit]:
         """Return at most `k` hits, best first; scores are cosines in [-1, 1]."""
@@ -93,6 +109,15 @@ class SentenceRetriever:
     texts: Embedder
     candidates: int = 12
     name: str = "sentence"
+
+    @classmethod
+    def of(cls, assembly: "Assembly", index: IndexReader) -> Self:
+        """Build the retriever over an index."""
+        return cls(
+            first=VectorRetriever.of(assembly, index),
+            embedder=assembly.question_embedder,
+            texts=assembly.caching_embedder,
+        )
 
     def retrieve(self, query: Query, *, k: int) -> list[Hit]:
         """Return at most `k` hits, best first; scores are cosines in [-1, 1]."""
@@ -142,6 +167,11 @@ class VectorFeedback:
     hits: int = 3
     original: float = 0.6
     name: str = "vector_feedback"
+
+    @classmethod
+    def of(cls, assembly: "Assembly", index: IndexReader) -> Self:
+        """Build the retriever over an index."""
+        return cls(index=index, embedder=assembly.question_embedder, texts=assembly.embedder)
 
     def retrieve(self, query: Query, *, k: int) -> list[Hit]:
         """Return at most `k` hits, best first.

@@ -5,9 +5,10 @@ from typing import Annotated
 from pydantic import AfterValidator
 
 from fathom.errors import UsageError
-from fathom.extensions import RETRIEVERS, find_extension, list_names
+from fathom.extensions import find_extension, list_names
+from fathom.registry import RETRIEVERS
 
-BY_EMBEDDER = ("vector", "hybrid")
+BY_EMBEDDER = tuple(name for name, entry in RETRIEVERS.items() if entry.by_embedder)
 """The retrievers whose name may go on with `:` and one of `retrieval.embedders` (or
 `models.embedder`): `vector:NAME` searches that space alone, `hybrid:NAME` that space and the words.
 Without it `vector` searches the space of `models.embedder`, and `hybrid` all spaces and the

@@ -1,13 +1,10 @@
-"""The protocol of strategies, and Fathom's own strategies by name."""
+"""The protocol of strategies, and the making of one by its name."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
 from langgraph.runtime import Runtime
 
-from fathom import extensions
 from fathom.agents.finalizer import Finalizer
 from fathom.question.question import Question
 from fathom.runs.context import RunContext
@@ -91,30 +88,11 @@ class GraphStrategy:
         )
 
 
-def _make_factory(name: str, kind: str) -> Callable[["Assembly"], Strategy]:
-    """Return a factory that imports the class on first use, as a question needs only one."""
-
-    def make(assembly: "Assembly") -> Strategy:
-        strategy: Strategy = getattr(import_module(f"fathom.strategies.{name}"), kind).of(assembly)
-        return strategy
-
-    return make
-
-
-STRATEGIES: Mapping[str, Callable[["Assembly"], Strategy]] = {
-    name: _make_factory(name, kind) for name, kind in extensions.STRATEGIES.items()
-}
-"""The factories of Fathom's own strategies, by name."""
-
-
 def make_strategy(name: str, assembly: "Assembly") -> Strategy:
     """Build the strategy of this name, Fathom's own or one that a package adds.
 
     Raises:
-        UsageError: If there is no such strategy, or it cannot be used, as `Assembly.make_extension`
-            says.
+        UsageError: If there is no such strategy, or it cannot be used, as `Assembly.make` says.
     """
-    if name in STRATEGIES:
-        return STRATEGIES[name](assembly)
-    extension: Strategy = assembly.make_extension("strategy", name)
-    return extension
+    strategy: Strategy = assembly.make("strategy", name)
+    return strategy

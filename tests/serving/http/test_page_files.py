@@ -10,7 +10,7 @@ from fastapi.testclient import TestClient
 from fathom.agents.debate.debater import Move
 from fathom.control.cascade import CascadeReason
 from fathom.control.reasons import GateReason
-from fathom.extensions import STRATEGIES
+from fathom.registry import STRATEGIES
 from fathom.serving.http.page import CONTENT_POLICY, load_page_files
 from fathom.types import AbstentionReason
 

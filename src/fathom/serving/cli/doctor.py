@@ -12,7 +12,7 @@ from fathom.assembly import WARM
 from fathom.documents.ocr.availability import describe_extra as recognition
 from fathom.engine import Engine
 from fathom.errors import FathomError, IndexMissing, ModelError, UsageError
-from fathom.extensions import Extension, find_extension, iterate_extensions
+from fathom.extensions import Extension, find_entry, find_extension, iterate_extensions
 from fathom.llm.local import describe_installation
 
 
@@ -122,9 +122,7 @@ def _describe_language_models(engine: Engine) -> str:
 
 
 def _describe_strategy(engine: Engine) -> str:
-    from fathom.engine.calibration import check_strategy
-
-    check_strategy(engine.settings.ask.strategy)
+    find_entry("strategy", engine.settings.ask.strategy)
     return f"{engine.settings.ask.strategy}, domain {engine.assembly.domain.name}"
 
 

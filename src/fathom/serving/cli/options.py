@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from fathom.extensions import RETRIEVERS, STRATEGIES
+from fathom.registry import RETRIEVERS, STRATEGIES
 
 if TYPE_CHECKING:  # each command imports what it needs: `--help` must not wait for it
     from fathom.engine import Engine

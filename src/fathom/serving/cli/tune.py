@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fathom.extensions import STRATEGIES
+from fathom.registry import STRATEGIES
 from fathom.serving.cli.evaluate import (
     ALL_FAILED,
     ReportFiles,

@@ -2,7 +2,7 @@
 
 from fastapi.testclient import TestClient
 
-from fathom.extensions import STRATEGIES
+from fathom.registry import STRATEGIES
 from fathom.serving.http.api import EFFORTS
 from fathom.serving.http.openai.models import Choice, get_choice, list_choices
 
