@@ -40,7 +40,23 @@ class SearchScope:
 
 
 class Dialect(Protocol):
-    """The SQL conditions of an engine over its table `documents`; keys are checked before."""
+    """The SQL of an engine where engines differ; keys of metadata are checked before.
+
+    Attributes:
+        items: The table of the columns `key` and `value` of a document's metadata.
+        item_kind: The kind of the value: `text`, `date`, `number` or `bool`.
+    """
+
+    items: str
+    item_kind: str
+
+    def match_any(self, column: str) -> str:
+        """Write the condition that a column has one of the values of `bind_any`."""
+        ...
+
+    def bind_any(self, values: Sequence[object]) -> object:
+        """Return the one value that stands for several."""
+        ...
 
     def compare(self, key: str, kind: Kind, op: str, value: BoundValue) -> SqlCondition:
         """Write the condition that the stored value is of this kind and compares so."""

@@ -32,6 +32,10 @@ class StoredRow(Protocol):
 
     def __getitem__(self, column: str, /) -> Any: ...  # noqa: ANN401 - columns have many types
 
+    def keys(self) -> Iterable[str]:
+        """Return the names of the columns."""
+        ...
+
 
 _NARROW = json.JSONEncoder(separators=(",", ":"))
 _KINDS: tuple[BlockKind, ...] = get_args(BlockKind)

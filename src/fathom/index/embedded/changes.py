@@ -59,7 +59,7 @@ class Changes:
             revision = self._next_revision()
             # The old version of a document goes in the same revision in which the new one comes.
             self._remove_documents([entry.document.id for entry in entries], revision)
-            spaces = self._store.list_all_spaces()
+            spaces = self._store.list_spaces()
             added = self._add(entries, revision)
             for space in spaces:
                 self._add_all_vectors(entries, added, space)
@@ -102,7 +102,7 @@ class Changes:
             self._set("dead", 0 if self.is_purging() else self._read_number("dead") + removed)
             if self.is_purging() or self.touches_chunks():
                 self._set("chunks_at", revision)
-            for space in self._store.list_all_spaces():
+            for space in self._store.list_spaces():
                 query = f"DELETE FROM {space.table} WHERE chunk_no IN ({gone})"  # noqa: S608 - a number makes the name
                 deleted = execute(query, (revision,)).rowcount
                 self._set(space.lacking_key, space.lacking - (removed - deleted))
@@ -142,7 +142,7 @@ class Changes:
 
     def create_spaces(self, spaces: Sequence[Space]) -> None:
         """Create spaces that are missing or were made otherwise."""
-        existing = {space.name: space for space in self._store.list_spaces()}
+        existing = {space.name: space for space in self._store.list_spaces() if space.name}
         for space in spaces:
             stored = existing.get(space.name)
             if stored is not None and stored.identity == space.identity:
@@ -213,7 +213,7 @@ class Changes:
 
     def note_all_lacking(self) -> None:
         """Store how many chunks each space lacks, if an older version did not."""
-        for space in self._store.list_all_spaces():
+        for space in self._store.list_spaces():
             if not self._store.read_meta(space.lacking_key):
                 self.note_lacking(space, space.lacking)
 

@@ -90,7 +90,7 @@ def _build_entries(added: Iterable[AddedDocument], analyzer: Analyzer) -> Iterat
 
 def discard_graphs(directory: Path, store: SqliteStore) -> None:
     """Remove graph files that belong to no space."""
-    current = {space.graph.file for space in store.list_all_spaces() if space.graph is not None}
+    current = {space.graph.file for space in store.list_spaces() if space.graph is not None}
     for path in directory.glob("vectors-*"):
         if path.name not in current:
             path.unlink(missing_ok=True)

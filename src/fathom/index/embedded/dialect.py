@@ -1,6 +1,7 @@
 """SQL conditions on documents in the dialect of SQLite."""
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 
 from fathom.index.filters import BoundValue, Kind, SqlCondition
 
@@ -24,6 +25,20 @@ _LARGEST = 2**63 - 1
 
 class SqliteDialect:
     """The `Dialect` of SQLite."""
+
+    items = "json_each(metadata)"
+    item_kind = (
+        "CASE WHEN type IN ('integer', 'real') THEN 'number' WHEN type IN ('true', 'false') "
+        f"THEN 'bool' WHEN value {IS_DATE} THEN 'date' ELSE 'text' END"
+    )
+
+    def match_any(self, column: str) -> str:
+        """Write the condition that a column has one of the values of `bind_any`."""
+        return f"{column} IN (SELECT value FROM json_each(?))"  # noqa: S608 - a name
+
+    def bind_any(self, values: Sequence[object]) -> str:
+        """Return the values as one JSON array: SQLite binds at most 32,766 in a statement."""
+        return json.dumps(list(values))
 
     def compare(self, key: str, kind: Kind, op: str, value: BoundValue) -> SqlCondition:
         """Write the condition that the stored value is of this kind and compares so."""

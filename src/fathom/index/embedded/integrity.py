@@ -23,7 +23,7 @@ def find_database_faults(directory: Path, store: SqliteStore) -> Iterator[str]:
             yield f"{file}: {row[0]}; {REBUILD}"
     try:
         yield from _find_damaged_contents(store)
-        for space in store.list_all_spaces():
+        for space in store.list_spaces():
             yield from _find_damaged_vectors(store, space)
         yield from _find_broken_references(store)
     except (sqlite3.Error, DamagedRowError, ValueError, TypeError, AttributeError) as error:
@@ -63,7 +63,7 @@ def _find_broken_references(store: SqliteStore) -> Iterator[str]:
     ).fetchone()[0]
     if orphans:
         yield f"{orphans} rows of documents have none in contents; {REBUILD}"
-    for space in store.list_all_spaces():
+    for space in store.list_spaces():
         lacking = store.count_lacking(space)
         if lacking != space.lacking:
             yield (
@@ -106,7 +106,7 @@ def find_keyword_faults(
 
 def find_graph_faults(directory: Path, store: SqliteStore) -> Iterator[str]:
     """Yield the faults of the graphs of neighbours, which can be made anew."""
-    for space in store.list_all_spaces():
+    for space in store.list_spaces():
         if space.graph is not None:
             yield from _check_graph(directory, space.graph, space.dimension)
 

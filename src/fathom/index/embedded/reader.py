@@ -3,27 +3,17 @@
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
 from fathom.errors import RunError
-from fathom.index.base import (
-    DocumentSummary,
-    Entry,
-    IndexStatus,
-    Match,
-    MetadataKey,
-    SourceRecord,
-    Space,
-    limit_k,
-)
 from fathom.index.context_slot import ContextSlot
 from fathom.index.embedded import schema
 from fathom.index.embedded.integrity import (
@@ -32,13 +22,11 @@ from fathom.index.embedded.integrity import (
     find_keyword_faults,
 )
 from fathom.index.embedded.keyword import KeywordIndex
-from fathom.index.embedded.spaces import require_space
-from fathom.index.embedded.status import list_keys, read_status
+from fathom.index.embedded.spaces import SqliteSpace
 from fathom.index.embedded.store import SqliteStore
 from fathom.index.embedded.vectors import VectorIndex
 from fathom.index.filters import SearchScope
-from fathom.text.analyzer import Analyzer
-from fathom.types import Chunk, Document, Filter
+from fathom.index.sql_reader import ScoredChunks, SqlReader, ValueT
 
 WAIT_S = 1.0
 MAX_SPARE_CONNECTIONS = 4
@@ -57,26 +45,7 @@ class _View:
     vectors: dict[str, VectorIndex]
 
 
-class _ChunkIds:
-    """A cache of chunk ids by number; within a lineage no number is used twice."""
-
-    def __init__(self) -> None:
-        self._ids: dict[int, str] = {}
-        self._lineage = ""
-
-    def look_up(self, store: SqliteStore, numbers: Sequence[int]) -> Mapping[int, str]:
-        """Return the ids of these chunks, and possibly of others."""
-        lineage = store.read_meta("lineage")
-        # A rebuilt index numbers its chunks anew, so ids of the old one would be wrong.
-        if lineage != self._lineage or len(self._ids) > MAX_CACHED_IDS:
-            self._ids, self._lineage = {}, lineage
-        missing = [number for number in numbers if number not in self._ids]
-        if missing:
-            self._ids |= store.find_chunk_ids(missing)
-        return self._ids
-
-
-class EmbeddedReader:
+class EmbeddedReader(SqlReader[SqliteStore]):
     """A reader of the index in a directory, for several threads, one at a time inside."""
 
     def __init__(
@@ -94,13 +63,12 @@ class EmbeddedReader:
             keyword: Its keyword index.
             mend: Returns a keyword index of the store's state, and builds one if it must.
         """
+        super().__init__(directory, MAX_CACHED_IDS)
         self._directory, self._file = directory, directory / schema.FILE
         self._latest = self._newest = _View(store, keyword, {})
         self._slot = ContextSlot[_View]()
-        self._ids = _ChunkIds()
         self._spare: list[sqlite3.Connection] = []
         self._mend = mend
-        self._analyzer = Analyzer()
         self._busy = threading.RLock()
         self._closed = False
 
@@ -112,12 +80,10 @@ class EmbeddedReader:
     def _keyword(self) -> KeywordIndex:
         return (self._slot.get() or self._latest).keyword
 
+    @override
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """Show all calls inside the block one state.
-
-        The block holds a read transaction of SQLite and the keyword index as it was.
-        """
+        # The block holds a read transaction of SQLite and the keyword index as it was.
         view = None if self._slot.get() else self._open_view()
         if view is None:
             yield
@@ -142,7 +108,7 @@ class EmbeddedReader:
                     )
                     return self._newest
             self._return_connection(store.connection)
-            with self._hold_common_state():
+            with self._open_word_store():
                 pass  # a writer has published since the keyword index was read
         return None  # another file has replaced the open one, which no writer changes any more
 
@@ -160,15 +126,21 @@ class EmbeddedReader:
             else:
                 self._spare.append(connection)
 
+    @override
     @contextmanager
-    def _hold_state(self) -> Iterator[int]:
-        """Hold one state of SQLite for all calls inside; yield its revision."""
+    def _open_store(self) -> Iterator[SqliteStore]:
         with self._busy, self._name_damage():
-            if self._store.connection.in_transaction:
-                yield self._store.read_published_revision()
+            store = self._store
+            if store.connection.in_transaction:
+                yield store
                 return
-            with schema.open_transaction(self._store.connection, write=False):
-                yield self._store.read_published_revision()
+            with schema.open_transaction(store.connection, write=False):
+                yield store
+
+    @override
+    def _stream(self, read: Callable[[SqliteStore], Iterable[ValueT]]) -> Iterator[ValueT]:
+        # Read at once, because other threads wait while the store is open.
+        return iter(self._read(lambda store: list(read(store))))
 
     def _name_damage(self) -> AbstractContextManager[None]:
         return schema.name_corruption(self._file, self._find_damage)
@@ -176,59 +148,45 @@ class EmbeddedReader:
     def _find_damage(self) -> Iterator[str]:
         return find_database_faults(self._directory, self._store)
 
-    def vector_search(
+    @override
+    def _score_vectors(
         self,
+        store: SqliteStore,
         vector: NDArray[np.float32],
-        *,
+        space: SqliteSpace,
         k: int,
-        filters: Sequence[Filter] = (),
-        space: Space | None = None,
-    ) -> list[Match]:
-        """Return the `k` chunks with the highest cosine to the unit vector, ties by chunk id."""
-        k = limit_k(k)
-        with self._hold_state() as revision:
-            vectors = self._open_vectors(space, revision)
-            allowed = self._resolve_filters(filters, revision)
-            scored = vectors.search(self._store, vector, k, allowed)
-            return self._rank_matches(scored, k)
+        allowed: SearchScope | None,
+    ) -> ScoredChunks:
+        return self._open_vectors(store, space).search(store, vector, k, allowed)
 
-    def _open_vectors(self, space: Space | None, revision: int) -> VectorIndex:
-        name = space.name if space else ""
-        if space is None:
-            stored = self._store.get_main_space()
-        else:
-            stored = require_space(self._directory, space, self._store.find_space(name))
+    def _open_vectors(self, store: SqliteStore, space: SqliteSpace) -> VectorIndex:
         view = self._slot.get() or self._latest
         # A copy, because a snapshot may still use the old one for another state.
-        vectors = copy(view.vectors.get(name) or VectorIndex(self._directory))
-        vectors.refresh(view.store, revision, stored)
-        view.vectors[name] = vectors
+        vectors = copy(view.vectors.get(space.name) or VectorIndex(self._directory))
+        vectors.refresh(store, space)
+        view.vectors[space.name] = vectors
         if view is self._newest:
-            self._latest.vectors[name] = vectors  # later questions start from this state
+            self._latest.vectors[space.name] = vectors  # later questions start from this state
         return vectors
 
-    def keyword_search(self, text: str, *, k: int, filters: Sequence[Filter] = ()) -> list[Match]:
-        """Return the `k` chunks with the highest BM25 score for any word, ties by chunk id."""
-        k = limit_k(k)
-        terms = self._analyzer.count_query_terms(text)
-        with self._hold_common_state() as revision:
-            allowed = self._resolve_filters(filters, revision)
-            return self._rank_matches(self._keyword.search(terms, k=k, allowed=allowed), k)
+    @override
+    def _score_words(
+        self, store: SqliteStore, terms: Mapping[str, int], k: int, allowed: SearchScope | None
+    ) -> ScoredChunks:
+        return self._keyword.search(terms, k=k, allowed=allowed)
 
-    def count_chunks_per_word(self, words: Sequence[str]) -> list[int]:
-        """Return for each word the number of chunks that contain it, in any form."""
-        terms = [list(self._analyzer.count_query_terms(word)) for word in words]
-        with self._hold_common_state():
-            return [self._keyword.count_chunks_with(forms) for forms in terms]
+    @override
+    def _count_chunks_with(self, store: SqliteStore, forms: Sequence[str]) -> int:
+        return self._keyword.count_chunks_with(forms)
 
+    @override
     @contextmanager
-    def _hold_common_state(self) -> Iterator[int]:
-        """Wait for a common state of SQLite and the keyword index; yield its revision."""
+    def _open_word_store(self) -> Iterator[SqliteStore]:
         deadline = time.monotonic() + WAIT_S
         while True:
-            with self._hold_state() as revision:
+            with self._open_store() as store:
                 if self._is_keyword_current():
-                    yield revision
+                    yield store
                     return
             # A writer is between applying and publishing a change, or was killed there.
             if time.monotonic() > deadline and self._mend is not None:
@@ -252,104 +210,26 @@ class EmbeddedReader:
         self._latest.keyword.close()
         self._latest.keyword = keyword
 
-    def count_missing_vectors(self) -> int:
-        """Return the number of chunks without a vector, in the space that lacks most."""
-        with self._hold_state():
-            return max(space.lacking for space in self._store.list_all_spaces())
-
-    def _resolve_filters(self, filters: Sequence[Filter], revision: int) -> SearchScope | None:
-        return self._store.resolve_filters(filters, revision) if filters else None
-
-    def _rank_matches(self, scored: Sequence[tuple[int, float]], k: int) -> list[Match]:
-        ids = self._ids.look_up(self._store, [number for number, _ in scored])
-        # Ties go by id, not by number: numbers depend on the order of ingestion.
-        best = sorted([(-score, ids[number]) for number, score in scored])[:k]
-        return [Match(chunk_id, -score) for score, chunk_id in best]
-
-    def chunks(self, ids: Sequence[str]) -> list[Chunk]:
-        """Return the chunks with these ids, in this order; missing ids are left out."""
-        with self._hold_state() as revision:
-            by_id = self._store.chunks(ids, revision)
-        return [by_id[chunk_id] for chunk_id in ids if chunk_id in by_id]
-
-    def get_document(self, document_id: str) -> Document | None:
-        """Return the document with this id, or `None`."""
-        with self._hold_state() as revision:
-            return self._store.get_document(document_id, revision)
-
-    def get_paths(self, ids: Sequence[str]) -> dict[str, str]:
-        """Return the paths of the existing documents among these, by id."""
-        with self._hold_state() as revision:
-            return self._store.get_paths(ids, revision)
-
-    def get_entry(self, document_id: str) -> Entry | None:
-        """Return the document with this id and its vectors, ready to be stored elsewhere."""
-        with self._hold_state() as revision:
-            return self._store.get_entry(document_id, revision)
-
-    def list_documents(self) -> Iterator[DocumentSummary]:
-        """Return the summaries of all documents, ordered by path."""
-        with self._hold_state() as revision:
-            return self._store.list_summaries(revision)
-
-    def is_empty(self) -> bool:
-        """Return whether the index has no document."""
-        with self._hold_state() as revision:
-            return self._store.is_empty(revision)
-
-    def get_source(self, path: str) -> SourceRecord | None:
-        """Return the record of this place, or `None`."""
-        with self._hold_state() as revision:
-            return self._store.get_source(path, revision)
-
-    def list_sources(
-        self, below: str = "/", *, after: str = "", most: int | None = None
-    ) -> Iterator[SourceRecord]:
-        """Return the records of a place, of all places in it and of its records, by path."""
-        with self._hold_state() as revision:
-            return self._store.list_sources(below, revision, after=after, most=most)
-
-    def list_places(self, document_id: str) -> list[SourceRecord]:
-        """Return the records of all places that hold this document, ordered by path."""
-        with self._hold_state() as revision:
-            return self._store.list_places(document_id, revision)
-
-    def get_roots(self) -> list[str]:
-        """Return the files and folders that the index shall hold, as the user named them."""
-        with self._hold_state():
-            return self._store.get_roots()
-
-    def get_calibrations(self) -> dict[str, str]:
-        """Return the stored calibrations, as JSON by strategy."""
-        with self._hold_state():
-            return self._store.get_calibrations()
-
-    def get_revision(self) -> str:
-        """Return the name of the index's state; every published change gives another one."""
-        with self._hold_state() as revision:
-            return self._store.format_marker(revision)
-
-    def list_keys(self) -> Mapping[str, MetadataKey]:
-        """Return the metadata keys that filters may use."""
-        with self._hold_state() as revision:
-            return list_keys(self._store, revision)
-
-    def status(self) -> IndexStatus:
-        """Return counts, sizes and identity."""
-        with self._hold_state() as revision:
-            return read_status(self._directory, self._store, revision)
+    @override
+    def _measure_sizes(self, store: SqliteStore) -> Mapping[str, int]:
+        keyword = self._directory / store.get_keyword_folder()
+        return {
+            "sqlite": _sum_sizes(self._directory.glob(f"{schema.FILE}*")),
+            "tantivy": _sum_sizes(keyword.glob("*")),
+            "usearch": _sum_sizes(self._directory.glob("vectors-*.usearch")),
+        }
 
     def list_findings(self) -> list[str]:
         """Return a line for each fault of the index; empty when it is sound."""
-        with self._hold_state():
+        with self._open_store() as store:
             return [
-                *find_database_faults(self._directory, self._store),
-                *find_keyword_faults(self._directory, self._keyword, self._store),
-                *find_graph_faults(self._directory, self._store),
+                *find_database_faults(self._directory, store),
+                *find_keyword_faults(self._directory, self._keyword, store),
+                *find_graph_faults(self._directory, store),
             ]
 
+    @override
     def close(self) -> None:
-        """Release files and memory; a second call does nothing."""
         with self._busy:
             if not self._closed:
                 for connection in (self._latest.store.connection, *self._spare):
@@ -357,8 +237,6 @@ class EmbeddedReader:
                 self._latest.keyword.close()
                 self._closed = True
 
-    def __enter__(self) -> Self:
-        return self
 
-    def __exit__(self, *error: object) -> None:
-        self.close()
+def _sum_sizes(files: Iterable[Path]) -> int:
+    return sum(file.stat().st_size for file in files if file.is_file())

@@ -117,7 +117,7 @@ def _move_derived_files(directory: Path, new: Path, store: SqliteStore) -> None:
     notes["keyword"] = keyword
     with schema.open_transaction(store.connection, write=True):
         store.connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", notes.items())
-    for space in store.list_all_spaces():
+    for space in store.list_spaces():
         graph = space.graph
         if graph is not None and (new / graph.file).is_file():
             record = replace(graph, file=space.name_graph_file(f"{lineage}-{graph.until}"))

@@ -1,13 +1,10 @@
-"""Vector spaces as SQLite stores them, and the check whether one can be searched."""
+"""Vector spaces as SQLite stores them."""
 
 import json
 import sqlite3
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 
-from fathom.errors import IndexMismatch
-from fathom.index.base import Space
 from fathom.index.embedded.hnsw import GraphRecord
 
 
@@ -56,25 +53,3 @@ def build_space(row: sqlite3.Row) -> SqliteSpace:
         graph=GraphRecord.loads(row["graph"]),
         identity=json.loads(row["identity"]),
     )
-
-
-def require_space(directory: Path, space: Space, stored: SqliteSpace | None) -> SqliteSpace:
-    """Return the stored space after a check that it is the requested one.
-
-    Raises:
-        IndexMismatch: If the space is missing or was made otherwise; the message says how to make
-            it.
-    """
-    if stored is None:
-        raise IndexMismatch(
-            f"the index at {directory} has no vectors of {space.name!r}; run `fathom ingest` "
-            "with it in retrieval.embedders"
-        )
-    if stored.identity != space.identity:
-        keys = sorted({*stored.identity, *space.identity})
-        differing = [key for key in keys if stored.identity.get(key) != space.identity.get(key)]
-        raise IndexMismatch(
-            f"the index at {directory} has vectors of another {space.name!r} (another "
-            f"{', '.join(differing)}); run `fathom ingest` to make them anew"
-        )
-    return stored

@@ -1,7 +1,4 @@
-"""Reads from SQLite, always inside one read transaction and at one revision.
-
-A list is passed as one JSON array, because SQLite binds at most 32,766 values in a statement.
-"""
+"""Reads from SQLite, always inside one read transaction and at one revision."""
 
 import json
 import sqlite3
@@ -11,13 +8,13 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from typing_extensions import override
 
-from fathom.index.base import DocumentSummary, Entry, SourceRecord
 from fathom.index.embedded.dialect import SqliteDialect
 from fathom.index.embedded.hnsw import GraphRecord
 from fathom.index.embedded.keyword import FOLDER
 from fathom.index.embedded.spaces import SqliteSpace, build_space
-from fathom.index.filters import BoundValue, Numbers, SearchScope, compile_filters
+from fathom.index.filters import Numbers
 from fathom.index.rows import (
     HalfMatrix,
     Structure,
@@ -26,11 +23,21 @@ from fathom.index.rows import (
     build_matrix,
     compute_fingerprint,
 )
-from fathom.types import Block, Chunk, Document, Filter
+from fathom.index.sql_store import SqlStore
+from fathom.types import Block, Chunk, Document
 
 
-class SqliteStore:
-    """Reads of the rows that are visible at a revision; `schema` defines visible."""
+class SqliteStore(SqlStore[SqliteSpace]):
+    """A `SqlStore` of the rows that are visible at the published revision.
+
+    `schema` defines visible.
+    """
+
+    dialect = SqliteDialect()
+    scope = "added <= ?"
+    document_tables = "documents JOIN contents ON document_no = no"
+    document_columns = "documents.*, text, blocks, checksum"
+    own_chunks = "chunks.document_no = documents.no"
 
     def __init__(self, connection: sqlite3.Connection, *, still: bool = False) -> None:
         """Take over a connection.
@@ -46,13 +53,26 @@ class SqliteStore:
 
     @cached_property
     def _all_meta(self) -> dict[str, str]:
-        return dict(self._select_pairs("SELECT key, value FROM meta"))
+        return dict(self._select_tuples("SELECT key, value FROM meta"))
 
-    def _select_pairs(self, query: str, values: Sequence[object] = ()) -> list[tuple[Any, Any]]:
-        """Return rows of two columns as plain tuples, which are faster to build."""
+    def _select_tuples(self, query: str, *values: object) -> list[tuple[Any, ...]]:
+        """Return rows as plain tuples, which are faster to build."""
         cursor = self.connection.cursor()
         cursor.row_factory = None
         return cursor.execute(query, values).fetchall()
+
+    @property
+    @override
+    def scope_value(self) -> int:
+        return self.revision
+
+    @override
+    def select_rows(self, query: str, *values: object) -> Sequence[sqlite3.Row]:
+        return self.connection.execute(query, (self.scope_value, *values)).fetchall()
+
+    @override
+    def select_column(self, query: str, *values: object) -> list[Any]:
+        return [row[0] for row in self._select_tuples(query, self.scope_value, *values)]
 
     def read_meta(self, key: str) -> str:
         """Return a value of `meta`, or `""`."""
@@ -61,8 +81,18 @@ class SqliteStore:
         row = self.connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return str(row[0]) if row else ""
 
+    @property
+    @override
+    def lineage(self) -> str:
+        return self.read_meta("lineage")
+
+    @property
+    @override
+    def revision(self) -> int:
+        return self.read_published_revision()
+
+    @override
     def read_identity(self) -> dict[str, str]:
-        """Return the identity of the index."""
         rows = self.connection.execute("SELECT key, value FROM meta WHERE key GLOB 'identity.*'")
         return {key.removeprefix("identity."): value for key, value in rows}
 
@@ -80,7 +110,7 @@ class SqliteStore:
 
     def format_marker(self, revision: int) -> str:
         """Return the marker that a derived file of this revision carries."""
-        return f"{self.read_meta('lineage')}.{revision}"
+        return f"{self.lineage}.{revision}"
 
     def list_chunk_numbers(self, revision: int, after: int = 0) -> Numbers:
         """Return the numbers of the visible chunks above `after`, ascending."""
@@ -99,36 +129,30 @@ class SqliteStore:
             lacking=int(self.read_meta("lacking.0") or 0),  # older indexes have all vectors
         )
 
+    @override
     def list_spaces(self) -> list[SqliteSpace]:
-        """Return the further spaces, in the order in which they were added."""
-        if not self._has_spaces():
-            return []
+        if not self._has_table("spaces"):
+            return [self.get_main_space()]
         rows = self.connection.execute("SELECT * FROM spaces ORDER BY no").fetchall()
-        return [self._add_lacking(build_space(row)) for row in rows]
+        further = [self._add_lacking(build_space(row)) for row in rows]
+        return [self.get_main_space(), *further]
+
+    @override
+    def count_unembedded(self, space: SqliteSpace) -> int:
+        return space.lacking
 
     def _add_lacking(self, space: SqliteSpace) -> SqliteSpace:
         stored = self.read_meta(space.lacking_key)
         # Older indexes do not store the number.
         return replace(space, lacking=int(stored) if stored else self.count_lacking(space))
 
-    def list_all_spaces(self) -> list[SqliteSpace]:
-        """Return the space that every index has, and the further ones."""
-        return [self.get_main_space(), *self.list_spaces()]
-
-    def find_space(self, name: str) -> SqliteSpace | None:
-        """Return the space of this name, or `None`; `""` is the space that every index has."""
-        return next((space for space in self.list_all_spaces() if space.name == name), None)
-
-    def _has_spaces(self) -> bool:
-        return self._has_table("spaces")
-
     def _has_table(self, table: str) -> bool:
         """Return whether a table exists that older indexes get only with the next write."""
         query = "SELECT EXISTS(SELECT 1 FROM sqlite_master WHERE name = ?)"
         return bool(self.connection.execute(query, (table,)).fetchone()[0])
 
-    def get_calibrations(self) -> dict[str, str]:
-        """Return the stored calibrations, by strategy."""
+    @override
+    def read_calibrations(self) -> dict[str, str]:
         if not self._has_table("calibrations"):
             return {}
         rows = self.connection.execute("SELECT strategy, data FROM calibrations ORDER BY strategy")
@@ -145,16 +169,6 @@ class SqliteStore:
         )
         return int(self.connection.execute(query).fetchone()[0])
 
-    def list_lacking_ids(self, space: SqliteSpace, most: int, after: str) -> list[str]:
-        """Return the ids of the first published chunks after one that lack a vector in a space."""
-        rows = self.connection.execute(
-            "SELECT id FROM chunks WHERE added <= ? "  # noqa: S608 - a number makes the name
-            "AND no > coalesce((SELECT no FROM chunks WHERE id = ? AND removed IS NULL), 0) "
-            f"AND no NOT IN (SELECT chunk_no FROM {space.table}) ORDER BY no LIMIT ?",
-            (self.read_published_revision(), after, most),
-        )
-        return [row[0] for row in rows]
-
     def list_chunks_with_vectors(self, space: SqliteSpace, revision: int) -> Numbers:
         """Return the numbers of the visible chunks with a vector in a space, ascending."""
         if not space.lacking:
@@ -165,15 +179,6 @@ class SqliteStore:
             (revision,),
         )
         return np.fromiter((row[0] for row in rows), dtype=np.int64)
-
-    def find_numbers(self, ids: Iterable[str]) -> dict[str, int]:
-        """Return the numbers of the chunks that are not removed, by id."""
-        rows = self.connection.execute(
-            "SELECT id, no FROM chunks WHERE removed IS NULL "
-            "AND id IN (SELECT value FROM json_each(?))",
-            (json.dumps(list(ids)),),
-        )
-        return {row[0]: row[1] for row in rows}
 
     def read_vectors_after(self, revision: int, after: int, space: SqliteSpace) -> HalfMatrix:
         """Return the vectors of the visible chunks with numbers above `after`, by number."""
@@ -187,14 +192,17 @@ class SqliteStore:
             matrix[place] = np.frombuffer(row[0], dtype=np.float16)
         return matrix
 
-    def read_vectors(self, numbers: Sequence[int], space: SqliteSpace) -> HalfMatrix:
-        """Return the vectors of these chunks, which must exist and be ascending."""
-        rows = self.connection.execute(
-            f"SELECT vector FROM {space.table} WHERE chunk_no IN "  # noqa: S608
+    @override
+    def read_vectors(
+        self, numbers: Sequence[int], space: SqliteSpace
+    ) -> tuple[Numbers, HalfMatrix]:
+        rows = self._select_tuples(
+            f"SELECT chunk_no, vector FROM {space.table} WHERE chunk_no IN "  # noqa: S608
             "(SELECT value FROM json_each(?)) ORDER BY chunk_no",
-            (json.dumps(list(numbers)),),
+            json.dumps(list(numbers)),
         )
-        return build_matrix((row[0] for row in rows), space.dimension)
+        stored = np.fromiter((row[0] for row in rows), dtype=np.int64)
+        return stored, build_matrix((row[1] for row in rows), space.dimension)
 
     def compute_fingerprints(self, documents: Sequence[int]) -> Iterator[tuple[bytes, int]]:
         """Yield the fingerprints of documents whose chunks all have vectors, with their numbers."""
@@ -216,85 +224,24 @@ class SqliteStore:
         ).fetchall():
             yield compute_fingerprint(content, chunks[number], b"".join(vectors[number])), number
 
-    def find_chunk_ids(self, numbers: Iterable[int]) -> dict[int, str]:
-        """Return the ids of these chunks by number."""
-        query = "SELECT no, id FROM chunks WHERE no IN (SELECT value FROM json_each(?))"
-        return dict(self._select_pairs(query, (json.dumps(list(numbers)),)))
-
-    def resolve_filters(self, filters: Sequence[Filter], revision: int) -> SearchScope:
-        """Return the chunks and documents that the filters let through.
-
-        Raises:
-            UsageError: If a filter is malformed.
-        """
-        condition, values = compile_filters(filters, SqliteDialect())
-        bound: list[BoundValue] = [*values, revision]
-        documents = self.connection.execute(
-            f"SELECT no FROM documents WHERE {condition} AND added <= ? ORDER BY no",  # noqa: S608 - the condition holds no value
-            bound,
-        )
-        numbers = np.fromiter((row[0] for row in documents), dtype=np.int64)
-        chunks = self.connection.execute(
-            "SELECT no FROM chunks WHERE document_no IN (SELECT value FROM json_each(?)) "
-            "AND added <= ? ORDER BY no",
-            (json.dumps(numbers.tolist()), revision),
-        )
-        return SearchScope(np.fromiter((row[0] for row in chunks), dtype=np.int64), numbers)
-
-    def chunks(self, ids: Sequence[str], revision: int) -> dict[str, Chunk]:
-        """Return the visible chunks with these ids, by id."""
-        rows = self.connection.execute(
+    @override
+    def read_chunks(self, ids: Sequence[str]) -> dict[str, Chunk]:
+        rows = self.select_rows(
             "SELECT chunks.*, documents.id AS document_id, title, path FROM chunks "
-            "JOIN documents ON documents.no = document_no "
-            "WHERE chunks.id IN (SELECT value FROM json_each(?)) AND chunks.added <= ?",
-            (json.dumps(list(ids)), revision),
-        ).fetchall()
-        contents = self._read_contents({row["document_no"] for row in rows})
-        return {row["id"]: build_chunk(row, *contents[row["document_no"]]) for row in rows}
+            "JOIN documents ON documents.no = document_no WHERE chunks.added <= ? "
+            "AND chunks.id IN (SELECT value FROM json_each(?))",
+            json.dumps(list(ids)),
+        )
+        texts = self._read_texts({row["document_no"] for row in rows})
+        return {row["id"]: build_chunk(row, *texts[row["document_no"]]) for row in rows}
 
-    def _read_contents(self, documents: Iterable[int]) -> dict[int, tuple[str, Sequence[Block]]]:
-        rows = self.connection.execute(
+    def _read_texts(self, documents: Iterable[int]) -> dict[int, tuple[str, Sequence[Block]]]:
+        rows = self._select_tuples(
             "SELECT document_no, text, blocks FROM contents "
             "WHERE document_no IN (SELECT value FROM json_each(?))",
-            (json.dumps(list(documents)),),
+            json.dumps(list(documents)),
         )
-        return {row[0]: (row[1], Structure(row[2])) for row in rows}
-
-    def get_document(self, document_id: str, revision: int) -> Document | None:
-        """Return the visible document with this id, or `None`."""
-        row = self.connection.execute(
-            "SELECT documents.*, text, blocks, checksum FROM documents "
-            "JOIN contents ON document_no = no WHERE id = ? AND added <= ?",
-            (document_id, revision),
-        ).fetchone()
-        return build_document(row) if row else None
-
-    def get_entry(self, document_id: str, revision: int) -> Entry | None:
-        """Return the visible document with this id, with its chunks and their vectors."""
-        row = self.connection.execute(
-            "SELECT no, digest FROM documents WHERE id = ? AND added <= ?", (document_id, revision)
-        ).fetchone()
-        document = self.get_document(document_id, revision)
-        if row is None or document is None:
-            return None
-        chunks = self.list_chunks_of(row["no"], document)
-        numbers = [number for number, _ in chunks]
-        by_space = {
-            space.name: self.read_vectors(numbers, space).astype(np.float32)
-            for space in self.list_all_spaces()
-            if space.dimension
-        }
-        # A space whose vectors are still being filled is left out.
-        complete = {
-            name: matrix for name, matrix in by_space.items() if len(matrix) == len(numbers)
-        }
-        return Entry(
-            document=document,
-            chunks=tuple(chunk for _, chunk in chunks),
-            vectors=complete.pop("", None),
-            digest=row["digest"],
-            more=complete,
-        )
+        return {number: (text, Structure(blocks)) for number, text, blocks in rows}
 
     def list_chunks_of(self, document_no: int, document: Document) -> list[tuple[int, Chunk]]:
         """Return all chunks of a document with their numbers, in order."""
@@ -316,65 +263,6 @@ class SqliteStore:
         for row in rows:
             yield row["no"], build_document(row)
 
-    def get_paths(self, ids: Sequence[str], revision: int) -> dict[str, str]:
-        """Return the paths of the visible documents among these, by id."""
-        rows = self.connection.execute(
-            "SELECT id, path FROM documents WHERE added <= ? "
-            "AND id IN (SELECT value FROM json_each(?))",
-            (revision, json.dumps(list(ids))),
-        )
-        return {row["id"]: row["path"] for row in rows.fetchall()}
-
-    def list_summaries(self, revision: int) -> Iterator[DocumentSummary]:
-        """Return the summaries of all visible documents, ordered by path."""
-        rows = self.connection.execute(
-            "SELECT id, path, title, language, updated, "
-            "(SELECT count(*) FROM chunks WHERE document_no = documents.no) AS chunks "
-            "FROM documents WHERE added <= ? ORDER BY path, id",
-            (revision,),
-        )
-        return (DocumentSummary(**row) for row in rows.fetchall())
-
-    def is_empty(self, revision: int) -> bool:
-        """Return whether no document is visible."""
-        query = "SELECT EXISTS(SELECT 1 FROM documents WHERE added <= ?)"
-        return not self.connection.execute(query, (revision,)).fetchone()[0]
-
-    def get_source(self, path: str, revision: int) -> SourceRecord | None:
-        """Return the record of this place, or `None`."""
-        row = self.connection.execute(
-            f"SELECT {_SOURCE_COLUMNS} FROM sources WHERE path = ? AND added <= ?",  # noqa: S608 - constant
-            (path, revision),
-        ).fetchone()
-        return SourceRecord(**row) if row else None
-
-    def list_sources(
-        self, below: str, revision: int, *, after: str = "", most: int | None = None
-    ) -> Iterator[SourceRecord]:
-        """Return the records of a place, of all places in it and of its records, by path."""
-        base = below.rstrip("/")
-        # "0" is the character after "/", "$" the one after "#". So one range of the index over
-        # the paths holds all matches; "+" keeps SQLite from three separate lookups.
-        rows = self.connection.execute(
-            f"SELECT {_SOURCE_COLUMNS} FROM sources WHERE added <= ? AND path > ? AND path >= ? "  # noqa: S608 - constant
-            "AND path < ? AND (+path = ? OR +path >= ? OR (+path >= ? AND +path < ?)) "
-            "ORDER BY path LIMIT ?",
-            (
-                *(revision, after, base, f"{base}0", base, f"{base}/", f"{base}#", f"{base}$"),
-                -1 if most is None else most,
-            ),
-        )
-        return (SourceRecord(**row) for row in rows.fetchall())
-
-    def list_places(self, document_id: str, revision: int) -> list[SourceRecord]:
-        """Return the records of the places that hold this document, ordered by path."""
-        rows = self.connection.execute(
-            f"SELECT {_SOURCE_COLUMNS} FROM sources "  # noqa: S608 - constant
-            "WHERE document_id = ? AND added <= ? ORDER BY path",
-            (document_id, revision),
-        )
-        return [SourceRecord(**row) for row in rows.fetchall()]
-
     def get_keyword_folder(self) -> str:
         """Return the name of the keyword index's folder in the index directory.
 
@@ -382,9 +270,6 @@ class SqliteStore:
         """
         return self.read_meta("keyword") or FOLDER
 
-    def get_roots(self) -> list[str]:
-        """Return the files and folders that the index shall hold, as the user named them."""
+    @override
+    def read_roots(self) -> list[str]:
         return list(json.loads(self.read_meta("roots") or "[]"))
-
-
-_SOURCE_COLUMNS = "path, digest, outcome, reason, document_id"

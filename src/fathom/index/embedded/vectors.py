@@ -37,9 +37,9 @@ class VectorIndex:
         self._numbers: Numbers = np.empty(0, dtype=np.int64)
         self._tail = Scan(np.empty((0, 0), dtype=np.float16))
 
-    def refresh(self, store: SqliteStore, revision: int, space: SqliteSpace) -> None:
+    def refresh(self, store: SqliteStore, space: SqliteSpace) -> None:
         """Load this state of the chunks; chunks without a vector are left out."""
-        record = space.graph
+        record, revision = space.graph, store.revision
         state = f"{store.format_marker(revision)} {space.number}"
         if state == self._state and record == self._record:
             return
@@ -119,7 +119,9 @@ class VectorIndex:
     def _read_vectors(self, store: SqliteStore, numbers: Numbers) -> HalfMatrix:
         """Return the vectors of chunks in the graph."""
         vectors = self._graph.read_vectors(numbers) if self._graph else None
-        return store.read_vectors(numbers.tolist(), self._space) if vectors is None else vectors
+        if vectors is None:
+            _, vectors = store.read_vectors(numbers.tolist(), self._space)
+        return vectors
 
 
 def _select_best(near: Numbers, exact: Floats, k: int) -> Scored:

@@ -74,7 +74,7 @@ class EmbeddedWriter(EmbeddedReader):
         """
         with self._hold_write_access():
             check_entries(
-                entries, {space.name: space.dimension for space in self._store.list_all_spaces()}
+                entries, {space.name: space.dimension for space in self._store.list_spaces()}
             )
             self._finish()
             self._unfinished = True
@@ -135,10 +135,10 @@ class EmbeddedWriter(EmbeddedReader):
         """Return the first chunks that have no vector in a space, in the order of their arrival."""
         with self._hold_write_access():
             self._finish()
-            stored = self._require_space(space)
+            stored = self._store.require_space(space)
             if not stored.lacking:
                 return []
-            ids = self._store.list_lacking_ids(stored, most, after)
+            ids = self._store.list_unembedded_ids(stored, most, after)
         return self.chunks(ids)
 
     def fill(self, space: str, vectors: Mapping[str, Vector]) -> None:
@@ -149,8 +149,8 @@ class EmbeddedWriter(EmbeddedReader):
         """
         with self._hold_write_access():
             self._finish()
-            stored = self._require_space(space)
-            numbers = self._store.find_numbers(vectors)
+            stored = self._store.require_space(space)
+            numbers = self._store.look_up_numbers(vectors)
             check_vectors(
                 [vectors[chunk_id] for chunk_id in numbers], stored.name, stored.dimension
             )
@@ -173,12 +173,6 @@ class EmbeddedWriter(EmbeddedReader):
             discard_graphs(self._directory, self._store)
         self._latest.vectors.pop(name, None)
         return dropped
-
-    def _require_space(self, name: str) -> SqliteSpace:
-        space = self._store.find_space(name)
-        if space is None:
-            raise ValueError(f"{name!r} is no space of the index; lay it out first")
-        return space
 
     def optimize(self) -> None:
         """Bring the derived files into their fastest form.
@@ -213,7 +207,7 @@ class EmbeddedWriter(EmbeddedReader):
         self._unfinished = False
 
     def _build_graphs(self) -> None:
-        for space in self._store.list_all_spaces():
+        for space in self._store.list_spaces():
             self._build_graph(space)
         discard_graphs(self._directory, self._store)
 
@@ -238,7 +232,7 @@ class EmbeddedWriter(EmbeddedReader):
         with self._hold_write_access():
             self._finish()
             self._purge()
-            for space in self._store.list_all_spaces():
+            for space in self._store.list_spaces():
                 self._changes.note_lacking(space, self._store.count_lacking(space))
                 self._changes.note_graph(space, "")
             self._build_graphs()

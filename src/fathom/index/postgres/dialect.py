@@ -1,7 +1,7 @@
 """Conditions on documents in the SQL of PostgreSQL."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from fathom.index.filters import COLUMNS, BoundValue, Kind, SqlCondition
 
@@ -18,6 +18,20 @@ IS_DATE = "~ '^[0-9]{4}-[0-9]{2}-[0-9]{2}'"
 
 class PostgresDialect:
     """The `filters.Dialect` of PostgreSQL. Numbers compare exactly, as their JSON text says."""
+
+    items = "jsonb_each(fields)"
+    item_kind = (
+        "CASE jsonb_typeof(value) WHEN 'number' THEN 'number' WHEN 'boolean' THEN 'bool' "
+        f"ELSE CASE WHEN value #>> '{{}}' {IS_DATE} THEN 'date' ELSE 'text' END END"
+    )
+
+    def match_any(self, column: str) -> str:
+        """Write the condition that a column has one of the values of `bind_any`."""
+        return f"{column} = ANY(?)"
+
+    def bind_any(self, values: Sequence[object]) -> list[object]:
+        """Return the values as a list, which psycopg binds as one array."""
+        return list(values)
 
     def compare(self, key: str, kind: Kind, op: str, value: BoundValue) -> SqlCondition:
         """Return the condition that the stored value is of this kind and compares so."""

@@ -86,7 +86,7 @@ class Snapshot:
     def _renew(self) -> None:
         """Replace an ended transaction, if the index still has the same state."""
         fresh, ended = self._begin(), self._store
-        if fresh.index.name != ended.index.name:
+        if fresh.state != ended.state:
             self._connections.give_back(fresh.connection)
             raise RunError(
                 f"{self._connections.address} was changed while a question waited, and its state "

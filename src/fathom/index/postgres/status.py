@@ -1,84 +1,11 @@
-"""Counts, sizes and a fingerprint of an index on a server."""
+"""Sizes and faults of an index on a server."""
 
-import hashlib
-import json
 from collections.abc import Iterator
 
-from fathom.index.base import IndexStatus, MetadataKey, SpaceStatus
-from fathom.index.filters import KEY
-from fathom.index.postgres.dialect import IS_DATE
 from fathom.index.postgres.store import PostgresStore
 
 
-def read_status(store: PostgresStore) -> IndexStatus:
-    """Return the state of the index; called inside a transaction."""
-    [counts] = store.select_rows(
-        "SELECT count(*) AS sources, count(*) FILTER (WHERE outcome NOT IN "
-        "('ok', 'stale', 'no_document')) AS failed, count(*) FILTER (WHERE outcome = 'stale' "
-        "AND document_id IS NOT NULL) AS stale FROM fathom.sources WHERE index_no = %s"
-    )
-    spaces = store.list_spaces()
-    return IndexStatus(
-        revision=store.index.revision,
-        documents=store.select_value("SELECT count(*) FROM fathom.documents WHERE index_no = %s"),
-        chunks=store.index.chunks,
-        sources=counts["sources"],
-        failed=counts["failed"],
-        stale=counts["stale"],
-        content=_hash_content(store),
-        identity=dict(sorted(store.index.identity.items())),
-        keys=list_keys(store),
-        bytes_on_disk=_measure_sizes(store),
-        spaces=tuple(
-            SpaceStatus(
-                name=space.name,
-                identity=space.identity,
-                dimension=space.dimension,
-                chunks=space.filled,
-            )
-            for space in spaces
-            if space.name
-        ),
-        lacking=next(store.count_unembedded(space) for space in spaces if not space.name),
-    )
-
-
-def list_keys(store: PostgresStore) -> dict[str, MetadataKey]:
-    """Return the metadata keys that filters may use; called inside a transaction."""
-    rows = store.select_rows(
-        "SELECT key, CASE jsonb_typeof(value) WHEN 'number' THEN 'number' WHEN 'boolean' THEN "  # noqa: S608 - constant
-        f"'bool' ELSE CASE WHEN value #>> '{{}}' {IS_DATE} THEN 'date' ELSE 'text' END END AS kind,"
-        " count(*) AS documents FROM fathom.documents, jsonb_each(fields) WHERE index_no = %s "
-        'GROUP BY key, kind ORDER BY key COLLATE "C", count(*) DESC, kind'
-    )
-    keys: dict[str, MetadataKey] = {}
-    for row in rows:
-        if KEY.fullmatch(row["key"]):  # filters refuse other keys
-            earlier = keys.get(row["key"], MetadataKey((), 0))
-            keys[row["key"]] = MetadataKey(
-                (*earlier.kinds, row["kind"]), earlier.documents + row["documents"]
-            )
-    return keys
-
-
-def _hash_content(store: PostgresStore) -> str:
-    """Return sha256 over all documents and places, equal to that of the embedded index."""
-    hashed = [
-        bytes(mark)
-        for mark in store.select_column(
-            "SELECT fingerprint FROM fathom.documents WHERE index_no = %s"
-        )
-    ]
-    hashed += [
-        json.dumps([row["path"], row["digest"], row["outcome"], row["document_id"]]).encode()
-        for row in store.select_rows(
-            "SELECT path, digest, outcome, document_id FROM fathom.sources WHERE index_no = %s"
-        )
-    ]
-    return hashlib.sha256(b"\n".join(sorted(hashed))).hexdigest()
-
-
-def _measure_sizes(store: PostgresStore) -> dict[str, int]:
+def measure_sizes(store: PostgresStore) -> dict[str, int]:
     """Return the bytes of this index's vectors, and an estimate for its words from the rows."""
     table = "chunk_terms" if store.has_other_backend() else "postings"
     words = store.select_value(

@@ -8,24 +8,21 @@ from typing import Any
 
 import numpy as np
 from psycopg.rows import DictRow, dict_row, scalar_row
+from typing_extensions import override
 
-from fathom.index.base import DocumentSummary, Entry, SourceRecord
 from fathom.index.bm25 import Statistics
-from fathom.index.filters import Numbers, SearchScope, compile_filters
+from fathom.index.filters import Numbers
 from fathom.index.postgres.connections import Connection
 from fathom.index.postgres.dialect import PostgresDialect
 from fathom.index.postgres.halfvec import unpack_vectors
 from fathom.index.postgres.schema import IN_WORKSPACE
-from fathom.index.rows import HalfMatrix, Structure, build_chunk, build_document
+from fathom.index.rows import HalfMatrix, Structure, build_chunk
+from fathom.index.sql_store import SqlStore
 from fathom.text.analyzer import Analyzer
-from fathom.types import Chunk, Document, Filter
+from fathom.types import Chunk
 
 STREAM_ROWS = 1_000
 _ANALYZER = Analyzer()
-_DOCUMENT = (
-    "no, id, path, title, language, metadata, convert_from(text, 'UTF8') AS text, blocks, checksum"
-)
-_SOURCE = "path, digest, outcome, reason, document_id"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,11 +43,6 @@ class IndexRow:
     next_segment: int
     chunks: int
     terms: int
-
-    @property
-    def name(self) -> str:
-        """The name of the index's state."""
-        return f"{self.lineage}.{self.revision}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,8 +91,17 @@ def build_index_query(number: int | None = None) -> str:
     return f"SELECT * FROM fathom.indexes WHERE {condition} AND {IN_WORKSPACE}"  # noqa: S608 - a number
 
 
-class PostgresStore:
-    """A reader of the rows of one index."""
+class PostgresStore(SqlStore[SpaceTable]):
+    """A `SqlStore` on a server; queries have `?` or `%s` for their values."""
+
+    dialect = PostgresDialect()
+    scope = "index_no = ?"
+    document_tables = "documents"
+    document_columns = (
+        "no, id, path, title, language, metadata, convert_from(text, 'UTF8') AS text, blocks, "
+        "checksum, digest"
+    )
+    own_chunks = "chunks.index_no = documents.index_no AND chunks.document_no = documents.no"
 
     def __init__(self, connection: Connection, index: IndexRow, *, fixed: bool = False) -> None:
         """Take over a connection in a transaction.
@@ -116,15 +117,30 @@ class PostgresStore:
         self._fixed = fixed
         self._spaces: list[SpaceTable] | None = None
 
-    def select_rows(self, query: str, *values: object) -> list[DictRow]:
-        """Return the rows of a statement, whose first value is the index's number."""
-        with self.connection.cursor(row_factory=dict_row) as cursor:
-            return cursor.execute(query, (self.index.no, *values)).fetchall()
+    @property
+    @override
+    def scope_value(self) -> int:
+        return self.index.no
 
+    @property
+    @override
+    def lineage(self) -> str:
+        return self.index.lineage
+
+    @property
+    @override
+    def revision(self) -> int:
+        return self.index.revision
+
+    @override
+    def select_rows(self, query: str, *values: object) -> list[DictRow]:
+        with self.connection.cursor(row_factory=dict_row) as cursor:
+            return cursor.execute(query.replace("?", "%s"), (self.index.no, *values)).fetchall()
+
+    @override
     def select_column(self, query: str, *values: object) -> list[Any]:
-        """Return the first column of the rows that `select_rows` returns."""
         with self.connection.cursor(row_factory=scalar_row) as cursor:
-            return cursor.execute(query, (self.index.no, *values)).fetchall()
+            return cursor.execute(query.replace("?", "%s"), (self.index.no, *values)).fetchall()
 
     def run(self, statement: str, **values: object) -> Any:  # noqa: ANN401 - columns have many types
         """Run a statement and return the first value of its first row, if it has rows.
@@ -156,20 +172,16 @@ class PostgresStore:
             with self.connection.cursor() as cursor:
                 cursor.executemany(f"INSERT INTO fathom.{into} VALUES ({marks})", rows)  # noqa: S608 - constants and numbers
 
-    def select_value(self, query: str, *values: object) -> Any:  # noqa: ANN401 - columns have many types
-        """Return the first value of the column that `select_column` returns."""
-        return next(iter(self.select_column(query, *values)), None)
-
-    def _stream_rows(self, query: str, *values: object) -> Iterator[DictRow]:
-        """Yield the rows of a statement from a cursor on the server."""
+    @override
+    def stream_rows(self, query: str, *values: object) -> Iterator[DictRow]:
         name = f"streamed_{secrets.token_hex(8)}"  # one transaction may stream several
         with self.connection.cursor(name, row_factory=dict_row) as cursor:
             cursor.itersize = STREAM_ROWS
-            cursor.execute(query, (self.index.no, *values))
+            cursor.execute(query.replace("?", "%s"), (self.index.no, *values))
             yield from cursor
 
+    @override
     def list_spaces(self) -> list[SpaceTable]:
-        """Return the space that every index has, then the further ones in the order of creation."""
         if self._spaces is not None:
             return self._spaces
         rows = self.select_rows(
@@ -180,48 +192,26 @@ class PostgresStore:
         self._spaces = stored if self._fixed else None
         return stored
 
-    def find_space(self, name: str) -> SpaceTable | None:
-        """Return the space of this name; `""` is the one that every index has."""
-        return next((space for space in self.list_spaces() if space.name == name), None)
-
     def has_other_backend(self) -> bool:
         """Return whether another engine than PostgreSQL searches the chunks."""
         if self.run("SELECT to_regclass('fathom.legs')") is None:
             return False  # these tables are older than other backends
         return bool(self.select_value("SELECT true FROM fathom.legs WHERE index_no = %s LIMIT 1"))
 
+    @override
+    def count_chunks(self) -> int:
+        return self.index.chunks
+
+    @override
+    def is_empty(self) -> bool:
+        return not self.index.chunks and super().is_empty()
+
+    @override
     def count_unembedded(self, space: SpaceTable) -> int:
-        """Return the number of chunks that have no vector in a space."""
         return self.index.chunks - space.filled
 
-    def list_unembedded_ids(self, space: SpaceTable, most: int, after: str) -> list[str]:
-        """Return ids of chunks without a vector in a space, at most so many after one of them."""
-        return self.select_column(
-            "SELECT id FROM fathom.chunks WHERE index_no = %s AND no > coalesce((SELECT no FROM "  # noqa: S608 - a number makes the name
-            f"fathom.chunks WHERE index_no = {self.index.no:d} AND id = %s), 0) AND NOT EXISTS("
-            f"SELECT FROM {space.table} WHERE chunk_no = no) ORDER BY no LIMIT %s",
-            after,
-            most,
-        )
-
-    def look_up_numbers(self, ids: Iterable[str]) -> dict[str, int]:
-        """Return the numbers of chunks by id."""
-        rows = self.select_rows(
-            "SELECT id, no FROM fathom.chunks WHERE index_no = %s AND id = ANY(%s)", list(ids)
-        )
-        return {row["id"]: row["no"] for row in rows}
-
-    def look_up_ids(self, numbers: Sequence[int]) -> dict[int, str]:
-        """Return the ids of those chunks that exist, by number."""
-        if not numbers:
-            return {}
-        rows = self.select_rows(
-            "SELECT no, id FROM fathom.chunks WHERE index_no = %s AND no = ANY(%s)", list(numbers)
-        )
-        return {row["no"]: row["id"] for row in rows}
-
+    @override
     def read_vectors(self, numbers: Sequence[int], space: SpaceTable) -> tuple[Numbers, HalfMatrix]:
-        """Return the ascending numbers of those chunks that have a vector, and their vectors."""
         rows = self.connection.execute(
             f"SELECT chunk_no, vector FROM {space.table} WHERE chunk_no = ANY(%s) "  # noqa: S608 - a number makes the name
             "ORDER BY chunk_no",
@@ -240,26 +230,8 @@ class PostgresStore:
         frequencies = {row["term"]: row["chunks"] for row in rows}
         return Statistics(self.index.chunks, self.index.terms, frequencies)
 
-    def apply_filters(self, filters: Sequence[Filter]) -> SearchScope:
-        """Return the chunks and documents that pass the filters.
-
-        Raises:
-            UsageError: If a filter is malformed.
-        """
-        condition, values = compile_filters(filters, PostgresDialect())
-        documents = self.select_column(
-            f"SELECT no FROM fathom.documents WHERE index_no = %s AND {condition} ORDER BY no",  # noqa: S608 - holds no value
-            *values,
-        )
-        chunks = self.select_column(
-            "SELECT no FROM fathom.chunks WHERE index_no = %s AND document_no = ANY(%s) "
-            "ORDER BY no",
-            documents,
-        )
-        return SearchScope(np.array(chunks, dtype=np.int64), np.array(documents, dtype=np.int64))
-
+    @override
     def read_chunks(self, ids: Sequence[str]) -> dict[str, Chunk]:
-        """Return the chunks with these ids, by id."""
         rows = self.select_rows(
             "SELECT chunks.*, documents.id AS document_id, title, path, "
             # The text of a document is sent once, with the first of its chunks.
@@ -278,125 +250,17 @@ class PostgresStore:
             by_id[row["id"]] = build_chunk(row, *content)
         return by_id
 
-    def read_document(self, document_id: str) -> Document | None:
-        """Return the document with this id."""
-        rows = self.select_rows(
-            f"SELECT {_DOCUMENT} FROM fathom.documents WHERE index_no = %s AND id = %s",  # noqa: S608 - constant
-            document_id,
-        )
-        return build_document(rows[0]) if rows else None
+    @override
+    def read_identity(self) -> Mapping[str, str]:
+        return self.index.identity
 
-    def read_paths(self, ids: Sequence[str]) -> dict[str, str]:
-        """Return the paths of those documents that exist, by id."""
-        rows = self.select_rows(
-            "SELECT id, path FROM fathom.documents WHERE index_no = %s AND id = ANY(%s)", list(ids)
-        )
-        return {row["id"]: row["path"] for row in rows}
-
-    def read_contents(self, ids: Sequence[str]) -> list[tuple[DictRow, Document, list[Chunk]]]:
-        """Return whole documents: their rows, the documents, and their chunks in order."""
-        rows = self.select_rows(
-            f"SELECT {_DOCUMENT}, digest FROM fathom.documents "  # noqa: S608 - constant
-            "WHERE index_no = %s AND id = ANY(%s) ORDER BY no",
-            list(ids),
-        )
-        documents = {row["no"]: build_document(row) for row in rows}
-        chunks: dict[int, list[Chunk]] = {row["no"]: [] for row in rows}
-        for row in self.select_rows(
-            "SELECT * FROM fathom.chunks WHERE index_no = %s AND document_no = ANY(%s) "
-            "ORDER BY document_no, ordinal",
-            list(documents),
-        ):
-            document = documents[row["document_no"]]
-            columns = {
-                **row,
-                "document_id": document.id,
-                "title": document.title,
-                "path": document.path,
-            }
-            chunks[row["document_no"]].append(build_chunk(columns, document.text, document.blocks))
-        return [(row, documents[row["no"]], chunks[row["no"]]) for row in rows]
-
-    def read_entry(self, document_id: str) -> Entry | None:
-        """Return the document with this id, with its chunks and their vectors."""
-        contents = self.read_contents([document_id])
-        if not contents:
-            return None
-        [(row, document, chunks)] = contents
-        by_id = self.look_up_numbers(chunk.id for chunk in chunks)
-        numbers = [
-            by_id[chunk.id] for chunk in chunks
-        ]  # ascending, as chunks are numbered in order
-        matrices = {
-            space.name: self.read_vectors(numbers, space)[1].astype(np.float32)
-            for space in self.list_spaces()
-            if space.dimension
-        }
-        complete = {
-            name: matrix for name, matrix in matrices.items() if len(matrix) == len(numbers)
-        }
-        return Entry(
-            document=document,
-            chunks=tuple(chunks),
-            vectors=complete.pop("", None),
-            digest=row["digest"],
-            more=complete,
-        )
-
-    def iterate_summaries(self) -> Iterator[DocumentSummary]:
-        """Yield summaries of all documents, ordered by path."""
-        rows = self._stream_rows(
-            "SELECT id, path, title, language, updated, (SELECT count(*) FROM fathom.chunks "
-            "WHERE chunks.index_no = documents.index_no AND document_no = documents.no) AS chunks "
-            "FROM fathom.documents WHERE index_no = %s ORDER BY path, id"
-        )
-        return (DocumentSummary(**row) for row in rows)
-
-    def read_source(self, path: str) -> SourceRecord | None:
-        """Return the record of a place."""
-        rows = self.select_rows(
-            f"SELECT {_SOURCE} FROM fathom.sources WHERE index_no = %s AND path = %s",  # noqa: S608 - constant
-            path,
-        )
-        return SourceRecord(**rows[0]) if rows else None
-
-    def iterate_sources(
-        self, below: str, *, after: str = "", most: int | None = None
-    ) -> Iterator[SourceRecord]:
-        """Yield the records of a path, of the files inside it and of its lines, ordered by path."""
-        base = below.rstrip("/")
-        # "0" is the character after "/", and "$" the one after "#": they end the two ranges.
-        rows = self._stream_rows(
-            f"SELECT {_SOURCE} FROM fathom.sources WHERE index_no = %s AND path > %s "  # noqa: S608 - constant
-            "AND path >= %s AND path < %s "
-            "AND (path = %s OR path >= %s OR (path >= %s AND path < %s)) ORDER BY path LIMIT %s",
-            after,
-            base,
-            f"{base}0",
-            base,
-            f"{base}/",
-            f"{base}#",
-            f"{base}$",
-            most,
-        )
-        return (SourceRecord(**row) for row in rows)
-
-    def read_places(self, document_id: str) -> list[SourceRecord]:
-        """Return the records of all places that hold a document, ordered by path."""
-        rows = self.select_rows(
-            f"SELECT {_SOURCE} FROM fathom.sources WHERE index_no = %s AND document_id = %s "  # noqa: S608 - constant
-            "ORDER BY path",
-            document_id,
-        )
-        return [SourceRecord(**row) for row in rows]
-
+    @override
     def read_calibrations(self) -> dict[str, str]:
-        """Return the stored calibrations by strategy."""
         rows = self.select_rows(
             "SELECT strategy, data FROM fathom.calibrations WHERE index_no = %s ORDER BY strategy"
         )
         return {row["strategy"]: row["data"] for row in rows}
 
+    @override
     def read_roots(self) -> list[str]:
-        """Return the files and folders that the index was asked to hold."""
         return list(json.loads(self.index.roots))

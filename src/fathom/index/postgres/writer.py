@@ -239,7 +239,7 @@ class PostgresWriter(PostgresReader):
     def list_unembedded_chunks(self, space: str, *, most: int, after: str = "") -> list[Chunk]:
         """Return the first chunks that have no vector in a space, in the order of their numbers."""
         with self._open_store() as store:
-            stored = _require_space(store, space)
+            stored = store.require_space(space)
             if not store.count_unembedded(stored):
                 return []
             ids = store.list_unembedded_ids(stored, most, after)
@@ -248,7 +248,7 @@ class PostgresWriter(PostgresReader):
     def fill(self, space: str, vectors: Mapping[str, Vector]) -> None:
         """Store vectors in a space, by chunk id, where chunks lack one."""
         with self._begin_change() as store:
-            stored = _require_space(store, space)
+            stored = store.require_space(space)
             chunks = store.read_chunks(list(vectors))
             check_vectors([vectors[chunk_id] for chunk_id in chunks], stored.name, stored.dimension)
             numbers = store.look_up_numbers(chunks)
@@ -278,18 +278,6 @@ class PostgresWriter(PostgresReader):
             store.run("DELETE FROM fathom.kept WHERE index_no = %(index)s")
             self._backend.optimize(store)
         self._backend.finish_background_work(self._connections, store.index.no)
-
-
-def _require_space(store: PostgresStore, name: str) -> SpaceTable:
-    """Return the space of this name.
-
-    Raises:
-        ValueError: If the index has no such space.
-    """
-    space = store.find_space(name)
-    if space is None:
-        raise ValueError(f"{name!r} is no space of the index; lay it out first")
-    return space
 
 
 _DOCUMENT_COLUMNS = (
@@ -372,15 +360,12 @@ def _remove_documents(store: PostgresStore, ids: Sequence[str]) -> list[int]:
     """Remove documents with all their rows; return the numbers of their chunks."""
     contents = store.read_contents(ids)
     terms_of = store.analyzer.list_document_terms
-    posted, numbers = (
-        [],
-        store.look_up_numbers(chunk.id for _, _, chunks in contents for chunk in chunks),
-    )
-    for row, document, chunks in contents:
-        language = document.language
+    posted = []
+    for stored in contents:
+        language = stored.document.language
         posted += [
-            ChunkPostings(numbers[chunk.id], row["no"], Counter(terms_of(chunk.context, language)))
-            for chunk in chunks
+            ChunkPostings(number, stored.no, Counter(terms_of(chunk.context, language)))
+            for number, chunk in stored.chunks
         ]
     gone = [chunk.number for chunk in posted]
     if gone:
@@ -398,7 +383,7 @@ def _remove_documents(store: PostgresStore, ids: Sequence[str]) -> list[int]:
     )
     store.run(
         "DELETE FROM fathom.documents WHERE index_no = %(index)s AND no = ANY(%(numbers)s)",
-        numbers=[row["no"] for row, _, _ in contents],
+        numbers=[stored.no for stored in contents],
     )
     return gone
 
@@ -474,20 +459,17 @@ def _update_fingerprints(
     The fingerprint then equals that of a document stored together with its vectors.
     """
     contents = store.read_contents(list(documents))
-    numbers = store.look_up_numbers(chunk.id for _, _, chunks in contents for chunk in chunks)
-    stored = store.find_space(space.name) or space
-    vector_numbers, vectors = store.read_vectors([*numbers.values()], stored)
+    numbers = [number for stored in contents for number, _ in stored.chunks]
+    vector_numbers, vectors = store.read_vectors(numbers, store.find_space(space.name) or space)
     by_number = dict(zip(vector_numbers.tolist(), vectors, strict=True))
     changed = []
-    for row, document, chunks in contents:
-        complete = [
-            by_number[numbers[chunk.id]] for chunk in chunks if numbers[chunk.id] in by_number
-        ]
-        if len(complete) == len(chunks):
+    for stored in contents:
+        complete = [by_number[number] for number, _ in stored.chunks if number in by_number]
+        if len(complete) == len(stored.chunks):
             half = b"".join(vector.tobytes() for vector in complete)
-            changed.append(
-                (_compute_document_fingerprint(document, chunks, half), store.index.no, row["no"])
-            )
+            chunks = [chunk for _, chunk in stored.chunks]
+            fingerprint = _compute_document_fingerprint(stored.document, chunks, half)
+            changed.append((fingerprint, store.index.no, stored.no))
     with store.connection.cursor() as cursor:
         cursor.executemany(
             "UPDATE fathom.documents SET fingerprint = %s WHERE index_no = %s AND no = %s", changed

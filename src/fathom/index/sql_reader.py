@@ -1,0 +1,227 @@
+"""The reader of an index in SQL tables, whatever engine holds them."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from typing import Any, Generic, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from typing_extensions import override
+
+from fathom.index.base import (
+    DocumentSummary,
+    Entry,
+    IndexReader,
+    IndexStatus,
+    Match,
+    MetadataKey,
+    SourceRecord,
+    Space,
+    limit_k,
+)
+from fathom.index.filters import SearchScope
+from fathom.index.identity import check_space
+from fathom.index.sql_status import list_keys, read_status
+from fathom.index.sql_store import SqlStore
+from fathom.text.analyzer import Analyzer
+from fathom.types import Chunk, Document, Filter
+
+ScoredChunks = Sequence[tuple[int, float]]
+"""Numbers of chunks with their scores."""
+StoreT = TypeVar("StoreT", bound=SqlStore[Any])
+ValueT = TypeVar("ValueT")
+
+
+class ChunkIds:
+    """A cache of chunk ids by number; within a lineage no number is used twice."""
+
+    def __init__(self, most: int) -> None:
+        """Create the cache for at most so many ids."""
+        self._most = most
+        self._ids: dict[str, dict[int, str]] = {}
+
+    def look_up(self, store: SqlStore[Any], numbers: Sequence[int]) -> dict[int, str]:
+        """Return the ids of those chunks that exist, by number."""
+        # A rebuilt index numbers its chunks anew, so ids of the old one would be wrong.
+        lineage = store.lineage
+        cache = self._ids.get(lineage, {})
+        ids = {number: cache[number] for number in numbers if number in cache}
+        fresh = store.look_up_ids([number for number in numbers if number not in ids])
+        if lineage not in self._ids or len(cache) + len(fresh) > self._most:
+            # A new mapping, because other threads may still fill the old one.
+            cache = {}
+            self._ids = {lineage: cache}
+        cache.update(fresh)
+        return ids | fresh
+
+
+class SqlReader(IndexReader, ABC, Generic[StoreT]):
+    """An `IndexReader` over a `SqlStore`; an engine adds its transactions and searches."""
+
+    def __init__(self, place: object, most_ids: int) -> None:
+        """Create the reader.
+
+        Args:
+            place: The folder or the address of the index, for messages.
+            most_ids: The number of chunk ids that are cached.
+        """
+        self._place = place
+        self._analyzer = Analyzer()
+        self._ids = ChunkIds(most_ids)
+
+    @abstractmethod
+    def _open_store(self) -> AbstractContextManager[StoreT]:
+        """Open a store that reads the state of the snapshot, or the last one."""
+
+    def _open_word_store(self) -> AbstractContextManager[StoreT]:
+        """Open a store whose state is also that of the keyword index."""
+        return self._open_store()
+
+    @abstractmethod
+    def _score_vectors(
+        self,
+        store: StoreT,
+        vector: NDArray[np.float32],
+        space: Any,  # noqa: ANN401 - the engine's own
+        k: int,
+        allowed: SearchScope | None,
+    ) -> ScoredChunks:
+        """Return at least the `k` chunks with the highest cosine, if there are, with all ties."""
+
+    @abstractmethod
+    def _score_words(
+        self, store: StoreT, terms: Mapping[str, int], k: int, allowed: SearchScope | None
+    ) -> ScoredChunks:
+        """Return at least the `k` chunks with the highest BM25 score, with all ties."""
+
+    @abstractmethod
+    def _count_chunks_with(self, store: StoreT, forms: Sequence[str]) -> int:
+        """Return the number of chunks that have any of these forms."""
+
+    @abstractmethod
+    def _measure_sizes(self, store: StoreT) -> Mapping[str, int]:
+        """Return `IndexStatus.bytes_on_disk`."""
+
+    def _read(self, read: Callable[[StoreT], ValueT]) -> ValueT:
+        """Return what a function reads from the store."""
+        with self._open_store() as store:
+            return read(store)
+
+    @abstractmethod
+    def _stream(self, read: Callable[[StoreT], Iterable[ValueT]]) -> Iterator[ValueT]:
+        """Return an iterator over what a function reads from the store."""
+
+    @override
+    def vector_search(
+        self,
+        vector: NDArray[np.float32],
+        *,
+        k: int,
+        filters: Sequence[Filter] = (),
+        space: Space | None = None,
+    ) -> list[Match]:
+        k = limit_k(k)
+        with self._open_store() as store:
+            stored = store.find_space(space.name if space else "")
+            if space is not None:
+                check_space(self._place, space, stored.identity if stored else None)
+            allowed = store.apply_filters(filters) if filters else None
+            scored = self._score_vectors(store, vector, stored, k, allowed)
+            return self._rank_chunks(store, scored, k)
+
+    @override
+    def keyword_search(self, text: str, *, k: int, filters: Sequence[Filter] = ()) -> list[Match]:
+        k = limit_k(k)
+        terms = self._analyzer.count_query_terms(text)
+        with self._open_word_store() as store:
+            allowed = store.apply_filters(filters) if filters else None
+            if not terms or (allowed is not None and not len(allowed.chunks)):
+                return []
+            return self._rank_chunks(store, self._score_words(store, terms, k, allowed), k)
+
+    def _rank_chunks(self, store: StoreT, scored: ScoredChunks, k: int) -> list[Match]:
+        """Return the `k` best chunks as matches, ties by id."""
+        ids = self._ids.look_up(store, [number for number, _ in scored])
+        # Ties go by id, not by number: numbers depend on the order of ingestion.
+        best = sorted((-score, ids[number]) for number, score in scored if number in ids)[:k]
+        return [Match(chunk_id, -score) for score, chunk_id in best]
+
+    @override
+    def count_missing_vectors(self) -> int:
+        return self._read(
+            lambda store: max(map(store.count_unembedded, store.list_spaces()), default=0)
+        )
+
+    @override
+    def count_chunks_per_word(self, words: Sequence[str]) -> list[int]:
+        terms = [list(self._analyzer.count_query_terms(word)) for word in words]
+        with self._open_word_store() as store:
+            return [self._count_chunks_with(store, forms) for forms in terms]
+
+    @override
+    def chunks(self, ids: Sequence[str]) -> list[Chunk]:
+        by_id = self._read(lambda store: store.read_chunks(ids))
+        return [by_id[chunk_id] for chunk_id in ids if chunk_id in by_id]
+
+    @override
+    def get_document(self, document_id: str) -> Document | None:
+        return self._read(lambda store: store.read_document(document_id))
+
+    @override
+    def get_paths(self, ids: Sequence[str]) -> dict[str, str]:
+        return self._read(lambda store: store.read_paths(ids))
+
+    @override
+    def get_entry(self, document_id: str) -> Entry | None:
+        return self._read(lambda store: store.read_entry(document_id))
+
+    @override
+    def list_documents(self) -> Iterator[DocumentSummary]:
+        return self._stream(lambda store: store.list_summaries())
+
+    @override
+    def is_empty(self) -> bool:
+        return self._read(lambda store: store.is_empty())
+
+    @override
+    def get_source(self, path: str) -> SourceRecord | None:
+        return self._read(lambda store: store.read_source(path))
+
+    @override
+    def list_sources(
+        self, below: str = "/", *, after: str = "", most: int | None = None
+    ) -> Iterator[SourceRecord]:
+        return self._stream(lambda store: store.list_sources(below, after=after, most=most))
+
+    @override
+    def list_places(self, document_id: str) -> list[SourceRecord]:
+        return self._read(lambda store: store.list_places(document_id))
+
+    @override
+    def get_roots(self) -> list[str]:
+        return self._read(lambda store: store.read_roots())
+
+    @override
+    def get_calibrations(self) -> dict[str, str]:
+        return self._read(lambda store: store.read_calibrations())
+
+    @override
+    def get_revision(self) -> str:
+        return self._read(lambda store: store.state)
+
+    @override
+    def list_keys(self) -> Mapping[str, MetadataKey]:
+        return self._read(list_keys)
+
+    @override
+    def status(self) -> IndexStatus:
+        return self._read(lambda store: read_status(store, self._measure_sizes(store)))
+
+    @override
+    def __enter__(self) -> Self:
+        return self
+
+    @override
+    def __exit__(self, *error: object) -> None:
+        self.close()
