@@ -20,9 +20,9 @@ from experiments.lab.pages import contents, page
 from experiments.lab.plan import Experiment, found
 from experiments.lab.provenance import Provenance
 from experiments.lab.summary import Summary
+from training.contamination import Manifest, load_manifests
 
 from fathom.errors import UsageError
-from fathom.evaluation.contamination import Manifest, load_manifests
 
 PUBLISHED = ROOT / "docs" / "results"
 UNCHECKED = ROOT / "experiments" / "unchecked.toml"

@@ -19,7 +19,7 @@ QUICK = RetryPolicy(tries=3, first_wait_s=0.05)
 
 @dataclass
 class EdgeServer:
-    """`fathom.testing.qdrant_server` in its own process, which tests may kill and start again."""
+    """`tests.qdrant_edge` in its own process, which tests may kill and start again."""
 
     directory: Path
     shards: int = 1
@@ -30,12 +30,13 @@ class EdgeServer:
     def start(self) -> None:
         """Start the server over its directory."""
         port = self.url.rpartition(":")[2] or "0"
-        module = [sys.executable, "-m", "fathom.testing.qdrant_server", str(self.directory)]
+        module = [sys.executable, "-m", "tests.qdrant_edge", str(self.directory.absolute())]
         self._child = subprocess.Popen(
             [*module, "--port", port, "--shards", str(self.shards), "--key-env", "TEST_KEY"],
             stdout=subprocess.PIPE,
             text=True,
             env=os.environ | {"TEST_KEY": self.key},
+            cwd=Path(__file__).parents[1],
         )
         assert self._child.stdout is not None
         self.url = self._child.stdout.readline().strip()

@@ -9,10 +9,10 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
+from training.contamination import Manifest, fingerprint_all, load_choices, write_manifest
 from training.cross_reader.rows import number_of
 from training.manifest import CHOSEN, MANIFESTS
 
-from fathom.evaluation.contamination import Manifest, fingerprint_all, load_choices, write_manifest
 from fathom.evaluation.datasets import Dataset, DatasetQuestion, load
 
 ROOT = Path(__file__).parents[1]

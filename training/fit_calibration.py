@@ -16,6 +16,12 @@ from pathlib import Path
 from statistics import fmean
 
 from training.chosen import ROOT, named
+from training.contamination import (
+    fingerprint,
+    load_choices,
+    locate_manifest,
+    read_manifest,
+)
 from training.manifest import CHOSEN, MANIFESTS
 
 from fathom.assembly.calibrations import SHIPPED, describe_identity
@@ -24,12 +30,6 @@ from fathom.calibration.law import Calibration, learn_law
 from fathom.engine import Engine
 from fathom.evaluation.calibration import extract_outcome, is_gradable
 from fathom.evaluation.calibration_metrics import aurc, auroc, calibration_error
-from fathom.evaluation.contamination import (
-    fingerprint,
-    load_choices,
-    locate_manifest,
-    read_manifest,
-)
 from fathom.evaluation.datasets import Dataset, load
 from fathom.evaluation.harness import prepare_engine
 from fathom.evaluation.records import Record

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from training.contamination import fingerprint, locate_manifest, read_manifest
 from training.cross_reader.rows import number_of
 from training.cross_reader.yesno import as_question, as_question_id
 from training.fit_span_reader import fit
@@ -27,7 +28,6 @@ from training.written_questions import rows as own_rows
 import fathom.models
 from fathom.agents.reader.base import ReadHit
 from fathom.agents.reader.yes_no import SentenceStance, VerdictLaw, YesNoJudge
-from fathom.evaluation.contamination import fingerprint, locate_manifest, read_manifest
 from fathom.models.reader_loading import MULTILINGUAL, SHIPPED, load_shipped_reader
 from fathom.question.question import Question
 from fathom.types import Chunk, Hit, Span

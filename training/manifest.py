@@ -1,10 +1,10 @@
-"""What a run learned from, for the manifest of its model; see `fathom.evaluation.contamination`."""
+"""What a run learned from, for the manifest of its model; see `training.contamination`."""
 
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol
 
-from fathom.evaluation.contamination import Manifest, fingerprint_all
+from training.contamination import Manifest, fingerprint_all
 
 HERE = Path(__file__).parent
 MANIFESTS = HERE / "manifests"

@@ -15,11 +15,11 @@ from experiments.lab.plan import SAMPLES, Arm, Data, Experiment
 from experiments.lab.prints import Print, applies, prints_of
 from experiments.lab.results import Cell, Results
 from experiments.lab.stub_llm import NAME, ExtractiveModel, StubLLM
+from training.contamination import Manifest
 
 from fathom.config import Layers
 from fathom.engine import Engine
 from fathom.errors import UsageError
-from fathom.evaluation.contamination import Manifest
 from fathom.evaluation.datasets import Dataset, load
 from fathom.evaluation.records import Record
 from fathom.evaluation.runner import Session, build_file_name, holds_dataset

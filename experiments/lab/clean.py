@@ -19,8 +19,8 @@ from experiments.lab.plan import Experiment
 from experiments.lab.prints import applies
 from experiments.lab.scores import Scored, load
 from experiments.lab.summary import Summary
+from training.contamination import Manifest, locate_manifest
 
-from fathom.evaluation.contamination import Manifest, locate_manifest
 from fathom.evaluation.measures import SCORES
 
 UNCHECKED = (

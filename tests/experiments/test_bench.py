@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from experiments.lab.diary import Diary
 from tests.experiments.toy import TOML, bench, experiment
+from training.contamination import Manifest, fingerprint_all
 
 from fathom.errors import UsageError
-from fathom.evaluation.contamination import Manifest, fingerprint_all
 
 
 def test_every_arm_is_asked_and_kept(tmp_path: Path) -> None:

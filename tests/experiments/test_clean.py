@@ -25,8 +25,7 @@ from experiments.lab.prints import Print
 from experiments.lab.scores import Scored, save
 from tests.experiments.test_pages import SUMMARY
 from tests.experiments.toy import TOML, experiment
-
-from fathom.evaluation.contamination import Manifest, load_manifests
+from training.contamination import Manifest, load_manifests
 
 ROWS = [
     {"set": "toy", "corpus": "", "system": "naive", "queries": 2, "measures": {"F1": 0.5}},

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from experiments.lab.prints import Print, applies, prints_of
 from tests.evaluation.test_datasets import write
+from training.contamination import Manifest, fingerprint, fingerprint_all
 
-from fathom.evaluation.contamination import Manifest, fingerprint, fingerprint_all
 from fathom.evaluation.datasets import load
 
 CORPUS = "".join(

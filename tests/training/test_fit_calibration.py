@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from training.contamination import fingerprint_all, locate_manifest, read_manifest
 from training.fit_calibration import CARD, chosen
 from training.manifest import MANIFESTS
 
-from fathom.evaluation.contamination import fingerprint_all, locate_manifest, read_manifest
 from training import fit_calibration
 
 ASKED = [f"what is the fee for boat {n}?" for n in range(6)]

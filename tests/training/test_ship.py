@@ -4,9 +4,8 @@ from pathlib import Path
 
 import pytest
 from experiments.lab.clean import without_manifest
+from training.contamination import Manifest, write_manifest
 from training.cross_reader.ship import ship
-
-from fathom.evaluation.contamination import Manifest, write_manifest
 
 LAW = {"relevance": [1.0, 0.5], "answerable": [1.0, 0.0, 0.0], "support": 1.0}
 FIGURES = {"calibration": LAW, "squad-fresh": {"rows": 3}}

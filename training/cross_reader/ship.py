@@ -14,10 +14,9 @@ import json
 import shutil
 from pathlib import Path
 
+from training.contamination import locate_manifest
 from training.cross_reader.sources import RANKED, SHARES, SOURCES
 from training.manifest import MANIFESTS
-
-from fathom.evaluation.contamination import locate_manifest
 
 RESOURCES = Path(__file__).parents[2] / "src" / "fathom" / "models" / "resources"
 MODEL, CARD, LEARNED = "cross-reader.onnx", "cross-reader.json", "learned.json.gz"

@@ -21,6 +21,7 @@ from threading import Thread
 from typing import Any
 
 import torch
+from training.contamination import write_manifest
 from training.cross_reader import pack
 from training.cross_reader.batches import Blocks, Limits
 from training.cross_reader.distil import Teachers, load_teachers, mixed, soft_losses
@@ -34,7 +35,6 @@ from training.cross_reader.sources import SHARES
 from training.encoder import load, tokens_of
 from training.manifest import learned_from
 
-from fathom.evaluation.contamination import write_manifest
 from fathom.models.pair import PairWriter
 
 _WARM_UP = 0.04

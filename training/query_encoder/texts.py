@@ -15,12 +15,12 @@ import random
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from training.contamination import Manifest, fingerprint_all, write_manifest
 from training.cross_reader import pack
 from training.cross_reader.data import plain
 from training.cross_reader.ranked import read_lines
 from training.cross_reader.rows import Row, number_of
 
-from fathom.evaluation.contamination import Manifest, fingerprint_all, write_manifest
 from fathom.text.content_words import ContentTerms
 from fathom.text.sentences import split
 

@@ -1,4 +1,4 @@
-"""The client against servers that refuse or are not Qdrant, and `testing.qdrant_server`."""
+"""The client against servers that refuse or are not Qdrant, and `tests.qdrant_edge`."""
 
 import threading
 from collections.abc import Callable

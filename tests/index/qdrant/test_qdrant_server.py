@@ -1,4 +1,4 @@
-"""`fathom.testing.qdrant_server` under kills: acknowledged points exist, once each."""
+"""`tests.qdrant_edge` under kills: acknowledged points exist, once each."""
 
 import random
 import threading

@@ -2,7 +2,7 @@
 
 import json
 import secrets
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +10,6 @@ import numpy as np
 from psycopg.rows import DictRow, dict_row, scalar_row
 from typing_extensions import override
 
-from fathom.index.bm25 import Statistics
 from fathom.index.filters import Numbers
 from fathom.index.postgres.connections import Connection
 from fathom.index.postgres.dialect import PostgresDialect
@@ -220,15 +219,6 @@ class PostgresStore(SqlStore[SpaceTable]):
         ).fetchall()
         stored = np.fromiter((row[0] for row in rows), dtype=np.int64)
         return stored, unpack_vectors([row[1] for row in rows], space.dimension)
-
-    def read_statistics(self, terms: Iterable[str]) -> Statistics:
-        """Return the numbers that BM25 needs for these terms."""
-        rows = self.select_rows(
-            "SELECT term, chunks FROM fathom.terms WHERE index_no = %s AND term = ANY(%s)",
-            list(terms),
-        )
-        frequencies = {row["term"]: row["chunks"] for row in rows}
-        return Statistics(self.index.chunks, self.index.terms, frequencies)
 
     @override
     def read_chunks(self, ids: Sequence[str]) -> dict[str, Chunk]:

@@ -6,9 +6,7 @@ from pathlib import Path
 
 import pytest
 from tests.training.rivers import ROWS
-from training.manifest import CHOSEN, MANIFESTS, learned_from
-
-from fathom.evaluation.contamination import (
+from training.contamination import (
     Manifest,
     fingerprint,
     fingerprint_all,
@@ -18,6 +16,7 @@ from fathom.evaluation.contamination import (
     read_manifest,
     write_manifest,
 )
+from training.manifest import CHOSEN, MANIFESTS, learned_from
 
 
 def test_a_fingerprint_is_of_the_words() -> None:

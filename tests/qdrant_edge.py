@@ -1,6 +1,6 @@
 """A small Qdrant server: Qdrant's own engine, in this process, answers Fathom's requests.
 
-    python -m fathom.testing.qdrant_server DIRECTORY --port 6333 --shards 4
+    python -m tests.qdrant_edge DIRECTORY --port 6333 --shards 4
 
 It is meant for trials and tests without a cluster: it needs `pip install qdrant-edge-py`, listens
 on 127.0.0.1 alone, and refuses every request that Fathom does not make. Scores, filters and the
@@ -24,8 +24,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
-import qdrant_edge as edge
 from typing_extensions import override
+
+import qdrant_edge as edge
 
 Json = dict[str, Any]
 LAYOUT = "layout.json"
@@ -316,7 +317,7 @@ def _build_point(point: Json, layout: Json) -> edge.Point:
     return edge.Point(uuid.UUID(point["id"]), vectors, point["payload"])
 
 
-def _build_vector(value: object) -> Any:  # noqa: ANN401 - one of the engine's types
+def _build_vector(value: object) -> Any:
     if isinstance(value, list):
         return value
     sparse = check_fields(value, ["indices", "values"])
@@ -334,7 +335,7 @@ def _build_filter(value: object) -> edge.Filter:
     )
 
 
-def _build_condition(value: Json) -> Any:  # noqa: ANN401 - one of the engine's types
+def _build_condition(value: Json) -> Any:
     if "has_id" in value:
         ids = check_fields(value, ["has_id"])["has_id"]
         return edge.HasIdCondition({uuid.UUID(point) for point in ids})
