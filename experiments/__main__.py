@@ -20,7 +20,7 @@ from experiments.lab.pages import contents, page
 from experiments.lab.plan import Experiment, found
 from experiments.lab.provenance import Provenance
 from experiments.lab.summary import Summary
-from training.contamination import Manifest, load_manifests
+from research.contamination import Manifest, load_manifests
 
 from fathom.errors import UsageError
 

@@ -9,7 +9,7 @@ import random
 from collections.abc import Iterator
 from pathlib import Path
 
-from training.contamination import Manifest, fingerprint_all, load_choices, write_manifest
+from research.contamination import Manifest, fingerprint_all, load_choices, write_manifest
 from training.cross_reader.rows import number_of
 from training.manifest import CHOSEN, MANIFESTS
 

@@ -15,13 +15,13 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 
-from training.chosen import ROOT, named
-from training.contamination import (
+from research.contamination import (
     fingerprint,
     load_choices,
     locate_manifest,
     read_manifest,
 )
+from training.chosen import ROOT, named
 from training.manifest import CHOSEN, MANIFESTS
 
 from fathom.assembly.calibrations import SHIPPED, describe_identity

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from training.contamination import fingerprint, locate_manifest, read_manifest
+from research.contamination import fingerprint, locate_manifest, read_manifest
 from training.cross_reader.rows import number_of
 from training.cross_reader.yesno import as_question, as_question_id
 from training.fit_span_reader import fit

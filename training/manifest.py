@@ -1,10 +1,10 @@
-"""What a run learned from, for the manifest of its model; see `training.contamination`."""
+"""What a run learned from, for the manifest of its model; see `research.contamination`."""
 
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Protocol
 
-from training.contamination import Manifest, fingerprint_all
+from research.contamination import Manifest, fingerprint_all
 
 HERE = Path(__file__).parent
 MANIFESTS = HERE / "manifests"

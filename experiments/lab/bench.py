@@ -15,7 +15,7 @@ from experiments.lab.plan import SAMPLES, Arm, Data, Experiment
 from experiments.lab.prints import Print, applies, prints_of
 from experiments.lab.results import Cell, Results
 from experiments.lab.stub_llm import NAME, ExtractiveModel, StubLLM
-from training.contamination import Manifest
+from research.contamination import Manifest
 
 from fathom.config import Layers
 from fathom.engine import Engine

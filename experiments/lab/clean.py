@@ -19,7 +19,7 @@ from experiments.lab.plan import Experiment
 from experiments.lab.prints import applies
 from experiments.lab.scores import Scored, load
 from experiments.lab.summary import Summary
-from training.contamination import Manifest, locate_manifest
+from research.contamination import Manifest, locate_manifest
 
 from fathom.evaluation.measures import SCORES
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from experiments.lab.texts import texts_of
-from training.contamination import Manifest, fingerprint, fingerprint_all
+from research.contamination import Manifest, fingerprint, fingerprint_all
 
 from fathom.evaluation.datasets import Dataset, DatasetQuestion, find_file, read_rows
 

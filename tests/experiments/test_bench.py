@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 from experiments.lab.diary import Diary
+from research.contamination import Manifest, fingerprint_all
 from tests.experiments.toy import TOML, bench, experiment
-from training.contamination import Manifest, fingerprint_all
 
 from fathom.errors import UsageError
 

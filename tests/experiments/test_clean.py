@@ -23,9 +23,9 @@ from experiments.lab.pages import page
 from experiments.lab.plan import Experiment, found
 from experiments.lab.prints import Print
 from experiments.lab.scores import Scored, save
+from research.contamination import Manifest, load_manifests
 from tests.experiments.test_pages import SUMMARY
 from tests.experiments.toy import TOML, experiment
-from training.contamination import Manifest, load_manifests
 
 ROWS = [
     {"set": "toy", "corpus": "", "system": "naive", "queries": 2, "measures": {"F1": 0.5}},

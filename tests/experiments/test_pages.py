@@ -11,8 +11,8 @@ from experiments.lab.pages import contents, page
 from experiments.lab.plan import found
 from experiments.lab.provenance import Provenance
 from experiments.lab.summary import Summary
+from research.contamination import load_manifests
 from tests.experiments.toy import experiment
-from training.contamination import load_manifests
 
 from fathom.evaluation.report.blocks import Figure, ReportTable, Sentences
 from fathom.evaluation.report.svg import make_standalone

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 from experiments.lab.prints import Print, applies, prints_of
+from research.contamination import Manifest, fingerprint, fingerprint_all
 from tests.evaluation.test_datasets import write
-from training.contamination import Manifest, fingerprint, fingerprint_all
 
 from fathom.evaluation.datasets import load
 

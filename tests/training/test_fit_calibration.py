@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
-from training.contamination import fingerprint_all, locate_manifest, read_manifest
+from research.contamination import fingerprint_all, locate_manifest, read_manifest
 from training.fit_calibration import CARD, chosen
 from training.manifest import MANIFESTS
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from experiments.lab.clean import without_manifest
-from training.contamination import Manifest, write_manifest
+from research.contamination import Manifest, write_manifest
 from training.cross_reader.ship import ship
 
 LAW = {"relevance": [1.0, 0.5], "answerable": [1.0, 0.0, 0.0], "support": 1.0}

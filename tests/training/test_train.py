@@ -19,7 +19,7 @@ from training.cross_reader.rows import Row  # noqa: E402
 from training.cross_reader.train import Run, Stream, ahead, begin, freeze, schedule  # noqa: E402
 from training.encoder import save  # noqa: E402
 
-from training import contamination  # noqa: E402
+from research import contamination  # noqa: E402
 
 ROWS = [
     Row(

@@ -14,7 +14,7 @@ import json
 import shutil
 from pathlib import Path
 
-from training.contamination import locate_manifest
+from research.contamination import locate_manifest
 from training.cross_reader.sources import RANKED, SHARES, SOURCES
 from training.manifest import MANIFESTS
 

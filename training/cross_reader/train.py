@@ -21,7 +21,7 @@ from threading import Thread
 from typing import Any
 
 import torch
-from training.contamination import write_manifest
+from research.contamination import write_manifest
 from training.cross_reader import pack
 from training.cross_reader.batches import Blocks, Limits
 from training.cross_reader.distil import Teachers, load_teachers, mixed, soft_losses

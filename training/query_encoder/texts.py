@@ -15,7 +15,7 @@ import random
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from training.contamination import Manifest, fingerprint_all, write_manifest
+from research.contamination import Manifest, fingerprint_all, write_manifest
 from training.cross_reader import pack
 from training.cross_reader.data import plain
 from training.cross_reader.ranked import read_lines

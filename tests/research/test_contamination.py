@@ -5,8 +5,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.training.rivers import ROWS
-from training.contamination import (
+from research.contamination import (
     Manifest,
     fingerprint,
     fingerprint_all,
@@ -16,6 +15,7 @@ from training.contamination import (
     read_manifest,
     write_manifest,
 )
+from tests.training.rivers import ROWS
 from training.manifest import CHOSEN, MANIFESTS, learned_from
 
 
