@@ -107,11 +107,6 @@ def measure_agreements(
     """Measure the agreement of each judge with the labels, over all systems together.
 
     Grades that a rule gave are left out, since they say nothing about the judge.
-
-    Args:
-        judgements: The judgements of any judges.
-        labels: The labels of some of the answers.
-        source: The source of the labels, for the sentence.
     """
     pairs: dict[str, list[tuple[str, str]]] = {}
     for judgement in judgements:

@@ -36,10 +36,6 @@ def parse_fields(names: Sequence[str]) -> list[Field]:
 def break_down_groups(groups: Sequence[Group], field: Field) -> list[SystemScores]:
     """Return the scores of each system in each of its phases or kinds, named `system: phase`.
 
-    Args:
-        groups: The records of each system on each data set.
-        field: The field that separates the questions: the phase that ended them, or their kind.
-
     Returns:
         The most frequent phases first; kinds have all systems side by side. A system with a single
         phase or kind is left out, because its scores would repeat those of the whole.

@@ -169,13 +169,7 @@ def extract_outcome(record: Record) -> LabelledAnswer | None:
 def build_report(
     strategy: str, calibrated: CalibrationFit, cases: Sequence[CalibrationCase]
 ) -> CalibrationReport:
-    """Build the report of a calibration.
-
-    Args:
-        strategy: The name of the strategy.
-        calibrated: The calibration, with the confidence of each answer when it was held out.
-        cases: The questions that it was learned from.
-    """
+    """Build the report of a calibration."""
     answers = [case.outcome for case in cases if case.outcome is not None]
     # Held-out confidence: a law looks better on the answers that it was fitted to.
     sure, rightness = list(calibrated.held_out), [outcome.right for outcome in answers]

@@ -137,14 +137,7 @@ def _pair_values(
 def contrast(
     dataset: str, measure: str, sides: tuple[str, str], paired: Sequence[tuple[float, float]]
 ) -> PairedTest:
-    """Test one measure of two systems, without correction for other tests.
-
-    Args:
-        dataset: The name of the data set.
-        measure: The name of the measure.
-        sides: The names of the two systems.
-        paired: Both values of each question; at least one pair.
-    """
+    """Test one measure of two systems on at least one pair of values, without correction."""
     differences = [ours - theirs for ours, theirs in paired]
     low, high = get_bounds(measure)
     binary = all(value in (0.0, 1.0) for pair in paired for value in pair)

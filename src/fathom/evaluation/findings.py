@@ -107,11 +107,7 @@ class Findings:
         return [*_describe_failures(self.groups), *describe_missing_grades(self.judgements)]
 
     def to_dict(self, by: Sequence[Field] = ()) -> dict[str, Any]:
-        """Return what `fathom eval --json` prints.
-
-        Args:
-            by: Further rows, of each system by phase or by kind, under `by`.
-        """
+        """Return what `fathom eval --json` prints, with rows by phase or by kind under `by`."""
         report: dict[str, Any] = {"rows": [asdict(row) for row in self.rows]}
         if self.synthetic_counts:
             report["synthetic"] = self.synthetic_counts

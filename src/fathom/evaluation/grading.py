@@ -119,12 +119,7 @@ def grade_all(
 ) -> list[Judgement]:
     """Grade all records that the judge can judge and that have no grade yet.
 
-    Args:
-        records: The records of one strategy on one data set.
-        judge: The judge to ask.
-        judgements: The known judgements; new ones are added.
-        budget: What one grade may spend.
-        on_question: Called with the number of records done, after each.
+    New judgements are added to the known ones. The budget is that of one grade.
     """
     collected = []
     for number, record in enumerate(records, start=1):
@@ -224,13 +219,7 @@ class Panel:
     def grade_records(
         self, judges: Sequence[AnswerJudge], records: Group, *, budget: Budget
     ) -> list[Judgement]:
-        """Return the grades of all judges for the answers of one strategy to one data set.
-
-        Args:
-            judges: The judges, as from `create_judges`.
-            records: The records of the strategy.
-            budget: What one grade may spend.
-        """
+        """Return the grades of all judges for the answers of one strategy to one data set."""
         if not judges:
             return []
         first = records[0]

@@ -195,13 +195,7 @@ def prepare_engine(
     dataset: Dataset,
     ingesting: AbstractContextManager["IngestProgress"] | None = None,
 ) -> Iterator["Engine"]:
-    """Yield the engine itself if its index holds the data set, else one over a separate index.
-
-    Args:
-        engine: The engine whose settings and models are used.
-        dataset: The data set, which is ingested if the index does not hold it yet.
-        ingesting: The context manager whose callback follows an ingestion.
-    """
+    """Yield the engine itself if its index holds the data set, else one over a separate index."""
     if holds_dataset(engine, dataset):
         yield engine
         return

@@ -112,13 +112,8 @@ def record_outcomes(
 
     No language model is asked to read; other roles use one where the settings give them one.
 
-    Args:
-        engine: Its index must hold the corpus of the data set.
-        dataset: The data set of the questions.
-        questions: The questions to ask; those that cannot be graded are left out.
-        file: The file of known questions; new ones are added.
-        most: So many executors in a row.
-        on_progress: Called with the number of questions done, after each.
+    The engine's index must hold the corpus of the data set. Questions that cannot be graded are
+    left out, and new records are added to the file.
 
     Returns:
         The recorded questions of `questions`, in their order.

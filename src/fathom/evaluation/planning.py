@@ -170,12 +170,7 @@ def run_systems(
 ) -> Iterator[SystemRun]:
     """Yield the run of every system on the test questions, having learned on the others alone.
 
-    Args:
-        training_questions: The questions to learn and to choose on.
-        test_questions: The questions to measure on; none of them is a training question.
-        reward: The reward of both; that of PPO has each alpha in turn.
-        training: The options of PPO's training.
-        alphas: The weight of cost for each PPO.
+    PPO is trained with each alpha as the weight of cost.
     """
     world = Environment.from_questions(test_questions, reward)
     fixed = FixedSequences.of(training_questions, reward)

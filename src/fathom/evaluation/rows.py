@@ -63,9 +63,6 @@ class SystemScores:
 def score_system(records: Sequence[Record]) -> SystemScores:
     """Score one strategy or retriever on one data set.
 
-    Args:
-        records: The records of all its questions; at least one.
-
     Returns:
         Measures that no record can have are absent; the usage is the mean of a question.
     """

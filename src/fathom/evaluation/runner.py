@@ -147,10 +147,6 @@ def build_file_name(system: str, varied: Mapping[str, str]) -> str:
 def hash_setup(engine: "Engine", system: str = "") -> str:
     """Return a short hash of what can change an answer: version, index, settings, budget, models.
 
-    Args:
-        engine: The engine that answers or ranks.
-        system: The strategy or the retriever.
-
     Raises:
         ModelError: If a model cannot be loaded, or the card of the cross-reader is missing.
     """
@@ -213,13 +209,7 @@ def record_strategy(
 
     A question whose run breaks is recorded as failed, and the next one is asked.
 
-    Args:
-        strategy: The name of the strategy.
-        dataset: The data set of the questions.
-        questions: The questions to ask.
-        ask: The function that asks one of them.
-        records: The known records; new ones are added.
-        on_question: Called with the number of questions done, after each.
+    New records are added to the known ones.
 
     Returns:
         The records of `questions`, in their order.
@@ -246,12 +236,8 @@ def record_retriever(
 
     As with a strategy, a ranking that breaks is recorded as failed.
 
-    Args:
-        dataset: Its corpus must be what the retriever's index holds.
-        questions: The questions to ask; unjudged ones cannot be measured.
-        retriever: The retriever.
-        records: The known records; new ones are added.
-        on_question: Called with the number of questions done, after each.
+    The retriever's index holds the corpus of the data set. Unjudged questions cannot be measured.
+    New records are added to the known ones.
 
     Returns:
         The records of `questions`, in their order.

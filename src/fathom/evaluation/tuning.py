@@ -211,10 +211,7 @@ def check_measure(measure: str) -> None:
 def compare_trials(groups: Sequence[Group], default: str, *, measure: str = "F1") -> Tuning:
     """Compare all trials with the default.
 
-    Args:
-        groups: The records of each strategy and choice of settings, asked the same questions.
-        default: `Record.system` of the present settings.
-        measure: The measure of quality.
+    `default` is `Record.system` of the present settings; all groups were asked the same questions.
 
     Raises:
         UsageError: If there is no such measure, or no question has it of all of them.

@@ -62,9 +62,7 @@ def compute_norms(lengths: Numbers, average: float) -> Floats:
 def compute_query_weights(terms: Mapping[str, int], statistics: Statistics) -> dict[str, float]:
     """Compute the largest share that each occurring term can give to a score; all are positive.
 
-    Args:
-        terms: The number of times that the query has each term.
-        statistics: The statistics of the whole index, whatever part of it is searched.
+    The statistics are those of the whole index, whatever part of it is searched.
     """
     return {
         term: terms[term] * (K1 + 1) * _compute_inverse_frequency(statistics, count)

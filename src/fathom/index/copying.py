@@ -21,10 +21,7 @@ def copy_index(
     source or embedded again. The target is empty or holds a part of the source, as after an
     interrupted copy: missing content is added then, and calibrations of the target stay.
 
-    Args:
-        source: The index to copy from.
-        target: The index to copy to.
-        before_copy: Called before the copy, once the target is known to hold nothing else.
+    `before_copy` is called once the target is known to hold nothing else.
 
     Raises:
         UsageError: If the target holds a document that the source does not hold in the same form.

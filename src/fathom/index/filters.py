@@ -152,9 +152,7 @@ def describe_unmet_filters(
 ) -> tuple[str, ...]:
     """Return a line for each condition whose key no document has, so that none can meet it.
 
-    Args:
-        filters: The conditions.
-        open_reader: Opens the index; called only where a key is no column of every document.
+    The index is opened only where a key is no column of every document.
     """
     keys = {condition.key for condition in filters}.difference(COLUMNS)
     try:

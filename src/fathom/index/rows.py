@@ -195,13 +195,7 @@ def build_document(row: StoredRow) -> Document:
 
 
 def build_chunk(row: StoredRow, text: str, blocks: Sequence[Block]) -> Chunk:
-    """Build a chunk from a row of chunks joined with its document's id, title and path.
-
-    Args:
-        row: A row of the table.
-        text: The text of the whole document.
-        blocks: The blocks of the whole document.
-    """
+    """Build a chunk from a row of chunks joined with its document's id, title and path."""
     span = Span(row["start"], row["end"])
     return Chunk(
         id=row["id"],

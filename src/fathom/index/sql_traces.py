@@ -53,11 +53,7 @@ class SqlTraces(TraceStore, ABC):
     """The warnings of a trace as an SQL expression, empty or NULL if there are none."""
 
     def __init__(self, max_bytes: int = MAX_BYTES) -> None:
-        """Create the store.
-
-        Args:
-            max_bytes: The size of the compressed traces beyond which the oldest are removed.
-        """
+        """Create a store that removes the oldest traces beyond so many bytes of compressed data."""
         self.max_bytes = max_bytes
 
     @abstractmethod

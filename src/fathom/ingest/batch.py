@@ -139,11 +139,7 @@ class Batch:
     def store(
         self, report_embedded: Callable[[int, int], None] = lambda _chunks, _of: None
     ) -> StoredBatch:
-        """Store the waiting documents in one step.
-
-        Args:
-            report_embedded: Called meanwhile with the number of embedded chunks, and of all.
-        """
+        """Store the waiting documents in one step; report the embedded chunks meanwhile."""
         if not self._pending:
             return StoredBatch()
         started = self.clock()

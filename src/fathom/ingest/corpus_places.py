@@ -27,11 +27,6 @@ def find_file(index: IndexReader, place: str, document_id: str) -> str:
     """Return the file that a document was read from: for a record its corpus file.
 
     The document's id tells where the record's name begins, whatever characters are in it.
-
-    Args:
-        index: The index that has the place.
-        place: The place of the document.
-        document_id: The document's id.
     """
     # Searching for `#` would fail, because file names and ids may both contain it.
     file = place.removesuffix(build_record_place("", document_id))

@@ -24,11 +24,8 @@ def cut_ahead(
 ) -> Iterator[tuple[CorpusItem, CutOutcome]]:
     """Yield the items in their order, each with what a worker made of it.
 
-    Args:
-        items: The items of a corpus file, as they are read; a bounded number is in memory.
-        place: The place of the file.
-        pool: The workers that cut; `None` leaves cutting to the writing process.
-        is_wanted: Returns whether a record is to be cut; the index may have it already.
+    A bounded number of items is in memory. Without a pool the writing process cuts. `is_wanted`
+    returns whether a record is to be cut; the index may have it already.
 
     Raises:
         ParseRefusal: If reading `parts` raises it; the items before it come first.

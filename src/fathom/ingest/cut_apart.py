@@ -29,9 +29,7 @@ class IsolatedChunker:
     def __init__(self, chunker: Chunker, start_workers: Callable[[], Workers]) -> None:
         """Create the chunker; a process is started for the first long document.
 
-        Args:
-            chunker: Cuts short documents in this process.
-            start_workers: Starts a worker that cuts long ones in the same way.
+        Long documents are cut by a worker in the same way.
         """
         self._chunker = chunker
         self._start_workers = start_workers

@@ -70,13 +70,6 @@ def fill_spaces(
     No document is read again. After an interruption the finished steps are stored, and the next
     call continues.
 
-    Args:
-        writer: The writer of the index, in which the spaces exist.
-        embedders: The embedders by the names of their spaces; `""` is the space that every
-            index has.
-        report_progress: Called after each step.
-        clock: Returns seconds.
-
     Raises:
         FathomError: If the embedder fails at every text.
     """

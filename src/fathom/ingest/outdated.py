@@ -64,10 +64,7 @@ def find_outdated_files(
     The files are read, because their dates can be wrong. A record of a corpus file is outdated as
     soon as the file has changed.
 
-    Args:
-        index: The index that knows what was read.
-        sources: The places, in the order of the files; those without a document are left out.
-        digests: The digests computed earlier; by default all files are read.
+    The places come in the order of the files; those without a document are left out.
     """
     digests = digests or FileDigests()
     files, seen = CorpusFiles(index), set()
@@ -91,12 +88,8 @@ def describe_outdated_citations(
 ) -> tuple[str, ...]:
     """Return a line for each document of an answer that has changed since it was read.
 
-    Args:
-        citations: The answer's citations.
-        index: The index that knows what was read.
-        digests: The digests computed earlier.
-        shared: Whether other machines may have read the files; a file that is missing here is not
-            reported then.
+    With `shared` other machines may have read the files, so a file that is missing here is not
+    reported.
     """
     cited: dict[str, list[str]] = {}
     for citation in citations:

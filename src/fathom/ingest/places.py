@@ -92,12 +92,7 @@ class CorpusFiles:
         return next((place[:at] for at in marks if self.is_corpus(place[:at])), place)
 
     def list_records(self, file: str, index: IndexReader | None = None) -> Iterator[SourceRecord]:
-        """Yield the records of a corpus file in order, with few of them in memory.
-
-        Args:
-            file: The file's place.
-            index: Another index to read them from.
-        """
+        """Yield the records of a corpus file in order, with few of them in memory."""
         for source in iterate_sources(index or self._index, file):
             if source.path != file and self.locate_file(source.path) == file:
                 yield source

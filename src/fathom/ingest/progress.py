@@ -45,11 +45,7 @@ class ProgressCounter:
     """
 
     def __init__(self, report_state: Callable[[IngestState], None]) -> None:
-        """Create the count, at zero.
-
-        Args:
-            report_state: Called whenever something has changed.
-        """
+        """Create the count, at zero."""
         self._report_state = report_state
         self._files = self._total = 0
         self._place = ""

@@ -21,11 +21,7 @@ def read_ahead(
 ) -> Iterator[tuple[ReadablePlace, FileContent]]:
     """Yield the places in their order, each with what is known of its content.
 
-    Args:
-        places: The places of files to read.
-        pool: The workers that read them; `None` leaves reading to this process.
-        sandbox: The sandbox of this process; without workers it begins to read the next files
-            meanwhile.
+    Without workers the sandbox of this process begins to read the next files meanwhile.
     """
     if pool is None:
         yield from _read_in_sandbox(places, sandbox)

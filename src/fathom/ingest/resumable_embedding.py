@@ -37,9 +37,7 @@ class ResumableEmbedder:
     ) -> Matrix:
         """Return one unit vector per text, (texts, dimension) float32.
 
-        Args:
-            texts: The texts to embed.
-            on_progress: Called after each slice with the number of finished texts.
+        `on_progress` is called after each slice with the number of finished texts.
         """
         kept = self._writer.get_kept_vectors(texts, space=self._space)
         remaining = [text for text in dict.fromkeys(texts) if text not in kept]

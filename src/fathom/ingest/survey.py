@@ -57,15 +57,7 @@ class Survey:
         before: IndexReader | None,
         files: CorpusFiles,
     ) -> None:
-        """Create the survey; no file is examined yet.
-
-        Args:
-            roots: Files and folders; missing ones stand for what was read there earlier.
-            wanted: The filter of files.
-            index: The index with the known places.
-            before: The index that this one is to replace.
-            files: The files to which places belong, as the index knows.
-        """
+        """Create the survey; no file is examined yet."""
         self._roots = list(roots)
         self._wanted = wanted
         self._index = index

@@ -271,11 +271,7 @@ class Environment:
         return tuple(dict.fromkeys(question.dataset for question in self.questions))
 
     def follow(self, choices: Places) -> "Episodes":
-        """Return the episodes that follow from one choice of action for every state.
-
-        Args:
-            choices: For each state, the place of an action in `actions`.
-        """
+        """Return the episodes that follow from one place in `actions` for every state."""
         now = self.starts.copy()
         earned = np.zeros(len(now))
         last, ends = now.copy(), np.zeros(len(now), dtype=np.int64)

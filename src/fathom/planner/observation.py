@@ -186,11 +186,7 @@ def build_features(observation: Observation) -> Vector:
 
 
 def restore_observation(values: Mapping[str, float]) -> Observation:
-    """Return an observation with these features; facts they lack, such as an order, are made up.
-
-    Args:
-        values: The features, by the names of `COLUMNS`.
-    """
+    """Return an observation with these features; facts they lack, such as an order, are made up."""
     tried = tuple(action for action in ACTIONS if values.get(f"tried_{action}"))
     last = DraftFeatures(
         answered=values["answered"],

@@ -44,11 +44,9 @@ class Policy(Protocol):
         ...
 
     def choose(self, observation: Observation, legal: Sequence[Action]) -> Decision:
-        """Choose the next action; equal observations give equal decisions.
+        """Choose one of the legal actions, which are never none and hold an end.
 
-        Args:
-            observation: The features of the question, the first look and the drafts.
-            legal: The actions that may come next; never empty, with an end among them.
+        Equal observations give equal decisions.
         """
         ...
 

@@ -104,9 +104,7 @@ _PROMPT_TOKENS, _HIT_TOKENS = 500, 300
 def estimate_tokens(roles: Collection[AgentRole], *, hits: int) -> dict[Executor, int]:
     """Return an estimate of the tokens that each executor takes.
 
-    Args:
-        roles: The roles that have a language model; the others take no tokens.
-        hits: The number of hits that R gives.
+    Roles without a language model take no tokens. R gives `hits` hits.
     """
     hit_tokens = {"DS": hits * _HIT_TOKENS, "AG": hits * _HIT_TOKENS}
     return {
@@ -205,12 +203,7 @@ class WorkflowPolicy(Protocol):
         ...
 
     def choose(self, situation: QuestionFeatures, legal: Sequence[Workflow]) -> WorkflowPlan:
-        """Choose a workflow for this situation; equal situations give equal plans.
-
-        Args:
-            situation: The features of the turn.
-            legal: The workflows of this turn, in the fixed order of the grammar.
-        """
+        """Choose a workflow for this situation; equal situations give equal plans."""
         ...
 
 
@@ -296,12 +289,7 @@ class FixedWorkflow:
 
 
 def make_workflow_policy(name: str, *, score_gap: float) -> WorkflowPolicy:
-    """Return the policy `rules`, or the workflow that `name` spells ("R,DS,AG") as a fixed one.
-
-    Args:
-        name: The value of `MaoSettings.policy`.
-        score_gap: The gap between the best hits that `WorkflowRules` takes.
-    """
+    """Return the policy `rules`, or the workflow that `name` spells ("R,DS,AG") as a fixed one."""
     if name == "rules":
         return WorkflowRules(score_gap=score_gap)
     return FixedWorkflow(first=tuple(name.split(",")))

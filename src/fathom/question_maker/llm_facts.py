@@ -23,11 +23,7 @@ def write_facts(
 
     The model is not shown texts that give orders to it.
 
-    Args:
-        questioner: The agent that asks the model.
-        chunks: The chunks, in the order in which they are asked about.
-        languages: The languages of the questions; chunks in others are skipped.
-        budget: The budget of one chunk.
+    Chunks in other languages are skipped. The budget is that of one chunk.
     """
     for chunk in chunks:
         language = detect_chunk_language(chunk)

@@ -47,14 +47,7 @@ def _may_answer(fact: Fact, hit: Hit, trip: RoundTrip) -> bool:
 def twist_question(
     fact: Fact, others: Sequence[str], trip: RoundTrip, draw: random.Random
 ) -> SyntheticQuestion | None:
-    """Return the question with another number, year or name; `None` where a chunk may answer it.
-
-    Args:
-        fact: The fact whose question is changed.
-        others: Names in other questions.
-        trip: Measures whether a chunk could answer the new question.
-        draw: Draws the change.
-    """
+    """Return the question with another number, year or name; `None` where a chunk may answer it."""
     source_coverage = trip.measure_coverage(fact.question, fact.chunk)
     for question in _list_twists(fact, others, draw):
         hits = trip.search(question, k=_SEARCH_DEPTH)

@@ -54,12 +54,7 @@ INTERVALS = (
 
 
 def build_brief_report(findings: Findings, by: Sequence[Field] = ()) -> EvaluationReport:
-    """Build the report of tables of retrieval and of answers, with sentences on them.
-
-    Args:
-        findings: The findings of an evaluation.
-        by: Further tables, of each system by phase or by kind.
-    """
+    """Build the report of tables of retrieval and of answers, with sentences on them."""
     blocks: list[ReportBlock] = []
     for rows, measures in (
         ([row for row in findings.rows if "answered" not in row.measures], RANKING_HEADLINES),
@@ -114,10 +109,8 @@ def build_measure_table(
 
     A cell is empty where the system does not have the measure.
 
-    Args:
-        rows: The scores of the systems.
-        measures: Names of measures; those that some system has are shown.
-        intervals: The first so many measures are shown with their intervals.
+    Of the measures those that some system has are shown, the first `intervals` with their
+    intervals.
     """
     names = [name for name in measures if any(name in row.measures for row in rows)]
     # Only strategies have the measure "answered".

@@ -141,11 +141,7 @@ def pick_colour(place: int) -> str:
 
 
 def pick_text_colour(colour: str) -> str:
-    """Return the more legible colour of words on this colour: black or white.
-
-    Args:
-        colour: A colour as `#rrggbb`.
-    """
+    """Return the more legible colour of words on this colour (`#rrggbb`): black or white."""
     channels = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
     linear = [
         channel / 12.92 if channel <= 0.04045 else ((channel + 0.055) / 1.055) ** 2.4

@@ -89,9 +89,7 @@ def choose_headline(groups: Sequence[Group]) -> str:
 def compute_front(groups: Sequence[Group], measure: str = "") -> Front | None:
     """Compute quality against cost of the systems on one data set; `None` where none has quality.
 
-    Args:
-        groups: The records of the systems.
-        measure: The measure of quality, more of it being better; by default `choose_headline`.
+    The measure, more of it being better, is by default `choose_headline`.
     """
     measure = measure or choose_headline(groups)
     scored = [

@@ -33,10 +33,7 @@ Draw = Callable[[Sequence[Group], str], str]
 def draw(of: str, groups: Sequence[Group], measure: str = "") -> str:
     """Draw a plot as a part of a page; it is empty where there is nothing to show.
 
-    Args:
-        of: A key of `PLOTS`.
-        groups: The records of systems on one data set.
-        measure: The measure of quality for `front`; by default the headline of the data set.
+    `of` is a key of `PLOTS`; the measure is that of quality for `front`.
     """
     return PLOTS[of](groups, measure)
 

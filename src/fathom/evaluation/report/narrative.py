@@ -39,11 +39,7 @@ def _compare_leader(groups: Sequence[Group]) -> list[PairedTest]:
 
 
 def describe_standings(tests: Sequence[PairedTest]) -> list[str]:
-    """Return one sentence for each data set: which systems the leader surely beats, and which not.
-
-    Args:
-        tests: The tests, as from `compare_leaders`.
-    """
+    """Return a sentence for each data set: which systems the leader surely beats, and which not."""
     by_leader: dict[tuple[str, str, str], list[PairedTest]] = {}
     for test in tests:
         by_leader.setdefault((test.dataset, test.measure, test.first), []).append(test)

@@ -12,11 +12,7 @@ SCALE = 1.7
 
 
 def inline_svg(svg: str) -> str:
-    """Return an SVG as a part of a page: no prolog, the page's colour and font, no fixed size.
-
-    Args:
-        svg: The text that the drawing library writes.
-    """
+    """Return an SVG as a part of a page: no prolog, the page's colour and font, no fixed size."""
     body = svg[svg.index("<svg") :]
     # The metadata name the version of the drawing library, which would change the bytes.
     body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
@@ -28,21 +24,13 @@ def inline_svg(svg: str) -> str:
 
 
 def prefix_ids(svg: str, name: str) -> str:
-    """Return the SVG with unique ids, so that several can stand in one page.
-
-    Args:
-        svg: The drawn SVG.
-        name: A word that no other SVG of the page has.
-    """
+    """Return the SVG with unique ids, so that several can stand in one page."""
     prefixed = re.sub(r'\bid="', f'id="{name}-', svg)
     return re.sub(r'(url\(|href=")#', rf"\1#{name}-", prefixed)
 
 
 def make_standalone(svg: str) -> str:
     """Return the SVG as a separate file: on white paper, legible on light and dark pages.
-
-    Args:
-        svg: The drawn SVG.
 
     Returns:
         An SVG without any tie to the outside; equal plots give equal bytes.

@@ -18,12 +18,7 @@ class FileDatabase:
     is_near = True
 
     def __init__(self, path: Path, tables: Sequence[str]) -> None:
-        """Prepare the database; the file is opened or created on first use.
-
-        Args:
-            path: The file.
-            tables: Statements that create missing tables.
-        """
+        """Prepare the database, which opens or creates its file and missing tables on first use."""
         self.path = path
         self._tables = tables
         self._lock = threading.Lock()

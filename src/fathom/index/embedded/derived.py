@@ -30,14 +30,8 @@ def catch_up(
     Whatever state the keyword index is in, it is left alone, receives the last changes, or is
     filled anew, as a purge demands. An interrupted call may be repeated without harm.
 
-    Args:
-        store: Reads the stored rows.
-        changes: Writes to the same database.
-        keyword: The keyword index.
-        analyzer: Gives the terms of the chunks.
-        on_step: Called with `applied` and `published`.
-        added: All documents that are stored and not published, if the caller has them; otherwise
-            they are read.
+    `on_step` is called with `applied` and `published`. `added` holds all documents that are stored
+    and not published; without it they are read.
     """
     latest, published = int(store.read_meta("revision")), store.read_published_revision()
     is_purging = changes.is_purging()

@@ -112,11 +112,7 @@ def open_writer(
 
 
 def verify(directory: Path, *, fix: bool = False) -> list[str]:
-    """Return a line for each fault of the index; empty when it is sound.
-
-    Args:
-        directory: The folder of the index.
-        fix: Make all derived files anew first.
+    """Return a line for each fault of the index; with `fix` make all derived files anew first.
 
     Raises:
         IndexMissing: If there is no index.

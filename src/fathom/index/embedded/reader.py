@@ -57,11 +57,7 @@ class EmbeddedReader(SqlReader[SqliteStore]):
     ) -> None:
         """Take over an open store and a keyword index.
 
-        Args:
-            directory: The folder of the index.
-            store: The open store of its SQLite file.
-            keyword: Its keyword index.
-            mend: Returns a keyword index of the store's state, and builds one if it must.
+        `mend` returns a keyword index of the store's state, and builds one if it must.
         """
         super().__init__(directory, MAX_CACHED_IDS)
         self._directory, self._file = directory, directory / schema.FILE

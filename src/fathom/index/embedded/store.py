@@ -42,10 +42,8 @@ class SqliteStore(SqlStore[SqliteSpace]):
     def __init__(self, connection: sqlite3.Connection, *, still: bool = False) -> None:
         """Take over a connection.
 
-        Args:
-            connection: A connection to the file.
-            still: Whether the connection stays in one read transaction as long as the store is
-                used. The values of `meta` are then read once.
+        With `still` the connection stays in one read transaction as long as the store is used, and
+        the values of `meta` are read once.
         """
         connection.row_factory = sqlite3.Row
         self.connection = connection

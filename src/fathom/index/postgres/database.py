@@ -21,12 +21,7 @@ class ServerDatabase:
     is_near = False
 
     def __init__(self, connections: Connections, address: Address) -> None:
-        """Create the database; nothing is sent to the server yet.
-
-        Args:
-            connections: The connections to the server.
-            address: The address of the workspace.
-        """
+        """Create the database; nothing is sent to the server yet."""
         self._connections = connections
         self._address = address
         self._lock = threading.Lock()

@@ -114,11 +114,7 @@ def rebuild(
 ) -> Iterator[tuple[PostgresWriter, IndexReader | None]]:
     """Build a new index; at the end of the block it replaces the old one in one step.
 
-    Args:
-        address: The workspace.
-        identity: The identity of the new index.
-        roots: The files and folders that it is to hold.
-        backend: The backend of the old and of the new index, as in `open_reader`.
+    The backend serves the old and the new index, as in `open_reader`.
 
     Raises:
         RunError: If somebody changed the old index meanwhile; it stays, with that change.
@@ -203,9 +199,7 @@ def _replace_index(
 def read_stamp(connections: Connections, workspace: str) -> str | None:
     """Return a stamp of a workspace's index, which changes when another index replaces it.
 
-    Args:
-        connections: Connections to the database, whatever workspace they see.
-        workspace: The name of the workspace.
+    The connections may see any workspace of the database.
     """
     entering = (
         "SELECT set_config('fathom.workspace', "

@@ -33,10 +33,8 @@ class PostgresReader(SqlReader[PostgresStore]):
     ) -> None:
         """Take over connections that have entered the workspace, and the search backend.
 
-        Args:
-            connections: The connections; the reader closes them.
-            backend: The backend; the reader closes it.
-            number: The number of an index that is being built there; by default the current index.
+        The reader closes both. `number` is that of an index that is being built; by default the
+        current one is read.
         """
         super().__init__(connections.address, MAX_CACHED_IDS)
         self._connections = connections

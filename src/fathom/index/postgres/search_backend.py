@@ -55,11 +55,7 @@ class SearchBackend(Protocol):
     ) -> ScoredChunks:
         """Return the `k` chunks with the highest BM25 scores, and all ties of the last one.
 
-        Args:
-            store: Reads the state of the index to search.
-            terms: How often the query has each term.
-            k: The number of chunks to return without ties.
-            allowed: The chunks that may be returned; `None` allows all.
+        `terms` holds how often the query has each term.
         """
         ...
 
@@ -136,10 +132,6 @@ class SearchBackend(Protocol):
         """Note that the last change is durable and that readers see it.
 
         Work that nobody needs to wait for may begin in the background.
-
-        Args:
-            connections: The connections to the workspace.
-            index: The number of the index.
         """
         ...
 

@@ -93,9 +93,7 @@ def merge_segments(connections: Connections, index: int) -> None:
     Searches never wait for a merge. Among writers only those wait that purge or remove the index.
     Readers of an older state still see the rows that were merged.
 
-    Args:
-        connections: The connections to the workspace.
-        index: The number of the index; nothing happens if it is gone, or if somebody else merges.
+    Nothing happens if the index is gone, or if somebody else merges.
     """
     with connections.borrow() as connection:
         index_state = read_index_row(connection, index)

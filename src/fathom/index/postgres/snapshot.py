@@ -31,9 +31,7 @@ class Snapshot:
     def __init__(self, connections: Connections, number: int | None) -> None:
         """Begin the transaction.
 
-        Args:
-            connections: The connections to the workspace.
-            number: The number of an index that is being built there; by default the current index.
+        `number` is that of an index that is being built; by default the current one is read.
 
         Raises:
             IndexMissing: If there is no index.

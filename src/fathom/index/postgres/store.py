@@ -70,10 +70,8 @@ def read_index_row(
 ) -> IndexRow | None:
     """Return the row of an index, by default of the current one of the workspace.
 
-    Args:
-        connection: A connection that has entered a workspace.
-        number: The number of an index in it.
-        lock: Whether others must not change the index until the transaction ends.
+    The connection has entered a workspace. With `lock` nobody else can change the index until the
+    transaction ends.
     """
     # A merge of segments locks FOR KEY SHARE, which this lock does not block.
     query = f"{build_index_query(number)}{' FOR NO KEY UPDATE' if lock else ''}"
@@ -103,13 +101,7 @@ class PostgresStore(SqlStore[SpaceTable]):
     own_chunks = "chunks.index_no = documents.index_no AND chunks.document_no = documents.no"
 
     def __init__(self, connection: Connection, index: IndexRow, *, fixed: bool = False) -> None:
-        """Take over a connection in a transaction.
-
-        Args:
-            connection: The connection.
-            index: The row of the index, as the transaction sees it.
-            fixed: Whether the transaction sees one state, whatever others commit.
-        """
+        """Take over a connection in a transaction; `fixed` if that sees one state."""
         self.connection = connection
         self.index = index
         self.analyzer = _ANALYZER
@@ -153,11 +145,7 @@ class PostgresStore(SqlStore[SpaceTable]):
         return row[0] if row else None
 
     def publish(self, *, chunks: bool) -> None:
-        """Begin a revision, which tells readers that there is a new state.
-
-        Args:
-            chunks: Whether searches may return something else, so that their caches become void.
-        """
+        """Begin a revision; `chunks` if searches may change, so that their caches become void."""
         self.run(
             "UPDATE fathom.indexes SET revision = revision + 1, chunks_at = CASE WHEN %(chunks)s "
             "THEN revision + 1 ELSE chunks_at END WHERE no = %(index)s",

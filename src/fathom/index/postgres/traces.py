@@ -29,12 +29,7 @@ class PostgresTraces(SqlTraces):
     warnings = "warnings"
 
     def __init__(self, tables: WorkspaceTables, *, max_bytes: int = MAX_BYTES) -> None:
-        """Create the store; nothing is read yet.
-
-        Args:
-            tables: The tables of the workspace; its connections stay open.
-            max_bytes: The size of the compressed traces beyond which the oldest are removed.
-        """
+        """Create the store; nothing is read yet."""
         super().__init__(max_bytes)
         self._tables = tables
 

@@ -56,10 +56,7 @@ def find_workspace_number(connection: Connection, name: str) -> int | None:
 def open_tables(connections: Connections, address: Address, *, min_layout: int) -> WorkspaceTables:
     """Return the tables of the workspace that an address names.
 
-    Args:
-        connections: The connections to its server.
-        address: The address.
-        min_layout: The first version of the layout that has the tables.
+    `min_layout` is the first version of the layout that has the tables.
 
     Raises:
         RunError: If an older Fathom created the tables, or nothing was ingested.

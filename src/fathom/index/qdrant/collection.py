@@ -72,10 +72,8 @@ class TenantPoints:
     def __init__(self, client: QdrantClient, tenant: uuid.UUID, dimension: int | None) -> None:
         """Create the object; nothing is sent yet.
 
-        Args:
-            client: The client of the cluster.
-            tenant: The tenant; points of others are never read, changed or counted.
-            dimension: The dimension of the vectors; `None` for words.
+        Points of other tenants are never read, changed or counted. The dimension is `None` for
+        words.
         """
         self._client = client
         self._tenant = tenant

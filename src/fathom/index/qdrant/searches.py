@@ -111,13 +111,6 @@ class QdrantWords:
     ) -> ScoredChunks:
         """Return the `k` chunks with the highest BM25, and all ties of the last one, by number.
 
-        Args:
-            weights: `bm25.compute_query_weights` by the numbers of the terms.
-            average: The mean length of a chunk at the revision.
-            score_exactly: Returns BM25 at the revision.
-            k: The number of chunks to return without ties.
-            scope: The chunks that may be returned.
-
         Raises:
             MissingMarkError: If the collection lacks the mark of the scope.
         """
@@ -168,12 +161,6 @@ class QdrantVectors:
         scope: QdrantScope,
     ) -> ScoredChunks:
         """Return the `k` chunks with the highest cosine, and all ties of the last one, by number.
-
-        Args:
-            vector: The query's vector, of unit length.
-            score_exactly: Returns cosines.
-            k: The number of chunks to return without ties.
-            scope: The chunks that may be returned.
 
         Raises:
             MissingMarkError: If the collection lacks the mark of the scope.

@@ -5,7 +5,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import count
-from typing import Generic, Protocol, TypeVar
+from typing import ClassVar, Generic, Protocol, TypeVar
 
 from fathom.documents.base import ParsedDocument, ParseLimits, ParseRefusal, RecordFailure
 from fathom.documents.chunking.base import Chunker
@@ -36,10 +36,8 @@ class ReadFileTask:
     place: str
     known_digest: str = ""
 
-    @property
-    def seconds(self) -> float:
-        """The time limit: none, because the sandbox and cutting have limits of their own."""
-        return math.inf
+    seconds: ClassVar[float] = math.inf
+    """The time limit: none, because the sandbox and cutting have limits of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +60,8 @@ class CutRecordsTask:
     place: str
     records: tuple[ParsedDocument, ...]
 
-    @property
-    def seconds(self) -> float:
-        """The time limit: none, because the worker limits the time for each record."""
-        return math.inf
+    seconds: ClassVar[float] = math.inf
+    """The time limit: none, because the worker limits the time for each record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +70,8 @@ class CutDocumentTask:
 
     document: Document
 
-    @property
-    def seconds(self) -> float:
-        """The time limit: none, because the worker limits the time itself."""
-        return math.inf
+    seconds: ClassVar[float] = math.inf
+    """The time limit: none, because the worker limits the time itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -199,11 +193,7 @@ class WorkerPool:
     """Workers shared by runs of tasks; one run may go on inside another."""
 
     def __init__(self, workers: Workers) -> None:
-        """Create the pool; no task is started yet.
-
-        Args:
-            workers: The workers, which nobody else may use meanwhile.
-        """
+        """Create the pool over workers that nobody else uses meanwhile."""
         self._workers = workers
         self._tickets = count()
         self._started: dict[int, Task] = {}

@@ -27,12 +27,7 @@ class LocalWorkers:
     """
 
     def __init__(self, number: int, tools: bytes) -> None:
-        """Start the processes.
-
-        Args:
-            number: The number of processes.
-            tools: A pickled function without arguments that returns `WorkerTools`.
-        """
+        """Start the processes; `tools` is a pickled function that returns `WorkerTools`."""
         self._tools = tools
         self._workers = [_Worker(tools) for _ in range(number)]
 

@@ -132,14 +132,7 @@ def build_line_place(file: str, number: int, of: Literal["line", "record"] = "li
 def make_document(
     parsed: ParsedDocument, document_id: str, place: str, language: str = ""
 ) -> Document:
-    """Return a parsed document with its id, its place and its language.
-
-    Args:
-        parsed: The document from the sandbox.
-        document_id: The id.
-        place: The place at which it was read.
-        language: The language, if it is known already.
-    """
+    """Return a parsed document with its id, its place and its language."""
     return Document(
         id=document_id,
         text=parsed.text,
