@@ -41,7 +41,8 @@ def test_numbers_without_a_chunk_have_no_id(stores: tuple[SqliteStore, SqliteSto
 
 
 def test_known_ids_are_not_read_again(stores: tuple[SqliteStore, SqliteStore]) -> None:
-    ids, statements = ChunkIds(10), []
+    ids = ChunkIds(10)
+    statements: list[str] = []
     expected = ids.look_up(stores[0], [1, 2, 3])
     stores[0].connection.set_trace_callback(statements.append)
     assert ids.look_up(stores[0], [2, 3, 1]) == expected
