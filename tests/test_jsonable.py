@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fathom.jsonable import Cleaner, dump_canonical
+from fathom.jsonable import Cleaner, dump_canonical, iterate_texts
 from fathom.usage import Budget
 
 ANY = st.recursive(
@@ -90,3 +90,9 @@ def test_blank_secrets_hide_nothing() -> None:
 
 def test_a_secret_within_a_longer_one_leaves_no_rest() -> None:
     assert Cleaner(["abc", "abcdef"])("abcdef") == "[redacted]"
+
+
+def test_the_texts_of_a_value_come_in_order_without_the_named_members() -> None:
+    value = {"a": ["x", {"b": "y", "c": 1}], "d": {"b": {"e": "z"}}, "f": "w"}
+    assert list(iterate_texts(value)) == ["x", "y", "z", "w"]
+    assert list(iterate_texts(value, without={"b"})) == ["x", "w"]

@@ -4,7 +4,7 @@ Without secrets or unprintable parts, and cut to a size if asked.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from hashlib import sha256
 from math import isfinite
@@ -132,3 +132,21 @@ def _clean_number(value: float) -> Json:
         # Python refuses to print integers of thousands of digits, and nobody could read them.
         return int(value) if value.bit_length() <= 1024 else "(a huge number)"
     return float(value) if isfinite(value) else str(float(value))
+
+
+def iterate_texts(value: Json, *, without: Container[str] = ()) -> Iterator[str]:
+    """Yield the texts in a JSON value in order, the names of members left out.
+
+    Args:
+        value: The value.
+        without: The names of members to leave out.
+    """
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for name, child in value.items():
+            if name not in without:
+                yield from iterate_texts(child, without=without)
+    elif isinstance(value, list):
+        for child in value:
+            yield from iterate_texts(child, without=without)

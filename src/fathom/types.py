@@ -11,6 +11,8 @@ from fathom.usage import Budget, Usage
 
 _WORD = re.compile(r"[^\W_]+")
 
+DIGITS = 6
+"""The decimals of scores: rounded, so that the last bits of another processor change no trace."""
 Scalar = str | int | float | bool
 BlockKind = Literal[
     "heading", "paragraph", "list_item", "table_row", "code", "footnote", "table_head"

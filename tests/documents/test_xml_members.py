@@ -6,7 +6,9 @@ from fathom.documents.xml_members import (
     get_attribute,
     get_local_name,
     get_text,
+    get_value,
     iter_descendants,
+    read_facts,
     read_xml,
 )
 
@@ -40,3 +42,19 @@ def test_excessive_nesting_is_refused_rather_than_cut_short() -> None:
     assert get_text(read_xml(b"<a>" * 200 + b"x" + b"</a>" * 200, "part.xml")) == "x"
     with pytest.raises(ParseRefusal, match="nested too deep"):
         read_xml(b"<a>" * 300 + b"x" + b"</a>" * 300, "part.xml")
+
+
+def test_a_value_is_that_of_the_first_child_on_the_path() -> None:
+    root = read_xml(b'<a><b><c val="1"/><c val="2"/></b><d/></a>', "x")
+    assert get_value(root, "b", "c") == "1"
+    assert get_value(root, "d") is get_value(root, "e") is get_value(None) is None
+
+
+def test_facts_are_named_by_their_keys_and_the_last_one_counts() -> None:
+    root = read_xml(
+        b"<m><title> A </title><creator>x</creator><creator>y</creator><date/></m>", "x"
+    )
+    keys = {"creator": "author", "date": "created"}
+    assert read_facts(root, keys) == ("A", {"author": "y"})
+    assert read_facts(reversed(root), keys) == ("A", {"author": "x"})
+    assert read_facts((), keys) == ("", {})

@@ -42,9 +42,7 @@ def test_invalid_settings_are_reported_in_one_line(
 
 
 def test_a_missing_extra_names_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
-    absent = LLMProvider(
-        package="no_such_package", adapter="fathom.llm.providers.openai", base_url="", key_env=""
-    )
+    absent = LLMProvider(package="no_such_package", base_url="", key_env="")
     monkeypatch.setitem(PROVIDERS, "absent", absent)
 
     with pytest.raises(UsageError, match=r"pip install 'fathom-qa\[absent\]'"):

@@ -39,7 +39,7 @@ def test_a_sound_embedder_is_passed_on() -> None:
         (np.full((1, 8), np.nan, dtype=np.float32), "not numbers"),
         (np.full((1, 8), np.inf, dtype=np.float32), "not numbers"),
         (np.zeros((1, 8), dtype=np.float32), "not of unit length"),
-        (LookupError("a text of the user"), "broke off: LookupError in models/test_checked.py"),
+        (LookupError("a text of the user"), "LookupError in models/test_embedder_check.py"),
     ],
 )
 def test_a_fault_is_typed_and_names_the_embedder(gives: Matrix | Exception, part: str) -> None:

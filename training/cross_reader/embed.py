@@ -23,7 +23,7 @@ def embedder(network: Network, tokens: UnigramPairs, device: str) -> Embed:
         network.eval()
         ids = [
             [tokens.start, *p.ids[: _LIMIT - 2], tokens.end]
-            for p in tokens.locate_all_tokens(texts)
+            for p in map(tokens.locate_tokens, texts)
         ]
         order = sorted(range(len(ids)), key=lambda place: len(ids[place]))
         found = np.empty((len(ids), network.width), dtype=np.float32)

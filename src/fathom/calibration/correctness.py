@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fathom.jsonable import Json
+from fathom.types import DIGITS
 
 Matrix = NDArray[np.float64]
 Signals = Mapping[str, float]
@@ -22,7 +23,6 @@ _ROUNDS = 50
 _FLAT = 1e-9
 _BOUND = 30.0
 """Largest logit in magnitude; beyond it exp() would overflow without changing a probability."""
-_DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +44,7 @@ class CorrectnessLaw:
     def predict(self, rows: Sequence[Signals]) -> Matrix:
         """Return the probability of each of several answers."""
         logits = self.compute_logits(rows)
-        shares: Matrix = np.round(1 / (1 + np.exp(-np.clip(logits, -_BOUND, _BOUND))), _DIGITS)
+        shares: Matrix = np.round(1 / (1 + np.exp(-np.clip(logits, -_BOUND, _BOUND))), DIGITS)
         return shares
 
     def compute_logits(self, rows: Sequence[Signals]) -> Matrix:
@@ -111,7 +111,7 @@ def fit_law(
     ridge = min(held_out, key=lambda candidate: _compute_loss(held_out[candidate], targets))
     return FittedLaw(
         law=design.build_law(_maximise_likelihood(values, targets, design, ridge)),
-        held_out=tuple(np.round(held_out[ridge], _DIGITS).tolist()),
+        held_out=tuple(np.round(held_out[ridge], DIGITS).tolist()),
         ridge=ridge,
     )
 
@@ -167,8 +167,8 @@ class _Design:
             offset += float(coefficients[1]) * self.before.offset
         for name, value in zip(self.names, slopes, strict=True):
             weights[name] += value
-        rounded = {name: round(float(value), _DIGITS) for name, value in sorted(weights.items())}
-        return CorrectnessLaw(weights=rounded, offset=round(offset, _DIGITS))
+        rounded = {name: round(float(value), DIGITS) for name, value in sorted(weights.items())}
+        return CorrectnessLaw(weights=rounded, offset=round(offset, DIGITS))
 
 
 def _predict_held_out(

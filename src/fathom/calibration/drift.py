@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fathom.jsonable import Json
+from fathom.types import DIGITS
 
 Sample = NDArray[np.float64]
 
@@ -18,7 +19,6 @@ LEVEL = 0.01
 """The largest probability of a warning where nothing has changed."""
 _KNOTS = 50
 """Largest number of values that describe a distribution."""
-_DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ def _compute_shares(ordered: Sample, knots: Sample) -> tuple[Sample, Sample]:
 
 def _round_values(values: Sample) -> tuple[float, ...]:
     """Return the values as rounded numbers for JSON."""
-    return tuple(np.round(values, _DIGITS).tolist())
+    return tuple(np.round(values, DIGITS).tolist())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -182,6 +182,21 @@ class Builder:
         """
         self._add_block("list_item", f"{label} {text.strip()}" if label and text.strip() else text)
 
+    def add_labelled(self, text: str, label: str = "", level: int = 0) -> None:
+        """Add a heading if there is a level, a list item if there is a label, else a paragraph.
+
+        Args:
+            text: The text.
+            label: Its printed label; the label of a heading is a part of it.
+            level: As for `add_heading`; 0 for a text that is no heading.
+        """
+        if level:
+            self.add_heading(f"{label} {text}".strip(), level)
+        elif label:
+            self.add_item(text, label)
+        else:
+            self.add_paragraph(text)
+
     def add_row(self, cells: list[str], *, head: bool = False) -> None:
         """Add a table row; cells are joined by ` | `, and a row without any text is dropped.
 

@@ -213,11 +213,8 @@ def _decode_east_asian(data: bytes) -> str | None:
         text = data.decode(best.encoding)
     except UnicodeDecodeError:
         return None
-    return text if sum(map(str.isalpha, filter(_is_beyond_ascii, text))) >= _LETTERS else None
-
-
-def _is_beyond_ascii(char: str) -> bool:
-    return char > "\x7f"
+    letters = sum(char.isalpha() for char in text if char > "\x7f")
+    return text if letters >= _LETTERS else None
 
 
 def _is_clear(scored: list[tuple[float, str]]) -> bool:

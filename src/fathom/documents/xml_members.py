@@ -5,13 +5,14 @@ office file, and files with a wrong namespace prefix, then read the same.
 """
 
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TypeAlias
 
 from lxml import etree
 
 from fathom.documents.base import ParseRefusal
 from fathom.documents.zipguard import unpack_member
+from fathom.types import Scalar
 
 Element: TypeAlias = etree._Element  # noqa: SLF001 - lxml gives its element type no public name
 
@@ -77,6 +78,24 @@ def get_attribute(element: Element, name: str) -> str | None:
         if key.rpartition("}")[2] == name:
             return str(value)
     return None
+
+
+def get_value(element: Element | None, *path: str) -> str | None:
+    """Return the attribute `val` of the first child along a path of names; `None` without one."""
+    child = find_child(element, *path)
+    return None if child is None else get_attribute(child, "val")
+
+
+def read_facts(items: Iterable[Element], keys: Mapping[str, str]) -> tuple[str, dict[str, Scalar]]:
+    """Return the title and other facts that the elements state, the last one of each name.
+
+    Args:
+        items: Elements such as `title` and `creator`.
+        keys: The key of each fact, by the name of its element.
+    """
+    values = {get_local_name(item): get_text(item).strip() for item in items}
+    facts: dict[str, Scalar] = {key: values[name] for name, key in keys.items() if values.get(name)}
+    return values.get("title", ""), facts
 
 
 def iter_children(element: Element, *names: str) -> Iterator[Element]:

@@ -3,7 +3,6 @@
 import json
 from collections.abc import Iterator
 from dataclasses import replace
-from types import TracebackType
 from typing import Self
 
 from fathom.documents.base import ParsedDocument, ParseRefusal, RecordFailure
@@ -127,11 +126,6 @@ class CorpusPlaces:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         for places in (self._records, self._others, self._unread):
-            places.__exit__(kind, error, trace)
+            places.__exit__(*error)

@@ -17,18 +17,9 @@ from fathom.runs.ledger import BudgetRefused
 from fathom.usage import Price, Usage
 
 AgentRole = Literal[
-    "reader",
-    "judge",
-    "debater",
-    "aggregator",
-    "rewriter",
-    "decomposer",
-    "hyde",
-    "reorderer",
-    "summarizer",
-    "planner",
-    "questioner",
-]
+    "reader", "judge", "debater", "aggregator", "rewriter", "decomposer", "hyde", "reorderer",
+    "summarizer", "planner", "questioner",
+]  # fmt: skip
 """The roles that may have a language model."""
 
 

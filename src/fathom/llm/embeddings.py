@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from fathom.errors import ModelError, UsageError
 from fathom.jsonable import hash_text
 from fathom.llm.endpoint import PROVIDERS, Endpoint, build_endpoint
-from fathom.llm.faults import CallFailure, ModelFault, classify_error
+from fathom.llm.faults import CallFailure, classify_error
 from fathom.llm.retry import RetryPolicy
 from fathom.usage import Usage
 
@@ -118,9 +118,8 @@ class RemoteEmbedder:
         """
         if not texts:
             return np.zeros((0, self.dimension), dtype=np.float32)
-        vectors = np.concatenate(
-            [self._embed_with_retries(batch) for batch in _split_batches(texts, self._batch)]
-        )
+        batches = (texts[at : at + self._batch] for at in range(0, len(texts), self._batch))
+        vectors = np.concatenate([self._embed_with_retries(batch) for batch in batches])
         self._dimension = self._dimension or vectors.shape[1]
         if vectors.shape[1] != self._dimension:
             raise self._make_error(f"vectors of {vectors.shape[1]} numbers, not {self._dimension}")
@@ -137,17 +136,11 @@ class RemoteEmbedder:
                 return self._embed_batch(texts)
             except CallFailure as failure:
                 tries += 1
-                wait_s = self._compute_wait(failure, tries)
+                try:
+                    wait_s = self._policy.choose_wait(failure, tries)
+                except CallFailure:
+                    raise ModelError(str(failure)) from None
             self._sleep(wait_s)
-
-    def _compute_wait(self, failure: CallFailure, tries: int) -> float:
-        """Return the seconds until the next try, or raise if there must be none."""
-        retriable = isinstance(failure, ModelFault) and failure.retriable
-        requested_s = (failure.retry_after_s or 0.0) if isinstance(failure, ModelFault) else 0.0
-        too_long = requested_s > self._policy.longest_asked_s
-        if not retriable or too_long or tries >= self._policy.tries:
-            raise ModelError(str(failure)) from None
-        return max(self._policy.compute_wait(tries), requested_s)
 
     def _embed_batch(self, texts: Sequence[str]) -> Matrix:
         usage = Usage(llm_calls=1)
@@ -217,10 +210,6 @@ class _ErrorReply(Exception):
             self.body: object = json.loads(body)
         except (ValueError, RecursionError):
             self.body = None
-
-
-def _split_batches(texts: Sequence[str], size: int) -> list[Sequence[str]]:
-    return [texts[start : start + size] for start in range(0, len(texts), size)]
 
 
 def _clean_text(text: str) -> str:

@@ -44,7 +44,6 @@ class LLMProvider:
 
     Attributes:
         package: The package that its extra installs.
-        adapter: Our module for it.
         base_url: Its address; empty for models that Fathom itself runs, in a child process that
             listens on 127.0.0.1 alone: the one exception that offline makes.
         key_env: The variable that usually holds its key; empty if it needs none.
@@ -52,7 +51,6 @@ class LLMProvider:
     """
 
     package: str
-    adapter: str
     base_url: str
     key_env: str
     extra: str = ""
@@ -61,31 +59,26 @@ class LLMProvider:
 PROVIDERS: Mapping[str, LLMProvider] = {
     "openai": LLMProvider(
         package="langchain_openai",
-        adapter="fathom.llm.providers.openai",
         base_url="https://api.openai.com/v1",
         key_env="OPENAI_API_KEY",
     ),
     "groq": LLMProvider(
         package="langchain_groq",
-        adapter="fathom.llm.providers.groq",
         base_url="https://api.groq.com",
         key_env="GROQ_API_KEY",
     ),
     "anthropic": LLMProvider(
         package="langchain_anthropic",
-        adapter="fathom.llm.providers.anthropic",
         base_url="https://api.anthropic.com",
         key_env="ANTHROPIC_API_KEY",
     ),
     "ollama": LLMProvider(
         package="langchain_ollama",
-        adapter="fathom.llm.providers.ollama",
         base_url="http://127.0.0.1:11434",
         key_env="",
     ),
     "local": LLMProvider(
         package="langchain_openai",
-        adapter="fathom.llm.providers.local",
         base_url="",
         key_env="",
         extra="local-llm",
@@ -163,10 +156,11 @@ def build_endpoint(
     if base_url is not None:
         check_url(base_url)
     variable = key_env or ("" if base_url else provider.key_env)
+    provider_name, _, model = name.partition(":")
     return Endpoint(
         name=name,
-        model=name.partition(":")[2],
-        adapter=provider.adapter,
+        model=model,
+        adapter=f"fathom.llm.providers.{provider_name}",
         base_url=base_url or provider.base_url,
         key=read_key(variable, name, environment) if variable else None,
         key_env=variable,

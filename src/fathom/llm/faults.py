@@ -12,6 +12,7 @@ from math import isfinite
 from pydantic import SecretStr
 
 from fathom.errors import MalformedReply, ModelRefused, ModelUnavailable, RunError
+from fathom.jsonable import iterate_texts
 from fathom.llm.endpoint import Endpoint
 from fathom.usage import Usage
 
@@ -108,31 +109,21 @@ def extract_message(error: BaseException) -> str:
     if isinstance(body, dict):
         inner = body.get("error", body)
         message = inner.get("message") if isinstance(inner, dict) else inner
-        return message if isinstance(message, str) else " ".join(_iterate_texts(inner))
+        return (
+            message if isinstance(message, str) else " ".join(iterate_texts(inner, without=_QUOTED))
+        )
     return body if isinstance(body, str) else ""
 
 
 def collect_server_text(error: BaseException) -> str:
     """Return all texts of a server's error body, except those that repeat our request."""
-    return " ".join(_iterate_texts(_get_body(error)))
+    return " ".join(iterate_texts(_get_body(error), without=_QUOTED))
 
 
 def _get_body(error: BaseException) -> object:
     body = getattr(error, "body", None)
     # Ollama's client calls the body `error`.
     return getattr(error, "error", None) if body is None else body
-
-
-def _iterate_texts(value: object) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, dict):
-        for name, child in value.items():
-            if name not in _QUOTED:
-                yield from _iterate_texts(child)
-    elif isinstance(value, list):
-        for child in value:
-            yield from _iterate_texts(child)
 
 
 def redact_key(text: str, key: SecretStr | None) -> str:

@@ -17,7 +17,7 @@ import time
 import weakref
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from threading import Lock
 from typing import IO
@@ -182,32 +182,18 @@ class _ChildProcess:
         self._key = SecretStr(secrets.token_urlsafe(32))
         self._address: LocalAddress | None = None
         self._output = b""
-        child_options = {
-            "path": str(path),
-            "context_tokens": options.context_tokens,
-            "threads": options.threads,
-            "cache_prompts": options.cache_prompts,
-        }
+        child_options = {"path": str(path), **asdict(options)}
         # S603: our own interpreter with our own code; -I shuts the user's settings out.
         self._process = subprocess.Popen(  # noqa: S603
             [
-                sys.executable,
-                "-I",
-                "-X",
-                "utf8",
-                str(_CHILD),
-                _find_package_folder(),
-                json.dumps(child_options),
+                *(sys.executable, "-I", "-X", "utf8"),
+                *(str(_CHILD), _find_package_folder(), json.dumps(child_options)),
             ],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             env=_SLEEPING_THREADS
-            | {
-                name: os.environ[name]
-                for name in os.environ
-                if name.startswith(_ENVIRONMENT_PREFIXES)
-            },
+            | {k: value for k, value in os.environ.items() if k.startswith(_ENVIRONMENT_PREFIXES)},
             start_new_session=True,  # Ctrl-C is for the owner alone
         )
         self._end = weakref.finalize(self, _kill_process, self._process)

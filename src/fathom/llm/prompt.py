@@ -15,14 +15,14 @@ A `$name` in it is a placeholder that only the code can fill; `$$` is a dollar s
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from string import Template
-from typing import Any, Self
+from typing import Self
 
 from fathom.errors import SettingsError
-from fathom.jsonable import hash_text
+from fathom.jsonable import hash_text, iterate_texts
 from fathom.llm.base import Message
 from fathom.llm.schema import Choices
 
@@ -54,12 +54,12 @@ class ModelRequest:
 
         With this check, an answer to the worked example is never taken for one to the question.
         """
-        request_phrases = _collect_phrases(" ".join(message.text for message in self.messages[1:]))
-        example_phrases = _collect_phrases(self.example) - request_phrases
+        request = " ".join(message.text for message in self.messages[1:])
+        example_phrases = {*_list_phrases(self.example)} - {*_list_phrases(request)}
         return next(
             (
                 phrase
-                for text in _iterate_texts(reply)
+                for text in iterate_texts(reply)
                 for phrase in _list_phrases(text)
                 if phrase in example_phrases
             ),
@@ -201,18 +201,3 @@ def _list_phrases(text: str) -> list[str]:
         " ".join(words[start : start + _PHRASE_WORDS])
         for start in range(len(words) - _PHRASE_WORDS + 1)
     ]
-
-
-def _collect_phrases(text: str) -> frozenset[str]:
-    return frozenset(_list_phrases(text))
-
-
-def _iterate_texts(reply: Any) -> Iterator[str]:  # noqa: ANN401
-    if isinstance(reply, str):
-        yield reply
-    elif isinstance(reply, dict):
-        for child in reply.values():
-            yield from _iterate_texts(child)
-    elif isinstance(reply, list):
-        for child in reply:
-            yield from _iterate_texts(child)

@@ -39,6 +39,15 @@ class RetryPolicy:
         """Return the seconds to wait after so many tries, counted from 1."""
         return min(self.longest_wait_s, self.first_wait_s * 2.0 ** (tries - 1))
 
+    def choose_wait(self, failure: CallFailure, tries: int) -> float:
+        """Return the seconds until the next try, or raise the failure if there must be none."""
+        if not isinstance(failure, ModelFault) or not failure.retriable or tries >= self.tries:
+            raise failure
+        requested_s = failure.retry_after_s or 0.0
+        if requested_s > self.longest_asked_s:
+            raise failure
+        return max(self.compute_wait(tries), requested_s)
+
 
 _MOST_OPTIONS = 8
 """More options than a server can refuse, one after the other."""
@@ -133,15 +142,12 @@ class RetryingModel:
         self, failure: CallFailure, tries: int, deadline: float, monitor: "_TextMonitor"
     ) -> float:
         """Return the seconds until the next try, or raise `failure` if there must be none."""
-        if not isinstance(failure, ModelFault) or not failure.retriable or monitor.has_text:
+        if monitor.has_text:
             raise failure
-        if failure.at_once:
+        if isinstance(failure, ModelFault) and failure.retriable and failure.at_once:
             return 0.0
-        if tries >= self._policy.tries:
-            raise failure
-        requested_s = failure.retry_after_s or 0.0
-        wait_s = max(self._policy.compute_wait(tries), requested_s)
-        if requested_s > self._policy.longest_asked_s or self._clock() + wait_s >= deadline:
+        wait_s = self._policy.choose_wait(failure, tries)
+        if self._clock() + wait_s >= deadline:
             raise failure
         return wait_s
 

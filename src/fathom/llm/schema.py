@@ -10,7 +10,7 @@ long.
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 from pydantic import BaseModel, GetJsonSchemaHandler
 from pydantic.json_schema import JsonSchemaValue
@@ -31,32 +31,32 @@ _BOUNDS = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class OneOf:
+class _ChoiceMark:
+    """A mark of a field, by the name of choices that are known only later."""
+
+    name: str
+    _key: ClassVar[str]
+
+    def __get_pydantic_json_schema__(
+        self, core: CoreSchema, handler: GetJsonSchemaHandler
+    ) -> JsonSchemaValue:
+        """Add the mark to the field's schema."""
+        return {**handler(core), self._key: self.name}
+
+
+class OneOf(_ChoiceMark):
     """A field that is one of the choices of this name: `Annotated[int, OneOf("chunk")]`.
 
     Servers that know schemas enforce it. The role drops anything else that a reply names.
     """
 
-    name: str
-
-    def __get_pydantic_json_schema__(
-        self, core: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
-        """Mark the field, because the choices are known only later."""
-        return {**handler(core), _ONE_OF: self.name}
+    _key = _ONE_OF
 
 
-@dataclass(frozen=True, slots=True)
-class EachOf:
+class EachOf(_ChoiceMark):
     """A list with one item for each of the choices of this name, in their order."""
 
-    name: str
-
-    def __get_pydantic_json_schema__(
-        self, core: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
-        """Mark the field, because the choices are known only later."""
-        return {**handler(core), _EACH_OF: self.name}
+    _key = _EACH_OF
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """The protocols of the local embedders."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -71,6 +72,31 @@ class BulkEmbedder(Protocol):
 def get_bulk_embedder(embedder: Embedder) -> Embedder:
     """Return the embedder with the vectors of `embedder` that is faster for many texts."""
     return embedder.bulk_embedder if isinstance(embedder, BulkEmbedder) else embedder
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedderWrapper:
+    """An `Embedder` around another one, whose vectors are those of the other."""
+
+    embedder: Embedder
+
+    @property
+    def dimension(self) -> int:
+        """The length of a vector."""
+        return self.embedder.dimension
+
+    @property
+    def identity(self) -> Mapping[str, str]:
+        """The identity of the embedder's vectors."""
+        return self.embedder.identity
+
+    def embed(self, texts: Sequence[str]) -> Matrix:
+        """Return one unit vector for each text."""
+        return self.embedder.embed(texts)
+
+    def count(self, text: str) -> int:
+        """Return the number of tokens of `text`, uncut, without the model's own marks."""
+        return self.embedder.count(text)
 
 
 def embed_many(embedder: Embedder, texts: Sequence[str]) -> Matrix:

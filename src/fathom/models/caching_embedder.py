@@ -8,8 +8,9 @@ from typing import Generic, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import override
 
-from fathom.models.base import Embedder, Matrix
+from fathom.models.base import EmbedderWrapper, Matrix
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -63,28 +64,13 @@ def _make_vector_cache() -> LRUCache[str, NDArray[np.float32]]:
 
 
 @dataclass(frozen=True, slots=True)
-class CachedEmbedder:
+class CachedEmbedder(EmbedderWrapper):
     """An `Embedder` with a cache, for texts that recur, such as the sentences of an index."""
 
-    embedder: Embedder
     cache: LRUCache[str, NDArray[np.float32]] = field(default_factory=_make_vector_cache)
 
-    @property
-    def dimension(self) -> int:
-        """The length of a vector."""
-        return self.embedder.dimension
-
-    @property
-    def identity(self) -> Mapping[str, str]:
-        """The identity of the embedder's vectors."""
-        return self.embedder.identity
-
-    def count(self, text: str) -> int:
-        """Return the number of tokens of `text`."""
-        return self.embedder.count(text)
-
+    @override
     def embed(self, texts: Sequence[str]) -> Matrix:
-        """Embed the texts that are not in the cache, and return the vectors of all."""
         cached = self.cache.get(texts)
         new = [text for text in dict.fromkeys(texts) if text not in cached]
         fresh = dict(zip(new, self.embedder.embed(new), strict=True)) if new else {}

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from typing_extensions import override
 
 from fathom.errors import ModelError
 from fathom.models.cache import ModelCache, load_through
 from fathom.models.caching_embedder import LRUCache
 from fathom.models.pair import PairRow, PairTokens, PairWriter
-from fathom.models.reading import NOTHING, PairScores, Reading, ReadingCalibration
+from fathom.models.reading import NOTHING, PairScores, Reading, ReadingCalibration, ReadingSession
 from fathom.models.runtime import BATCH_TOKENS, Ids, Output, Runtime, group_batches, load_runtime
 from fathom.models.spans import Window, split_windows
 from fathom.models.tokens import WordPiece
@@ -117,16 +118,16 @@ class OnnxCrossReader:
 
 
 @dataclass(frozen=True, slots=True)
-class OnnxSession:
-    """One question or claim put to a cross-reader: a `ReadingSession`."""
+class OnnxSession(ReadingSession):
+    """One question or claim put to a cross-reader."""
 
     reader: OnnxCrossReader
     question: str
     spans: int
     calibration: ReadingCalibration
 
+    @override
     def read(self, chunks: Sequence[Chunk]) -> list[Reading]:
-        """Return a reading for every chunk, in their order; spans are in the chunk's own text."""
         passes = self.reader.score_pairs(self.question, chunks)
         return [
             read.restrict_to_blocks(chunk.blocks).build_reading(self.calibration, self.spans)
@@ -135,12 +136,8 @@ class OnnxSession:
             for read, chunk in zip(passes, chunks, strict=True)
         ]
 
+    @override
     def score(self, chunk: Chunk, answer: str) -> float:
-        """Return how well `chunk` supports that `answer` answers the question, 0 to 1.
-
-        The score is the probability that a `ReadSpan` has. The answer must occur in the chunk, in
-        any case; otherwise the score is 0.
-        """
         (read,) = self.reader.score_pairs(self.question, [chunk])
         if read is None:
             return 0.0

@@ -1,48 +1,32 @@
 """An embedder that is not trusted: its vectors are checked before they are used."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from typing_extensions import override
 
 from fathom.errors import FathomError, ModelError, locate_error
-from fathom.models.base import Embedder, Matrix, get_bulk_embedder
+from fathom.models.base import EmbedderWrapper, Matrix, get_bulk_embedder
 
 _LENGTH_SLACK = 1e-3
 
 
 @dataclass(frozen=True, slots=True)
-class CheckedEmbedder:
-    """An `Embedder` that turns every fault of another one into a `ModelError` with its name."""
+class CheckedEmbedder(EmbedderWrapper):
+    """An `Embedder` that turns every fault of another one into a `ModelError` with its name.
 
-    embedder: Embedder
-
-    @property
-    def dimension(self) -> int:
-        """The length of a vector."""
-        return self.embedder.dimension
-
-    @property
-    def identity(self) -> Mapping[str, str]:
-        """The identity of the embedder's vectors."""
-        return self.embedder.identity
+    Faults are an error of any kind, a wrong shape, values that are not numbers, and vectors that
+    are not of unit length.
+    """
 
     @property
     def bulk_embedder(self) -> "CheckedEmbedder":
         """The embedder for many texts, checked too."""
         return CheckedEmbedder(get_bulk_embedder(self.embedder))
 
-    def count(self, text: str) -> int:
-        """Return the number of tokens of `text`."""
-        return self.embedder.count(text)
-
+    @override
     def embed(self, texts: Sequence[str]) -> Matrix:
-        """Embed `texts`, and check the vectors.
-
-        Raises:
-            ModelError: If the embedder breaks off, or returns a wrong shape, values that are not
-                numbers, or vectors that are not of unit length.
-        """
         try:
             vectors = self.embedder.embed(texts)
         except FathomError:

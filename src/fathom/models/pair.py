@@ -123,16 +123,10 @@ class PairTokens(PairWriter):
             return pieces
         if len(self._cache) >= _CACHED_UNITS:
             self._cache.clear()
-        pieces = self._cache[unit] = tuple(self.tokenize(unit, _limit_tokens(unit)))
+        # A word never has more tokens than letters, and lower-casing can add letters.
+        limit = 4 * min(len(unit), _LONGEST_UNIT)
+        pieces = self._cache[unit] = tuple(self.tokenize(unit, limit))
         return pieces
-
-
-def _limit_tokens(unit: str) -> int:
-    """Return the most tokens that a word can have.
-
-    A word never has more tokens than letters, and lower-casing can add letters.
-    """
-    return 4 * min(len(unit), _LONGEST_UNIT)
 
 
 class _SeparatorTable(dict[int, str]):

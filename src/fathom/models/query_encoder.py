@@ -7,13 +7,14 @@ question.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
 import numpy as np
 
 from fathom.errors import ModelError, SettingsError
-from fathom.models.base import Embedder, Matrix, get_bulk_embedder
+from fathom.models.base import Embedder, EmbedderWrapper, Matrix, get_bulk_embedder
 from fathom.models.cache import ModelCache, load_through
 from fathom.models.embedder import DIMENSION, LIMIT, SHIPPED, SHIPPED_SHA256
 from fathom.models.runtime import LazyRuntime, hash_file
@@ -74,36 +75,21 @@ class QueryEncoder:
         return self._tokens.count(text)
 
 
-class DualEmbedder:
-    """An embedder of texts, with another one for questions whose vectors are nearly the same."""
+@dataclass(frozen=True, slots=True)
+class DualEmbedder(EmbedderWrapper):
+    """An embedder of texts, with another one for questions whose vectors are nearly the same.
 
-    def __init__(self, texts: Embedder, questions: Embedder) -> None:
-        self._texts = texts
-        self.questions = questions
-        """The embedder of questions, as in `AsymmetricEmbedder`."""
+    Attributes:
+        embedder: The embedder of texts; its identity counts, as only its vectors are in an index.
+        questions: The embedder of questions, as in `AsymmetricEmbedder`.
+    """
 
-    @property
-    def dimension(self) -> int:
-        """The length of a vector."""
-        return self._texts.dimension
-
-    @property
-    def identity(self) -> Mapping[str, str]:
-        """The identity of the texts' vectors, as only these are in an index."""
-        return self._texts.identity
+    questions: Embedder
 
     @property
     def bulk_embedder(self) -> Embedder:
         """The embedder for many texts."""
-        return get_bulk_embedder(self._texts)
-
-    def embed(self, texts: Sequence[str]) -> Matrix:
-        """Return one unit vector for each text that is searched."""
-        return self._texts.embed(texts)
-
-    def count(self, text: str) -> int:
-        """Return the number of tokens of `text`, uncut, without marks."""
-        return self._texts.count(text)
+        return get_bulk_embedder(self.embedder)
 
 
 def combine_with_encoder(

@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 from fathom.models.pair import PairRow
 from fathom.models.runtime import Output
 from fathom.models.spans import SpanScores, Window, select_best, sum_log_odds
-from fathom.types import HEADS, Chunk, ChunkBlock, Span
+from fathom.types import DIGITS, HEADS, Chunk, ChunkBlock, Span
 
 SCORES = ("relevance", "answerable", "yes", "no", "none", "supported", "contradicted", "unrelated")
 _SUPPORT = slice(5, 8)
-_DIGITS = 6
 _MARGIN = 30.0  # a larger margin carries no more information
 _LOGIT = 60.0  # keeps math.exp far from its overflow
 
@@ -195,14 +194,14 @@ class PairScores:
         return Reading(
             relevance=calibration.compute_relevance(self.relevance),
             answerable=answerable,
-            no_answer=round(-spans[0][0], _DIGITS) if spans else math.inf,
+            no_answer=round(-spans[0][0], DIGITS) if spans else math.inf,
             yes=_squash(self.yes - self.no),
             decided=_squash(float(np.logaddexp(self.yes, self.no)) - self.neither),
             supported=support[0],
             contradicted=support[1],
             unrelated=support[2],
             spans=tuple(
-                ReadSpan(span=span, score=round(answerable * math.exp(margin - all_spans), _DIGITS))
+                ReadSpan(span=span, score=round(answerable * math.exp(margin - all_spans), DIGITS))
                 for margin, span in spans
             ),
         )
@@ -217,7 +216,7 @@ class PairScores:
         margins = [margin for part in self.windows for margin in part.find_margins(ids)]
         all_spans = sum_log_odds(self.windows)
         share = min(1.0, math.fsum(math.exp(margin - all_spans) for margin in margins))
-        return round(calibration.compute_answerable(self.answerable, self.margin) * share, _DIGITS)
+        return round(calibration.compute_answerable(self.answerable, self.margin) * share, DIGITS)
 
 
 def _score_spans(row: PairRow, output: Output, window: Window) -> SpanScores:
@@ -234,9 +233,9 @@ def _score_spans(row: PairRow, output: Output, window: Window) -> SpanScores:
 def _squash(logit: float) -> float:
     bounded = max(-_LOGIT, min(_LOGIT, logit))
     # Rounded, so that the last bits of another processor do not change a trace.
-    return round(1 / (1 + math.exp(-bounded)), _DIGITS)
+    return round(1 / (1 + math.exp(-bounded)), DIGITS)
 
 
 def _compute_softmax(logits: NDArray[np.float32]) -> list[float]:
     odds = np.exp((logits - logits.max()).astype(np.float64))
-    return [round(float(value), _DIGITS) for value in odds / odds.sum()]
+    return [round(float(value), DIGITS) for value in odds / odds.sum()]

@@ -1,10 +1,9 @@
 """Unigram tokens (Kudo 2018) with their places in the text, and pairs as rows of tokens."""
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
 
-from tokenizers import Encoding, Tokenizer
+from tokenizers import Tokenizer
 from typing_extensions import override
 
 from fathom.errors import ModelError
@@ -42,22 +41,9 @@ class UnigramPairs(PairWriter):
     @override
     def locate_tokens(self, text: str) -> TextTokens:
         # A token's place is that of the whole word, or sign, that it belongs to.
-        pieces = self._tokenizer.encode(_replace_surrogates(text), add_special_tokens=False)
-        return self._locate_pieces(pieces, text)
-
-    def locate_all_tokens(self, texts: Sequence[str]) -> list[TextTokens]:
-        """Return `locate_tokens` of many texts, on all cores."""
-        readable = [_replace_surrogates(text) for text in texts]
-        encoded = self._tokenizer.encode_batch(readable, add_special_tokens=False)
-        return [
-            self._locate_pieces(pieces, text) for pieces, text in zip(encoded, texts, strict=True)
-        ]
-
-    @override
-    def tokenize(self, text: str, limit: int) -> list[int]:
-        return list(self.locate_tokens(text).ids[:limit])
-
-    def _locate_pieces(self, pieces: Encoding, text: str) -> TextTokens:
+        # A lone surrogate is replaced by a sign that no model knows.
+        readable = _SURROGATE.sub("\ufffd", text)
+        pieces = self._tokenizer.encode(readable, add_special_tokens=False)
         starts_of, ends_of = _find_units(text)
         ids, starts, ends = [], [], []
         for number, (begin, end) in zip(pieces.ids, pieces.offsets, strict=True):
@@ -68,6 +54,10 @@ class UnigramPairs(PairWriter):
                 ends.append(ends_of[end - 1])
         return TextTokens(ids=ids, starts=starts, ends=ends)
 
+    @override
+    def tokenize(self, text: str, limit: int) -> list[int]:
+        return list(self.locate_tokens(text).ids[:limit])
+
 
 def _find_marks(tokenizer: Tokenizer) -> list[int]:
     numbers = [tokenizer.token_to_id(name) for name in _MARKS]
@@ -75,11 +65,6 @@ def _find_marks(tokenizer: Tokenizer) -> list[int]:
     if len(ids) < len(_MARKS):
         raise ValueError(f"lacks one of the marks {', '.join(_MARKS)}")
     return ids
-
-
-def _replace_surrogates(text: str) -> str:
-    """Return the text with each lone surrogate replaced by a sign that no model knows."""
-    return _SURROGATE.sub("\ufffd", text)
 
 
 def _skip_blanks(text: str, start: int, end: int) -> int:

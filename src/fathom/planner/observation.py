@@ -13,11 +13,9 @@ from numpy.typing import NDArray
 
 from fathom.planner.actions import ACTIONS, END_ACTIONS, Action
 from fathom.planner.question_features import QuestionFeatures
-from fathom.types import Draft
+from fathom.types import DIGITS, Draft
 
 Vector = NDArray[np.float64]
-
-_DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,7 +180,7 @@ def build_features(observation: Observation) -> Vector:
         "left": observation.left,
         **_flag_tried(observation.tried),
     }
-    return np.array([round(float(values[name]), _DIGITS) for name in COLUMNS])
+    return np.array([round(float(values[name]), DIGITS) for name in COLUMNS])
 
 
 def restore_observation(values: Mapping[str, float]) -> Observation:

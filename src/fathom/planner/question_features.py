@@ -11,9 +11,8 @@ from itertools import pairwise
 from fathom.agents.decomposer import LocalDecomposer
 from fathom.agents.rewriter import simplify_question
 from fathom.question.question import Question
-from fathom.types import Hit
+from fathom.types import DIGITS, Hit
 
-_DIGITS = 6
 _LONG = 40
 """Words of a question that counts as long."""
 
@@ -118,7 +117,7 @@ class QuestionObserver:
             "documents": len({hit.chunk.document_id for hit in hits}),
         }
         # Rounded, so that traces replay alike on machines with other arithmetic.
-        rounded = {name: round(float(value), _DIGITS) for name, value in numbers.items()}
+        rounded = {name: round(float(value), DIGITS) for name, value in numbers.items()}
         return QuestionFeatures(**rounded)
 
 

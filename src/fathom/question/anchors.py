@@ -12,16 +12,12 @@ from typing import Literal, Self
 
 from fathom.text.dates import MONTH, YEAR, parse_date, parse_month
 from fathom.text.entities import find_names, is_common_word, list_names
-from fathom.text.language import load_stop_words
+from fathom.text.language import load_stop_words, split_set
 from fathom.types import Span
 
 AnchorKind = Literal[
     "quoted", "identifier", "date", "quarter", "scoreline", "year", "category", "entity", "unit"
 ]
-
-
-def _split_words(words: str) -> frozenset[str]:
-    return frozenset(words.split())
 
 
 _NTH = (
@@ -112,7 +108,7 @@ _YEARS = re.compile(
 _NAME_JOINT = re.compile(r"\s+(?:and|dan|&)\s+")
 """Words that join two names, each of which is required."""
 _TITLE_CASE = re.compile(r"[A-Z]\w*(?:[ ](?:(?:of|and|the|for|in|dan|di|untuk) ){0,2}[A-Z]\w*)+")
-_RANK_WORDS = _split_words(
+_RANK_WORDS = split_set(
     "prof dr drs dra jr ir kh haji jenderal letjen raja ratu king queen emperor prince president "
     "presiden menteri minister gubernur governor bupati walikota kota kabupaten kecamatan desa "
     "provinsi pulau gunung sungai danau negara pt tbk cv mr mrs ms sir lord lady saint st "

@@ -9,12 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from fathom.text.entities import find_names
-from fathom.text.language import load_stop_words
-
-
-def _split_words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
+from fathom.text.language import load_stop_words, split_set
 
 _IRREGULAR = (
     "built|made|held|sent|laid|begun|given|taken|kept|read|cast|set|put|lent|paid|sold|found|known|"
@@ -34,11 +29,11 @@ _PREPOSITION = (
     r"di|ke|dari|pada|untuk|dengan|oleh|selama|saat|sejak|sampai|hingga|menurut|tentang|dalam|"
     r"antara|bagi|terhadap)"
 )
-_NOUN_PREPOSITIONS = _split_words(
+_NOUN_PREPOSITIONS = split_set(
     "of in on at along from for with by under near to dari di untuk tentang "
 )
 """Prepositions that continue a noun phrase, rather than begin what the verb says."""
-_DETERMINERS = _split_words("the a an this that these those each every any no some all my our ")
+_DETERMINERS = split_set("the a an this that these those each every any no some all my our ")
 _VERB_ID = re.compile(
     r"(?:(?:di|ter|ber|me)(?=\w{4})\w+|boleh|harus|dapat|bisa|akan|sudah|telah|belum|tidak|tiba|buka|"
     r"tutup|mulai|tinggal|datang|ada|adalah|lahir|wafat|mati|pergi|masuk|keluar|berlaku|itu|yang|"
@@ -46,7 +41,7 @@ _VERB_ID = re.compile(
     re.IGNORECASE,
 )
 # Nouns that look like verbs by their prefix; without them "menteri" would end a phrase.
-_NOT_VERBS_ID = _split_words(
+_NOT_VERBS_ID = split_set(
     "merrow melati merah meter menit menteri terminal termal media metode berat berita beras "
     "bersih dinas digital direktur diri dinding diskon divisi medan mesin meja merek "
 )

@@ -12,12 +12,7 @@ from fathom.question.antecedents import PriorQuestion
 from fathom.question.clauses import find_mentions
 from fathom.question.conversation import DialogueTurn
 from fathom.text.entities import find_names
-from fathom.text.language import load_stop_words
-
-
-def _split_words(text: str) -> frozenset[str]:
-    return frozenset(text.split())
-
+from fathom.text.language import load_stop_words, split_set
 
 _LEAD = re.compile(
     r"^\W*(?:(?:and|but|so|then|ok(?:ay)?|also|dan|lalu|terus|kemudian|tapi|tetapi|nah|oke|"
@@ -58,7 +53,7 @@ _LONGEST = 400
 """Characters of a follow-up, at most; a longer question says itself what it is about."""
 _HOLLOW_WORDS = 2
 """Content words of a question without a name that leaves out its topic, at most."""
-_NYA_WORDS = _split_words(
+_NYA_WORDS = split_set(
     "hanya punya tanya bertanya biasanya sebaiknya sebenarnya seharusnya misalnya akhirnya "
     "umumnya khususnya tentunya rupanya sepertinya selanjutnya sebelumnya sesudahnya "
     "setidaknya adanya artinya caranya lainnya pertanyaannya mempunyai kiranya semuanya "

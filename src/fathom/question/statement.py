@@ -10,11 +10,7 @@ import re
 from dataclasses import dataclass
 
 from fathom.question.clauses import LONGEST_QUESTION, mark_names, restore_names
-
-
-def _split_words(words: str) -> frozenset[str]:
-    return frozenset(words.split())
-
+from fathom.text.language import split_set
 
 _AUXILIARY = re.compile(
     r"^(?P<lead>[^?]{0,80}?,\s*)?"
@@ -22,8 +18,8 @@ _AUXILIARY = re.compile(
     r"have|had)(?:n't)?\s+(?!.*\b(?:not|never)\b)(?P<rest>[^?]{3,})\??\s*$",
     re.IGNORECASE,
 )
-_PRONOUNS = _split_words("i you we they he she it one there anyone everyone someone nobody")
-_NEVER_LAST = _split_words(
+_PRONOUNS = split_set("i you we they he she it one there anyone everyone someone nobody")
+_NEVER_LAST = split_set(
     "of for and or the a an this that these those my your our their all any some no to in on at by "
     "with from &"
 )
@@ -35,7 +31,7 @@ _BE = (
     r"with|without|under|within|older|part|able|made|set|due|known|born|held|paid|sold|written|"
     r"\w{2,}(?:ed|ing|able|ible|ful|ous|ive|tory|ary|er)|\d\S*)"
 )
-_PREPOSITIONS = _split_words("in on at from to by with without under within the")
+_PREPOSITIONS = split_set("in on at from to by with without under within the")
 _HAVE = (
     r"(?:been|ever|never|already|always|a|an|any|made|won|had|taken|given|written|become|gone|"
     r"\w{2,}(?:ed|en))"

@@ -1,6 +1,7 @@
 """The protocol of retrievers."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from fathom.index.base import IndexReader, Match
@@ -28,6 +29,11 @@ class Retriever(Protocol):
             UsageError: If `k` is below 1 or a filter is malformed.
         """
         ...
+
+
+def rank_hits(hits: Iterable[Hit]) -> tuple[Hit, ...]:
+    """Return the hits in this order, with ranks from 1."""
+    return tuple(replace(hit, rank=rank) for rank, hit in enumerate(hits, start=1))
 
 
 def to_hits(

@@ -7,15 +7,15 @@ from dataclasses import dataclass, field, replace
 from urllib.parse import urlsplit
 
 from fathom.question.question import Question
+from fathom.retrieval.base import rank_hits
 from fathom.retrieval.mmr import build_term_similarity, select_by_mmr
 from fathom.runs.context import RunContext
 from fathom.settings.anchor import AnchorSettings
 from fathom.text.content_words import Terms
-from fathom.types import Hit
+from fathom.types import DIGITS, Hit
 
 _LIST_ITEM = re.compile(r"^\s*(?:[-*•‣◦▪]|\(?(?:\d{1,3}|[a-zA-Z])[.)])\s+\S", re.MULTILINE)
 _LEAST_LIST_ITEMS = 3
-_DIGITS = 6
 
 
 def find_site(hit: Hit) -> str | None:
@@ -81,7 +81,7 @@ class Selection:
         bonus = (
             self.settings.title_bonus if in_title and share > self.settings.title_overlap else 0.0
         )
-        return round(hit.score + bonus, _DIGITS)
+        return round(hit.score + bonus, DIGITS)
 
     def _fill(self, chosen: Sequence[Hit], offered: Sequence[Hit], most: int) -> list[Hit]:
         """Return `chosen` with offered hits added in order, as far as room and caps allow."""
@@ -122,11 +122,6 @@ def pack_hits(hits: Sequence[Hit], *, tokens: int, count: Callable[[str], int]) 
             fitting.append(hit)
             free -= size
     return rank_hits(fitting)
-
-
-def rank_hits(hits: Sequence[Hit]) -> tuple[Hit, ...]:
-    """Return the hits in this order, with ranks from 1."""
-    return tuple(replace(hit, rank=rank) for rank, hit in enumerate(hits, start=1))
 
 
 _SPARE = 2
@@ -210,5 +205,5 @@ def _scale_scores(hits: Sequence[Hit]) -> list[Hit]:
     """Return the hits with their scores as shares of the best score."""
     top = max((hit.score for hit in hits), default=0.0)
     return [
-        replace(h, score=round(max(0.0, h.score / top), _DIGITS) if top > 0 else 0.0) for h in hits
+        replace(h, score=round(max(0.0, h.score / top), DIGITS) if top > 0 else 0.0) for h in hits
     ]

@@ -7,14 +7,12 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from math import fsum
 
-from fathom.retrieval.context_selection import rank_hits
+from fathom.retrieval.base import rank_hits
 from fathom.text.content_words import Terms
-from fathom.types import Chunk, Hit
+from fathom.types import DIGITS, Chunk, Hit
 
 Words = Callable[[str], Iterable[str]]
 """Returns the content words of a text in order, with repetitions."""
-
-_DIGITS = 6
 
 
 def expand_query(query: str, synonyms: Mapping[str, Sequence[str]]) -> str:
@@ -30,7 +28,7 @@ def expand_query(query: str, synonyms: Mapping[str, Sequence[str]]) -> str:
     for term in _find_terms(query, synonyms):
         for synonym in synonyms.get(term, ()):
             expanded_query = " ".join([query, *added])
-            if not _compile_word_pattern(synonym).search(expanded_query):
+            if not re.search(_build_word_pattern(synonym), expanded_query, re.IGNORECASE):
                 added.append(synonym)
     return " ".join([query, *added])
 
@@ -50,10 +48,6 @@ def _find_terms(query: str, synonyms: Mapping[str, Sequence[str]]) -> list[str]:
 def _build_word_pattern(term: str) -> str:
     words = r"\s+".join(map(re.escape, term.split()))
     return rf"(?<!\w){words}(?!\w)"
-
-
-def _compile_word_pattern(term: str) -> re.Pattern[str]:
-    return re.compile(_build_word_pattern(term), re.IGNORECASE)
 
 
 def measure_key_match(query: str, chunk: Chunk, terms: Terms) -> float:
@@ -90,7 +84,7 @@ class EnhancedScore:
 
     def _score(self, query: str, hit: Hit) -> float:
         match = measure_key_match(query, hit.chunk, self.extract_terms)
-        return round(self.weight * hit.score + (1 - self.weight) * match, _DIGITS)
+        return round(self.weight * hit.score + (1 - self.weight) * match, DIGITS)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

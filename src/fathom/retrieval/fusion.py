@@ -1,19 +1,20 @@
 """Fusion of several rankings into one."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol
+from typing import Protocol
+
+from typing_extensions import override
 
 from fathom.index.base import Match
 from fathom.types import Hit
 
 Ranking = Sequence[Match]
-Normaliser = Literal["min_max", "max", "z_score", "none"]
 
 
 class Fusion(Protocol):
-    """A deterministic fusion of rankings; ties go by best rank, then by chunk id."""
+    """A deterministic fusion of rankings; ties go by best single rank, then by chunk id."""
 
     def __call__(self, rankings: Sequence[Ranking], weights: Sequence[float]) -> list[Match]:
         """Fuse rankings, each best first, with one weight each."""
@@ -21,7 +22,7 @@ class Fusion(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class ReciprocalRank:
+class ReciprocalRank(Fusion):
     """Reciprocal rank fusion (Cormack, Clarke and Büttcher 2009).
 
     score(chunk) = sum over rankings of weight / (rrf_k + rank), with ranks from 1; a ranking
@@ -33,11 +34,8 @@ class ReciprocalRank:
 
     rrf_k: int = 60
 
+    @override
     def __call__(self, rankings: Sequence[Ranking], weights: Sequence[float]) -> list[Match]:
-        """Fuse `rankings`, each best first, with one weight each.
-
-        Ties are broken by the best single rank, then by chunk id.
-        """
         gains = [
             [weight / (self.rrf_k + rank) for rank in range(1, len(ranking) + 1)]
             for ranking, weight in zip(rankings, weights, strict=True)
@@ -46,24 +44,13 @@ class ReciprocalRank:
 
 
 @dataclass(frozen=True, slots=True)
-class WeightedSum:
-    """Weighted sum of normalised scores; a chunk that a ranking does not hold gets 0 there.
+class WeightedSum(Fusion):
+    """Weighted sum of scores in [0, 1]; a chunk that a ranking does not hold gets 0 there."""
 
-    Attributes:
-        normaliser: `min_max` maps a ranking's scores to [0, 1], `max` divides by the best,
-            `z_score` centres and scales them, `none` leaves them.
-    """
-
-    normaliser: Normaliser = "min_max"
-
+    @override
     def __call__(self, rankings: Sequence[Ranking], weights: Sequence[float]) -> list[Match]:
-        """Fuse `rankings`, each best first, with one weight each.
-
-        Ties are broken by the best single rank, then by chunk id.
-        """
-        normalise = NORMALISERS[self.normaliser]
         gains = [
-            [weight * value for value in normalise([match.score for match in ranking])]
+            [weight * value for value in scale_min_max([match.score for match in ranking])]
             for ranking, weight in zip(rankings, weights, strict=True)
         ]
         return _sum_gains(rankings, gains)
@@ -112,26 +99,3 @@ def scale_min_max(scores: Sequence[float]) -> list[float]:
         # 1 rather than 0, which is the score of a chunk that the ranking lacks.
         return [1.0] * len(scores)
     return [(score - low) / (high - low) for score in scores]
-
-
-def divide_by_max(scores: Sequence[float]) -> list[float]:
-    """Divide the scores by the best one; without a positive score all become 0."""
-    high = max(scores, default=0.0)
-    return [score / high if high > 0 else 0.0 for score in scores]
-
-
-def standardise_scores(scores: Sequence[float]) -> list[float]:
-    """Subtract the mean and divide by the standard deviation; equal scores become 0."""
-    if not scores:
-        return []
-    mean = sum(scores) / len(scores)
-    deviation = (sum((score - mean) ** 2 for score in scores) / len(scores)) ** 0.5
-    return [(score - mean) / deviation if deviation > 0 else 0.0 for score in scores]
-
-
-NORMALISERS: Mapping[Normaliser, Callable[[Sequence[float]], list[float]]] = {
-    "min_max": scale_min_max,
-    "max": divide_by_max,
-    "z_score": standardise_scores,
-    "none": list,
-}

@@ -12,7 +12,7 @@ from fathom.index.base import IndexReader, Match, Space, check_k
 from fathom.models.base import Embedder
 from fathom.question.definition import build_definition_check
 from fathom.question.question import Question
-from fathom.retrieval.base import to_hits
+from fathom.retrieval.base import rank_hits, to_hits
 from fathom.retrieval.fusion import Fusion, ReciprocalRank, WeightedSum
 from fathom.settings.tree import RetrievalSettings
 from fathom.text.language import detect_language
@@ -162,4 +162,4 @@ def put_definitions_first(hits: Sequence[Hit], term: str) -> list[Hit]:
     others = [hit for hit in hits if hit not in defining]
     best = hits[0].score if hits else 0.0
     raised = [replace(hit, score=hit.score + best) for hit in defining]
-    return [replace(hit, rank=rank) for rank, hit in enumerate([*raised, *others], start=1)]
+    return list(rank_hits([*raised, *others]))

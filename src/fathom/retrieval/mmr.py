@@ -1,8 +1,8 @@
 """Maximal marginal relevance: hits that are relevant and differ from each other."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
+from fathom.retrieval.base import rank_hits
 from fathom.types import Hit
 
 Similarity = Callable[[Hit, Hit], float]
@@ -43,7 +43,7 @@ def select_by_mmr(
         for hit in rest:
             # Only the new choice can raise the maximum, so each pair is compared once.
             likeness[hit.chunk.id] = max(likeness[hit.chunk.id], similarity(hit, best))
-    return tuple(replace(hit, rank=rank) for rank, hit in enumerate(chosen, start=1))
+    return rank_hits(chosen)
 
 
 def build_term_similarity(

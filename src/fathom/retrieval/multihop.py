@@ -17,7 +17,7 @@ from fathom.settings.anchor import AnchorSettings
 from fathom.text.content_words import Terms
 from fathom.text.entities import list_names
 from fathom.text.sentences import split
-from fathom.types import Chunk, Hit, Query
+from fathom.types import DIGITS, Chunk, Hit, Query
 
 _BRACKETS = re.compile(r"\s*\([^()]*\)\s*$")
 _AFTER_COMMA = re.compile(r",\s.*$")
@@ -117,7 +117,6 @@ def normalize_name(text: str) -> str:
 Job = Callable[[RunContext], Awaitable[tuple[Hit, ...]]]
 
 _QUESTION_JOB = "question"
-_DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -273,7 +272,7 @@ class _Ranking:
         """Return the best hits so far; ties by chunk id."""
         score_maps = (self._whole, self._anchored, self._bridged)
         scores = {
-            chunk_id: round(sum(score_map.get(chunk_id, 0.0) for score_map in score_maps), _DIGITS)
+            chunk_id: round(sum(score_map.get(chunk_id, 0.0) for score_map in score_maps), DIGITS)
             for chunk_id in self._chunks
         }
         order = sorted(scores, key=lambda chunk_id: (-scores[chunk_id], chunk_id))[:k]

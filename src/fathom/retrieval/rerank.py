@@ -6,12 +6,12 @@ from dataclasses import dataclass, replace
 
 from fathom.models.reading import CrossReader, Reading, ReadingSession
 from fathom.question.question import Question
+from fathom.retrieval.fusion import scale_min_max
 from fathom.runs.context import RunContext
-from fathom.types import Hit
+from fathom.types import DIGITS, Hit
 
 _BATCH = 4
 """Hits that are read in one batch."""
-_DIGITS = 6
 _MOST_LOGIT = 8.0
 """Largest logit, a probability of about 1 in 3,000 for the opposite; the model is never surer."""
 
@@ -66,7 +66,7 @@ class Reranker:
         """Return the number of hits that were read and the best hits, outside of a run."""
         if not self.weight:
             return 0, tuple(hits[:keep])
-        first = _scale_scores([hit.score for hit in hits])
+        first = scale_min_max([hit.score for hit in hits])
         scores = self._score_hits(
             self.pairs.open_session(question.text, spans=0), hits, first, keep
         )
@@ -104,7 +104,7 @@ class Reranker:
         return sorted(scores, reverse=True)[keep - 1] >= self._mix_scores(1.0, share)
 
     def _mix_scores(self, hit_merit: float, share: float) -> float:
-        return round(self.weight * hit_merit + (1 - self.weight) * share, _DIGITS)
+        return round(self.weight * hit_merit + (1 - self.weight) * share, DIGITS)
 
 
 def measure_merit(reading: Reading) -> float:
@@ -122,11 +122,3 @@ def _compute_logit(share: float) -> float:
     least = 1 / (1 + math.exp(_MOST_LOGIT))
     bounded = max(least, min(1 - least, share))
     return math.log(bounded / (1 - bounded))
-
-
-def _scale_scores(scores: Sequence[float]) -> list[float]:
-    """Scale scores that never grow to [0, 1] between the last and the first; 1 if all are equal."""
-    if not scores:
-        return []
-    low, high = min(scores), max(scores)
-    return [1.0 if high == low else (score - low) / (high - low) for score in scores]

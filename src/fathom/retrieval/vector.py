@@ -8,9 +8,9 @@ import numpy as np
 
 from fathom.index.base import IndexReader, Match, Space, check_k
 from fathom.models.base import Embedder
-from fathom.retrieval.base import Retriever, to_hits
+from fathom.retrieval.base import Retriever, rank_hits, to_hits
 from fathom.text.sentences import split
-from fathom.types import Chunk, Hit, Query
+from fathom.types import DIGITS, Chunk, Hit, Query
 
 if TYPE_CHECKING:  # the assembly makes the retrievers, and imports every part
     from fathom.assembly import Assembly
@@ -87,9 +87,6 @@ class LeadRetriever:
                 return firsts[:k]
 
 
-_DIGITS = 6
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentenceRetriever:
     """A retriever that orders the first hits of another one by their best sentences.
@@ -124,9 +121,11 @@ class SentenceRetriever:
         check_k(k)
         hits = self.first.retrieve(query, k=self.candidates)
         scores = self._score_chunks(query.text, [hit.chunk for hit in hits])
-        scored = [replace(hit, score=score) for hit, score in zip(hits, scores, strict=True)]
-        best = sorted(scored, key=lambda hit: (-hit.score, hit.chunk.id))[:k]
-        return [replace(hit, rank=n, retriever=self.name) for n, hit in enumerate(best, start=1)]
+        scored = [
+            replace(hit, score=score, retriever=self.name)
+            for hit, score in zip(hits, scores, strict=True)
+        ]
+        return list(rank_hits(sorted(scored, key=lambda hit: (-hit.score, hit.chunk.id))[:k]))
 
     def _score_chunks(self, question: str, chunks: Sequence[Chunk]) -> list[float]:
         """Return the cosine of each chunk's best sentence with the question."""
@@ -137,7 +136,7 @@ class SentenceRetriever:
         )
         # One batch for all chunks, then dealt out again by their numbers of sentences.
         cosines = iter(
-            [round(float(np.dot(vector, question_vector)), _DIGITS) for vector in sentence_vectors]
+            [round(float(np.dot(vector, question_vector)), DIGITS) for vector in sentence_vectors]
         )
         return [max(next(cosines) for _ in chunk_sentences) for chunk_sentences in sentences]
 

@@ -403,26 +403,18 @@ class LowLimits(Limits):
     """Limits for two looks and one reply of a language model with a repair."""
 
     tokens: int | None = Field(default=10_000, ge=0)
-    """The tokens of language models, prompts and replies together."""
     calls: int | None = Field(default=3, ge=0)
-    """The calls of language models."""
     seconds: float | None = Field(default=20.0, ge=0)
-    """The time."""
     retrievals: int | None = Field(default=6, ge=0)
-    """The searches of the index and the web."""
 
 
 class HighLimits(Limits):
     """Limits of four times the usual."""
 
     tokens: int | None = Field(default=240_000, ge=0)
-    """The tokens of language models, prompts and replies together."""
     calls: int | None = Field(default=120, ge=0)
-    """The calls of language models."""
     seconds: float | None = Field(default=480.0, ge=0)
-    """The time."""
     retrievals: int | None = Field(default=240, ge=0)
-    """The searches of the index and the web."""
 
 
 class EffortSettings(Section):

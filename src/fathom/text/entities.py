@@ -4,14 +4,8 @@ import re
 from collections.abc import Iterator, Sequence
 from functools import cache
 
-from fathom.text.language import load_stop_words
+from fathom.text.language import load_stop_words, split_set
 from fathom.types import Span
-
-
-def _split_set(words: str) -> frozenset[str]:
-    """Return the words of a string as a set."""
-    return frozenset(words.split())
-
 
 _WORD = re.compile(r"[^\W_]+(?:[-&/.][^\W_]+)*(?:['\u2019](?!s\b)[^\W_]+)*|&")
 # An end, or the beginning of the text, stands before the first word of a sentence; openers and
@@ -19,15 +13,15 @@ _WORD = re.compile(r"[^\W_]+(?:[-&/.][^\W_]+)*(?:['\u2019](?!s\b)[^\W_]+)*|&")
 _ENDS = frozenset(".!?:;\n")
 _OPENERS = frozenset("\"'“\u2018(«*")
 # Small words inside names; those of the second set also stand between two names.
-_INSIDE = _split_set("of the de la le du del da dos des van von der den el al bin binti ibn")
-_BETWEEN = _split_set("and dan & di y et und")
+_INSIDE = split_set("of the de la le du del da dos des van von der den el al bin binti ibn")
+_BETWEEN = split_set("and dan & di y et und")
 # The name of an official body goes on after "and": Kementerian Kelautan dan Perikanan.
-_BODIES = _split_set(
+_BODIES = split_set(
     "ministry department board bureau office committee college faculty institute society museum "
     "kementerian dinas badan direktorat fakultas lembaga komisi menteri balai kantor"
 )
 # Words that begin a question or an order with a capital, and are not names.
-_CUES = _split_set(
+_CUES = split_set(
     "name list give tell find describe explain according compare show state identify besides "
     "sebutkan sebut jelaskan berikan tuliskan apakah siapakah berapakah kapankah dimana dimanakah "
     "manakah mengapa kenapa bagaimana bagaimanakah menurut apa siapa kapan berapa mana "

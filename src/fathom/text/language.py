@@ -28,8 +28,13 @@ def detect_language(text: str) -> Language:
     return "id" if indonesian >= _LEAD * english else "und"
 
 
+def split_set(words: str) -> frozenset[str]:
+    """Return the words of a string as a set."""
+    return frozenset(words.split())
+
+
 @cache
 def load_stop_words(language: str) -> frozenset[str]:
     """Return the most frequent words of `en` or `id`, in lower case."""
     source = files("fathom.text").joinpath(f"stopwords_{language}.txt")
-    return frozenset(source.read_text(encoding="utf-8").split())
+    return split_set(source.read_text(encoding="utf-8"))

@@ -18,15 +18,11 @@ _SIGNS = {
     "time": {"ms": 0.001, "s": 1.0, "min": 60.0, "h": 3600.0},
     "bytes": {"bytes?": 1.0, "ki?b": 1024.0, "mi?b": 1024.0**2, "gi?b": 1024.0**3},
     "area": {
-        "km2": 1e6,
-        "km\u00b2": 1e6,
-        "m2": 1.0,
-        "m\u00b2": 1.0,
-        "ha": 1e4,
+        "km2": 1e6, "km\u00b2": 1e6, "m2": 1.0, "m\u00b2": 1.0, "ha": 1e4,
         "sq mi": 2_589_988.110336,
     },
     "share": {"%": 1.0},
-}
+}  # fmt: skip
 _UNITS = [
     (re.compile(rf"[\s-]?{pattern}(?!\w)"), kind, factor)
     for units in (_SIGNS, english.UNITS, indonesian.UNITS)

@@ -14,14 +14,9 @@ from difflib import SequenceMatcher
 from math import ceil
 from typing import NamedTuple
 
+from fathom.text.language import split_set
 from fathom.text.numbers import NUMBER_WORDS
 from fathom.types import Span
-
-
-def _split_set(words: str) -> frozenset[str]:
-    """Return the words of a string as a set."""
-    return frozenset(words.split())
-
 
 _LETTERS = r"(?:[^\W_]|[\u0300-\u036f])+"
 _TOKEN = re.compile(
@@ -37,19 +32,19 @@ _APOSTROPHE = re.compile("[\u2019\u02bc`]")
 _ELLIPSIS = re.compile(r"[\[(]?(?:\u2026|\.{3,}|(?:\. ){2,}\.)[\])]?")
 _CLAUSE_END = re.compile(r"[.,;:!?\n]")
 
-_SMALL = _split_set(
+_SMALL = split_set(
     "a an the this that these those its it of in on at to for by with as and is are was were be "
     "been has have had which who there also yang itu ini para adalah ialah di pada dan oleh untuk "
     "dari dengan telah sang ke"
 )
 """Words that may differ without a change of meaning."""
-_NEGATIONS = _split_set(
+_NEGATIONS = split_set(
     "no not never none nobody nothing nowhere neither nor without cannot hardly rarely seldom "
     "scarcely barely false falsely untrue wrong tidak bukan bukanlah tanpa belum jangan tak tiada "
     "dilarang jarang salah keliru"
 )
 # Words that limit a statement, so that leaving one out changes it.
-_LIMITS = _split_set(
+_LIMITS = split_set(
     "only all every each any some most few fewer except unless until before after more less least "
     "maximum minimum must may might can could should shall will would if or but half double former "
     "formerly previously proposed alleged allegedly draft almost nearly about roughly up over "
@@ -109,11 +104,16 @@ def find_quote(quote: str, text: str) -> QuoteMatch | None:
     parts = [part for part in parts if any(not word.optional for word in part)]
     words = split_words(text)
     for first, end in _find_exact(parts, words) if parts else ():
-        if not _is_negated_before(words, first, text):
-            return QuoteMatch(_join_span(words, first, end), exact=True)
+        place = _join_span(words, first, end)
+        before = words[max(0, first - _NEGATION_REACH) : first][::-1]
+        if not _is_negated(before, place, text):
+            return QuoteMatch(place, exact=True)
     for first, end in _find_near(parts[0], words) if len(parts) == 1 else ():
-        if not _is_negated_before(words, first, text) and not _is_negated_after(words, end, text):
-            return QuoteMatch(_join_span(words, first, end), exact=False)
+        place = _join_span(words, first, end)
+        before = words[max(0, first - _NEGATION_REACH) : first][::-1]
+        after = words[end : end + _NEGATION_REACH]
+        if not _is_negated(before, place, text) and not _is_negated(after, place, text):
+            return QuoteMatch(place, exact=False)
     return None
 
 
@@ -140,20 +140,11 @@ def _join_span(words: Sequence[Word], first: int, end: int) -> Span:
     return Span(words[first].span.start, words[end - 1].span.end)
 
 
-def _is_negated_before(words: Sequence[Word], first: int, text: str) -> bool:
-    """Return whether a negation stands close before a place, in the same clause."""
-    for word in reversed(words[max(0, first - _NEGATION_REACH) : first]):
-        if _CLAUSE_END.search(text, word.span.end, words[first].span.start):
-            return False
-        if _is_negation(word.key):
-            return True
-    return False
-
-
-def _is_negated_after(words: Sequence[Word], end: int, text: str) -> bool:
-    """Return whether a negation stands close behind a place, in the same clause."""
-    for word in words[end : end + _NEGATION_REACH]:
-        if _CLAUSE_END.search(text, words[end - 1].span.end, word.span.start):
+def _is_negated(near: Sequence[Word], place: Span, text: str) -> bool:
+    """Return whether one of the words near a place, nearest first, negates it in its clause."""
+    for word in near:
+        start, end = min(word.span.end, place.end), max(word.span.start, place.start)
+        if _CLAUSE_END.search(text, start, end):
             return False
         if _is_negation(word.key):
             return True

@@ -23,7 +23,7 @@ sys.addaudithook(guard)
 from fathom.llm.endpoint import PROVIDERS, LLMProvider
 from fathom.serving import cli
 
-PROVIDERS["absent"] = LLMProvider(package="no_such", adapter="", base_url="", key_env="")
+PROVIDERS["absent"] = LLMProvider(package="no_such", base_url="", key_env="")
 for line in json.loads(sys.argv[1]):
     sys.argv = ["fathom", *line]
     errors = io.StringIO()

@@ -15,9 +15,8 @@ from fathom.llm.schema import AtMost, OneOf, number_items
 from fathom.question.question import Question
 from fathom.runs.context import RunContext
 from fathom.text.answer_type import FULLER_KINDS
-from fathom.types import Alternative, Claim, Draft
+from fathom.types import DIGITS, Alternative, Claim, Draft
 
-_DIGITS = 6
 _MOST_AGENTS = 20
 
 # Each pair holds the claim of one chunk and that of several chunks.
@@ -172,7 +171,7 @@ def compute_share(answer: str, question: Question, positions: Sequence[Position]
         for weight, position in zip(weights, positions, strict=True)
         if question.answers_match(position.answer, answer)
     ]
-    return round(fsum(agree) / total, _DIGITS) if (total := fsum(weights)) else 0.0
+    return round(fsum(agree) / total, DIGITS) if (total := fsum(weights)) else 0.0
 
 
 def _make_reading(
@@ -194,7 +193,7 @@ def _make_reading(
     # Below 1 in the sum, so that scores decide only between equal numbers of agents.
     mass = fsum(positions[place].score for place in places)
     backing = len(places) + 0.5 * supporters + mass / (1 + mass)
-    return DebateReading(answer=answer, agents=tuple(ranked), backing=round(backing, _DIGITS))
+    return DebateReading(answer=answer, agents=tuple(ranked), backing=round(backing, DIGITS))
 
 
 def _readings_disagree(
@@ -323,7 +322,7 @@ def _parse_readings(
                 DebateReading(
                     answer=" ".join(entry.answer.split()),
                     agents=tuple(agents),
-                    backing=round(backing, _DIGITS),
+                    backing=round(backing, DIGITS),
                     refuted=entry.refuted,
                 )
             )

@@ -12,11 +12,9 @@ from fathom.agents.reader.base import compute_logit
 from fathom.question.question import Question
 from fathom.runs.context import RunContext
 from fathom.text.answer_match import normalize_answer
-from fathom.types import Draft, Hit
+from fathom.types import DIGITS, Draft, Hit
 
 DebateFeedback = Literal["peers", "aggregate"]
-
-_DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +36,7 @@ class DebateLaw:
     def __call__(self, sure: float, share: float, margin: float) -> float:
         """Return the probability that the reading is right, in [0, 1]."""
         logit = self.sure * compute_logit(sure) + self.share * share + self.margin * margin
-        return round(1 / (1 + exp(-logit - self.offset)), _DIGITS)
+        return round(1 / (1 + exp(-logit - self.offset)), DIGITS)
 
 
 # `training/fit_debate.py` fits these laws; the figures are in docs/strategies/maf.md.
@@ -141,7 +139,7 @@ class Debate:
             for alternative in draft.alternatives
         ]
         next_share = max(other_shares, default=0.0)
-        margin = round(share - next_share, _DIGITS)
+        margin = round(share - next_share, DIGITS)
         sureness = _combine_scores(question, draft, positions)
         confidence = self.laws[question.language](sureness, share, margin)
         return DebateOutcome(
@@ -150,7 +148,7 @@ class Debate:
             margin=margin,
             sure=sureness,
             confidence=confidence,
-            verdict=round(confidence * share / (share + next_share), _DIGITS),
+            verdict=round(confidence * share / (share + next_share), DIGITS),
         )
 
     async def answers_differ(
@@ -246,4 +244,4 @@ def _combine_scores(question: Question, draft: Draft, positions: Sequence[Positi
         if question.answers_match(position.answer, draft.short_answer)
     )
     # The agents are taken as independent; the law corrects what this overstates.
-    return round(1 - prod(doubts), _DIGITS)
+    return round(1 - prod(doubts), DIGITS)

@@ -12,7 +12,7 @@ from fathom.question.question import Question
 from fathom.text.answer_match import contains_answer, normalize_answer
 from fathom.text.answer_type import FULLER_KINDS
 from fathom.text.quotable import extend_to_units
-from fathom.types import Chunk, Evidence, Span
+from fathom.types import DIGITS, Chunk, Evidence, Span
 
 ScorePairs = Callable[[Sequence[Pair]], Sequence[float]]
 """A function that returns how well quotes support claims, in [0, 1]."""
@@ -138,7 +138,6 @@ def _make_answer_span(read_hit: ReadHit, span: ReadSpan) -> AnswerSpan | None:
 
 
 _MOST_OPTIONS = 12
-_DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -200,7 +199,7 @@ def _merge_options(options: Sequence[AnswerOption]) -> list[AnswerOption]:
             merged.append(option)
         else:
             score = min(1.0, merged[home].score + option.score)
-            merged[home] = replace(merged[home], score=round(score, _DIGITS))
+            merged[home] = replace(merged[home], score=round(score, DIGITS))
     return sorted(merged, key=_rank_key)
 
 
@@ -222,7 +221,7 @@ def _score_typed_span(
         other.score * _measure_overlap(span, other.span) for other in read if other.span != span
     )
     score = min(1.0, session.score(chunk, text) + borrowed)
-    return AnswerOption(text=" ".join(text.split()), span=span, score=round(score, _DIGITS))
+    return AnswerOption(text=" ".join(text.split()), span=span, score=round(score, DIGITS))
 
 
 def _measure_overlap(one: Span, other: Span) -> float:

@@ -14,7 +14,7 @@ from fathom.agents.reader.yes_no import YesNoJudge
 from fathom.models.reading import CrossReader, Reading
 from fathom.question.question import Question
 from fathom.text.quotable import extract_chunk
-from fathom.types import Chunk, Draft, Evidence
+from fathom.types import DIGITS, Chunk, Draft, Evidence
 
 FACTORS = ("relevant", "answers", "says", "supports", "agrees", "agreed", "disputed", "offset")
 """The names of the factors that `AnswerConfidence.compute_factors` returns, in order."""
@@ -27,7 +27,6 @@ LAWS: Mapping[str, tuple[float, ...]] = {
 
 _LEAST = 1e-4
 """The least probability of which a logarithm is taken."""
-_DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +57,7 @@ class AnswerConfidence:
         law = self.laws[question.language]
         factors = self.compute_factors(question, draft, first)
         logit = math.fsum(slope * factor for slope, factor in zip(law, factors, strict=True))
-        return round(1 / (1 + math.exp(-logit)), _DIGITS)
+        return round(1 / (1 + math.exp(-logit)), DIGITS)
 
     def compute_factors(self, question: Question, draft: Draft, first: Draft) -> tuple[float, ...]:
         """Return the factors that the law weighs, in the order of `FACTORS`.

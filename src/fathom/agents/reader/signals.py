@@ -14,7 +14,7 @@ from fathom.question.question import Question
 from fathom.question.requirements import Requirements
 from fathom.text.content_words import ContentTerms
 from fathom.text.quotable import extract_chunk
-from fathom.types import Draft, Hit
+from fathom.types import DIGITS, Draft, Hit
 
 COLUMNS: Mapping[str, str] = {
     "indonesian": "1 where the question is Indonesian, 0 where it is English",
@@ -60,7 +60,6 @@ _REQUIRED = 0.5
 """The least weight of an anchor that the evidence should hold."""
 _LARGEST_LOGIT = 10.0
 """The bound of log-odds either way."""
-_DIGITS = 6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,7 +94,7 @@ class AnswerSignals:
             signals |= _describe_draft(question, draft, hits)
             signals |= self._compute_reading(question, draft, hits)
             signals |= self._compare_words(question, draft, hits)
-        return {name: round(float(value), _DIGITS) for name, value in signals.items()}
+        return {name: round(float(value), DIGITS) for name, value in signals.items()}
 
     def _compute_reading(
         self, question: Question, draft: Draft, hits: Sequence[Hit]

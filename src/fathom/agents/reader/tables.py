@@ -13,13 +13,12 @@ from fathom.agents.reader.base import ReadHit
 from fathom.models.reading import ReadingSession, ReadSpan
 from fathom.question.question import Question
 from fathom.text.content_words import ContentTerms
-from fathom.types import Chunk, Span
+from fathom.types import DIGITS, Chunk, Span
 
 _CELLS = " | "
 _LABEL = ": "
 _NAMED_SHARE = 0.5
 """The share of a cell's words that must stand in the question for it to name the cell."""
-_DIGITS = 6
 
 
 class NamedCell(NamedTuple):
@@ -61,7 +60,7 @@ class TableCorrector:
                 # The sum can exceed what the reader believes of the whole chunk.
                 score = min(read_hit.reading.answerable, fsum(span.score for span in inside))
                 spans = [span for span in spans if span not in inside]
-                spans.append(ReadSpan(span=cell.span, score=round(score, _DIGITS)))
+                spans.append(ReadSpan(span=cell.span, score=round(score, DIGITS)))
         spans.sort(key=lambda span: -span.score)
         return replace(read_hit, reading=replace(read_hit.reading, spans=tuple(spans)))
 

@@ -16,11 +16,10 @@ from fathom.question.question import Question
 from fathom.question.statement import Statement
 from fathom.text.content_words import ContentTerms
 from fathom.text.quotable import extract_chunk, list_units
-from fathom.types import Evidence
+from fathom.types import DIGITS, Evidence
 
 _LEAST = 1e-4
 """The least probability of which a logarithm is taken."""
-_DIGITS = 6
 _SENTENCES = 2
 """The largest number of sentences of a hit that are read with the statement."""
 FACTORS = ("tells", "decides", "words", "denial", "asked", "offset")
@@ -164,7 +163,7 @@ class YesNoJudge:
         logit = math.fsum(
             slope * factor for slope, factor in zip(slopes, stance.factors, strict=True)
         )
-        confidence = round(1 / (1 + math.exp(-logit)), _DIGITS)
+        confidence = round(1 / (1 + math.exp(-logit)), DIGITS)
         return Verdict(yes=stance.yes, confidence=confidence, evidence=stance.evidence)
 
 

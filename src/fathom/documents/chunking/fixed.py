@@ -1,19 +1,25 @@
 """Chunkers of a fixed size, for comparison with the literature."""
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
+from typing import ClassVar
+
+from typing_extensions import override
 
 from fathom.documents.chunking.base import build_chunk
 from fathom.documents.chunking.pieces import Count, Cutter, fill_gaps, trim_span
-from fathom.types import Block, Chunk, Document, Span
+from fathom.types import Chunk, Document, Span
 
 _WORD = re.compile(r"\S+")
 
 
-class CharacterChunker:
-    """A chunker into windows of `size` characters, each `size - overlap` after the one before."""
+class _FixedChunker(ABC):
+    """A chunker into pieces of `size` characters or tokens, of which neighbours share `overlap`."""
 
-    def __init__(self, size: int = 1200, overlap: int = 200) -> None:
+    _name: ClassVar[str]
+
+    def __init__(self, size: int, overlap: int) -> None:
         if not 0 <= overlap < size:
             raise ValueError(f"overlap {overlap} must be in 0..size - 1 ({size - 1})")
         self._size = size
@@ -22,13 +28,26 @@ class CharacterChunker:
     @property
     def identity(self) -> Mapping[str, str]:
         """Name, version and sizes."""
-        return {"chunker": "characters/2", "size": f"{self._size}/{self._overlap}"}
+        return {"chunker": self._name, "size": f"{self._size}/{self._overlap}"}
 
     def split(self, document: Document) -> tuple[Chunk, ...]:
-        """Return the windows that hold more than white space, which is trimmed at their ends."""
-        return _build_chunks(document, self._iter_windows(document.text))
+        """Return the pieces that hold more than white space, which is trimmed at their ends."""
+        return _build_chunks(document, self._iter_spans(document.text))
 
-    def _iter_windows(self, text: str) -> Iterator[Span]:
+    @abstractmethod
+    def _iter_spans(self, text: str) -> Iterator[Span]: ...
+
+
+class CharacterChunker(_FixedChunker):
+    """A chunker into windows of `size` characters, each `size - overlap` after the one before."""
+
+    _name = "characters/2"
+
+    def __init__(self, size: int = 1200, overlap: int = 200) -> None:
+        super().__init__(size, overlap)
+
+    @override
+    def _iter_spans(self, text: str) -> Iterator[Span]:
         start = 0
         while start < len(text):
             end = min(start + self._size, len(text))
@@ -38,7 +57,7 @@ class CharacterChunker:
             start += self._size - self._overlap
 
 
-class TokenChunker:
+class TokenChunker(_FixedChunker):
     """A chunker into runs of whole words of at most `size` tokens, the last `overlap` repeated.
 
     Args:
@@ -47,23 +66,14 @@ class TokenChunker:
         overlap: Tokens shared with the chunk before, rounded down to whole words.
     """
 
+    _name = "tokens/2"
+
     def __init__(self, count: Count, size: int = 500, overlap: int = 0) -> None:
-        if not 0 <= overlap < size:
-            raise ValueError(f"overlap {overlap} must be in 0..size - 1 ({size - 1})")
+        super().__init__(size, overlap)
         self._cutter = Cutter(count, size)
-        self._size = size
-        self._overlap = overlap
 
-    @property
-    def identity(self) -> Mapping[str, str]:
-        """Name, version and sizes."""
-        return {"chunker": "tokens/2", "size": f"{self._size}/{self._overlap}"}
-
-    def split(self, document: Document) -> tuple[Chunk, ...]:
-        """Return the runs, in order."""
-        return _build_chunks(document, self._iter_runs(document.text))
-
-    def _iter_runs(self, text: str) -> Iterator[Span]:
+    @override
+    def _iter_spans(self, text: str) -> Iterator[Span]:
         run: list[tuple[Span, int]] = []
         size = 0
         for word, tokens in self._iter_words(text):
@@ -109,11 +119,7 @@ def _build_chunks(document: Document, spans: Iterator[Span]) -> tuple[Chunk, ...
             continue
         while at + 1 < len(blocks) and blocks[at].span.end <= inner.start:
             at += 1
-        chunks.append(_build_chunk(document, inner, len(chunks), blocks[at] if blocks else None))
+        # A text with more than white space has a block, if only one that fills a gap.
+        headings, page = blocks[at].headings, blocks[at].page
+        chunks.append(build_chunk(document, inner, len(chunks), headings=headings, page=page))
     return tuple(chunks)
-
-
-def _build_chunk(document: Document, span: Span, ordinal: int, block: Block | None) -> Chunk:
-    if block is None:
-        return build_chunk(document, span, ordinal)
-    return build_chunk(document, span, ordinal, headings=block.headings, page=block.page)

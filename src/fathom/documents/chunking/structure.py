@@ -59,7 +59,8 @@ class StructureChunker:
         for at, piece in enumerate(pieces):
             if group and self._closes(group, size, piece, ahead[at]):
                 headings = _take_trailing_headings(group)
-                headings = headings if _fits(headings, piece, self._max) else []
+                if sum(heading.tokens for heading in headings) + piece.tokens > self._max:
+                    headings = []
                 group = group[: len(group) - len(headings)]
                 if group:
                     groups.append(group)
@@ -101,10 +102,6 @@ def _take_trailing_headings(group: list[Piece]) -> list[Piece]:
     while at and group[at - 1].kind == "heading":
         at -= 1
     return group[at:]
-
-
-def _fits(headings: list[Piece], piece: Piece, most: int) -> bool:
-    return sum(heading.tokens for heading in headings) + piece.tokens <= most
 
 
 def _map_header_rows(text: str, pieces: list[Piece]) -> dict[int, tuple[str, ...]]:

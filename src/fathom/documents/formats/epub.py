@@ -2,7 +2,7 @@
 
 import posixpath
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import suppress
 from urllib.parse import unquote
 
@@ -11,15 +11,13 @@ from fathom.documents.formats.html import parse as parse_html
 from fathom.documents.xml_members import (
     Element,
     find_child,
-    get_local_name,
-    get_text,
     iter_children,
     iter_descendants,
+    read_facts,
     read_member,
     read_xml_member,
 )
 from fathom.documents.zipguard import open_zip
-from fathom.types import Scalar
 
 _PAGES = (".xhtml", ".html", ".htm")
 _METADATA = {"creator": "author", "date": "created", "publisher": "publisher"}
@@ -40,8 +38,9 @@ def parse(data: bytes) -> ParsedDocument:
         if page is not None:
             with suppress(_BlankPage):
                 add_blocks(builder, _parse_page(page))
-    title, metadata = _read_properties(package)
-    return builder.build(title, metadata)
+    metadata = find_child(package, "metadata")
+    # Backwards, as of several authors the first one counts.
+    return builder.build(*read_facts(() if metadata is None else reversed(metadata), _METADATA))
 
 
 class _BlankPage(Exception):
@@ -90,12 +89,3 @@ def _list_chapters(package: Element, folder: str) -> Iterator[str]:
         if item is not None and "nav" not in (item.get("properties") or "").split():
             target = unquote((item.get("href") or "").partition("#")[0])
             yield posixpath.normpath(posixpath.join(folder, target))
-
-
-def _read_properties(package: Element) -> tuple[str, Mapping[str, Scalar]]:
-    metadata = find_child(package, "metadata")
-    values: dict[str, str] = {}
-    for item in [] if metadata is None else metadata:
-        values.setdefault(get_local_name(item), get_text(item).strip())
-    facts = {key: values[name] for name, key in _METADATA.items() if values.get(name)}
-    return values.get("title", ""), facts

@@ -200,7 +200,6 @@ def _collapse_space(text: str) -> str:
 
 
 _MOST_TAGS = 400_000
-_MOST_IN_TAG = 2_000
 _MOST_DEEP = 2_000
 _TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
 _EMPTY_TAGS = frozenset({
@@ -241,6 +240,19 @@ def add_html(builder: Builder, text: str) -> tuple[str, dict[str, Scalar]]:
         raise ParseRefusal("empty", f"holds no readable HTML: {error}") from error
     HtmlWalk(builder).add_tree(root)
     return " ".join((root.findtext(".//title") or "").split()), _read_facts(root)
+
+
+def add_fragment(builder: Builder, text: str) -> None:
+    """Add the visible text of HTML inside of another format, if there is any.
+
+    Raises:
+        ParseRefusal: As for `add_html`.
+    """
+    try:
+        add_html(builder, text)
+    except ParseRefusal as refusal:
+        if refusal.outcome != "empty":
+            raise
 
 
 def _check_size(text: str) -> None:

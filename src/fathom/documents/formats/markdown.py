@@ -6,7 +6,7 @@ from functools import cache
 from markdown_it import MarkdownIt
 from markdown_it.tree import SyntaxTreeNode as Node
 
-from fathom.documents.base import Builder, ParsedDocument, ParseRefusal
+from fathom.documents.base import Builder, ParsedDocument
 from fathom.documents.decode import decode_text
 from fathom.documents.scalars import parse_scalar
 
@@ -92,13 +92,9 @@ def _add_list(builder: Builder, node: Node) -> None:
 def _add_html(builder: Builder, content: str) -> None:
     if not re.search(r">[^<]*\S[^<]*<", content):
         return
-    from fathom.documents.formats.html import add_html
+    from fathom.documents.formats.html import add_fragment
 
-    try:
-        add_html(builder, content)
-    except ParseRefusal as refusal:
-        if refusal.outcome != "empty":
-            raise
+    add_fragment(builder, content)
 
 
 def _collect_text(node: Node) -> str:

@@ -2,6 +2,7 @@
 
 import io
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from fathom.documents.base import NEEDS_OCR, Builder, ParsedDocument, ParseRefusal
@@ -35,21 +36,10 @@ def parse(data: bytes, recogniser: Recogniser | None = None) -> ParsedDocument:
     """
     if recogniser is None:
         raise ParseRefusal("no_document", f"is a picture; {NEEDS_OCR}")
-    from PIL import Image
-
-    Image.MAX_IMAGE_PIXELS = None  # `_prepare_pixels` checks the size before anything is unpacked
-    try:
-        with Image.open(io.BytesIO(data), formats=KINDS) as picture:
-            frames = _count_frames(picture)
-            recogniser.begin(frames)
-            pages = list(_recognise_pages(picture, frames, recogniser))
-    except (ParseRefusal, MemoryError):
-        raise
-    except Exception as error:  # Pillow passes on the errors of all its decoders
-        words = " ".join(str(error).split())[:200]
-        raise ParseRefusal(
-            "failed", f"damaged picture ({type(error).__name__}: {words})"
-        ) from error
+    with _open_picture(data) as picture:
+        frames = _count_frames(picture)
+        recogniser.begin(frames)
+        pages = list(_recognise_pages(picture, frames, recogniser))
     if sum(_count_letters(page.lines) for page in pages) < _FEWEST_LETTERS:
         raise ParseRefusal(
             "no_document", "is a picture with hardly any text that could be recognised"
@@ -65,17 +55,27 @@ def recognise_lines(data: bytes, recogniser: Recogniser) -> tuple[PrintedLine, .
     Raises:
         ParseRefusal: `failed` for a damaged or huge one.
     """
+    with _open_picture(data) as picture:
+        lines = recogniser.read(_prepare_pixels(picture))
+    return lines if _count_letters(lines) >= _FEWEST_LETTERS else ()
+
+
+@contextmanager
+def _open_picture(data: bytes) -> "Iterator[Image]":
+    """Yield a picture; any error within the block that is no refusal means that it is damaged."""
     from PIL import Image
 
-    Image.MAX_IMAGE_PIXELS = None  # `_prepare_pixels` checks the size, as for `parse`
+    Image.MAX_IMAGE_PIXELS = None  # `_prepare_pixels` checks the size before anything is unpacked
     try:
         with Image.open(io.BytesIO(data), formats=KINDS) as picture:
-            lines = recogniser.read(_prepare_pixels(picture))
+            yield picture
     except (ParseRefusal, MemoryError):
         raise
     except Exception as error:  # Pillow passes on the errors of all its decoders
-        raise ParseRefusal("failed", f"damaged picture ({type(error).__name__})") from error
-    return lines if _count_letters(lines) >= _FEWEST_LETTERS else ()
+        words = " ".join(str(error).split())[:200]
+        raise ParseRefusal(
+            "failed", f"damaged picture ({type(error).__name__}: {words})"
+        ) from error
 
 
 def _count_letters(lines: Iterable[PrintedLine]) -> int:

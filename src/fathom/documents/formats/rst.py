@@ -10,12 +10,7 @@ from fathom.documents.base import Builder, ParsedDocument, ParseRefusal
 from fathom.documents.decode import decode_text
 
 _SILENT = 5
-_UNSEEN = (
-    nodes.comment,
-    nodes.raw,
-    nodes.target,
-    nodes.substitution_definition,
-)
+_UNSEEN = (nodes.comment, nodes.raw, nodes.target, nodes.substitution_definition)
 
 
 def parse(data: bytes) -> ParsedDocument:

@@ -43,6 +43,12 @@ def add_text(builder: Builder, text: str) -> None:
         _add_paragraph(builder, paragraph.strip("\n"))
 
 
+def add_piece(builder: Builder, text: str) -> None:
+    """Add a text as a list item if it begins with a printed label, else as a paragraph."""
+    item = ITEM.fullmatch(text)
+    builder.add_labelled(*(item["text"], item["label"]) if item else (text,))
+
+
 def find_heading_level(line: str) -> int | None:
     """Return the level of a line that is certainly a heading (`BAB I`, `Pasal 3`, `1.2 Title`)."""
     line = line.strip()
@@ -77,8 +83,4 @@ def _add_paragraph(builder: Builder, paragraph: str) -> None:
         builder.add_heading(first, level)
         paragraph = rest
     for piece in _ITEM_START.split(paragraph):
-        item = ITEM.fullmatch(piece.strip())
-        if item:
-            builder.add_item(item["text"], item["label"])
-        else:
-            builder.add_paragraph(piece)
+        add_piece(builder, piece.strip())

@@ -6,7 +6,7 @@ from typing import Any
 from lxml import etree
 
 from fathom.documents.base import Builder, ParsedDocument, ParseRefusal
-from fathom.documents.formats.html import add_html
+from fathom.documents.formats.html import add_fragment
 
 _ENTRIES = frozenset({"item", "entry"})
 _TITLES = frozenset({"title", "heading", "head", "subject", "name"})
@@ -52,18 +52,9 @@ def _add(builder: Builder, root: Any) -> None:  # noqa: ANN401 - lxml has no typ
         if _get_name(element) in _TITLES:
             builder.add_heading(text, _get_level(element))
         elif _MARKUP.search(text):
-            _add_escaped(builder, text)
+            add_fragment(builder, text)  # a feed carries HTML as text
         else:
             builder.add_paragraph(text)
-
-
-def _add_escaped(builder: Builder, text: str) -> None:
-    """Add HTML that a feed carries as text."""
-    try:
-        add_html(builder, text)
-    except ParseRefusal as refusal:
-        if refusal.outcome != "empty":
-            raise
 
 
 def _has_mixed_content(element: Any) -> bool:  # noqa: ANN401

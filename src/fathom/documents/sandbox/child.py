@@ -27,11 +27,7 @@ def main() -> None:
     """
     limits = ParseLimits(**json.loads(sys.argv[1]))
     commands = os.fdopen(os.dup(0), "rb")
-    replies = os.fdopen(os.dup(1), "wb")
-    # Native libraries print messages; none of them may reach the frames or the terminal.
-    silence = os.open(os.devnull, os.O_RDWR)
-    for descriptor in (0, 1, 2):
-        os.dup2(silence, descriptor)
+    replies = jail.open_reply()
     mimetypes.init([])  # otherwise the first look-up of a type would open files of the system
     gate = jail.enter_jail(limits, int(sys.argv[2]))
     try:

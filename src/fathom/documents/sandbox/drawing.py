@@ -75,11 +75,7 @@ def main() -> None:
 
     limits = ParseLimits(**json.loads(sys.argv[1]))
     path, page, width = Path(sys.argv[3]), int(sys.argv[4]), int(sys.argv[5])
-    reply = os.fdopen(os.dup(1), "wb")
-    # Native libraries print messages; none of them may reach the picture.
-    silence = os.open(os.devnull, os.O_RDWR)
-    for descriptor in (0, 1, 2):
-        os.dup2(silence, descriptor)
+    reply = jail.open_reply()
     gate = jail.enter_jail(limits, int(sys.argv[2]))
     gate.allow_file(os.fsencode(path))
     jail.renew_cpu(limits.cpu_s)

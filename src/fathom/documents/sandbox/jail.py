@@ -12,7 +12,7 @@ import signal
 import sys
 import sysconfig
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from fathom.documents.base import ParseLimits
 
@@ -22,26 +22,10 @@ _CLONE_NEWUSER = 0x10000000
 _CLONE_NEWNET = 0x40000000
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND
 _FORBIDDEN = (
-    "socket.",
-    "subprocess.",
-    "shutil.",
-    "os.system",
-    "os.exec",
-    "os.posix_spawn",
-    "os.spawn",
-    "os.fork",
-    "os.kill",
-    "os.remove",
-    "os.rename",
-    "os.mkdir",
-    "os.rmdir",
-    "os.link",
-    "os.symlink",
-    "os.chmod",
-    "os.chown",
-    "os.truncate",
-    "pty.",
-)
+    "socket.", "subprocess.", "shutil.", "os.system", "os.exec", "os.posix_spawn", "os.spawn",
+    "os.fork", "os.kill", "os.remove", "os.rename", "os.mkdir", "os.rmdir", "os.link",
+    "os.symlink", "os.chmod", "os.chown", "os.truncate", "pty.",
+)  # fmt: skip
 _STATUS_BYTES = 1 << 14
 _DEVICES = ("/dev/null", "/dev/urandom", "/dev/random")
 
@@ -100,6 +84,18 @@ class AuditGate:
         real = os.path.realpath(name)
         if real not in self._listable and not (real + os.sep).startswith(self._roots):
             raise PermissionError(f"a document may not cause the listing of {name!r}")
+
+
+def open_reply() -> BinaryIO:
+    """Return the standard output for replies alone; the standard streams lead nowhere from then on.
+
+    Native libraries print messages, and none of them may reach the replies or the terminal.
+    """
+    reply = os.fdopen(os.dup(1), "wb")
+    silence = os.open(os.devnull, os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(silence, descriptor)
+    return reply
 
 
 def enter_jail(limits: ParseLimits, parent: int) -> AuditGate:

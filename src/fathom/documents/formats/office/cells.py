@@ -7,6 +7,7 @@ from decimal import Decimal
 from itertools import groupby
 
 from fathom.documents.base import Builder
+from fathom.documents.formats.csv import label_cells
 
 _LOOK_AHEAD = 3
 _LONGEST_NAME = 60
@@ -63,7 +64,7 @@ def _add_table(builder: Builder, rows: list[SheetRow]) -> None:
         elif header is None or sum(bool(cell.text) for cell in row) < 2:
             builder.add_row(_trim_row(row))
         else:
-            builder.add_row(_label_cells(header, row))
+            builder.add_row(label_cells([cell.text for cell in row], header))
 
 
 def _is_header(row: SheetRow, below: list[SheetRow]) -> bool:
@@ -93,9 +94,3 @@ def _trim_row(row: SheetRow) -> list[str]:
     texts = [cell.text for cell in row]
     filled = [at for at, text in enumerate(texts) if text]
     return texts[filled[0] : filled[-1] + 1] if filled else []
-
-
-def _label_cells(header: list[str], row: SheetRow) -> list[str]:
-    names = header + [""] * (len(row) - len(header))
-    pairs = zip(names, row, strict=False)
-    return [f"{name}: {cell.text}" if name else cell.text for name, cell in pairs if cell.text]

@@ -24,6 +24,7 @@ from fathom.documents.xml_members import (
     find_child,
     get_attribute,
     get_local_name,
+    get_value,
     iter_children,
     iter_descendants,
     parse_number,
@@ -164,8 +165,8 @@ class ParagraphStyles:
 
     def find_heading_level(self, paragraph: Element) -> int | None:
         """Return the level of a heading from 1; `None` for body text."""
-        for owner in self._iter_owners(paragraph):
-            outline = _get_value(find_child(owner, "pPr", "outlineLvl"))
+        for owner in (paragraph, *self._iter_styles(paragraph)):
+            outline = get_value(owner, "pPr", "outlineLvl")
             if outline is not None:
                 level = parse_number(outline, _BODY)
                 return level + 1 if level < _BODY else None
@@ -185,36 +186,26 @@ class ParagraphStyles:
         """Return list and level (from 0) of a numbered or bulleted paragraph."""
         num: str | None = None
         level: str | None = None
-        for owner in self._iter_owners(paragraph):
+        for owner in (paragraph, *self._iter_styles(paragraph)):
             properties = find_child(owner, "pPr", "numPr")
-            num = num or _get_value(find_child(properties, "numId"))
-            level = level or _get_value(find_child(properties, "ilvl"))
+            num = num or get_value(properties, "numId")
+            level = level or get_value(properties, "ilvl")
         return (num, parse_number(level)) if num not in {None, "0"} and num else None
 
-    def _iter_owners(self, paragraph: Element) -> Iterator[Element]:
-        """Yield the paragraph, its style, the base of that style, and so on."""
-        yield paragraph
-        yield from self._iter_styles(paragraph)
-
     def _iter_styles(self, paragraph: Element) -> Iterator[Element]:
-        name = _get_value(find_child(paragraph, "pPr", "pStyle")) or self._default
+        """Yield the paragraph's style, the base of that style, and so on."""
+        name = get_value(paragraph, "pPr", "pStyle") or self._default
         seen: set[str] = set()
         while name in self._styles and name not in seen:
             seen.add(name)
             yield self._styles[name]
-            name = _get_value(find_child(self._styles[name], "basedOn")) or ""
+            name = get_value(self._styles[name], "basedOn") or ""
 
     def _list_names(self, paragraph: Element) -> list[str]:
-        style_id = _get_value(find_child(paragraph, "pPr", "pStyle"))
-        chain = [
-            _get_value(find_child(style, "name")) or "" for style in self._iter_styles(paragraph)
-        ]
+        style_id = get_value(paragraph, "pPr", "pStyle")
+        chain = [get_value(style, "name") or "" for style in self._iter_styles(paragraph)]
         # A file without the style's definition still has its id, such as `Heading1`.
         return chain or ([re.sub(r"(\d)$", r" \1", style_id)] if style_id else [])
-
-
-def _get_value(element: Element | None) -> str | None:
-    return None if element is None else get_attribute(element, "val")
 
 
 _WRAPPERS = {"sdt", "sdtContent", "ins", "moveTo", "customXml", "smartTag"}
@@ -289,12 +280,7 @@ class _DocxWalk:
         inline = read_inline(paragraph, self._find_note)
         level = self._styles.find_heading_level(paragraph)
         label = self._make_label(paragraph, inline)
-        if level is not None:
-            self._builder.add_heading(f"{label} {inline.text}".strip(), level)
-        elif label:
-            self._builder.add_item(inline.text, label)
-        else:
-            self._builder.add_paragraph(inline.text)
+        self._builder.add_labelled(inline.text, label, level or 0)
         self._add_anchored(inline)
         for picture in iter_descendants(paragraph, "blip", "imagedata"):
             self._pictures.add_picture(
@@ -309,7 +295,7 @@ class _DocxWalk:
             self.add_blocks(box)
 
     def _add_table(self, table: Element) -> None:
-        rows = {row: list(_iter_cells(row)) for row in _iter_rows(table)}
+        rows = {row: list(_iter_unwrapped(row, "tc")) for row in _iter_rows(table)}
         if all(len(cells) == 1 for cells in rows.values()):  # a frame around text, not a table
             for cells in rows.values():
                 self.add_blocks(cells[0])
@@ -340,9 +326,8 @@ class _DocxWalk:
 
     def _read_lines(self, container: Element) -> list[str]:
         """Return the text of every paragraph below, without notes and labels."""
-        lines = [
-            _join_words(read_inline(p, lambda _: None)) for p in iter_descendants(container, "p")
-        ]
+        paragraphs = iter_descendants(container, "p")
+        lines = (" ".join(read_inline(p, lambda _: None).text.split()) for p in paragraphs)
         return [line for line in lines if line]
 
     def _make_label(self, paragraph: Element, inline: DocxInline) -> str:
@@ -371,10 +356,6 @@ class _DocxWalk:
         }
 
 
-def _join_words(inline: DocxInline) -> str:
-    return " ".join(inline.text.split())
-
-
 def _iter_contents(container: Element) -> Iterator[Element]:
     """Yield paragraphs and tables, also those inside wrappers, without deleted ones."""
     for element in container:
@@ -393,10 +374,6 @@ def _iter_rows(table: Element) -> Iterator[Element]:
     return (
         row for row in _iter_unwrapped(table, "tr") if not is_on(find_child(row, "trPr", "del"))
     )
-
-
-def _iter_cells(row: Element) -> Iterator[Element]:
-    return _iter_unwrapped(row, "tc")
 
 
 def _iter_unwrapped(parent: Element, name: str) -> Iterator[Element]:

@@ -7,6 +7,7 @@ from fathom.documents.xml_members import (
     Element,
     find_child,
     get_attribute,
+    get_value,
     iter_children,
     parse_number,
 )
@@ -132,8 +133,7 @@ class Numbering:
 
     def _read_instance(self, num: Element) -> None:
         name = get_attribute(num, "numId") or ""
-        link = find_child(num, "abstractNumId")
-        self._abstract_of[name] = "" if link is None else get_attribute(link, "val") or ""
+        self._abstract_of[name] = get_value(num, "abstractNumId") or ""
         self._overrides[name] = {}
         self._restarts[name] = {}
         for override in iter_children(num, "lvlOverride"):
@@ -152,19 +152,13 @@ def _read_levels(parent: Element) -> dict[int, NumberingLevel]:
 
 
 def _read_level(lvl: Element) -> NumberingLevel:
-    values = {name: _read_value(lvl, name) for name in ("numFmt", "lvlText", "start", "lvlRestart")}
     return NumberingLevel(
-        style=values["numFmt"] or "decimal",
-        text=values["lvlText"] or "",
-        start=parse_number(values["start"], 1),
+        style=get_value(lvl, "numFmt") or "decimal",
+        text=get_value(lvl, "lvlText") or "",
+        start=parse_number(get_value(lvl, "start"), 1),
         legal=find_child(lvl, "isLgl") is not None,
-        restarts=values["lvlRestart"] != "0",
+        restarts=get_value(lvl, "lvlRestart") != "0",
     )
-
-
-def _read_value(parent: Element, name: str) -> str | None:
-    element = find_child(parent, name)
-    return None if element is None else get_attribute(element, "val")
 
 
 def _format_label(levels: dict[int, NumberingLevel], counts: dict[int, int], level: int) -> str:

@@ -18,10 +18,10 @@ from fathom.documents.xml_members import (
     iter_children,
     iter_descendants,
     parse_number,
+    read_facts,
     read_xml_member,
 )
 from fathom.documents.zipguard import open_zip
-from fathom.types import Scalar
 
 if TYPE_CHECKING:
     from fathom.documents.formats.pdf.lines import Recogniser
@@ -95,18 +95,12 @@ class ListStyles:
         above = self._open[-1].values if self._open else []
         start = levels.get(depth, _ListLevel()).start - 1
         if get_attribute(element, "continue-numbering") == "true":
-            start = self._get_last(style, depth, start)
+            start = self._last.get((style, depth), start)
         counter = ListCounter(style, depth, levels, [*above, start])
         self._open.append(counter)
-        self._remember(element, counter, style, depth)
-        return counter
-
-    def _get_last(self, style: str, depth: int, start: int) -> int:
-        return self._last.get((style, depth), start)
-
-    def _remember(self, element: Element, counter: ListCounter, style: str, depth: int) -> None:
         count = sum(_has_number(item) for item in iter_children(element, "list-item"))
-        self._last[(style, depth)] = counter.values[-1] + count
+        self._last[(style, depth)] = start + count
+        return counter
 
 
 def _has_number(item: Element) -> bool:
@@ -169,16 +163,13 @@ def _read_cells(row: Element, text: Callable[[Element], str]) -> list[SheetCell]
     for element in iter_children(row, "table-cell", "covered-table-cell"):
         printed = "" if get_local_name(element) == "covered-table-cell" else text(element).strip()
         kind = get_attribute(element, "value-type")
-        cell = SheetCell(_get_date(element, kind) or printed, is_text=kind in {None, "string"})
+        # Dates are read as ISO 8601, other values as they are printed.
+        date = get_attribute(element, "date-value") if kind == "date" else None
+        cell = SheetCell(date or printed, is_text=kind in {None, "string"})
         cells.extend([cell] * _count_repeats(element, "number-columns-repeated"))
     while cells and not cells[-1].text:
         cells.pop()
     return cells
-
-
-def _get_date(cell: Element, kind: str | None) -> str:
-    """Return a date as ISO 8601; other values are empty, so that the printed text is used."""
-    return (get_attribute(cell, "date-value") or "") if kind == "date" else ""
 
 
 def _count_repeats(element: Element, name: str) -> int:
@@ -289,14 +280,8 @@ def parse(data: bytes, recogniser: "Recogniser | None" = None) -> ParsedDocument
     pictures = Pictures(archive, "Pictures/", recogniser)
     _OdtWalk(builder, pictures, [content, read_xml_member(archive, "styles.xml")]).add_blocks(body)
     pictures.add_rest(builder)
-    return pictures.build_document(builder, *_read_properties(read_xml_member(archive, "meta.xml")))
-
-
-def _read_properties(root: Element | None) -> tuple[str, Mapping[str, Scalar]]:
-    meta = None if root is None else find_child(root, "meta")
-    values = {} if meta is None else {get_local_name(item): get_text(item).strip() for item in meta}
-    metadata = {key: values[name] for name, key in _META.items() if values.get(name)}
-    return values.get("title", ""), metadata
+    meta = find_child(read_xml_member(archive, "meta.xml"), "meta")
+    return pictures.build_document(builder, *read_facts(() if meta is None else meta, _META))
 
 
 class _OdtWalk:
@@ -339,18 +324,12 @@ class _OdtWalk:
     def _add_paragraph(self, paragraph: Element, label: str = "") -> None:
         inline = read_inline(paragraph, self._find_note)
         level = self._find_heading_level(paragraph)
-        if level:
-            self._builder.add_heading(f"{label} {inline.text}".strip(), level)
-        elif label:
-            self._builder.add_item(inline.text, label)
-        else:
-            self._builder.add_paragraph(inline.text)
+        self._builder.add_labelled(inline.text, label, level)
         self._add_anchored(inline)
 
     def _add_anchored(self, inline: OdtInline) -> None:
         for mark, body in inline.notes:
-            lines = [read_inline(p, self._find_note).text for p in iter_descendants(body, *_TEXT)]
-            self._builder.add_footnote(" ".join(lines), mark)
+            self._builder.add_footnote(self._join_paragraphs(body, " "), mark)
         self.add_blocks(inline.asides)
 
     def _find_heading_level(self, paragraph: Element) -> int:
@@ -384,8 +363,11 @@ class _OdtWalk:
             self._builder.add_row([cell.text for cell in row])
 
     def _read_cell(self, cell: Element) -> str:
-        paragraphs = iter_descendants(cell, *_TEXT)
-        return "\n".join(read_inline(paragraph, self._find_note).text for paragraph in paragraphs)
+        return self._join_paragraphs(cell, "\n")
+
+    def _join_paragraphs(self, container: Element, glue: str) -> str:
+        paragraphs = iter_descendants(container, *_TEXT)
+        return glue.join(read_inline(paragraph, self._find_note).text for paragraph in paragraphs)
 
     def _add_slide(self, page: Element) -> None:
         self._page += 1
@@ -393,8 +375,7 @@ class _OdtWalk:
         frames = list(iter_children(page, "frame", "custom-shape", "g", "notes"))
         titles = [frame for frame in frames if get_attribute(frame, "class") == "title"]
         for frame in titles:
-            lines = [read_inline(p, self._find_note).text for p in iter_descendants(frame, *_TEXT)]
-            self._builder.add_heading(" ".join(lines), 1)
+            self._builder.add_heading(self._join_paragraphs(frame, " "), 1)
         for frame in frames:
             if frame not in titles:
                 self.add_blocks(frame)

@@ -9,15 +9,15 @@ from fathom.documents.base import ParseRefusal
 from fathom.documents.xml_members import (
     Element,
     get_attribute,
-    get_local_name,
-    get_text,
     iter_children,
+    read_facts,
     read_xml_member,
 )
 from fathom.documents.zipguard import open_zip
 from fathom.types import Scalar
 
 _PROPERTIES = {"creator": "author", "created": "created", "modified": "modified"}
+_OFF = {"0", "false", "off", "none"}
 _DOCTYPE_WITHIN = 8_192  # bytes; further on libxml2's own limit on amplification holds
 
 
@@ -121,11 +121,7 @@ class OfficePackage:
         root = self.read_related("", "core-properties")
         if root is None:
             root = self.read_part("docProps/core.xml")
-        values = (
-            {} if root is None else {get_local_name(item): get_text(item).strip() for item in root}
-        )
-        metadata = {key: values[name] for name, key in _PROPERTIES.items() if values.get(name)}
-        return values.get("title", ""), metadata
+        return read_facts(() if root is None else root, _PROPERTIES)
 
 
 def get_relation_id(element: Element) -> str:
@@ -143,9 +139,4 @@ def choose_alternative(element: Element) -> Element | None:
 
 def is_on(element: Element | None) -> bool:
     """Return the value of an on/off property; an element without a value means on."""
-    return element is not None and get_attribute(element, "val") not in {
-        "0",
-        "false",
-        "off",
-        "none",
-    }
+    return element is not None and get_attribute(element, "val") not in _OFF

@@ -171,10 +171,7 @@ class _Slide:
         placeholder = _get_placeholder(shape)
         is_list = placeholder is not None and placeholder not in _PLAIN and len(paragraphs) > 1
         for paragraph, label in zip(paragraphs, _make_labels(paragraphs, is_list), strict=True):
-            if label:
-                self._builder.add_item(_read_text(paragraph), label)
-            else:
-                self._builder.add_paragraph(_read_text(paragraph))
+            self._builder.add_labelled(_read_text(paragraph), label)
 
     def _add_frame(self, frame: Element) -> None:
         for content in iter_descendants(frame, "tbl", "chart", "relIds"):

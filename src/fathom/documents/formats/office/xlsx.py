@@ -101,12 +101,9 @@ def _read_cell(cell: Any, formula: Any | None) -> SheetCell:  # noqa: ANN401 - s
         return SheetCell(str(getattr(formula.value, "text", formula.value)), is_text=False)
     if not getattr(cell, "has_style", False):  # an empty cell lacks the attribute
         return SheetCell(format_value(value).strip(), isinstance(value, str))
-    if isinstance(value, float | int) and not isinstance(value, bool) and "%" in _get_format(cell):
+    is_number = isinstance(value, float | int) and not isinstance(value, bool)
+    if is_number and "%" in str(cell.number_format or ""):
         return SheetCell(f"{format_value(value * 100.0)}%", is_text=False)
     return SheetCell(
         format_value(value).strip(), isinstance(value, str), bool(cell.font and cell.font.b)
     )
-
-
-def _get_format(cell: Any) -> str:  # noqa: ANN401 - see _open
-    return str(cell.number_format or "")

@@ -46,26 +46,27 @@ def parse(data: bytes, recogniser: Recogniser | None = None) -> ParsedDocument:
         pages, title, facts = _read_with_pdfium(data, recogniser)
     except pdfium.PdfiumError as error:
         pages, title, facts = _read_with_pypdf(data, str(error))
-    unread = [page.number for page in pages if page.is_scan]
+    unread = _describe_unread(pages)
     if unread and not any(page.lines for page in pages):
-        raise ParseRefusal("no_text_layer", f"{_describe_unread(unread, pages)}; {NEEDS_OCR}")
+        raise ParseRefusal("no_text_layer", unread)
     builder = Builder()
     add_pages(builder, pages)
     if not is_title(title) or _NO_TITLE.fullmatch(title.strip()):
         title = find_opening_title(pages[0])
     parsed = builder.build(title, {**facts, **summarize_recognition(pages)}, opening=False)
-    return (
-        replace(parsed, unread=f"{_describe_unread(unread, pages)}; {NEEDS_OCR}")
-        if unread
-        else parsed
-    )
+    return replace(parsed, unread=unread)
 
 
-def _describe_unread(unread: Sequence[int], pages: Sequence[PageLines]) -> str:
+def _describe_unread(pages: Sequence[PageLines]) -> str:
+    """Describe the pages that are pictures, in one line; empty without any."""
+    unread = [page.number for page in pages if page.is_scan]
+    if not unread:
+        return ""
     if len(unread) == len(pages):
-        return "pages are pictures without text"
+        return f"pages are pictures without text; {NEEDS_OCR}"
     numbers = ", ".join(map(str, unread[:_MOST_NAMED])) + (", ..." if unread[_MOST_NAMED:] else "")
-    return f"page{'s' if unread[1:] else ''} {numbers} of {len(pages)} without text of its own"
+    pages_word = "pages" if unread[1:] else "page"
+    return f"{pages_word} {numbers} of {len(pages)} without text of its own; {NEEDS_OCR}"
 
 
 def _read_with_pdfium(
@@ -178,9 +179,10 @@ def _read_with_pypdf(data: bytes, trouble: str) -> tuple[list[PageLines], str, d
     try:
         reader = PdfReader(io.BytesIO(data))
         locked = reader.is_encrypted and not reader.decrypt("")
-        pages = (
-            [] if locked else [_read_plain_page(page, n) for n, page in enumerate(reader.pages, 1)]
-        )
+        pages = [
+            PageLines(number=number, lines=split_lines(page.extract_text()))
+            for number, page in enumerate([] if locked else reader.pages, start=1)
+        ]
         metadata = {key.strip("/"): str(value) for key, value in (reader.metadata or {}).items()}
     except MemoryError:
         raise
@@ -191,10 +193,6 @@ def _read_with_pypdf(data: bytes, trouble: str) -> tuple[list[PageLines], str, d
     if not any(page.lines for page in pages):
         raise ParseRefusal("failed", f"damaged PDF: {trouble}")
     return pages, metadata.get("Title", ""), _read_facts(metadata)
-
-
-def _read_plain_page(page: Any, number: int) -> PageLines:  # noqa: ANN401
-    return PageLines(number=number, lines=split_lines(page.extract_text()))
 
 
 def _read_facts(metadata: dict[str, str]) -> dict[str, Scalar]:

@@ -10,7 +10,7 @@ from fathom.documents.base import Builder
 from fathom.documents.formats.pdf.lines import PageLines, PrintedLine, average_sureness
 from fathom.documents.formats.pdf.tables import find_table, join_columns
 from fathom.documents.formats.running_heads import select_body_lines
-from fathom.documents.formats.text import ITEM, find_heading_level
+from fathom.documents.formats.text import ITEM, add_piece, find_heading_level
 
 _WIDE_GAP = 1.45
 _FULL = 0.85
@@ -261,12 +261,7 @@ class PageLayout:
     def _add_group(self, group: list[PrintedLine]) -> None:
         if group:
             self._builder.set_sureness(average_sureness(group))
-            text = self._join_lines(group)
-            item = ITEM.fullmatch(text)
-            if item:
-                self._builder.add_item(item["text"], item["label"])
-            else:
-                self._builder.add_paragraph(text)
+            add_piece(self._builder, self._join_lines(group))
             group.clear()
 
     def _join_lines(self, group: list[PrintedLine]) -> str:

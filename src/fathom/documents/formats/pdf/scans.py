@@ -1,6 +1,7 @@
 """Detection and drawing of PDF pages that are pictures of text."""
 
 import contextlib
+import re
 from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 
 _FEWEST_LETTERS = 40  # least on a page with its own text; stamps and page numbers have fewer
 _PLAIN = 0.7  # least share of printable characters in a readable text
+_MEANINGLESS = re.compile("[\ufffd\ue000-\uf8ff]")  # the range is for private use
 _MOST_OBJECTS = 2_000
 _COVERED = 0.25  # least share of a page under one picture
 _DRAWN = 100  # least number of paths on a page whose letters are drawn as outlines
@@ -42,12 +44,8 @@ def is_scan(page: Any, lines: Sequence[PrintedLine]) -> bool:  # noqa: ANN401 - 
 
 def _is_plain(text: str) -> bool:
     """Return whether a text consists of meaningful characters; fonts without a table give none."""
-    count = sum(char.isprintable() and char != "\ufffd" and not _is_private(char) for char in text)
+    count = sum(char.isprintable() and not _MEANINGLESS.match(char) for char in text)
     return count >= _PLAIN * len(text)
-
-
-def _is_private(char: str) -> bool:
-    return "\ue000" <= char <= "\uf8ff"
 
 
 def draw_pixels(page: Any) -> "NDArray[np.uint8]":  # noqa: ANN401 - of pypdfium2
