@@ -23,6 +23,7 @@ from experiments.lab.role_table import page, summary, table
 from experiments.lab.stub_llm import NAME, ExtractiveModel, StubLLM
 
 from fathom.agents.reader.citations import choose_form
+from fathom.assembly.models import Models
 from fathom.config import Layers
 from fathom.engine import Engine
 from fathom.engine.request import AskRequest
@@ -150,12 +151,12 @@ class RoleBench:
 
     @cached_property
     def _embedder(self) -> Embedder:
-        return load_embedder()
+        return load_embedder(cache=Models.cache)
 
     @cached_property
     def _reader(self) -> CrossReader:
         """Of all engines: what is read once is not read again with the model's role."""
-        return load_shipped_reader()
+        return load_shipped_reader(cache=Models.cache)
 
     @cached_property
     def _stub(self) -> StubLLM:

@@ -17,6 +17,7 @@ from experiments.lab.results import Cell, Results
 from experiments.lab.stub_llm import NAME, ExtractiveModel, StubLLM
 from research.contamination import Manifest
 
+from fathom.assembly.models import Models
 from fathom.config import Layers
 from fathom.engine import Engine
 from fathom.errors import UsageError
@@ -189,7 +190,7 @@ class Bench:
 
     @cached_property
     def _embedder(self) -> Embedder:
-        return load_embedder()
+        return load_embedder(cache=Models.cache)
 
     @property
     def _embed(self) -> Path:
@@ -199,7 +200,7 @@ class Bench:
 
     @cached_property
     def _stub(self) -> StubLLM:
-        return StubLLM(ExtractiveModel(load_shipped_reader()))
+        return StubLLM(ExtractiveModel(load_shipped_reader(cache=Models.cache)))
 
     @cached_property
     def _seen(self) -> dict[Hashable, Sequence[Record]]:
