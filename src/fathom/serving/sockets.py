@@ -1,8 +1,24 @@
-"""The socket at which a server accepts connections."""
+"""The socket at which a server accepts connections, and the options of all servers."""
 
 import socket
+from collections.abc import Mapping
+from typing import Any
 
 from fathom.errors import UsageError
+
+LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+UVICORN_OPTIONS: Mapping[str, Any] = {
+    "log_level": "warning",
+    "access_log": False,
+    "server_header": False,
+    "timeout_graceful_shutdown": 5,  # seconds for open requests and streams
+}
+
+
+def format_address(host: str, listener: socket.socket) -> str:
+    """Return the address of a server without a path."""
+    name = f"[{host}]" if ":" in host else host
+    return f"http://{name}:{listener.getsockname()[1]}"
 
 
 def listen(host: str, port: int, *, backlog: int | None = None) -> socket.socket:

@@ -21,7 +21,7 @@ from fathom.ingest.progress import IngestState
 from fathom.ingest.report import IngestProgress, IngestReport
 from fathom.serving.http import job_queue
 from fathom.serving.http.app import create_app
-from fathom.serving.http.files import LocalFiles
+from fathom.serving.http.files import UploadedFiles
 from fathom.serving.http.job_queue import Job, create_job_queue
 from fathom.serving.http.jobs import NOTES, Jobs
 from fathom.serving.http.tables import UPLOADS
@@ -226,7 +226,7 @@ class Ingests:
 def test_a_server_ends_while_a_job_is_at_work_which_is_gone_on_with_later(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("# A\n")
     engine = Ingests(EmbeddedIndex(tmp_path))
-    jobs = Jobs(engine, LocalFiles(tmp_path))  # type: ignore[arg-type]  # as much of one as is asked
+    jobs = Jobs(engine, UploadedFiles(tmp_path))  # type: ignore[arg-type]  # as much of one as is asked
     added = jobs.add({str(tmp_path / "a.md"): "a.md"})
     engine.begun.wait()
     closing = Thread(target=jobs.close, daemon=True)
@@ -258,7 +258,7 @@ def test_a_job_over_which_two_servers_died_fails_and_the_next_one_is_done(
         assert first.take()
         second = create_job_queue(engine.index, "second")
         assert second.take()
-    jobs = Jobs(engine, LocalFiles(tmp_path))  # type: ignore[arg-type]  # as much of one as is asked
+    jobs = Jobs(engine, UploadedFiles(tmp_path))  # type: ignore[arg-type]  # as much of one as is asked
     jobs.resume(begins=True)
     while (bad := jobs.get("bad")) is None or bad.state in {"waiting", "running"}:
         time.sleep(0.01)
@@ -286,7 +286,7 @@ def test_a_job_over_which_one_server_died_is_begun_again(
         first = create_job_queue(engine.index, "first")
         first.add(Job(id="good", names={str(tmp_path / "a.md"): "a.md"}, refused=[]))
         assert first.take()
-    jobs = Jobs(engine, LocalFiles(tmp_path))  # type: ignore[arg-type]  # as much of one as is asked
+    jobs = Jobs(engine, UploadedFiles(tmp_path))  # type: ignore[arg-type]  # as much of one as is asked
     jobs.resume(begins=True)
     assert engine.begun.wait(60)
     jobs.close()

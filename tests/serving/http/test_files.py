@@ -14,7 +14,7 @@ from tests.serving.http.test_document_routes import sent
 from fathom.index.base import SourceRecord
 from fathom.index.engines import EmbeddedIndex
 from fathom.serving.http.app import create_app
-from fathom.serving.http.files import LocalFiles
+from fathom.serving.http.files import UploadedFiles
 from fathom.serving.http.tables import UPLOADS
 from fathom.serving.http.uploads import is_upload
 from fathom.settings import Settings
@@ -135,7 +135,7 @@ def test_only_a_file_that_was_sent_is_one(tmp_path: Path) -> None:
         "a\0b",
         "x" * 300,
     ]
-    files = LocalFiles(folder)
+    files = UploadedFiles(folder)
     for name in others:
         assert not is_upload(Path(f"{folder}/{name}"), folder), name
         files.remove(f"{folder}/{name}")
@@ -151,14 +151,14 @@ def test_uploads_behind_a_link_that_the_operator_made_can_be_removed(tmp_path: P
     folder = tmp_path / "index" / UPLOADS
     folder.mkdir()
     (folder / "a.txt").touch()
-    LocalFiles(folder).remove(str(folder / "a.txt"))
+    UploadedFiles(folder).remove(str(folder / "a.txt"))
     assert not (folder / "a.txt").exists()
 
 
 def test_a_path_that_leads_up_is_no_file(tmp_path: Path) -> None:
     (tmp_path / "a").mkdir()
     (tmp_path / "b.txt").touch()
-    files = LocalFiles(tmp_path / UPLOADS)
+    files = UploadedFiles(tmp_path / UPLOADS)
     assert files.has_file(str(tmp_path / "b.txt"))
     for path in (f"{tmp_path}/a/../b.txt", f"{tmp_path}/b.txt\0", f"{tmp_path}/{'x' * 300}"):
         assert not files.has_file(path)

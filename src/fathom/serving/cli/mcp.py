@@ -29,10 +29,7 @@ if TYPE_CHECKING:  # only a server needs these
 
     from fathom.serving.mcp import Desk
 
-LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 TOKEN_VARIABLE = "MCP_TOKEN"  # noqa: S105 - the name of a variable, not a token
-GRACE_S = 5
-"""The time that open requests have to finish when the server ends, in seconds."""
 
 
 def mcp(
@@ -91,14 +88,16 @@ def mcp(
 
 def _read_token(host: str, variable: str) -> str:
     """Return the token that clients must send; without one in the variable a new one is printed."""
+    from secrets import token_urlsafe
+
+    from fathom.serving.sockets import LOOPBACK
+
     if configured := os.environ.get(variable, ""):
         return configured
     if host not in LOOPBACK:
         raise UsageError(
             f"--host {host}: others could reach it; set {variable} to the token that clients send"
         )
-    from secrets import token_urlsafe
-
     token = token_urlsafe(32)
     sys.stderr.write(
         f"fathom: Authorization: Bearer {token} (until this ends; or set {variable})\n"
@@ -110,16 +109,8 @@ def _run_server(app: "ASGIApp", host: str, port: int) -> None:
     import uvicorn
 
     from fathom.serving.mcp import PATH
-    from fathom.serving.sockets import listen
+    from fathom.serving.sockets import UVICORN_OPTIONS, format_address, listen
 
     listener = listen(host, port)
-    name = f"[{host}]" if ":" in host else host
-    sys.stderr.write(f"fathom: http://{name}:{listener.getsockname()[1]}{PATH} (Ctrl-C ends it)\n")
-    config = uvicorn.Config(
-        app,
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=GRACE_S,
-    )
-    uvicorn.Server(config).run(sockets=[listener])
+    sys.stderr.write(f"fathom: {format_address(host, listener)}{PATH} (Ctrl-C ends it)\n")
+    uvicorn.Server(uvicorn.Config(app, **UVICORN_OPTIONS)).run(sockets=[listener])

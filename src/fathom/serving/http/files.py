@@ -2,12 +2,13 @@
 
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path, PurePath
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from starlette.datastructures import UploadFile
+from typing_extensions import override
 
 from fathom.index.engines import Index
 from fathom.serving.http.tables import UPLOADS
@@ -22,17 +23,19 @@ MOST_FETCHED = 32
 """The number of fetched files on this disk; the oldest are removed first."""
 
 
-class UploadedFiles(Protocol):
-    """The uploaded files of one workspace."""
+class UploadedFiles:
+    """The uploaded files of one workspace, in a folder beside an embedded index.
 
-    @property
-    def folder(self) -> Path:
-        """The folder under which the documents' paths lie."""
-        ...
+    Attributes:
+        folder: The folder under which the documents' paths lie.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
 
     def store(self, files: Sequence[UploadFile]) -> StoredUpload:
         """Store uploaded files; each is stored completely or not at all."""
-        ...
+        return store_files(files, self.folder)
 
     def map_paths(self, names: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
         """Map stored files to their paths on this machine.
@@ -44,15 +47,20 @@ class UploadedFiles(Protocol):
             The names by the paths on this machine, and the paths that no longer belong to these
                 files.
         """
-        ...
+        return dict(names), []
 
-    def provide_files(self, names: Mapping[str, str]) -> AbstractContextManager[list[Path]]:
+    @contextmanager
+    def provide_files(self, names: Mapping[str, str]) -> Iterator[list[Path]]:
         """Provide files on this disk for the length of a `with` block; yields the existing ones."""
-        ...
+        yield [path for path in map(Path, names) if path.exists()]
 
     def has_file(self, path: str) -> bool:
         """Return whether the file of a document exists."""
-        ...
+        # A file that may have been ingested: such paths contain no `..`.
+        try:
+            return ".." not in PurePath(path).parts and Path(path).is_file()
+        except OSError:  # such as a name that is too long
+            return False
 
     def get_local_path(self, path: str) -> Path:
         """Return a path at which the file of a document can be opened.
@@ -64,61 +72,9 @@ class UploadedFiles(Protocol):
         Raises:
             FileNotFoundError: If there is no such file.
         """
-        ...
-
-    def remove(self, path: str) -> None:
-        """Remove an uploaded file; any other file stays."""
-        ...
-
-    def remove_leftovers(self, *, idle: bool) -> None:
-        """Remove from this disk what is not stored here.
-
-        Args:
-            idle: Whether no job of the workspace is open, so that no file is being read.
-        """
-        ...
-
-
-def _is_file(path: str) -> bool:
-    """Return whether a file that may have been ingested exists; such paths contain no `..`."""
-    try:
-        return ".." not in PurePath(path).parts and Path(path).is_file()
-    except OSError:  # such as a name that is too long
-        return False
-
-
-def _require_file(path: str) -> Path:
-    if not _is_file(path):
-        raise FileNotFoundError(path)
-    return Path(path)
-
-
-class LocalFiles:
-    """Uploaded files in a folder beside an embedded index."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-
-    def store(self, files: Sequence[UploadFile]) -> StoredUpload:
-        """Write uploaded files into the folder."""
-        return store_files(files, self.folder)
-
-    def map_paths(self, names: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-        """Map stored files to their paths on this machine."""
-        return dict(names), []
-
-    @contextmanager
-    def provide_files(self, names: Mapping[str, str]) -> Iterator[list[Path]]:
-        """Yield the existing paths."""
-        yield [path for path in map(Path, names) if path.exists()]
-
-    def has_file(self, path: str) -> bool:
-        """Return whether the file of a document exists."""
-        return _is_file(path)
-
-    def get_local_path(self, path: str) -> Path:
-        """Return the path itself, after a check."""
-        return _require_file(path)
+        if not self.has_file(path):
+            raise FileNotFoundError(path)
+        return Path(path)
 
     def remove(self, path: str) -> None:
         """Remove an uploaded file; any other file stays."""
@@ -126,10 +82,14 @@ class LocalFiles:
             Path(path).unlink(missing_ok=True)
 
     def remove_leftovers(self, *, idle: bool) -> None:
-        """Do nothing: everything is stored here."""
+        """Remove from this disk what is not stored here, which is nothing beside an index.
+
+        Args:
+            idle: Whether no job of the workspace is open, so that no file is being read.
+        """
 
 
-class SharedFiles:
+class SharedFiles(UploadedFiles):
     """Uploaded files on the server of an index, on this disk only while they are used."""
 
     def __init__(self, folder: Path, uploads: "Uploads") -> None:
@@ -139,11 +99,11 @@ class SharedFiles:
             folder: The folder under which the documents' paths lie; files are read there.
             uploads: The files on the server.
         """
-        self.folder = folder
+        super().__init__(folder)
         self._uploads = uploads
 
+    @override
     def store(self, files: Sequence[UploadFile]) -> StoredUpload:
-        """Send uploaded files to the server of the index."""
         self.folder.parent.mkdir(parents=True, exist_ok=True)
         # The files need a place on this disk first, which gives their sizes and rejects bad names.
         with TemporaryDirectory(dir=self.folder.parent, prefix="sent-") as received:
@@ -155,8 +115,8 @@ class SharedFiles:
                 names[place] = name
         return StoredUpload(names, stored.refused)
 
+    @override
     def map_paths(self, names: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-        """Map stored files to their paths on this machine."""
         local_names = {str(self.folder / name): name for name in names.values()}
         earlier = {
             *names,
@@ -164,21 +124,21 @@ class SharedFiles:
         }
         return local_names, sorted(earlier - local_names.keys() - {""})
 
+    @override
     @contextmanager
     def provide_files(self, names: Mapping[str, str]) -> Iterator[list[Path]]:
-        """Fetch files for the length of a `with` block, and yield their paths."""
         with self._uploads.fetch_files({name: Path(path) for path, name in names.items()}) as paths:
             yield paths
 
+    @override
     def has_file(self, path: str) -> bool:
-        """Return whether the file of a document exists."""
-        return self._uploads.find(path) is not None or _is_file(path)
+        return self._uploads.find(path) is not None or super().has_file(path)
 
+    @override
     def get_local_path(self, path: str) -> Path:
-        """Return a path of a fetched copy of the file."""
         upload = self._uploads.find(path)
         if upload is None:
-            return _require_file(path)
+            return super().get_local_path(path)
         copies = self.folder.parent / FETCHED
         # A new version of a file has a new number, so a copy is never out of date.
         target = copies / str(upload.no) / Path(upload.name).name
@@ -187,13 +147,13 @@ class SharedFiles:
             _remove_oldest(copies)
         return target
 
+    @override
     def remove(self, path: str) -> None:
-        """Remove an uploaded file; any other file stays."""
         self._uploads.remove(path)
         self.remove_leftovers(idle=False)
 
+    @override
     def remove_leftovers(self, *, idle: bool) -> None:
-        """Remove copies whose files are gone, and what a killed server left behind."""
         copies = self.folder.parent / FETCHED
         if copies.is_dir():
             numbers = {str(upload.no) for upload in self._uploads.list_uploads()}
@@ -219,4 +179,4 @@ def create_file_store(index: Index, directory: Path) -> UploadedFiles:
         directory: The index's directory, or that of its companion data on this machine.
     """
     folder, uploads = (directory / UPLOADS).absolute(), index.open_uploads()
-    return LocalFiles(folder) if uploads is None else SharedFiles(folder, uploads)
+    return UploadedFiles(folder) if uploads is None else SharedFiles(folder, uploads)

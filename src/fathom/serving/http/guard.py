@@ -9,9 +9,9 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from fathom.serving.http.access import Access
 from fathom.serving.http.admission import Admission
 from fathom.serving.http.problems import Problem
+from fathom.serving.sockets import LOOPBACK
 from fathom.settings.serve import ServeSettings
 
-LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
 CSP = "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'; sandbox"
 SAFE_HEADERS = {
     "X-Content-Type-Options": "nosniff",

@@ -11,12 +11,9 @@ from typing_extensions import override
 
 from fathom.errors import UsageError
 from fathom.serving.http.app import build_access, create_app
-from fathom.serving.http.guard import LOOPBACK
-from fathom.serving.sockets import listen
+from fathom.serving.sockets import LOOPBACK, UVICORN_OPTIONS, format_address, listen
 from fathom.settings import Settings
 
-GRACE_S = 5
-"""The seconds that open streams get when the server ends."""
 WAITING = 2048
 """The number of connections that the kernel queues until they are accepted."""
 
@@ -70,15 +67,6 @@ def run(
         )
     listener = listen(host, port, backlog=WAITING)
     app = create_app(settings, access)
-    config = uvicorn.Config(
-        app,
-        log_level="warning",
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=GRACE_S,
-        timeout_keep_alive=30,
-        backlog=WAITING,
-    )
-    name = f"[{host}]" if ":" in host else host
-    on_open(f"http://{name}:{listener.getsockname()[1]}/")
+    config = uvicorn.Config(app, timeout_keep_alive=30, backlog=WAITING, **UVICORN_OPTIONS)
+    on_open(f"{format_address(host, listener)}/")
     FathomServer(app, config).run(sockets=[listener])
