@@ -163,7 +163,7 @@ class Calibrations:
                 where that does not answer the question, or an answer is given that does not count.
             OutrankedFeedbackError: If it does not count, and earlier feedback on the answer does.
             MissingTraceError: If there is no such trace.
-            TraceTampered: If the trace is not what was stored.
+            TamperedTraceError: If the trace is not what was stored.
         """
         from fathom.assembly.calibrations import hash_identity
         from fathom.strategies.verified import build_feedback

@@ -389,13 +389,7 @@ class Engine:
         return ask
 
     async def arun(self, request: AskRequest) -> "RunOutcome":
-        """Answer a request, and return the answer with its trace.
-
-        Raises:
-            UsageError: If a name is unknown, or a language model cannot be used as configured.
-            IndexMissing: If nothing has been ingested.
-            IndexMismatch: If the index was made with another embedder.
-        """
+        """Answer a request as `ask` does, and return the answer with its trace."""
         assembly = self.assembly
         # A wrong model or domain file is reported before anything is opened.
         assembly.prepare()
@@ -497,7 +491,7 @@ class Engine:
 
         Raises:
             MissingTraceError: If there is no such trace.
-            TraceTampered: If the trace is not what was stored.
+            TamperedTraceError: If the trace is not what was stored.
             SettingsError: If a setting is unknown or illegal.
         """
         from fathom.assembly import Assembly

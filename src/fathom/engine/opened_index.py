@@ -79,11 +79,7 @@ class OpenedIndex:
 
     @property
     def place(self) -> Index:
-        """The place of the index, which opens readers and writers.
-
-        Raises:
-            UsageError: If the URL is malformed, or cannot be used on this machine.
-        """
+        """The place of the index, as in `Engine.index`."""
         index = self._settings.index
         return locate_index(
             index.url,
@@ -117,14 +113,10 @@ class OpenedIndex:
             return self._opened
 
     def get_filled_reader(self, *, checked: bool = True) -> IndexReader:
-        """Return the open index, which must hold documents.
-
-        Args:
-            checked: As for `reader`.
+        """Return the open index, as `reader` does, if it holds documents.
 
         Raises:
             IndexMissing: If there is no index, or it holds no documents.
-            IndexMismatch: If the index was made with other settings.
         """
         index = self.reader(checked=checked)
         if not index.is_empty():

@@ -56,7 +56,7 @@ class Traces:
 
         Raises:
             MissingTraceError: If there is no such trace.
-            TraceTampered: If the trace is not what was stored.
+            TamperedTraceError: If the trace is not what was stored.
         """
         return self.store.get(trace_id)
 

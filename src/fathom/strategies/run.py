@@ -116,7 +116,7 @@ async def run_strategy(strategy: Strategy, origin: Origin, resources: RunResourc
 
     Raises:
         RunError: If a part other than a language model is broken, such as the index.
-        EventMissing: In a replay, if the record has no answer to a call.
+        MissingEventError: In a replay, if the record has no answer to a call.
     """
     recorder = Recorder(origin, events=resources.events, secrets=resources.secrets)
     ledger = Ledger(origin.budget, account=resources.account)

@@ -116,11 +116,9 @@ class Access:
 
     async def open_account_async(self, caller: Caller) -> Account | None:
         """Open the caller's account of today without blocking the event loop."""
-        return (
-            await self._run_lookup(lambda: self.open_account(caller))
-            if self._list_budgets(caller)
-            else None
-        )
+        if not self._list_budgets(caller):
+            return None
+        return await self._run_lookup(lambda: self.open_account(caller))
 
     async def _run_lookup(self, lookup: Callable[[], T]) -> T:
         """Run a lookup; in a thread of its own where the database is on a server."""

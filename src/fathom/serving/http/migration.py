@@ -27,7 +27,7 @@ Row: TypeAlias = tuple[Any, ...]
 _IS_DONE = "state IN ('done', 'failed')"
 _ACCOUNTS = "owner, day, tokens, nano, reserved_tokens, reserved_nano"
 _CONVERSATION, _TURN = "id, title, created, updated", "conversation, question, trace_id, asked"
-_OWNER = "id, owner"
+_OWNER, _JOB = "id, owner", "id, state, data"
 _TURNS = "(SELECT count(*) FROM turns WHERE conversation = conversations.id)"
 _COUNTED_CONVERSATION = f"{_CONVERSATION}, {_TURNS}"
 
@@ -62,14 +62,13 @@ def _open_tables(index: Index, tables: TableFile) -> Database:
 
 
 def _copy_keys(source: Database, target: Database) -> Iterator[str]:
-    keys, existing, removed = (
+    keys, existing = (
         _select_rows(source, "keys", KEY_COLUMNS),
         _index_rows(target, "keys", KEY_COLUMNS),
-        _load_removed_ids(target),
     )
-    _copy_accounts(
-        source, target
-    )  # first: a key that works at the copy must not spend its budget twice
+    removed = _load_removed_ids(target)
+    # First: a key that works at the copy must not spend its budget twice.
+    _copy_accounts(source, target)
     valid = [row for row in keys if row[0] not in removed]
     is_closed = _close_door(source, target, has_keys=bool(valid))
     for row in valid:
@@ -187,9 +186,10 @@ def _copy_conversation(source: Database, target: Database, row: Row) -> None:
 
 
 def _copy_jobs(source: Database, target: Database) -> Iterator[str]:
-    if rows := _copy_rows(
-        source, target, "jobs", "id, state, data", f"WHERE {_IS_DONE} ORDER BY no"
-    ):
+    rows = _select_rows(source, "jobs", _JOB, f"WHERE {_IS_DONE} ORDER BY no")
+    for row in rows:
+        _insert_row(target, "jobs", _JOB, row)
+    if rows:
         yield f"{len(rows)} jobs"
     if open_rows := _select_rows(source, "jobs", "id", f"WHERE NOT {_IS_DONE}"):
         yield f"{len(open_rows)} jobs are not done and stay with the server that works on them"
@@ -207,16 +207,6 @@ def _report_uploads(source: Index, folder: Path) -> Iterator[str]:
             f"{len(names)} uploaded files stay at {source}: their documents are copied; upload "
             "the files to a server of the copy before you delete them"
         )
-
-
-def _copy_rows(
-    source: Database, target: Database, table: str, columns: str, rest: str = ""
-) -> list[Row]:
-    """Copy rows that have ids of their own, and return them."""
-    rows = _select_rows(source, table, columns, rest)
-    for row in rows:
-        _insert_row(target, table, columns, row)
-    return rows
 
 
 def _select_rows(

@@ -39,7 +39,7 @@ def make_safe_name(name: str) -> str:
     """Return the path below the uploads under which a file of this name is stored.
 
     Raises:
-        Unstorable: If there is none.
+        UnstorableFile: If there is none.
     """
     clean = "".join(char for char in name if unicodedata.category(char)[0] != "C")
     parts = [part.strip() for part in clean.replace("\\", "/").split("/")]
