@@ -105,7 +105,7 @@ def iterate_tables(section: Section, prefix: str) -> Iterator[tuple[str, str, li
     for name, field in type(section).model_fields.items():
         value = getattr(section, name)
         if f"{prefix}{name}" in SETTINGS:
-            rows.append(format_row(name, field, value, meanings.get(name, "")))
+            rows.append(format_row(name, field, value, meanings.get(name, field.description or "")))
         elif isinstance(value, Section):
             inner.append((f"{prefix}{name}.", value))
     yield prefix.rstrip("."), about, rows

@@ -24,6 +24,7 @@ from fathom.evaluation.datasets import load
 from fathom.question.conversation import parse_dialogue
 from fathom.question.followup import complete_question
 from fathom.question.question import Question
+from fathom.registry import REWRITER
 from fathom.runs.context import RunContext
 from fathom.runs.ledger import Ledger
 from fathom.runs.recorder import Recorder
@@ -96,7 +97,7 @@ def answers(engine: Engine, strategy: str) -> Judge:
 def measured(engine: Engine, right: Judge, questions: Sequence[Row]) -> Iterator[Outcome]:
     """Each question in the three ways."""
     for row in questions:
-        text, verdict = rewritten(engine.assembly.rewriter, row)
+        text, verdict = rewritten(engine.assembly.agent(REWRITER), row)
         for way, words in (
             ("as asked", row["text"]),
             ("rewritten", text),

@@ -4,10 +4,9 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from fathom.llm.call import AgentRole
 from fathom.llm.role_models import ROLES
 
-MIXES: Mapping[str, tuple[AgentRole, ...]] = {"local": (), "mixed": ("reader",), "all roles": ROLES}
+MIXES: Mapping[str, tuple[str, ...]] = {"local": (), "mixed": ("reader",), "all roles": ROLES}
 """The roles that use a language model, by mix."""
 _KEY = "SCRIPTED_KEY"
 

@@ -3,11 +3,15 @@
 Covers fathom.assembly.agents, fathom.assembly.retrieval.
 """
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from fathom import registry
+from fathom.agents.debate.debater import LocalDebater
+from fathom.agents.reader.llm import LLMReader
 from fathom.assembly import Assembly
 from fathom.assembly.models import Models
 from fathom.assembly.prompts import list_shipped_prompts
@@ -47,13 +51,16 @@ def build_assembly(**tables: Any) -> Assembly:
 @pytest.mark.parametrize(("role", "kinds"), LOCAL_AND_LLM.items())
 def test_a_role_is_local_unless_a_model_is_configured(role: str, kinds: tuple[str, str]) -> None:
     local, other = build_assembly(), build_assembly(roles={role: "openai:m"})
-    assert (type(getattr(local, role)).__name__, type(getattr(other, role)).__name__) == kinds
+    entry = registry.ROLES[role]
+    assert (type(local.agent(entry)).__name__, type(other.agent(entry)).__name__) == kinds
 
 
 def test_each_component_is_built_once() -> None:
     parts = build_assembly()
-    for name in ("reader", "judge", "debate", "terms", "context_selector", "chunker"):
+    for name in ("terms", "context_selector", "chunker"):
         assert getattr(parts, name) is getattr(parts, name)
+    for role in registry.ROLES.values():
+        assert parts.agent(role) is parts.agent(role)
 
 
 def test_every_retriever_that_settings_may_name_can_be_built() -> None:
@@ -65,7 +72,7 @@ def test_settings_sections_reach_their_agents() -> None:
     parts = build_assembly(
         maf={"peer_weight": 0.5}, anchor={"fine": 3}, ask={"min_confidence": 0.9}
     )
-    assert parts.local_debater.settings.peer_weight == 0.5
+    assert LocalDebater.of(parts).settings.peer_weight == 0.5
     assert parts.context_selector.selection.settings.fine == 3
     assert parts.finalizer("naive").min_confidence == 0.9
 
@@ -79,12 +86,13 @@ def test_a_replaced_prompt_reaches_its_agent_or_is_refused_before_any_question(
         roles = dict.fromkeys(ROLES, "openai:m")
         parts = build_assembly(roles=roles, llm={"prompts": {prompt.name: str(file)}})
         parts.prepare()
-        agents = (
-            *map(parts.choose_form, ("openai:m", "local:m")),
-            parts.judge, parts.debater, parts.aggregator, parts.rewriter,
-            parts.decomposer, parts.hypothesis, parts.reorderer, parts.selector,
-            parts.summarizer, parts.planner, parts.questioner,
-        )  # fmt: skip
+        model = parts.models.language_models.get_model("reader")
+        assert model is not None
+        quoting, numbering = (
+            LLMReader.of(parts, replace(model, chat=AbsentModel(name))).form
+            for name in ("openai:m", "local:m")
+        )
+        agents = (quoting, numbering, *(parts.agent(role) for role in registry.ROLES.values()))
         named = ("prompt", "conversation", "serial", "parallel")
         prompts = [
             getattr(agent, name) for agent in agents for name in named if hasattr(agent, name)

@@ -195,7 +195,7 @@ def test_a_setting_for_a_single_prompt_is_refused_with_the_folder(key: str, answ
 def test_an_older_trace_names_its_prompts_one_by_one() -> None:
     recorded = {"llm": {"prompts": {"reader": "mine.txt", "judge": ""}}}
     settings = Layers.from_trace(Settings(), recorded).build_settings()
-    assert settings.llm.prompts.reader == "mine.txt"
+    assert settings.llm.prompts.model_dump()["reader"] == "mine.txt"
     assert settings.to_record()["llm"]["prompts"]["reader"] == "mine.txt"
 
 

@@ -23,6 +23,7 @@ import numpy as np
 from training.fit_span_reader import DATA, chosen, report_of
 
 from fathom.agents.reader.confidence import FACTORS, LAWS, AnswerConfidence
+from fathom.agents.reader.local import LocalReader
 from fathom.engine import Engine
 from fathom.evaluation.datasets import DatasetQuestion, load
 from fathom.models.reading import CrossReader
@@ -107,7 +108,7 @@ def rows_of(engine: Engine, questions: Sequence[DatasetQuestion]) -> Rows:
     dice, found = random.Random(1), []
     for question in questions:
         hits = engine.search(question.text, k=engine.settings.ask.chunks)
-        first = engine.assembly.local_reader.draft(Question(question.text), hits)
+        first = LocalReader.of(engine.assembly).draft(Question(question.text), hits)
         for each in said(question, hits, pairs, dice):
             factors = confidence.compute_factors(Question(question.text), each.draft, first)
             found.append((each.reader, factors, each.right))

@@ -63,7 +63,7 @@ class Held(NamedTuple):
 
 def held(engine: Engine, questions: Sequence[DatasetQuestion]) -> Iterator[Held]:
     """What the agents come to, where there is anything to debate."""
-    own, debate = engine.settings.maf, engine.assembly.debate
+    own, debate = engine.settings.maf, Debate.of(engine.assembly)
     for question in questions:
         asked = Question(question.text)
         retriever = engine.retriever(own.foreign_retriever if asked.is_foreign else "vector")

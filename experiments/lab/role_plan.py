@@ -7,7 +7,6 @@ from experiments.lab.plan import Data, Part, Settings, parsed, written
 from pydantic import Field
 
 from fathom.errors import UsageError
-from fathom.llm.call import AgentRole
 
 
 class RoleRow(Part):
@@ -22,7 +21,7 @@ class RoleRow(Part):
     """
 
     name: str
-    role: AgentRole
+    role: str
     strategy: str
     settings: Settings = Field(default_factory=dict)
     data: tuple[Data, ...] = Field(min_length=1)

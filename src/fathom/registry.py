@@ -1,4 +1,4 @@
-"""Fathom's own strategies, retrievers and formats.
+"""Fathom's own roles, strategies, retrievers and formats.
 
 One entry declares each whole; nothing is imported before it is used. Other packages add theirs by
 entry points: docs/extending.md.
@@ -7,7 +7,23 @@ entry points: docs/extending.md.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pkgutil import resolve_name
-from typing import Any
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
+
+if TYPE_CHECKING:  # the types of the agents; nothing is imported before it is used
+    from fathom.agents.debate.aggregator import Aggregator
+    from fathom.agents.debate.debater import Debater
+    from fathom.agents.decomposer import Decomposer
+    from fathom.agents.hyde import Hypothesis
+    from fathom.agents.judge import Judge
+    from fathom.agents.questioner import LLMQuestioner
+    from fathom.agents.reader.base import Reader
+    from fathom.agents.reorderer import Reorderer
+    from fathom.agents.rewriter import Rewriter
+    from fathom.agents.selector import Selector
+    from fathom.agents.summarizer import Summarizer
+    from fathom.planner.workflows import Planner
+
+AgentT = TypeVar("AgentT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +44,37 @@ class RegistryEntry:
     def make(self, *components: object) -> Any:  # noqa: ANN401 - a strategy or a retriever
         """Return the object that the class's `of` makes of these components."""
         return self.load().of(*components)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Role(Generic[AgentT]):
+    """A role of an answer, with a local implementation and one with a language model.
+
+    Attributes:
+        name: The name, and the key in `[roles]`.
+        does: The work of the role, after "The role that".
+        choice: The implementation that `[roles]` names by default.
+        model_of: The role whose key in `[roles]` counts for this one; empty for its own.
+        local: `module:class` of the local implementation, which has `of(assembly)`; empty if there
+            is none: then the agent is `None` without a model.
+        llm: `module:class` of the implementation with a language model, which has
+            `of(assembly, model)`.
+        prompts: `module:attribute` of each prompt that users can replace, by its name.
+    """
+
+    name: str
+    does: str
+    llm: str
+    local: str = ""
+    choice: Literal["local", "auto"] = "local"
+    model_of: str = ""
+    prompts: Mapping[str, str]
+
+    @property
+    def meaning(self) -> str:
+        """The meaning of the role's key in the settings."""
+        auto = " `auto` is `llm` if `llm.model` is given, else `local`."
+        return f"The role that {self.does}." + auto * (self.choice == "auto")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +113,88 @@ class Format(RegistryEntry):
     pictures: bool = False
 
 
+# fmt: off
+READER: "Role[Reader]" = Role(
+    name="reader", does="finds answers in chunks", choice="auto",
+    local="fathom.agents.reader.local:LocalReader", llm="fathom.agents.reader.llm:LLMReader",
+    prompts={
+        "reader": "fathom.agents.reader.citations:QUOTES_PROMPT",
+        "reader_numbers": "fathom.agents.reader.citations:NUMBERS_PROMPT",
+    },
+)
+JUDGE: "Role[Judge]" = Role(
+    name="judge", does="judges a draft",
+    local="fathom.agents.judge:LocalJudge", llm="fathom.agents.judge:LLMJudge",
+    prompts={"judge": "fathom.agents.judge:PROMPT"},
+)
+DEBATER: "Role[Debater]" = Role(
+    name="debater", does="speaks for one document in a debate",
+    local="fathom.agents.debate.debater:LocalDebater",
+    llm="fathom.agents.debate.debater:LLMDebater",
+    prompts={"debater": "fathom.agents.debate.debater:PROMPT"},
+)
+AGGREGATOR: "Role[Aggregator]" = Role(
+    name="aggregator", does="sums up a debate",
+    local="fathom.agents.debate.aggregator:LocalAggregator",
+    llm="fathom.agents.debate.aggregator:LLMAggregator",
+    prompts={"aggregator": "fathom.agents.debate.aggregator:PROMPT"},
+)
+REWRITER: "Role[Rewriter]" = Role(
+    name="rewriter", does="rewrites a question for the search",
+    local="fathom.agents.rewriter:LocalRewriter", llm="fathom.agents.rewriter:LLMRewriter",
+    prompts={
+        "rewriter": "fathom.agents.rewriter:PROMPT",
+        "stand_alone": "fathom.agents.rewriter:STAND_ALONE",
+    },
+)
+DECOMPOSER: "Role[Decomposer]" = Role(
+    name="decomposer", does="splits a question into sub-questions",
+    local="fathom.agents.decomposer:LocalDecomposer",
+    llm="fathom.agents.decomposer:LLMDecomposer",
+    prompts={
+        "decomposer_serial": "fathom.agents.decomposer:SERIAL",
+        "decomposer_parallel": "fathom.agents.decomposer:PARALLEL",
+    },
+)
+HYDE: "Role[Hypothesis]" = Role(
+    name="hyde",
+    does="invents an answer to search with; the local stand-in is pseudo-relevance feedback (RM3)",
+    local="fathom.agents.hyde:LocalHypothesis", llm="fathom.agents.hyde:LLMHypothesis",
+    prompts={"hyde": "fathom.agents.hyde:PROMPT"},
+)
+REORDERER: "Role[Reorderer]" = Role(
+    name="reorderer", does="puts hits in order",
+    local="fathom.retrieval.rerank:Reranker", llm="fathom.agents.reorderer:LLMReorderer",
+    prompts={"reorderer": "fathom.agents.reorderer:PROMPT"},
+)
+SELECTOR: "Role[Selector]" = Role(
+    name="selector", does="selects the hits that are worth reading",
+    # The model of the reorderer ranks hits anyway.
+    model_of="reorderer",
+    local="fathom.agents.selector:LocalSelector", llm="fathom.agents.selector:LLMSelector",
+    prompts={"selector": "fathom.agents.selector:PROMPT"},
+)
+SUMMARIZER: "Role[Summarizer]" = Role(
+    name="summarizer", does="sums up an answer from the answers to sub-questions",
+    local="fathom.agents.summarizer:LocalSummarizer",
+    llm="fathom.agents.summarizer:LLMSummarizer",
+    prompts={"summarizer": "fathom.agents.summarizer:PROMPT"},
+)
+PLANNER: "Role[Planner]" = Role(
+    name="planner", does="chooses the workflow of `mao`",
+    local="fathom.planner.workflows:LocalPlanner", llm="fathom.planner.workflows:LLMPlanner",
+    prompts={"planner": "fathom.planner.workflows:PROMPT"},
+)
+QUESTIONER: "Role[LLMQuestioner | None]" = Role(
+    name="questioner", does="makes questions about a corpus", choice="auto",
+    llm="fathom.agents.questioner:LLMQuestioner",
+    prompts={"questioner": "fathom.agents.questioner:PROMPT"},
+)
+# fmt: on
+ROLES: Mapping[str, Role[Any]] = {
+    role.name: role for role in tuple(vars().values()) if isinstance(role, Role)
+}
+"""All roles above by name."""
 STRATEGIES: Mapping[str, RegistryEntry] = {
     entry.name: entry
     for entry in (

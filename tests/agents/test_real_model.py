@@ -20,8 +20,23 @@ from fathom.assembly import Assembly
 from fathom.engine import Engine
 from fathom.llm.call import AbsentModel
 from fathom.llm.role_models import ROLES, Connect
+from fathom.planner.question_features import QuestionObserver
 from fathom.planner.workflows import list_legal_workflows
 from fathom.question.question import Question
+from fathom.registry import (
+    AGGREGATOR,
+    DEBATER,
+    DECOMPOSER,
+    HYDE,
+    JUDGE,
+    PLANNER,
+    QUESTIONER,
+    READER,
+    REORDERER,
+    REWRITER,
+    SELECTOR,
+    SUMMARIZER,
+)
 from fathom.runs.context import RunContext
 from fathom.runs.recorder import Recorder
 from fathom.runs.replay import RecordedEvents
@@ -52,31 +67,32 @@ def make_sub_answer(number: int, answer: str) -> SubAnswer:
 
 
 def make_questioner(assembly: Assembly) -> LLMQuestioner:
-    assert assembly.questioner is not None
-    return assembly.questioner
+    questioner = assembly.agent(QUESTIONER)
+    assert questioner is not None
+    return questioner
 
 
 ASKED: Mapping[str, Callable[[Assembly, RunContext], Awaitable[object]]] = {
-    "reader": lambda a, c: a.reader.read(Question(QUESTION), HITS, c),
-    "judge": lambda a, c: a.judge.score_support(
+    "reader": lambda a, c: a.agent(READER).read(Question(QUESTION), HITS, c),
+    "judge": lambda a, c: a.agent(JUDGE).score_support(
         [("A permit costs 40 crowns.", FEES), ("It costs 90 crowns.", FEES)], c
     ),
-    "debater": lambda a, c: a.debater.speak(
+    "debater": lambda a, c: a.agent(DEBATER).speak(
         Question(QUESTION),
         HITS[0],
         make_position(0, "40 crowns"),
         [make_position(1, "90 crowns")],
         c,
     ),
-    "aggregator": lambda a, c: a.aggregator.aggregate(
+    "aggregator": lambda a, c: a.agent(AGGREGATOR).aggregate(
         Question(QUESTION), [make_position(0, "40 crowns"), make_position(1, "90 crowns")], c
     ),
-    "rewriter": lambda a, c: a.rewriter.rewrite(Question(BOTH), c),
-    "decomposer": lambda a, c: a.decomposer.split(Question(BOTH), "parallel", c),
-    "hyde": lambda a, c: a.hypothesis.write_search_text(Question(QUESTION), HITS, c),
-    "reorderer": lambda a, c: a.reorderer(Question(QUESTION), HITS, keep=2, context=c),
-    "selector": lambda a, c: a.selector.select(Question(QUESTION), HITS, c),
-    "summarizer": lambda a, c: a.summarizer.summarize(
+    "rewriter": lambda a, c: a.agent(REWRITER).rewrite(Question(BOTH), c),
+    "decomposer": lambda a, c: a.agent(DECOMPOSER).split(Question(BOTH), "parallel", c),
+    "hyde": lambda a, c: a.agent(HYDE).write_search_text(Question(QUESTION), HITS, c),
+    "reorderer": lambda a, c: a.agent(REORDERER)(Question(QUESTION), HITS, keep=2, context=c),
+    "selector": lambda a, c: a.agent(SELECTOR).select(Question(QUESTION), HITS, c),
+    "summarizer": lambda a, c: a.agent(SUMMARIZER).summarize(
         Question(BOTH),
         "parallel",
         [make_sub_answer(0, "40 crowns"), make_sub_answer(1, "at seven")],
@@ -84,9 +100,9 @@ ASKED: Mapping[str, Callable[[Assembly, RunContext], Awaitable[object]]] = {
         c,
     ),
     "questioner": lambda a, c: make_questioner(a).write_questions(HITS[0].chunk, c),
-    "planner": lambda a, c: a.planner.plan(
+    "planner": lambda a, c: a.agent(PLANNER).plan(
         Question(BOTH),
-        a.observer(Question(BOTH), HITS, first=True),
+        QuestionObserver.of(a)(Question(BOTH), HITS, first=True),
         list_legal_workflows(first=True),
         c,
     ),

@@ -1,12 +1,16 @@
 """The check whether a user's correction answers the question, by the sentence that holds it."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
 
 from fathom.agents.judge import LocalJudge
 from fathom.models.reading import CrossReader
 from fathom.question.question import Question
 from fathom.text.sentences import split
 from fathom.types import Chunk, Document, Span
+
+if TYPE_CHECKING:
+    from fathom.assembly import Assembly
 
 LEAST_SCORE = 0.05
 """The least probability by the cross-reader.
@@ -32,6 +36,11 @@ class AnswerFit:
 
     pairs: CrossReader
     judge: LocalJudge
+
+    @classmethod
+    def of(cls, assembly: "Assembly") -> Self:
+        """Build the check from the assembly."""
+        return cls(pairs=assembly.cross_reader, judge=LocalJudge.of(assembly))
 
     def answers_question(self, question: Question, document: Document, place: Span) -> bool:
         """Return whether the text at a place of a document answers the question there."""

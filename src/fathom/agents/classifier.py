@@ -2,10 +2,14 @@
 
 import re
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
 
 from fathom.domains.domain import Domain, QuestionClass
 from fathom.question.question import Question
 from fathom.runs.context import RunContext
+
+if TYPE_CHECKING:
+    from fathom.assembly import Assembly
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +29,11 @@ class Classifier:
     """
 
     domain: Domain
+
+    @classmethod
+    def of(cls, assembly: "Assembly") -> Self:
+        """Build the classifier from the assembly."""
+        return cls(domain=assembly.domain)
 
     async def classify(self, question: Question, context: RunContext) -> QuestionClass:
         """Return the class of a question, as one step of the run."""

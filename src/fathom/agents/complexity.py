@@ -4,11 +4,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from types import MappingProxyType
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, Self
 
 from fathom.question.question import Question
 from fathom.runs.context import RunContext
 from fathom.text.entities import list_names
+
+if TYPE_CHECKING:
+    from fathom.assembly import Assembly
 
 ComplexityLevel = Literal["simple", "moderate", "complex"]
 RetrieverWeights = tuple[float, float]
@@ -116,6 +119,17 @@ class ComplexityAnalyser:
     """
 
     weights: Mapping[str, RetrieverWeights] = field(default_factory=lambda: WEIGHTS)
+
+    @classmethod
+    def of(cls, assembly: "Assembly") -> Self:
+        """Build the analyser from the assembly."""
+        section = assembly.settings.hybrid
+        levels = {
+            "simple": section.simple,
+            "moderate": section.moderate,
+            "complex": section.complex,
+        }
+        return cls(weights=levels)
 
     async def analyse(self, question: Question, context: RunContext) -> Complexity:
         """Return the complexity of a question, as one step of the run."""

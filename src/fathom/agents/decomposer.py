@@ -7,7 +7,7 @@ later questions hold `#1`, `#2`, ... in the places of the answers to earlier one
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal, Protocol
+from typing import TYPE_CHECKING, Annotated, Literal, Protocol, Self
 
 from pydantic import BaseModel, Field
 
@@ -19,6 +19,9 @@ from fathom.question.question import Question
 from fathom.runs.context import RunContext
 from fathom.text.answer_match import normalize_answer
 from fathom.types import Draft, Hit
+
+if TYPE_CHECKING:
+    from fathom.assembly import Assembly
 
 Manner = Literal["serial", "parallel"]
 
@@ -83,6 +86,11 @@ class LocalDecomposer:
 
     most: int = MOST_QUESTIONS
 
+    @classmethod
+    def of(cls, assembly: "Assembly") -> Self:
+        """Build the agent from the assembly."""
+        return cls(most=assembly.settings.mao.questions)
+
     async def split(
         self, question: Question, manner: Manner, context: RunContext
     ) -> tuple[Question, ...]:
@@ -122,6 +130,16 @@ class LLMDecomposer:
     local: LocalDecomposer
     serial: Prompt = SERIAL
     parallel: Prompt = PARALLEL
+
+    @classmethod
+    def of(cls, assembly: "Assembly", model: RoleModel) -> Self:
+        """Build the agent with a language model."""
+        return cls(
+            model=model,
+            local=LocalDecomposer.of(assembly),
+            serial=assembly.prompt(SERIAL),
+            parallel=assembly.prompt(PARALLEL),
+        )
 
     async def split(
         self, question: Question, manner: Manner, context: RunContext

@@ -6,7 +6,7 @@ and the likeliest words of the hits so far. RM3 is not called HyDE anywhere.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Protocol
+from typing import TYPE_CHECKING, Annotated, Protocol, Self
 
 from pydantic import BaseModel, Field
 
@@ -17,6 +17,9 @@ from fathom.question.question import Question
 from fathom.retrieval.expansion import RelevanceFeedback
 from fathom.runs.context import RunContext
 from fathom.types import Hit
+
+if TYPE_CHECKING:
+    from fathom.assembly import Assembly
 
 PROMPT = Prompt.compose(
     "hyde",
@@ -58,6 +61,11 @@ class LocalHypothesis:
 
     feedback: RelevanceFeedback
 
+    @classmethod
+    def of(cls, assembly: "Assembly") -> Self:
+        """Build the agent from the assembly."""
+        return cls(feedback=RelevanceFeedback(extract_words=assembly.terms.words))
+
     async def write_search_text(
         self, question: Question, hits: Sequence[Hit], context: RunContext
     ) -> str:
@@ -82,6 +90,12 @@ class LLMHypothesis:
     model: RoleModel
     local: Hypothesis
     prompt: Prompt = PROMPT
+
+    @classmethod
+    def of(cls, assembly: "Assembly", model: RoleModel) -> Self:
+        """Build the agent with a language model."""
+        local = LocalHypothesis.of(assembly)
+        return cls(model=model, local=local, prompt=assembly.prompt(PROMPT))
 
     async def write_search_text(
         self, question: Question, hits: Sequence[Hit], context: RunContext

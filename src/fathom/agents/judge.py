@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Protocol
+from typing import TYPE_CHECKING, Annotated, Protocol, Self
 
 from pydantic import BaseModel, Field
 
@@ -14,6 +14,9 @@ from fathom.llm.schema import EachOf, OneOf, number_items
 from fathom.models.reading import CrossReader
 from fathom.runs.context import RunContext
 from fathom.types import Chunk, Span
+
+if TYPE_CHECKING:
+    from fathom.assembly import Assembly
 
 Pair = tuple[str, str]
 """A claim and the quote that should support it."""
@@ -68,6 +71,11 @@ class LocalJudge:
 
     pairs: CrossReader
 
+    @classmethod
+    def of(cls, assembly: "Assembly") -> Self:
+        """Build the agent from the assembly."""
+        return cls(pairs=assembly.cross_reader)
+
     async def score_support(self, pairs: Sequence[Pair], context: RunContext) -> tuple[float, ...]:
         """Score the pairs with the pair reader."""
         with context.step("judge", agent="judge", inputs={"pairs": pairs}) as step:
@@ -119,6 +127,12 @@ class LLMJudge:
     model: RoleModel
     local: LocalJudge
     prompt: Prompt = PROMPT
+
+    @classmethod
+    def of(cls, assembly: "Assembly", model: RoleModel) -> Self:
+        """Build the agent with a language model."""
+        local = LocalJudge.of(assembly)
+        return cls(model=model, local=local, prompt=assembly.prompt(PROMPT))
 
     async def score_support(self, pairs: Sequence[Pair], context: RunContext) -> tuple[float, ...]:
         """Score the pairs with the model, except those without any local support."""

@@ -4,12 +4,16 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, Self
 
 from fathom.domains.domain import Domain
 from fathom.question.question import Question
 from fathom.runs.context import RunContext
+from fathom.text.analyzer import Analyzer
 from fathom.types import Hit
+
+if TYPE_CHECKING:
+    from fathom.assembly import Assembly
 
 CountWords = Callable[[str], Mapping[str, int]]
 """A function that counts the occurrences of each stemmed content word of a text."""
@@ -57,6 +61,17 @@ class KeywordFilter:
     domain: Domain
     floor: float
     domain_weight: float = 2.0
+
+    @classmethod
+    def of(cls, assembly: "Assembly") -> Self:
+        """Build the filter from the assembly."""
+        section = assembly.settings.hybrid
+        return cls(
+            count_words=Analyzer().count_query_terms,
+            domain=assembly.domain,
+            floor=section.tfidf_floor,
+            domain_weight=section.domain_weight,
+        )
 
     async def keep(
         self,

@@ -7,7 +7,7 @@ stands in the chunk word for word.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple, Self
 
 from pydantic import BaseModel, Field
 
@@ -18,6 +18,9 @@ from fathom.llm.schema import AtMost
 from fathom.runs.context import RunContext
 from fathom.text.quote_match import find_quote
 from fathom.types import Chunk, Span
+
+if TYPE_CHECKING:
+    from fathom.assembly import Assembly
 
 MOST_QUESTIONS = 3
 """The largest number of questions about one chunk."""
@@ -71,6 +74,11 @@ class LLMQuestioner:
 
     model: RoleModel
     prompt: Prompt = PROMPT
+
+    @classmethod
+    def of(cls, assembly: "Assembly", model: RoleModel) -> Self:
+        """Build the agent with a language model."""
+        return cls(model=model, prompt=assembly.prompt(PROMPT))
 
     async def write_questions(
         self, chunk: Chunk, context: RunContext

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Protocol
+from typing import TYPE_CHECKING, Annotated, Protocol, Self
 
 from pydantic import BaseModel
 
@@ -12,9 +12,13 @@ from fathom.llm.faults import CallFailure
 from fathom.llm.prompt import Prompt
 from fathom.llm.schema import EachOf, OneOf
 from fathom.question.question import Question
+from fathom.retrieval.rerank import Reranker
 from fathom.runs.context import RunContext
 from fathom.runs.ledger import BudgetRefused
 from fathom.types import Hit
+
+if TYPE_CHECKING:
+    from fathom.assembly import Assembly
 
 PROMPT = Prompt.compose(
     "reorderer",
@@ -77,6 +81,19 @@ class LLMReorderer:
     window: int = 20
     step: int = 10
     prompt: Prompt = PROMPT
+
+    @classmethod
+    def of(cls, assembly: "Assembly", model: RoleModel) -> Self:
+        """Build the agent with a language model."""
+        section = assembly.settings.hybrid
+        return cls(
+            model=model,
+            local=Reranker.of(assembly),
+            top=section.reorder_top,
+            window=section.window,
+            step=section.step,
+            prompt=assembly.prompt(PROMPT),
+        )
 
     async def __call__(
         self, question: Question, hits: Sequence[Hit], *, keep: int, context: RunContext

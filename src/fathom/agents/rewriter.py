@@ -7,7 +7,7 @@ that follows others, so that the question stands alone.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Protocol
+from typing import TYPE_CHECKING, Annotated, Protocol, Self
 
 from pydantic import BaseModel, Field
 
@@ -21,6 +21,9 @@ from fathom.question.followup import complete_question
 from fathom.question.question import Question
 from fathom.runs.context import RunContext
 from fathom.text.content_words import ContentTerms
+
+if TYPE_CHECKING:
+    from fathom.assembly import Assembly
 
 PROMPT = Prompt.compose(
     "rewriter",
@@ -126,6 +129,11 @@ class Rewriter(Protocol):
 class LocalRewriter:
     """The local rewriter: rules that drop politeness and complete ellipses."""
 
+    @classmethod
+    def of(cls, assembly: "Assembly") -> Self:  # noqa: ARG003
+        """Build the agent from the assembly."""
+        return cls()
+
     async def make_standalone(
         self, question: Question, turns: Sequence[DialogueTurn], context: RunContext
     ) -> Question:
@@ -162,6 +170,12 @@ class LLMRewriter:
     model: RoleModel
     prompt: Prompt = PROMPT
     conversation: Prompt = STAND_ALONE
+
+    @classmethod
+    def of(cls, assembly: "Assembly", model: RoleModel) -> Self:
+        """Build the agent with a language model."""
+        prompt, conversation = assembly.prompt(PROMPT), assembly.prompt(STAND_ALONE)
+        return cls(model=model, prompt=prompt, conversation=conversation)
 
     async def make_standalone(
         self, question: Question, turns: Sequence[DialogueTurn], context: RunContext

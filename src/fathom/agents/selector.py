@@ -5,7 +5,7 @@ The executor DS of MAO-ARAG (arXiv 2508.01005, section 3.1).
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Protocol
+from typing import TYPE_CHECKING, Annotated, Protocol, Self
 
 from pydantic import BaseModel, Field
 
@@ -17,6 +17,9 @@ from fathom.question.question import Question
 from fathom.retrieval.rerank import Reranker
 from fathom.runs.context import RunContext
 from fathom.types import Hit
+
+if TYPE_CHECKING:
+    from fathom.assembly import Assembly
 
 PROMPT = Prompt.compose(
     "selector",
@@ -62,6 +65,11 @@ class LocalSelector:
     reranker: Reranker
     keep: float = 0.3
 
+    @classmethod
+    def of(cls, assembly: "Assembly") -> Self:
+        """Build the agent from the assembly."""
+        return cls(reranker=Reranker.of(assembly), keep=assembly.settings.mao.keep)
+
     async def select(
         self, question: Question, hits: Sequence[Hit], context: RunContext
     ) -> tuple[Hit, ...]:
@@ -95,6 +103,12 @@ class LLMSelector:
     model: RoleModel
     local: LocalSelector
     prompt: Prompt = PROMPT
+
+    @classmethod
+    def of(cls, assembly: "Assembly", model: RoleModel) -> Self:
+        """Build the agent with a language model."""
+        local = LocalSelector.of(assembly)
+        return cls(model=model, local=local, prompt=assembly.prompt(PROMPT))
 
     async def select(
         self, question: Question, hits: Sequence[Hit], context: RunContext

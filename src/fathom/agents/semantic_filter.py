@@ -3,11 +3,15 @@
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Self
 
 from fathom.question.question import Question
 from fathom.runs.context import RunContext
 from fathom.text.sentences import split
 from fathom.types import Hit
+
+if TYPE_CHECKING:
+    from fathom.assembly import Assembly
 
 TOPIC_SHARE = 0.5
 """The share of hits that must hold a word for it to belong to their common topic."""
@@ -31,6 +35,14 @@ class SemanticFilter:
     extract_terms: Callable[[str], frozenset[str]]
     cosine: float
     density: float
+
+    @classmethod
+    def of(cls, assembly: "Assembly") -> Self:
+        """Build the filter from the assembly."""
+        section = assembly.settings.hybrid
+        return cls(
+            extract_terms=assembly.terms, cosine=section.cosine_floor, density=section.density_floor
+        )
 
     async def keep(
         self,

@@ -6,7 +6,7 @@ choose it.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated, Protocol
+from typing import TYPE_CHECKING, Annotated, Protocol, Self
 
 from pydantic import BaseModel, Field
 
@@ -20,10 +20,14 @@ from fathom.llm.prompt import ModelRequest, Prompt
 from fathom.llm.schema import AtMost, OneOf, number_items
 from fathom.question.comparison import Comparison
 from fathom.question.question import Question
+from fathom.registry import JUDGE
 from fathom.runs.context import RunContext
 from fathom.text.answer_match import contains_answer, normalize_answer
 from fathom.text.content_words import ContentTerms
 from fathom.types import Claim, Draft, Evidence, Hit
+
+if TYPE_CHECKING:
+    from fathom.assembly import Assembly
 
 PROMPT = Prompt.compose(
     "summarizer",
@@ -98,6 +102,11 @@ class LocalSummarizer:
     or amounts, or by whether the answers are the same. If nothing decides, all answers together are
     the answer.
     """
+
+    @classmethod
+    def of(cls, assembly: "Assembly") -> Self:  # noqa: ARG003
+        """Build the agent from the assembly."""
+        return cls()
 
     async def summarize(
         self,
@@ -176,6 +185,17 @@ class LLMSummarizer:
     judge: Judge
     min_support: float
     prompt: Prompt = PROMPT
+
+    @classmethod
+    def of(cls, assembly: "Assembly", model: RoleModel) -> Self:
+        """Build the agent with a language model."""
+        return cls(
+            model=model,
+            local=LocalSummarizer(),
+            judge=assembly.agent(JUDGE),
+            min_support=assembly.settings.ask.min_support,
+            prompt=assembly.prompt(PROMPT),
+        )
 
     async def summarize(
         self,

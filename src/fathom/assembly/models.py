@@ -195,6 +195,7 @@ class ModelParts:
         self.models = models
         self._extended = ExtensionSettings(settings.extensions)
         self._index = index
+        self._agents: dict[str, Any] = {}
 
     @cached_property
     def embedder(self) -> Embedder:

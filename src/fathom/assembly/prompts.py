@@ -1,45 +1,17 @@
 """The prompts of all roles: the shipped ones, or those in the folder of the settings."""
 
 from pathlib import Path
+from pkgutil import resolve_name
 
 from fathom.llm.prompt import Prompt
+from fathom.registry import ROLES
 from fathom.runs.trace import Trace
 from fathom.settings import Settings
 
 
 def list_shipped_prompts() -> tuple[Prompt, ...]:
     """Return the shipped prompts of all roles; a file of its name replaces each."""
-    from fathom.agents import (
-        decomposer,
-        hyde,
-        judge,
-        questioner,
-        reorderer,
-        rewriter,
-        selector,
-        summarizer,
-    )
-    from fathom.agents.debate import aggregator, debater
-    from fathom.agents.reader import citations as cited_answer
-    from fathom.planner import workflows as planner
-
-    return (
-        cited_answer.QUOTES_PROMPT,
-        cited_answer.NUMBERS_PROMPT,
-        judge.PROMPT,
-        debater.PROMPT,
-        aggregator.PROMPT,
-        rewriter.PROMPT,
-        rewriter.STAND_ALONE,
-        decomposer.SERIAL,
-        decomposer.PARALLEL,
-        hyde.PROMPT,
-        reorderer.PROMPT,
-        selector.PROMPT,
-        summarizer.PROMPT,
-        planner.PROMPT,
-        questioner.PROMPT,
-    )
+    return tuple(resolve_name(place) for role in ROLES.values() for place in role.prompts.values())
 
 
 def choose_prompt(shipped: Prompt, settings: Settings) -> Prompt:

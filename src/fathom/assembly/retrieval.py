@@ -18,7 +18,6 @@ from fathom.types import Hit
 if TYPE_CHECKING:
     from fathom.retrieval.context_selection import ContextSelector
     from fathom.retrieval.multihop import MultiHop
-    from fathom.retrieval.rerank import Reranker
 
 from fathom.assembly.models import ModelParts
 
@@ -84,13 +83,3 @@ class RetrievalParts(ModelParts):
 
         selection = Selection(extract_terms=self.terms, settings=self.settings.anchor)
         return ContextSelector(selection=selection, count_tokens=self.embedder.count)
-
-    @cached_property
-    def reranker(self) -> "Reranker":
-        """The reranker: reorders hits by relevance."""
-        from fathom.retrieval.rerank import Reranker
-
-        retrieval = self.settings.retrieval
-        return Reranker(
-            pairs=self.cross_reader, weight=retrieval.rerank_weight, most=retrieval.rerank_most
-        )

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from fathom.agents.answer_fit import AnswerFit
 from fathom.engine.documents import Documents
 from fathom.engine.opened_index import OpenedIndex
 from fathom.engine.traces import Traces
@@ -175,7 +176,7 @@ class Calibrations:
         trace = self._traces.get(trace_id)
         documents = [self._documents.get(source) for source in sources]
         index = self._index.reader(checked=False)
-        fits = self._assembly().answer_fit.answers_question
+        fits = AnswerFit.of(self._assembly()).answers_question
         feedback, held = build_feedback(
             trace, right, answer.strip(), documents, index.get_document, fits
         )

@@ -9,6 +9,7 @@ from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack
 
+from fathom.agents.reader.local import LocalReader
 from fathom.engine.calibration import Calibrations
 from fathom.engine.documents import Documents, Paths
 from fathom.engine.opened_index import EngineConnections, OpenedIndex
@@ -24,6 +25,7 @@ from fathom.ingest.outdated import (
     describe_outdated_citations,
     describe_uncertain_quotes,
 )
+from fathom.registry import QUESTIONER, REWRITER
 from fathom.runs.concurrency import (
     run_in_loop,
     run_in_thread,
@@ -434,7 +436,7 @@ class Engine:
                 executor=self.executor,
                 secrets=assembly.secrets,
                 cleaner=assembly.question_cleaner,
-                rewriter=assembly.rewriter if turns else None,
+                rewriter=assembly.agent(REWRITER) if turns else None,
                 quotes=assembly.quotes,
                 listener=request.listener or Listener(),
                 graph=graph,
@@ -513,7 +515,7 @@ class Engine:
         surroundings = RunResources(
             executor=self.executor,
             cleaner=assembly.question_cleaner,
-            rewriter=assembly.rewriter,
+            rewriter=assembly.agent(REWRITER),
             quotes=assembly.quotes,
         )
         strategy = make_strategy(name, assembly)
@@ -600,10 +602,10 @@ class Engine:
         assembly, index = self.assembly, self._opened.get_filled_reader()
         trip = RoundTrip(
             retriever=assembly.retriever("hybrid", index),
-            reader=assembly.local_reader,
+            reader=LocalReader.of(assembly),
             extract_terms=assembly.terms,
         )
-        questioner = assembly.questioner
+        questioner = assembly.agent(QUESTIONER)
         written = partial(write_facts, questioner, budget=assembly.budget) if questioner else None
         maker = QuestionMaker(index=index, trip=trip, write_facts=written)
         return maker.make(

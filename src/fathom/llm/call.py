@@ -1,7 +1,7 @@
 """Calls of language models by roles, within the budget of a run and recorded in its trace."""
 
 from dataclasses import dataclass, field
-from typing import Generic, Literal
+from typing import Generic
 
 from fathom.errors import ModelUnavailable
 from fathom.llm.base import Call, ChatModel, Completion, OnText
@@ -15,12 +15,6 @@ from fathom.llm.structured_reply import Reply, request_object
 from fathom.runs.context import RunContext
 from fathom.runs.ledger import BudgetRefused
 from fathom.usage import Price, Usage
-
-AgentRole = Literal[
-    "reader", "judge", "debater", "aggregator", "rewriter", "decomposer", "hyde", "reorderer",
-    "summarizer", "planner", "questioner",
-]  # fmt: skip
-"""The roles that may have a language model."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

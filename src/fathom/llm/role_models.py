@@ -2,11 +2,12 @@
 
 from collections.abc import Callable
 from functools import cache
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
+from fathom import registry
 from fathom.errors import UsageError
 from fathom.llm.base import ChatModel
-from fathom.llm.call import AgentRole, RoleModel
+from fathom.llm.call import RoleModel
 from fathom.llm.endpoint import resolve_endpoint, split_name
 from fathom.llm.local_server import LocalOptions, LocalServer
 from fathom.llm.prices import load_prices
@@ -16,7 +17,8 @@ from fathom.settings import Settings
 if TYPE_CHECKING:  # imported only if a model of a file is named
     from fathom.llm.local import LocalChat
 
-ROLES: tuple[AgentRole, ...] = get_args(AgentRole)
+ROLES = tuple(name for name, role in registry.ROLES.items() if not role.model_of)
+"""The roles that the settings may give a language model."""
 Connect = Callable[[str], ChatModel]
 """A function that returns the model called `provider:model`."""
 
@@ -78,7 +80,7 @@ class RoleModels:
         """Stop the server of `local:` models. The models may be used again."""
         self.server.stop()
 
-    def get_model(self, role: AgentRole) -> RoleModel | None:
+    def get_model(self, role: str) -> RoleModel | None:
         """Return the model of a role; `None` if the role has its local implementation.
 
         Raises:

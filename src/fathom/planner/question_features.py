@@ -7,11 +7,15 @@ of text, so that rules and a small network can read them.
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass, fields
 from itertools import pairwise
+from typing import TYPE_CHECKING, Self
 
 from fathom.agents.decomposer import LocalDecomposer
 from fathom.agents.rewriter import simplify_question
 from fathom.question.question import Question
 from fathom.types import DIGITS, Hit
+
+if TYPE_CHECKING:
+    from fathom.assembly import Assembly
 
 _LONG = 40
 """Words of a question that counts as long."""
@@ -87,6 +91,11 @@ class QuestionObserver:
 
     extract_terms: Callable[[str], frozenset[str]]
     decomposer: LocalDecomposer
+
+    @classmethod
+    def of(cls, assembly: "Assembly") -> Self:
+        """Build the observer from the assembly."""
+        return cls(extract_terms=assembly.terms, decomposer=LocalDecomposer.of(assembly))
 
     def __call__(self, question: Question, hits: Sequence[Hit], *, first: bool) -> QuestionFeatures:
         """Return the features of a question and its first look, best hit first."""

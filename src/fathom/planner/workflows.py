@@ -8,17 +8,21 @@ planner), or a learned policy.
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import permutations
-from typing import Annotated, Literal, Protocol, TypeGuard, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, Protocol, Self, TypeGuard, get_args
 
 from pydantic import BaseModel, Field
 
 from fathom.agents.prompt_delimiters import fence_texts, format_rule, make_fence
-from fathom.llm.call import AgentRole, RoleModel, ask_model
+from fathom.llm import role_models
+from fathom.llm.call import RoleModel, ask_model
 from fathom.llm.prompt import Prompt
 from fathom.llm.schema import OneOf
 from fathom.planner.question_features import QuestionFeatures
 from fathom.question.question import Question
 from fathom.runs.context import RunContext
+
+if TYPE_CHECKING:
+    from fathom.assembly import Assembly
 
 Executor = Literal["QR", "QDS", "QDP", "R", "DS", "AG"]
 Workflow = tuple[Executor, ...]
@@ -89,7 +93,7 @@ BRIDGE_SEARCHES = 8
 _LONGEST_ANSWER = 80
 """Characters of an earlier answer that a prompt shows."""
 
-ROLES: Mapping[Executor, AgentRole] = {
+ROLES: Mapping[Executor, str] = {
     "QR": "rewriter",
     "QDS": "decomposer",
     "QDP": "decomposer",
@@ -101,7 +105,7 @@ _PROMPT_TOKENS, _HIT_TOKENS = 500, 300
 """Estimated tokens of a role's instructions with its reply, and of a hit in a prompt."""
 
 
-def estimate_tokens(roles: Collection[AgentRole], *, hits: int) -> dict[Executor, int]:
+def estimate_tokens(roles: Collection[str], *, hits: int) -> dict[Executor, int]:
     """Return an estimate of the tokens that each executor takes.
 
     Roles without a language model take no tokens. R gives `hits` hits.
@@ -301,6 +305,12 @@ class LocalPlanner:
 
     policy: WorkflowPolicy
 
+    @classmethod
+    def of(cls, assembly: "Assembly") -> Self:
+        """Build the agent from the assembly."""
+        section = assembly.settings.mao
+        return cls(policy=make_workflow_policy(section.policy, score_gap=section.score_gap))
+
     async def plan(
         self,
         question: Question,
@@ -336,6 +346,20 @@ class LLMPlanner:
     local: WorkflowPolicy
     prompt: Prompt = PROMPT
     prices: WorkflowPrices = field(default_factory=WorkflowPrices)
+
+    @classmethod
+    def of(cls, assembly: "Assembly", model: RoleModel) -> Self:
+        """Build the agent with a language model."""
+        section, models = assembly.settings.mao, assembly.models.language_models
+        # The estimate of a workflow's tokens counts the roles that a model plays.
+        roles = {role for role in role_models.ROLES if models.get_model(role)}
+        prices = WorkflowPrices(
+            alpha=section.alpha,
+            tokens=estimate_tokens(roles, hits=section.retrieve),
+            coverage_threshold=section.coverage_threshold,
+        )
+        local = make_workflow_policy(section.policy, score_gap=section.score_gap)
+        return cls(model=model, local=local, prompt=assembly.prompt(PROMPT), prices=prices)
 
     async def plan(
         self,

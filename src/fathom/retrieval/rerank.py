@@ -3,12 +3,16 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Self
 
 from fathom.models.reading import CrossReader, Reading, ReadingSession
 from fathom.question.question import Question
 from fathom.retrieval.fusion import scale_min_max
 from fathom.runs.context import RunContext
 from fathom.types import DIGITS, Hit
+
+if TYPE_CHECKING:  # the assembly makes the reranker, and imports every part
+    from fathom.assembly import Assembly
 
 _BATCH = 4
 """Hits that are read in one batch."""
@@ -34,6 +38,14 @@ class Reranker:
     pairs: CrossReader
     weight: float = 0.6
     most: int = 24
+
+    @classmethod
+    def of(cls, assembly: "Assembly") -> Self:
+        """Build the reranker from the assembly."""
+        section = assembly.settings.retrieval
+        return cls(
+            pairs=assembly.cross_reader, weight=section.rerank_weight, most=section.rerank_most
+        )
 
     async def __call__(
         self, question: Question, hits: Sequence[Hit], *, keep: int, context: RunContext

@@ -1,10 +1,10 @@
 """The base class of the tables of settings, and the fields in them that users cannot set."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, get_origin
+from typing import Annotated, Any, ClassVar, TypeVar, get_origin
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model, model_validator
 from pydantic_core import PydanticUndefined
 
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -63,6 +63,9 @@ class Section(BaseModel):
         return f"a constant{owner}, which only experiments vary: {page}; {advice or 'leave it out'}"
 
 
+SectionT = TypeVar("SectionT", bound=Section)
+
+
 class FileTable(Section):
     """A table of files, set by a folder: the file `NAME.txt` in it is the field `NAME`.
 
@@ -90,6 +93,23 @@ class FileTable(Section):
     def describe_constant(cls, name: str, table: str) -> str:
         """Return the words that refuse the key of one file, and name the folder's setting."""
         return f"a file in the folder {table}: put it at DIR/{name}.txt and set {table} = DIR"
+
+
+def add_fields(
+    fields: Mapping[str, tuple[Any, Any]],
+) -> Callable[[type[SectionT]], type[SectionT]]:
+    """Return a decorator that adds fields to a table.
+
+    Args:
+        fields: The type and the `pydantic.Field` of each field.
+    """
+
+    def extend(kind: type[SectionT]) -> type[SectionT]:
+        return create_model(  # type: ignore[call-overload, no-any-return]
+            kind.__name__, __base__=kind, __module__=kind.__module__, __doc__=kind.__doc__, **fields
+        )
+
+    return extend
 
 
 def iterate_keys(

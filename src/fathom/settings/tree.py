@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
+from fathom.registry import ROLES
 from fathom.settings.adaptive import AdaptiveSettings
 from fathom.settings.anchor import AnchorSettings
 from fathom.settings.hybrid import HybridSettings
@@ -13,7 +14,7 @@ from fathom.settings.maf import MafSettings
 from fathom.settings.mao import MaoSettings
 from fathom.settings.retrievers import RetrieverName
 from fathom.settings.rrf import RrfSettings
-from fathom.settings.section import FileTable, Section, constant
+from fathom.settings.section import FileTable, Section, add_fields, constant
 from fathom.settings.serve import ServeSettings
 
 MOST_HITS = 100_000
@@ -215,34 +216,15 @@ class AskSettings(Section):
     """The seed of everything random."""
 
 
+@add_fields(
+    {
+        role.name: (str, Field(role.choice, description=role.meaning))
+        for role in ROLES.values()
+        if not role.model_of
+    }
+)
 class RoleSettings(Section):
     """The implementation of each role: `local`, `llm` (the `[llm]` model) or `provider:model`."""
-
-    reader: str = "auto"
-    """The role that finds answers in chunks. `auto` is `llm` if `llm.model` is given, else
-    `local`."""
-    judge: str = "local"
-    """The role that judges a draft."""
-    debater: str = "local"
-    """The role that speaks for one document in a debate."""
-    aggregator: str = "local"
-    """The role that sums up a debate."""
-    rewriter: str = "local"
-    """The role that rewrites a question for the search."""
-    decomposer: str = "local"
-    """The role that splits a question into sub-questions."""
-    hyde: str = "local"
-    """The role that invents an answer to search with; the local stand-in is pseudo-relevance
-    feedback (RM3)."""
-    reorderer: str = "local"
-    """The role that puts hits in order."""
-    summarizer: str = "local"
-    """The role that sums up an answer from the answers to sub-questions."""
-    planner: str = "local"
-    """The role that chooses the workflow of `mao`."""
-    questioner: str = "auto"
-    """The role that makes questions about a corpus. `auto` is `llm` if `llm.model` is given, else
-    `local`."""
 
 
 class DomainSettings(Section):
@@ -252,39 +234,9 @@ class DomainSettings(Section):
     """A shipped domain (`generic`, `licensing-id`), or a TOML file."""
 
 
+@add_fields({name: (str, constant("")) for role in ROLES.values() for name in role.prompts})
 class PromptFiles(FileTable):
     """A folder with prompts of one's own, in place of those that `fathom config prompts` shows."""
-
-    reader: str = constant("")
-    """The prompt of the reader."""
-    reader_numbers: str = constant("")
-    """The prompt of the reader that names its evidence by numbers."""
-    judge: str = constant("")
-    """The prompt of the judge."""
-    debater: str = constant("")
-    """The prompt of a debater."""
-    aggregator: str = constant("")
-    """The prompt of the aggregator."""
-    rewriter: str = constant("")
-    """The prompt of the rewriter."""
-    stand_alone: str = constant("")
-    """The prompt that makes a follow-up question stand alone."""
-    decomposer_serial: str = constant("")
-    """The prompt for sub-questions that build on each other."""
-    decomposer_parallel: str = constant("")
-    """The prompt for sub-questions that do not depend on each other."""
-    hyde: str = constant("")
-    """The prompt for an invented answer to search with."""
-    reorderer: str = constant("")
-    """The prompt of the reorderer."""
-    selector: str = constant("")
-    """The prompt of the selector of hits."""
-    summarizer: str = constant("")
-    """The prompt of the summarizer."""
-    planner: str = constant("")
-    """The prompt of the planner."""
-    questioner: str = constant("")
-    """The prompt of the questioner."""
 
 
 class GradingPromptFiles(FileTable):

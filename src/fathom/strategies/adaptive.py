@@ -12,12 +12,14 @@ from fathom.agents.debate.debate import Debate
 from fathom.agents.finalizer import Finalizer
 from fathom.agents.hyde import Hypothesis
 from fathom.agents.reader.base import Reader
+from fathom.agents.reader.local import LocalReader
 from fathom.control.draft_choice import has_conflict, is_better_draft
 from fathom.planner.actions import ACTIONS, END_ACTIONS, Action, list_legal_actions
 from fathom.planner.observation import DraftFeatures, Observation
 from fathom.planner.policy import Decision, Policy
 from fathom.planner.question_features import QuestionFeatures, QuestionObserver
 from fathom.question.question import Question
+from fathom.registry import HYDE, READER
 from fathom.retrieval.fusion import WeightedSum, fuse_hits
 from fathom.retrieval.rerank import Reranker
 from fathom.retrieval.search import Search
@@ -123,14 +125,14 @@ class Adaptive(GraphStrategy):
         return cls(
             search=search,
             follow_anchors=AnchoredSearch.of(assembly, search),
-            observer=assembly.observer,
+            observer=QuestionObserver.of(assembly),
             policy=assembly.policy,
-            reader=assembly.local_reader,
-            reranker=assembly.reranker,
-            hypothesis=assembly.hypothesis,
+            reader=LocalReader.of(assembly),
+            reranker=Reranker.of(assembly),
+            hypothesis=assembly.agent(HYDE),
             splitter=Splitter.of(assembly, search),
-            debates=assembly.make_debate(adaptive_settings.min_share),
-            model_reader=assembly.reader
+            debates=Debate.of(assembly, adaptive_settings.min_share),
+            model_reader=assembly.agent(READER)
             if assembly.models.language_models.get_model("reader")
             else None,
             finalizer=assembly.finalizer(cls.name),

@@ -24,6 +24,7 @@ from fathom.control.gate import (
 from fathom.question.anchors import Anchor, find_missing
 from fathom.question.question import Question
 from fathom.question.requirements import Requirements
+from fathom.registry import HYDE, JUDGE, READER
 from fathom.retrieval.context_selection import ContextSelector
 from fathom.retrieval.fusion import WeightedSum, fuse_hits
 from fathom.retrieval.multihop import MultiHop
@@ -112,11 +113,11 @@ class AnchorGate(GraphStrategy):
         return cls(
             multihop=assembly.multihop(search),
             search=search,
-            reranker=assembly.reranker if settings.config == "C" else None,
+            reranker=Reranker.of(assembly) if settings.config == "C" else None,
             context_selector=assembly.context_selector,
-            reader=assembly.reader,
-            hypothesis=assembly.hypothesis,
-            judge=assembly.judge,
+            reader=assembly.agent(READER),
+            hypothesis=assembly.agent(HYDE),
+            judge=assembly.agent(JUDGE),
             finalizer=assembly.finalizer(cls.name),
             allowance=allowance,
             thresholds=GateThresholds.from_settings(

@@ -12,11 +12,13 @@ from langgraph.runtime import Runtime
 from fathom.agents.comparer import Comparer
 from fathom.agents.complexity import ComplexityAnalyser
 from fathom.agents.finalizer import Finalizer
-from fathom.agents.keyword_filter import HitFilter
+from fathom.agents.keyword_filter import HitFilter, KeywordFilter
 from fathom.agents.reader.base import NullReader, Reader
 from fathom.agents.reorderer import Reorderer, put_best_at_ends
+from fathom.agents.semantic_filter import SemanticFilter
 from fathom.control.supervisor import BranchReport, Order, Supervisor
 from fathom.question.question import Question
+from fathom.registry import READER, REORDERER
 from fathom.retrieval.search import Search
 from fathom.runs.context import RunContext
 from fathom.settings.hybrid import FIXED_WEIGHTS, HybridSettings
@@ -133,7 +135,7 @@ class Hybrid(GraphStrategy):
     def of(cls, assembly: "Assembly") -> Self:
         """Build the strategy from the assembly."""
         settings = assembly.settings.hybrid
-        both = (assembly.keyword_filter, assembly.semantic_filter)
+        both = (KeywordFilter.of(assembly), SemanticFilter.of(assembly))
         pairs = (KEYWORD, "keyword"), (SEMANTIC, "vector")
         filters = both if settings.filters else (None, None)
         branches = [
@@ -148,12 +150,12 @@ class Hybrid(GraphStrategy):
             for name, weight in settings.weighted_agents
         ]
         return cls(
-            weighing=BranchWeighing(analyser=assembly.complexity, settings=settings),
+            weighing=BranchWeighing(analyser=ComplexityAnalyser.of(assembly), settings=settings),
             branches=branches,
             supervisor=Supervisor(settings.retries, settings.relax),
             comparer=Comparer(),
-            reorderer=assembly.reorderer if settings.reorder else None,
-            reader=assembly.reader if settings.read else NullReader(),
+            reorderer=assembly.agent(REORDERER) if settings.reorder else None,
+            reader=assembly.agent(READER) if settings.read else NullReader(),
             finalizer=assembly.finalizer(cls.name),
             candidates=settings.candidates,
             k=settings.k,

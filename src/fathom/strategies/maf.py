@@ -15,6 +15,7 @@ from fathom.agents.reader.base import Reader
 from fathom.agents.web.search import WebSearch
 from fathom.control.cascade import Cascade, CascadeVerdict
 from fathom.question.question import Question
+from fathom.registry import READER
 from fathom.retrieval.expansion import EnhancedScore, expand_query
 from fathom.retrieval.search import Search
 from fathom.runs.context import RunContext
@@ -77,14 +78,14 @@ class Maf(GraphStrategy):
         """Build the strategy from the assembly."""
         settings = assembly.settings.maf
         return cls(
-            classifier=assembly.classifier,
+            classifier=Classifier.of(assembly),
             search=assembly.search("vector"),
             foreign=assembly.search(settings.foreign_retriever),
             enhanced=EnhancedScore(
                 extract_terms=assembly.terms, weight=settings.evr_weight, floor=settings.evr_floor
             ),
-            reader=assembly.reader,
-            debate=assembly.debate,
+            reader=assembly.agent(READER),
+            debate=Debate.of(assembly),
             web=assembly.web,
             finalizer=assembly.finalizer(cls.name),
             cascade=Cascade.from_settings(settings, web=assembly.web is not None),

@@ -26,6 +26,7 @@ from fathom.planner.workflows import (
     list_legal_workflows,
 )
 from fathom.question.question import Question
+from fathom.registry import DECOMPOSER, PLANNER, READER, REWRITER, SELECTOR, SUMMARIZER
 from fathom.retrieval.fusion import ReciprocalRank, fuse_hits
 from fathom.retrieval.multihop import MultiHop
 from fathom.retrieval.search import Search
@@ -212,13 +213,13 @@ class Mao(GraphStrategy):
             follow_anchors=AnchoredSearch.of(assembly, search)
             if settings.coverage_threshold
             else None,
-            observer=assembly.observer,
-            planner=assembly.planner,
-            rewriter=assembly.rewriter,
-            decomposer=assembly.decomposer,
-            selector=assembly.selector,
-            reader=assembly.reader,
-            summarizer=assembly.summarizer,
+            observer=QuestionObserver.of(assembly),
+            planner=assembly.agent(PLANNER),
+            rewriter=assembly.agent(REWRITER),
+            decomposer=assembly.agent(DECOMPOSER),
+            selector=assembly.agent(SELECTOR),
+            reader=assembly.agent(READER),
+            summarizer=assembly.agent(SUMMARIZER),
             finalizer=assembly.finalizer(cls.name),
             hits=settings.retrieve,
             turns=settings.turns,

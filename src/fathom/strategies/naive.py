@@ -10,6 +10,7 @@ from langgraph.runtime import Runtime
 from fathom.agents.finalizer import Finalizer
 from fathom.agents.reader.base import Reader
 from fathom.question.question import Question
+from fathom.registry import READER
 from fathom.retrieval.search import Search
 from fathom.runs.context import RunContext
 from fathom.strategies.base import GraphStrategy, StrategyState
@@ -47,7 +48,7 @@ class Naive(GraphStrategy):
         """Build the strategy from the assembly."""
         return cls(
             search=assembly.search(assembly.settings.retrieval.retriever),
-            reader=assembly.reader,
+            reader=assembly.agent(READER),
             finalizer=assembly.finalizer(cls.name),
             chunks=assembly.settings.ask.chunks,
             select_hits=assembly.select_hits,

@@ -12,6 +12,7 @@ from fathom.agents.comparer import Comparer
 from fathom.agents.finalizer import Finalizer
 from fathom.agents.reader.base import Reader
 from fathom.question.question import Question
+from fathom.registry import READER
 from fathom.retrieval.fusion import ReciprocalRank
 from fathom.retrieval.search import Search
 from fathom.runs.context import RunContext
@@ -58,7 +59,7 @@ class Rrf(GraphStrategy):
         return cls(
             searches={name: assembly.search(name) for name in rrf.retrievers},
             comparer=Comparer(fusion=ReciprocalRank(rrf.rrf_k)),
-            reader=assembly.reader,
+            reader=assembly.agent(READER),
             finalizer=assembly.finalizer(cls.name),
             weights=dict(zip(rrf.retrievers, rrf.weights, strict=False)),
             k=rrf.k,

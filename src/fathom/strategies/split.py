@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING, Self
 
 from fathom.agents.decomposer import Decomposer, LocalDecomposer, Manner, fill_slots, find_bridge
 from fathom.agents.reader.base import Reader
+from fathom.agents.reader.local import LocalReader
 from fathom.agents.summarizer import SubAnswer, Summarizer
 from fathom.question.question import Question
+from fathom.registry import DECOMPOSER, SUMMARIZER
 from fathom.retrieval.fusion import ReciprocalRank, fuse_hits
 from fathom.retrieval.search import Search
 from fathom.runs.concurrency import gather_all
@@ -54,11 +56,11 @@ class Splitter:
     def of(cls, assembly: "Assembly", search: Search) -> Self:
         """Build the splitter from the assembly, with this search."""
         return cls(
-            decomposer=assembly.decomposer,
-            rules=assembly.local_decomposer,
+            decomposer=assembly.agent(DECOMPOSER),
+            rules=LocalDecomposer.of(assembly),
             search=search,
-            reader=assembly.local_reader,
-            summarizer=assembly.summarizer,
+            reader=LocalReader.of(assembly),
+            summarizer=assembly.agent(SUMMARIZER),
             hits=assembly.settings.mao.retrieve,
         )
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import fsum
-from typing import Annotated, Protocol
+from typing import TYPE_CHECKING, Annotated, Protocol, Self
 
 from pydantic import BaseModel, Field
 
@@ -16,6 +16,9 @@ from fathom.question.question import Question
 from fathom.runs.context import RunContext
 from fathom.text.answer_type import FULLER_KINDS
 from fathom.types import DIGITS, Alternative, Claim, Draft
+
+if TYPE_CHECKING:
+    from fathom.assembly import Assembly
 
 _MOST_AGENTS = 20
 
@@ -82,6 +85,12 @@ class LocalAggregator:
     """
 
     min_share: float = 0.0
+
+    @classmethod
+    def of(cls, assembly: "Assembly", min_share: float | None = None) -> Self:
+        """Build the agent from the assembly."""
+        section = assembly.settings.maf
+        return cls(min_share=section.min_share if min_share is None else min_share)
 
     async def aggregate(
         self, question: Question, positions: Sequence[Position], context: RunContext
@@ -277,6 +286,12 @@ class LLMAggregator:
     model: RoleModel
     local: LocalAggregator
     prompt: Prompt = PROMPT
+
+    @classmethod
+    def of(cls, assembly: "Assembly", model: RoleModel, min_share: float | None = None) -> Self:
+        """Build the agent with a language model."""
+        local = LocalAggregator.of(assembly, min_share)
+        return cls(model=model, local=local, prompt=assembly.prompt(PROMPT))
 
     async def aggregate(
         self, question: Question, positions: Sequence[Position], context: RunContext

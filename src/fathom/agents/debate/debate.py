@@ -4,15 +4,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from math import exp, prod
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, Self
 
 from fathom.agents.debate.aggregator import Aggregator, compute_share
-from fathom.agents.debate.debater import Debater, LocalDebater, Position
+from fathom.agents.debate.debater import Debater, LLMDebater, LocalDebater, Position
 from fathom.agents.reader.base import compute_logit
 from fathom.question.question import Question
+from fathom.registry import AGGREGATOR
 from fathom.runs.context import RunContext
 from fathom.text.answer_match import normalize_answer
 from fathom.types import DIGITS, Draft, Hit
+
+if TYPE_CHECKING:
+    from fathom.assembly import Assembly
 
 DebateFeedback = Literal["peers", "aggregate"]
 
@@ -94,6 +98,29 @@ class Debate:
     rounds: int = 3
     feedback: DebateFeedback = "peers"
     laws: Mapping[str, DebateLaw] = field(default_factory=lambda: DEBATE_LAWS)
+
+    @classmethod
+    def of(cls, assembly: "Assembly", min_share: float | None = None) -> Self:
+        """Build the debate from the assembly.
+
+        Args:
+            assembly: The makers of the debaters, who take turns in speaking for one chunk each.
+            min_share: Replaces `maf.min_share`: readings below this share of the leading one's
+                weight are dropped.
+        """
+        section, scout = assembly.settings.maf, LocalDebater.of(assembly)
+        return cls(
+            debaters=tuple(
+                LLMDebater.of(assembly, model) if model else scout
+                for model in assembly.models.language_models.debaters
+            ),
+            aggregator=assembly.make_agent(AGGREGATOR, min_share),
+            # The scout tells for each question whether there is anything to debate, at no call of a
+            # model.
+            scout=scout,
+            rounds=section.rounds,
+            feedback=section.feedback,
+        )
 
     async def hold(
         self, question: Question, hits: Sequence[Hit], context: RunContext

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from typing import Annotated, Literal, Protocol
+from typing import TYPE_CHECKING, Annotated, Literal, Protocol, Self
 
 from pydantic import BaseModel, Field
 
@@ -22,6 +22,9 @@ from fathom.text.answer_match import normalize_answer
 from fathom.text.language import load_stop_words
 from fathom.text.quotable import extend_to_units
 from fathom.types import Evidence, Hit
+
+if TYPE_CHECKING:
+    from fathom.assembly import Assembly
 
 Move = Literal["opens", "keeps", "adopts", "drops"]
 
@@ -108,6 +111,11 @@ class LocalDebater:
 
     pairs: CrossReader
     settings: MafSettings = field(default_factory=MafSettings)
+
+    @classmethod
+    def of(cls, assembly: "Assembly") -> Self:
+        """Build the agent from the assembly."""
+        return cls(pairs=assembly.cross_reader, settings=assembly.settings.maf)
 
     async def speak(
         self,
@@ -333,6 +341,12 @@ class LLMDebater:
     local: Debater
     pairs: CrossReader
     prompt: Prompt = PROMPT
+
+    @classmethod
+    def of(cls, assembly: "Assembly", model: RoleModel) -> Self:
+        """Build the agent with a language model."""
+        local, prompt = LocalDebater.of(assembly), assembly.prompt(PROMPT)
+        return cls(model=model, local=local, pairs=assembly.cross_reader, prompt=prompt)
 
     async def speak(
         self,

@@ -8,6 +8,7 @@ the same hits counts for or against it.
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Self
 
 from fathom.agents.reader.base import ReadHit
 from fathom.agents.reader.yes_no import YesNoJudge
@@ -15,6 +16,9 @@ from fathom.models.reading import CrossReader, Reading
 from fathom.question.question import Question
 from fathom.text.quotable import extract_chunk
 from fathom.types import DIGITS, Chunk, Draft, Evidence
+
+if TYPE_CHECKING:
+    from fathom.assembly import Assembly
 
 FACTORS = ("relevant", "answers", "says", "supports", "agrees", "agreed", "disputed", "offset")
 """The names of the factors that `AnswerConfidence.compute_factors` returns, in order."""
@@ -39,6 +43,11 @@ class AnswerConfidence:
 
     pairs: CrossReader
     laws: Mapping[str, tuple[float, ...]] = field(default_factory=lambda: LAWS)
+
+    @classmethod
+    def of(cls, assembly: "Assembly") -> Self:
+        """Build the confidence from the assembly."""
+        return cls(pairs=assembly.cross_reader)
 
     def __call__(self, question: Question, draft: Draft, first: Draft) -> float:
         """Return the probability that `draft` is right, in [0, 1]; 0 without evidence.

@@ -2,29 +2,38 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, Self
 
 from fathom.agents.judge import Judge
 from fathom.agents.reader.base import Reader, outline_draft
 from fathom.agents.reader.citations import (
+    NUMBERS_PROMPT,
+    QUOTES_PROMPT,
     CitationForm,
     CitedSentence,
     NumberedReply,
+    NumberForm,
     NumberingAnswer,
     QuoteForm,
     QuotingAnswer,
     ReaderReply,
     SentenceStream,
+    choose_form,
 )
 from fathom.agents.reader.confidence import AnswerConfidence
 from fathom.agents.reader.derivations import derive_short_answer
+from fathom.agents.reader.local import LocalReader
 from fathom.llm.call import RoleModel, ask_model
 from fathom.llm.faults import CallFailure
 from fathom.question.question import Question
+from fathom.registry import JUDGE
 from fathom.runs.context import RunContext
 from fathom.runs.events import TextEvent
 from fathom.runs.ledger import BudgetRefused
 from fathom.types import Claim, Draft, Evidence, Hit, Span
+
+if TYPE_CHECKING:
+    from fathom.assembly import Assembly
 
 _FAULT_NOTE = "An earlier answer was rejected: {fault} Mend that, or say that nothing answers."
 """The note behind the question that tells a model the fault of an earlier answer."""
@@ -65,6 +74,27 @@ class LLMReader:
     min_confidence: float = 0.0
     form: CitationForm = field(default_factory=QuoteForm)
     fault: str = ""
+
+    @classmethod
+    def of(cls, assembly: "Assembly", model: RoleModel) -> Self:
+        """Build the agent with a language model."""
+        settings = assembly.settings
+        # Which form a model masters was measured; docs/runs.md has the figures.
+        by_numbers = choose_form(model.chat.name, settings.llm.evidence) == "numbers"
+        return cls(
+            model=model,
+            # The local reader answers first; the model is asked only if that answer is not sure.
+            local=LocalReader.of(assembly),
+            judge=assembly.agent(JUDGE),
+            confidence=AnswerConfidence.of(assembly),
+            skip_above_confidence=settings.llm.skip_above_confidence,
+            min_support=settings.ask.min_support,
+            min_confidence=settings.ask.min_confidence,
+            fallback=settings.llm.fallback,
+            form=NumberForm(prompt=assembly.prompt(NUMBERS_PROMPT))
+            if by_numbers
+            else QuoteForm(prompt=assembly.prompt(QUOTES_PROMPT)),
+        )
 
     async def read(self, question: Question, hits: Sequence[Hit], context: RunContext) -> Draft:
         """Read the hits locally, and ask the model if the local draft is not certain.

@@ -4,6 +4,7 @@ import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Self
 
 from fathom.agents.judge import LocalJudge
 from fathom.agents.reader.base import ReadHit, compute_logit, outline_draft
@@ -33,6 +34,9 @@ from fathom.question.question import Question
 from fathom.runs.context import RunContext
 from fathom.text.content_words import Terms
 from fathom.types import Alternative, Draft, Evidence, Hit, Span
+
+if TYPE_CHECKING:
+    from fathom.assembly import Assembly
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +110,11 @@ class LocalReader:
     rivalry: RivalFinder = field(default_factory=RivalFinder)
     tables: TableCorrector = field(default_factory=TableCorrector)
     verdicts: Mapping[str, VerdictLaw] = field(default_factory=lambda: VERDICTS)
+
+    @classmethod
+    def of(cls, assembly: "Assembly") -> Self:
+        """Build the agent from the assembly."""
+        return cls(pairs=assembly.cross_reader, sentences=assembly.settings.ask.sentences)
 
     async def read(self, question: Question, hits: Sequence[Hit], context: RunContext) -> Draft:
         """Read the hits with the pair reader and draft an answer."""
