@@ -9,6 +9,7 @@ import pytest
 
 from fathom.config import RENAMED_SETTINGS, Layers, Settings, parse_settings, save_settings
 from fathom.errors import SettingsError
+from fathom.settings.anchor import AnchorSettings
 
 
 def load_layers(
@@ -104,7 +105,7 @@ def test_a_renamed_setting_is_refused_with_its_new_name_but_read_in_old_traces()
     then = Layers.from_trace(
         Settings(), {"anchor": {"look": 7}, "llm": {"certain": 0.5}}
     ).build_settings()
-    assert (then.anchor.first_k, then.llm.skip_above_confidence) == (7, 0.5)
+    assert (then.get_section(AnchorSettings).first_k, then.llm.skip_above_confidence) == (7, 0.5)
 
 
 @pytest.mark.parametrize(
@@ -131,13 +132,14 @@ def test_a_constant_is_refused_in_every_source_of_a_user(
 def test_experiments_vary_a_constant_and_replay_it(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="which only experiments vary"):
         parse_settings({"anchor.min_score": 0.3})
-    assert parse_settings({"anchor.min_score": 0.3}, constants=True).anchor.min_score == 0.3
+    varied = parse_settings({"anchor.min_score": 0.3}, constants=True)
+    assert varied.get_section(AnchorSettings).min_score == 0.3
     layers = load_layers(tmp_path, assignments=["anchor.min_score=0.3"], constants=True)
-    assert layers.build_settings().anchor.min_score == 0.3
+    assert layers.build_settings().get_section(AnchorSettings).min_score == 0.3
     replayed = Layers.from_trace(Settings(), {"anchor": {"min_score": 0.3}})
     replayed.assign(["anchor.gate=false"])
-    assert replayed.build_settings().anchor.min_score == 0.3
-    assert replayed.build_settings().anchor.gate is False
+    assert replayed.build_settings().get_section(AnchorSettings).min_score == 0.3
+    assert replayed.build_settings().get_section(AnchorSettings).gate is False
 
 
 def test_constants_are_listed_on_request_only() -> None:

@@ -29,6 +29,7 @@ from fathom.evaluation.runner import build_filters
 from fathom.question.question import Question
 from fathom.runs.context import RunContext
 from fathom.settings import IndexSettings, Settings
+from fathom.settings.maf import MafSettings
 from fathom.settings.tree import ModelSettings
 from fathom.strategies.maf import select_best_per_document
 from fathom.testing.doubles import run_context
@@ -63,7 +64,7 @@ class Held(NamedTuple):
 
 def held(engine: Engine, questions: Sequence[DatasetQuestion]) -> Iterator[Held]:
     """What the agents come to, where there is anything to debate."""
-    own, debate = engine.settings.maf, Debate.of(engine.assembly)
+    own, debate = engine.settings.get_section(MafSettings), Debate.of(engine.assembly)
     for question in questions:
         asked = Question(question.text)
         retriever = engine.retriever(own.foreign_retriever if asked.is_foreign else "vector")

@@ -78,6 +78,18 @@ class Role(Generic[AgentT]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StrategyEntry(RegistryEntry):
+    """A strategy, whose class has `of(assembly)`.
+
+    Attributes:
+        section: `module:class` of its table `[NAME]` in the settings, which imports no more than
+            they do; empty if it has none.
+    """
+
+    section: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RetrieverEntry(RegistryEntry):
     """A retriever, whose class has `of(assembly, index)`.
 
@@ -195,18 +207,19 @@ ROLES: Mapping[str, Role[Any]] = {
     role.name: role for role in tuple(vars().values()) if isinstance(role, Role)
 }
 """All roles above by name."""
-STRATEGIES: Mapping[str, RegistryEntry] = {
-    entry.name: entry
-    for entry in (
-        RegistryEntry("naive", "fathom.strategies.naive:Naive"),
-        RegistryEntry("maf", "fathom.strategies.maf:Maf"),
-        RegistryEntry("anchor", "fathom.strategies.anchor:AnchorGate"),
-        RegistryEntry("rrf", "fathom.strategies.rrf:Rrf"),
-        RegistryEntry("hybrid", "fathom.strategies.hybrid:Hybrid"),
-        RegistryEntry("mao", "fathom.strategies.mao:Mao"),
-        RegistryEntry("adaptive", "fathom.strategies.adaptive:Adaptive"),
-    )
-}
+_STRATEGIES = (
+    StrategyEntry("naive", "fathom.strategies.naive:Naive"),
+    StrategyEntry("maf", "fathom.strategies.maf:Maf", section="fathom.settings.maf:MafSettings"),
+    StrategyEntry("anchor", "fathom.strategies.anchor:AnchorGate",
+                  section="fathom.settings.anchor:AnchorSettings"),
+    StrategyEntry("rrf", "fathom.strategies.rrf:Rrf", section="fathom.settings.rrf:RrfSettings"),
+    StrategyEntry("hybrid", "fathom.strategies.hybrid:Hybrid",
+                  section="fathom.settings.hybrid:HybridSettings"),
+    StrategyEntry("mao", "fathom.strategies.mao:Mao", section="fathom.settings.mao:MaoSettings"),
+    StrategyEntry("adaptive", "fathom.strategies.adaptive:Adaptive",
+                  section="fathom.settings.adaptive:AdaptiveSettings"),
+)  # fmt: skip
+STRATEGIES: Mapping[str, StrategyEntry] = {entry.name: entry for entry in _STRATEGIES}
 """The strategies by name."""
 RETRIEVERS: Mapping[str, RetrieverEntry] = {
     entry.name: entry

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal, Self
 
 from fathom.question.question import Question
 from fathom.runs.context import RunContext
+from fathom.settings.hybrid import HybridSettings
 from fathom.text.entities import list_names
 
 if TYPE_CHECKING:
@@ -123,7 +124,7 @@ class ComplexityAnalyser:
     @classmethod
     def of(cls, assembly: "Assembly") -> Self:
         """Build the analyser from the assembly."""
-        section = assembly.settings.hybrid
+        section = assembly.settings.get_section(HybridSettings)
         levels = {
             "simple": section.simple,
             "moderate": section.moderate,

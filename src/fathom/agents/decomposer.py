@@ -17,6 +17,7 @@ from fathom.llm.schema import AtMost
 from fathom.question.clauses import MOST_QUESTIONS
 from fathom.question.question import Question
 from fathom.runs.context import RunContext
+from fathom.settings.mao import MaoSettings
 from fathom.text.answer_match import normalize_answer
 from fathom.types import Draft, Hit
 
@@ -89,7 +90,7 @@ class LocalDecomposer:
     @classmethod
     def of(cls, assembly: "Assembly") -> Self:
         """Build the agent from the assembly."""
-        return cls(most=assembly.settings.mao.questions)
+        return cls(most=assembly.settings.get_section(MaoSettings).questions)
 
     async def split(
         self, question: Question, manner: Manner, context: RunContext

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Protocol, Self
 from fathom.domains.domain import Domain
 from fathom.question.question import Question
 from fathom.runs.context import RunContext
+from fathom.settings.hybrid import HybridSettings
 from fathom.text.analyzer import Analyzer
 from fathom.types import Hit
 
@@ -65,7 +66,7 @@ class KeywordFilter:
     @classmethod
     def of(cls, assembly: "Assembly") -> Self:
         """Build the filter from the assembly."""
-        section = assembly.settings.hybrid
+        section = assembly.settings.get_section(HybridSettings)
         return cls(
             count_words=Analyzer().count_query_terms,
             domain=assembly.domain,

@@ -15,6 +15,7 @@ from fathom.question.question import Question
 from fathom.retrieval.rerank import Reranker
 from fathom.runs.context import RunContext
 from fathom.runs.ledger import BudgetRefused
+from fathom.settings.hybrid import HybridSettings
 from fathom.types import Hit
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class LLMReorderer:
     @classmethod
     def of(cls, assembly: "Assembly", model: RoleModel) -> Self:
         """Build the agent with a language model."""
-        section = assembly.settings.hybrid
+        section = assembly.settings.get_section(HybridSettings)
         return cls(
             model=model,
             local=Reranker.of(assembly),

@@ -16,6 +16,7 @@ from fathom.llm.schema import OneOf
 from fathom.question.question import Question
 from fathom.retrieval.rerank import Reranker
 from fathom.runs.context import RunContext
+from fathom.settings.mao import MaoSettings
 from fathom.types import Hit
 
 if TYPE_CHECKING:
@@ -68,7 +69,9 @@ class LocalSelector:
     @classmethod
     def of(cls, assembly: "Assembly") -> Self:
         """Build the agent from the assembly."""
-        return cls(reranker=Reranker.of(assembly), keep=assembly.settings.mao.keep)
+        return cls(
+            reranker=Reranker.of(assembly), keep=assembly.settings.get_section(MaoSettings).keep
+        )
 
     async def select(
         self, question: Question, hits: Sequence[Hit], context: RunContext

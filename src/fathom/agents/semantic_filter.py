@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Self
 
 from fathom.question.question import Question
 from fathom.runs.context import RunContext
+from fathom.settings.hybrid import HybridSettings
 from fathom.text.sentences import split
 from fathom.types import Hit
 
@@ -39,7 +40,7 @@ class SemanticFilter:
     @classmethod
     def of(cls, assembly: "Assembly") -> Self:
         """Build the filter from the assembly."""
-        section = assembly.settings.hybrid
+        section = assembly.settings.get_section(HybridSettings)
         return cls(
             extract_terms=assembly.terms, cosine=section.cosine_floor, density=section.density_floor
         )

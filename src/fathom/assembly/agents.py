@@ -8,6 +8,7 @@ from fathom.assembly.prompts import choose_prompt
 from fathom.assembly.retrieval import RetrievalParts
 from fathom.llm.prompt import Prompt
 from fathom.registry import AgentT, Role
+from fathom.settings.adaptive import AdaptiveSettings
 
 if TYPE_CHECKING:
     from fathom.agents.finalizer import Finalizer
@@ -112,7 +113,7 @@ class Assembly(RetrievalParts):
         """
         from fathom.planner.policy import ModelFallbackPolicy, load_policy
 
-        section = self.settings.adaptive
+        section = self.settings.get_section(AdaptiveSettings)
         enough = self.settings.ask.min_confidence
         policy = load_policy(section.policy, section.forced, min_confidence=enough)
         # A forced sequence runs as it is, and without a reader's model there is none to fall back

@@ -11,6 +11,7 @@ from fathom.models.query_encoder import SHA256
 from fathom.retrieval.base import Retriever
 from fathom.retrieval.keyword import KeywordRetriever
 from fathom.retrieval.search import Search
+from fathom.settings.anchor import AnchorSettings
 from fathom.settings.retrievers import split_retriever
 from fathom.settings.tree import RetrievalSettings
 from fathom.types import Hit
@@ -74,12 +75,18 @@ class RetrievalParts(ModelParts):
         """Return the search that follows anchors and bridges."""
         from fathom.retrieval.multihop import MultiHop
 
-        return MultiHop(search=search, extract_terms=self.terms, settings=self.settings.anchor)
+        return MultiHop(
+            search=search,
+            extract_terms=self.terms,
+            settings=self.settings.get_section(AnchorSettings),
+        )
 
     @cached_property
     def context_selector(self) -> "ContextSelector":
         """The selector of the chunks that are read from a pool."""
         from fathom.retrieval.context_selection import ContextSelector, Selection
 
-        selection = Selection(extract_terms=self.terms, settings=self.settings.anchor)
+        selection = Selection(
+            extract_terms=self.terms, settings=self.settings.get_section(AnchorSettings)
+        )
         return ContextSelector(selection=selection, count_tokens=self.embedder.count)

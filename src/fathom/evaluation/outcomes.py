@@ -23,6 +23,7 @@ from fathom.planner.observation import COLUMNS, Observation, build_features
 from fathom.question.question import Question
 from fathom.retrieval.base import Retriever
 from fathom.runs.concurrency import run_in_loop
+from fathom.settings.adaptive import AdaptiveSettings
 from fathom.types import Hit, Query
 
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ def _make_outcome_lister(
     assembly.prepare()
     engine.models.warm_up()
     engine.reader()
-    search = assembly.search(engine.settings.adaptive.retriever)
+    search = assembly.search(engine.settings.get_section(AdaptiveSettings).retriever)
     cache = CachingRetriever(search.open_retriever())
     cached_search = replace(search, open_retriever=lambda: cache)
     # A language model would be asked anew for every sequence.

@@ -21,6 +21,8 @@ from fathom.retrieval.base import Retriever
 from fathom.runs.concurrency import run_in_loop
 from fathom.runs.trace import Trace
 from fathom.settings import Settings, drop_later_settings
+from fathom.settings.hybrid import HybridSettings
+from fathom.settings.rrf import RrfSettings
 from fathom.types import Answer, Filter, Query
 from fathom.usage import Usage
 
@@ -164,7 +166,10 @@ def hash_setup(engine: "Engine", system: str = "") -> str:
 
 def _describe_extensions(settings: Settings, system: str) -> dict[str, Json]:
     """Return the versions and settings of the extensions in a system; often nothing."""
-    retrievers = (*settings.rrf.retrievers, *settings.hybrid.agents)
+    retrievers = (
+        *settings.get_section(RrfSettings).retrievers,
+        *settings.get_section(HybridSettings).agents,
+    )
     names = {system, settings.retrieval.retriever, *retrievers}
     kinds: tuple[Kind, ...] = ("strategy", "retriever")
     versions = {

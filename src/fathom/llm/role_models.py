@@ -13,6 +13,7 @@ from fathom.llm.local_server import LocalOptions, LocalServer
 from fathom.llm.prices import load_prices
 from fathom.llm.retry import RetryPolicy
 from fathom.settings import Settings
+from fathom.settings.maf import MafSettings
 
 if TYPE_CHECKING:  # imported only if a model of a file is named
     from fathom.llm.local import LocalChat
@@ -96,7 +97,7 @@ class RoleModels:
         Raises:
             UsageError: As in `get_model`.
         """
-        names = self._settings.maf.debaters
+        names = self._settings.get_section(MafSettings).debaters
         models = tuple(self._choose_model("maf.debaters", name) for name in names)
         return models or (self.get_model("debater"),)
 

@@ -20,6 +20,7 @@ from fathom.llm.schema import OneOf
 from fathom.planner.question_features import QuestionFeatures
 from fathom.question.question import Question
 from fathom.runs.context import RunContext
+from fathom.settings.mao import MaoSettings
 
 if TYPE_CHECKING:
     from fathom.assembly import Assembly
@@ -308,7 +309,7 @@ class LocalPlanner:
     @classmethod
     def of(cls, assembly: "Assembly") -> Self:
         """Build the agent from the assembly."""
-        section = assembly.settings.mao
+        section = assembly.settings.get_section(MaoSettings)
         return cls(policy=make_workflow_policy(section.policy, score_gap=section.score_gap))
 
     async def plan(
@@ -350,7 +351,10 @@ class LLMPlanner:
     @classmethod
     def of(cls, assembly: "Assembly", model: RoleModel) -> Self:
         """Build the agent with a language model."""
-        section, models = assembly.settings.mao, assembly.models.language_models
+        section, models = (
+            assembly.settings.get_section(MaoSettings),
+            assembly.models.language_models,
+        )
         # The estimate of a workflow's tokens counts the roles that a model plays.
         roles = {role for role in role_models.ROLES if models.get_model(role)}
         prices = WorkflowPrices(

@@ -2,19 +2,14 @@
 
 from collections.abc import Mapping
 from pathlib import Path
+from pkgutil import resolve_name
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
-from fathom.registry import ROLES
-from fathom.settings.adaptive import AdaptiveSettings
-from fathom.settings.anchor import AnchorSettings
-from fathom.settings.hybrid import HybridSettings
-from fathom.settings.maf import MafSettings
-from fathom.settings.mao import MaoSettings
+from fathom.registry import ROLES, STRATEGIES
 from fathom.settings.retrievers import RetrieverName
-from fathom.settings.rrf import RrfSettings
-from fathom.settings.section import FileTable, Section, add_fields, constant
+from fathom.settings.section import FileTable, Section, SectionT, add_fields, constant
 from fathom.settings.serve import ServeSettings
 
 MOST_HITS = 100_000
@@ -402,8 +397,17 @@ class TraceSettings(Section):
     """The size of all traces; beyond it the oldest ones are dropped."""
 
 
-class Settings(Section):
-    """All settings of Fathom."""
+def list_strategy_fields() -> dict[str, tuple[Any, Any]]:
+    """Return the field of each strategy's table, for `add_fields`."""
+    kinds = {
+        name: resolve_name(entry.section) for name, entry in STRATEGIES.items() if entry.section
+    }
+    return {name: (kind, Field(default_factory=kind)) for name, kind in kinds.items()}
+
+
+@add_fields(list_strategy_fields())
+class Tables(Section):
+    """The tables of all settings."""
 
     index: IndexSettings = Field(default_factory=IndexSettings)
     ingest: IngestSettings = Field(default_factory=IngestSettings)
@@ -424,16 +428,19 @@ class Settings(Section):
     budget: BudgetSettings = Field(default_factory=BudgetSettings)
     trace: TraceSettings = Field(default_factory=TraceSettings)
     serve: ServeSettings = Field(default_factory=ServeSettings)
-    maf: MafSettings = Field(default_factory=MafSettings)
-    rrf: RrfSettings = Field(default_factory=RrfSettings)
-    anchor: AnchorSettings = Field(default_factory=AnchorSettings)
-    mao: MaoSettings = Field(default_factory=MaoSettings)
-    hybrid: HybridSettings = Field(default_factory=HybridSettings)
-    adaptive: AdaptiveSettings = Field(default_factory=AdaptiveSettings)
+
+
+class Settings(Tables):
+    """All settings of Fathom."""
+
     extensions: Mapping[str, Mapping[str, Any]] = Field(default_factory=dict)
     """The tables `[extensions.NAME]` of extensions, which check their own keys."""
     offline: bool = False
     """If true, no socket is opened at all, except the one on 127.0.0.1 to a `local:` model."""
+
+    def get_section(self, kind: type[SectionT]) -> SectionT:
+        """Return the table of this class, such as that of a strategy."""
+        return next(table for _, table in self if isinstance(table, kind))
 
     @model_validator(mode="before")
     @classmethod

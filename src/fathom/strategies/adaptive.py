@@ -26,6 +26,10 @@ from fathom.retrieval.search import Search
 from fathom.runs.context import RunContext
 from fathom.runs.ledger import BudgetRefused
 from fathom.runs.reservation import CostBound
+from fathom.settings.adaptive import AdaptiveSettings
+from fathom.settings.anchor import AnchorSettings
+from fathom.settings.maf import MafSettings
+from fathom.settings.mao import MaoSettings
 from fathom.strategies.base import GraphStrategy, StrategyState
 from fathom.strategies.maf import select_best_per_document
 from fathom.strategies.mao import AnchoredSearch
@@ -115,13 +119,15 @@ class Adaptive(GraphStrategy):
     @classmethod
     def of(cls, assembly: "Assembly") -> Self:
         """Build the strategy from the assembly."""
-        return cls.with_search(assembly.search(assembly.settings.adaptive.retriever), assembly)
+        return cls.with_search(
+            assembly.search(assembly.settings.get_section(AdaptiveSettings).retriever), assembly
+        )
 
     @classmethod
     def with_search(cls, search: Search, assembly: "Assembly") -> Self:
         """Build the strategy from the assembly, with this search."""
         settings = assembly.settings
-        adaptive_settings = settings.adaptive
+        adaptive_settings = settings.get_section(AdaptiveSettings)
         return cls(
             search=search,
             follow_anchors=AnchoredSearch.of(assembly, search),
@@ -138,7 +144,7 @@ class Adaptive(GraphStrategy):
             finalizer=assembly.finalizer(cls.name),
             select_hits=assembly.select_hits,
             pool=max(adaptive_settings.pool, settings.ask.chunks),
-            agents=settings.maf.agents,
+            agents=settings.get_section(MafSettings).agents,
             bounds=compute_bounds(assembly),
             most=adaptive_settings.executors,
         )
@@ -356,7 +362,10 @@ class Adaptive(GraphStrategy):
 def compute_bounds(assembly: "Assembly") -> dict[Action, CostBound]:
     """Return the largest cost of each executor besides time."""
     settings, models = assembly.settings, assembly.models.language_models
-    anchor_settings, sub_questions = settings.anchor, settings.mao.questions
+    anchor_settings, sub_questions = (
+        settings.get_section(AnchorSettings),
+        settings.get_section(MaoSettings).questions,
+    )
     searches: dict[Action, int] = {
         "expand": 1,
         "bridge": 1
@@ -365,8 +374,8 @@ def compute_bounds(assembly: "Assembly") -> dict[Action, CostBound]:
         + anchor_settings.second_hop_bridges,
         "split": sub_questions,
     }
-    debate_calls = settings.maf.rounds * (
-        settings.maf.agents * bool(models.get_model("debater")) + 1
+    debate_calls = settings.get_section(MafSettings).rounds * (
+        settings.get_section(MafSettings).agents * bool(models.get_model("debater")) + 1
     )
     calls: dict[Action, int] = {
         "expand": bool(models.get_model("hyde")),

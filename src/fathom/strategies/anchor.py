@@ -101,7 +101,7 @@ class AnchorGate(GraphStrategy):
     @classmethod
     def of(cls, assembly: "Assembly") -> Self:
         """Build the strategy from the assembly."""
-        settings = assembly.settings.anchor
+        settings = assembly.settings.get_section(AnchorSettings)
         ask, search = assembly.settings.ask, assembly.search("hybrid")
         allowance = TokenAllowance(
             metered=assembly.models.language_models.get_model("reader") is not None,

@@ -134,7 +134,7 @@ class Hybrid(GraphStrategy):
     @classmethod
     def of(cls, assembly: "Assembly") -> Self:
         """Build the strategy from the assembly."""
-        settings = assembly.settings.hybrid
+        settings = assembly.settings.get_section(HybridSettings)
         both = (KeywordFilter.of(assembly), SemanticFilter.of(assembly))
         pairs = (KEYWORD, "keyword"), (SEMANTIC, "vector")
         filters = both if settings.filters else (None, None)

@@ -76,7 +76,7 @@ class Maf(GraphStrategy):
     @classmethod
     def of(cls, assembly: "Assembly") -> Self:
         """Build the strategy from the assembly."""
-        settings = assembly.settings.maf
+        settings = assembly.settings.get_section(MafSettings)
         return cls(
             classifier=Classifier.of(assembly),
             search=assembly.search("vector"),

@@ -33,6 +33,8 @@ from fathom.retrieval.search import Search
 from fathom.runs.concurrency import gather_all
 from fathom.runs.context import RunContext
 from fathom.runs.ledger import BudgetRefused
+from fathom.settings.anchor import AnchorSettings
+from fathom.settings.mao import MaoSettings
 from fathom.strategies.base import GraphStrategy, StrategyState
 from fathom.strategies.bus import attempt_work
 from fathom.types import Answer, Draft, Filter, Hit, Query
@@ -157,7 +159,7 @@ class AnchoredSearch:
     @classmethod
     def of(cls, assembly: "Assembly", search: Search) -> Self:
         """Build the search from the settings of `anchor`."""
-        settings = assembly.settings.anchor
+        settings = assembly.settings.get_section(AnchorSettings)
         return cls(
             multihop=assembly.multihop(search),
             most=settings.anchors,
@@ -206,7 +208,7 @@ class Mao(GraphStrategy):
     @classmethod
     def of(cls, assembly: "Assembly") -> Self:
         """Build the strategy from the assembly."""
-        settings = assembly.settings.mao
+        settings = assembly.settings.get_section(MaoSettings)
         search = assembly.search(settings.retriever)
         return cls(
             search=search,

@@ -16,6 +16,7 @@ from fathom.registry import READER
 from fathom.retrieval.fusion import ReciprocalRank
 from fathom.retrieval.search import Search
 from fathom.runs.context import RunContext
+from fathom.settings.rrf import RrfSettings
 from fathom.strategies.base import GraphStrategy, StrategyState
 from fathom.strategies.bus import AgentMessages, attempt_work, check_messages, merge_messages
 from fathom.types import Filter, Hit
@@ -55,7 +56,7 @@ class Rrf(GraphStrategy):
     @classmethod
     def of(cls, assembly: "Assembly") -> Self:
         """Build the strategy from the assembly."""
-        rrf = assembly.settings.rrf
+        rrf = assembly.settings.get_section(RrfSettings)
         return cls(
             searches={name: assembly.search(name) for name in rrf.retrievers},
             comparer=Comparer(fusion=ReciprocalRank(rrf.rrf_k)),

@@ -14,6 +14,7 @@ from fathom.retrieval.search import Search
 from fathom.runs.concurrency import gather_all
 from fathom.runs.context import RunContext
 from fathom.runs.ledger import BudgetRefused
+from fathom.settings.mao import MaoSettings
 from fathom.types import Draft, Filter, Hit, Query
 
 if TYPE_CHECKING:  # the assembly makes the strategy, and imports every part
@@ -61,7 +62,7 @@ class Splitter:
             search=search,
             reader=LocalReader.of(assembly),
             summarizer=assembly.agent(SUMMARIZER),
-            hits=assembly.settings.mao.retrieve,
+            hits=assembly.settings.get_section(MaoSettings).retrieve,
         )
 
     async def __call__(

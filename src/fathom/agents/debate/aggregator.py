@@ -14,6 +14,7 @@ from fathom.llm.prompt import ModelRequest, Prompt
 from fathom.llm.schema import AtMost, OneOf, number_items
 from fathom.question.question import Question
 from fathom.runs.context import RunContext
+from fathom.settings.maf import MafSettings
 from fathom.text.answer_type import FULLER_KINDS
 from fathom.types import DIGITS, Alternative, Claim, Draft
 
@@ -89,7 +90,7 @@ class LocalAggregator:
     @classmethod
     def of(cls, assembly: "Assembly", min_share: float | None = None) -> Self:
         """Build the agent from the assembly."""
-        section = assembly.settings.maf
+        section = assembly.settings.get_section(MafSettings)
         return cls(min_share=section.min_share if min_share is None else min_share)
 
     async def aggregate(

@@ -12,6 +12,7 @@ from fathom.agents.reader.base import compute_logit
 from fathom.question.question import Question
 from fathom.registry import AGGREGATOR
 from fathom.runs.context import RunContext
+from fathom.settings.maf import MafSettings
 from fathom.text.answer_match import normalize_answer
 from fathom.types import DIGITS, Draft, Hit
 
@@ -108,7 +109,7 @@ class Debate:
             min_share: Replaces `maf.min_share`: readings below this share of the leading one's
                 weight are dropped.
         """
-        section, scout = assembly.settings.maf, LocalDebater.of(assembly)
+        section, scout = assembly.settings.get_section(MafSettings), LocalDebater.of(assembly)
         return cls(
             debaters=tuple(
                 LLMDebater.of(assembly, model) if model else scout

@@ -115,7 +115,7 @@ class LocalDebater:
     @classmethod
     def of(cls, assembly: "Assembly") -> Self:
         """Build the agent from the assembly."""
-        return cls(pairs=assembly.cross_reader, settings=assembly.settings.maf)
+        return cls(pairs=assembly.cross_reader, settings=assembly.settings.get_section(MafSettings))
 
     async def speak(
         self,
